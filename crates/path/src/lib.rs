@@ -1,1 +1,21 @@
-//! firstflight
+//! What a packet crosses: a [`Link`] with a rate, a propagation delay, a queue and random loss.
+//!
+//! A FIFO link with a fixed rate knows when a packet will leave it at the moment it accepts the packet, so
+//! [`Link::offer`] answers at once with the packet's [`Fate`]: the time at which it reaches the far end, or why it
+//! never will. Nothing here owns a clock or a source of randomness: the time of arrival and a random draw are
+//! arguments, so the same code serves virtual time (the simulator) and real time (the link box).
+//!
+//! Packets must be offered to a link in the order of their arrival times.
+
+mod backlog;
+mod link;
+mod meter;
+pub mod queue;
+mod rate;
+
+pub use link::{Fate, Link, LinkSpec};
+pub use meter::{Interval, Meter};
+pub use rate::Rate;
+
+/// Nanoseconds of the caller's clock.
+pub type Nanos = u64;

@@ -1,1 +1,118 @@
-//! firstflight
+//! The Python binding: plans in, tables out. No logic lives here.
+
+use std::{collections::BTreeMap, hint::black_box, time::Instant};
+
+use firstflight_sim::{
+    Plan,
+    records::Records,
+    scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
+};
+use firstflight_tcp::Profile;
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
+
+/// The version of the native code.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The TCP profiles with all their fields, as JSON.
+#[pyfunction]
+fn profiles() -> PyResult<String> {
+    let profiles: BTreeMap<&str, Option<Profile>> =
+        Profile::NAMES.iter().map(|name| (*name, Profile::named(name))).collect();
+    serde_json::to_string(&profiles).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Simulates replicates of a plan; the columns come as (NumPy dtype, bytes).
+#[pyfunction]
+#[pyo3(signature = (plan, seed, first_replicate, replicates, capture = false))]
+fn simulate<'py>(
+    py: Python<'py>,
+    plan: &str,
+    seed: u64,
+    first_replicate: u32,
+    replicates: u32,
+    capture: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let records = py
+        .detach(|| {
+            let plan = Plan::from_json(plan)?;
+            let last = first_replicate
+                .checked_add(replicates)
+                .ok_or_else(|| format!("replicate numbers end at {}", u32::MAX))?;
+            firstflight_sim::simulate(&plan, seed, first_replicate..last, capture)
+        })
+        .map_err(PyValueError::new_err)?;
+    to_python(py, records)
+}
+
+fn to_python(py: Python<'_>, records: Records) -> PyResult<Bound<'_, PyDict>> {
+    let names = PyDict::new(py);
+    names.set_item("links", &records.link_names)?;
+    names.set_item("applications", &records.application_names)?;
+    let counts = PyDict::new(py);
+    counts.set_item("events", records.counts.events)?;
+    counts.set_item("packet_hops", records.counts.packet_hops)?;
+    counts.set_item("data_packets", records.counts.data_packets)?;
+    let tables = PyDict::new(py);
+    for (name, columns) in records.into_tables() {
+        let table = PyDict::new(py);
+        for (column, values) in columns {
+            table.set_item(column, (values.dtype(), PyBytes::new(py, &values.to_le_bytes())))?;
+        }
+        tables.set_item(name, table)?;
+    }
+    let result = PyDict::new(py);
+    result.set_item("names", names)?;
+    result.set_item("tables", tables)?;
+    result.set_item("counts", counts)?;
+    Ok(result)
+}
+
+/// Nanoseconds for taking the earliest event and scheduling the next one of its source, with events of `sources`
+/// sources pending at uneven times.
+#[pyfunction]
+fn scheduler_cost(py: Python<'_>, sources: u32, operations: u64) -> PyResult<f64> {
+    if sources == 0 || sources as usize > MAX_SOURCES || operations == 0 {
+        return Err(PyValueError::new_err(format!(
+            "the cost is measured for 1 to {MAX_SOURCES} sources and at least one operation, not for {sources} and \
+             {operations}"
+        )));
+    }
+    Ok(py.detach(|| {
+        let mut tree = Scheduler::new(sources as usize);
+        // Any full-period generator will do: the times need only be uneven.
+        let mut state = 1u64;
+        let mut uneven = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 54
+        };
+        let mut order = 0;
+        for source in 0..sources {
+            tree.set(source, scheduler::key(uneven(), order, source));
+            order += 1;
+        }
+        let start = Instant::now();
+        for _ in 0..operations {
+            let Some((time, source)) = black_box(tree.next()) else { break };
+            tree.set(source, IDLE);
+            tree.set(source, scheduler::key(time + uneven(), order, source));
+            order += 1;
+        }
+        start.elapsed().as_nanos() as f64 / operations as f64
+    }))
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(scheduler_cost, module)?)?;
+    Ok(())
+}

@@ -1,1 +1,46 @@
-//! firstflight
+//! Packet-level simulation of TCP in virtual time.
+//!
+//! A [`Plan`] says who talks over which network with which TCP; [`simulate`] turns it, a seed and a range of
+//! replicates into [`Records`]. A replicate is a function of plan, seed and its number alone: the same on every
+//! machine and in every order.
+//!
+//! Speed comes from having little to schedule. A link knows when a packet will leave it as soon as it accepts the
+//! packet, so a hop costs at most one event; the packets on a link wait in a ring of which only the head is in the
+//! [`scheduler`]; and a link fed by one other link alone is computed together with it, without an event
+//! ([`topology::Then::Computed`]).
+
+mod application;
+mod capture;
+mod connection;
+pub mod law;
+pub mod plan;
+pub mod random;
+pub mod records;
+pub mod scheduler;
+mod simulation;
+pub mod table;
+mod timers;
+pub mod topology;
+
+use std::ops::Range;
+
+pub use firstflight_path::Nanos;
+pub use plan::Plan;
+pub use records::Records;
+pub use simulation::Simulation;
+
+/// Simulates a range of replicates of a plan, one after the other. `capture` keeps every segment.
+///
+/// # Errors
+/// A plan whose parts do not fit together: one sentence.
+pub fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, String> {
+    let mut all: Option<Records> = None;
+    for replicate in replicates {
+        let records = Simulation::new(plan, seed, replicate, capture)?.run();
+        match &mut all {
+            None => all = Some(records),
+            Some(all) => all.append(records),
+        }
+    }
+    all.ok_or_else(|| "there are no replicates to simulate: ask for at least one".into())
+}

@@ -1,0 +1,62 @@
+//! The packets that wait for a link, known by the time at which each one's service starts.
+
+use std::collections::VecDeque;
+
+use crate::Nanos;
+
+/// Packets accepted by a link whose service has not started.
+///
+/// Start times are fixed when a packet is accepted, so the backlog at any later moment follows from comparing them
+/// with the clock: no event is needed when a packet moves from the queue to the line.
+#[derive(Clone, Debug, Default)]
+pub struct Backlog {
+    waiting: VecDeque<(Nanos, u32)>,
+    waiting_bytes: u64,
+    in_service_bytes: u32,
+}
+
+impl Backlog {
+    /// Forgets the packets whose service has started by `now`.
+    #[inline]
+    pub fn advance(&mut self, now: Nanos) {
+        while let Some(&(start, bytes)) = self.waiting.front() {
+            if start > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+            self.in_service_bytes = bytes;
+        }
+    }
+
+    /// A packet goes straight into service.
+    #[inline]
+    pub fn serve(&mut self, bytes: u32) {
+        self.in_service_bytes = bytes;
+    }
+
+    /// A packet waits until `start`.
+    #[inline]
+    pub fn push(&mut self, start: Nanos, bytes: u32) {
+        self.waiting.push_back((start, bytes));
+        self.waiting_bytes += u64::from(bytes);
+    }
+
+    /// Packets that wait, without the one in service.
+    #[inline]
+    pub fn packets(&self) -> u32 {
+        self.waiting.len() as u32
+    }
+
+    /// Bytes that wait, without the packet in service.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    /// Bytes of the packet that was last put into service (the one on the line, if the line is busy).
+    #[inline]
+    pub fn in_service_bytes(&self) -> u32 {
+        self.in_service_bytes
+    }
+}

@@ -1,0 +1,99 @@
+//! A FIFO link: a queue, a line of fixed rate, a propagation delay, random loss.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Meter, Nanos, Rate,
+    backlog::Backlog,
+    queue::{Arrival, Queue, QueueSpec},
+};
+
+/// A link as a scenario describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Bits a second, headers included; none: infinitely fast.
+    pub rate_bps: Option<u64>,
+    /// Propagation delay.
+    pub delay_ns: Nanos,
+    /// Probability that a packet is lost after its transmission, each independently of the others (Bernoulli).
+    #[serde(default)]
+    pub loss: f64,
+    /// The queue before the line.
+    pub queue: QueueSpec,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It reaches the far end at this time.
+    Arrives(Nanos),
+    /// The queue refused it.
+    Dropped,
+    /// It was transmitted and then lost at random.
+    Lost,
+}
+
+/// A FIFO link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    rate: Rate,
+    delay: Nanos,
+    loss: f64,
+    queue: Queue,
+    backlog: Backlog,
+    /// When the line has sent everything accepted so far.
+    free_at: Nanos,
+    meter: Meter,
+}
+
+impl Link {
+    /// Builds the link with its meter.
+    ///
+    /// # Errors
+    /// An impossible rate, loss or queue: one sentence.
+    pub fn new(spec: &LinkSpec, meter: Meter) -> Result<Link, String> {
+        if !(0.0..1.0).contains(&spec.loss) {
+            return Err(format!("a loss of {} is not a probability below 1", spec.loss));
+        }
+        let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
+        let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
+        Ok(Link { rate, delay: spec.delay_ns, loss: spec.loss, queue, backlog: Backlog::default(), free_at: 0, meter })
+    }
+
+    /// Offers a packet of `bytes` (headers included) that arrives at `now`; `random` gives uniform draws in [0, 1).
+    ///
+    /// Calls must come in the order of `now`.
+    #[inline]
+    pub fn offer(&mut self, now: Nanos, bytes: u32, mut random: impl FnMut() -> f64) -> Fate {
+        let line_busy = self.free_at > now;
+        self.backlog.advance(now);
+        let arrival = Arrival { now, bytes, backlog: &self.backlog, line_busy, idle_since: self.free_at };
+        if !self.queue.admits(&arrival, &mut random) {
+            self.meter.dropped(now);
+            return Fate::Dropped;
+        }
+        let start = self.free_at.max(now);
+        let finish = start + self.rate.serialization(bytes);
+        let lost = self.loss > 0.0 && random() < self.loss;
+        self.meter.accepted(now, start, finish, bytes, self.backlog.packets(), lost);
+        if line_busy {
+            self.backlog.push(start, bytes);
+        } else {
+            self.backlog.serve(bytes);
+        }
+        self.free_at = finish;
+        if lost { Fate::Lost } else { Fate::Arrives(finish + self.delay) }
+    }
+
+    /// Packets that wait at `now`, without the one on the line. `now` must not lie before the last arrival.
+    pub fn waiting_packets(&mut self, now: Nanos) -> u32 {
+        self.backlog.advance(now);
+        self.backlog.packets()
+    }
+
+    /// What happened so far.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+}

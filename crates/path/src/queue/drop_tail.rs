@@ -1,0 +1,67 @@
+//! Drop tail: a packet is refused when the queue is full.
+
+use serde::{Deserialize, Serialize};
+
+use super::Arrival;
+
+/// Drop tail as a scenario describes it: exactly one of the limits is given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropTailSpec {
+    /// Packets held.
+    #[serde(default)]
+    pub limit_packets: Option<u32>,
+    /// Bytes held.
+    #[serde(default)]
+    pub limit_bytes: Option<u64>,
+    /// Whether the packet on the line counts against the limit. It does for ns-2, whose "25" means 24 packets that
+    /// wait and one on the line; it does not for ns-3, Linux and this project's default.
+    #[serde(default)]
+    pub counts_packet_in_service: bool,
+}
+
+/// A drop-tail queue.
+#[derive(Clone, Debug)]
+pub struct DropTail {
+    limit: Limit,
+    counts_packet_in_service: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    Packets(u32),
+    Bytes(u64),
+}
+
+impl DropTail {
+    /// Builds the queue.
+    ///
+    /// # Errors
+    /// No limit, two limits, or a limit of zero.
+    pub fn new(spec: &DropTailSpec) -> Result<DropTail, String> {
+        let limit = match (spec.limit_packets, spec.limit_bytes) {
+            (Some(0), None) | (None, Some(0)) => {
+                return Err("a queue of zero holds nothing: give at least one packet".into());
+            }
+            (Some(packets), None) => Limit::Packets(packets),
+            (None, Some(bytes)) => Limit::Bytes(bytes),
+            _ => return Err("a drop-tail queue takes exactly one of limit_packets and limit_bytes".into()),
+        };
+        Ok(DropTail { limit, counts_packet_in_service: spec.counts_packet_in_service })
+    }
+
+    /// Whether the arriving packet fits.
+    #[inline]
+    pub fn admits(&self, arrival: &Arrival<'_>) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => {
+                // A packet that finds the line idle does not wait.
+                !arrival.line_busy || arrival.packets(self.counts_packet_in_service) < limit
+            }
+            Limit::Bytes(limit) => {
+                !arrival.line_busy
+                    || arrival.bytes_held(self.counts_packet_in_service) + u64::from(arrival.bytes) <= limit
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Random early detection: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM Transactions on Networking 1(4), 1993; gentle mode: S. Floyd, "Recommendation on using the 'gentle_'
+//! variant of RED", 2000.
+
+use serde::{Deserialize, Serialize};
+
+use super::Arrival;
+use crate::Nanos;
+
+/// RED as a scenario describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedSpec {
+    /// Packets held at the most; beyond that every arrival is dropped.
+    pub limit_packets: u32,
+    /// Whether the packet on the line counts against the limit (not against the average, which the paper takes over
+    /// the packets that wait).
+    #[serde(default)]
+    pub counts_packet_in_service: bool,
+    /// Average queue below which nothing is dropped.
+    pub min_threshold_packets: f64,
+    /// Average queue from which everything is dropped (gentle: from twice this value).
+    pub max_threshold_packets: f64,
+    /// Drop probability as the average reaches the upper threshold.
+    pub max_probability: f64,
+    /// Weight of a new sample in the average queue.
+    pub weight: f64,
+    /// Rise linearly from `max_probability` to 1 between the upper threshold and twice its value.
+    pub gentle: bool,
+    /// Packet size by which idle time is counted as departures that might have been.
+    pub mean_packet_bytes: u32,
+}
+
+/// A RED queue.
+#[derive(Clone, Debug)]
+pub struct Red {
+    spec: RedSpec,
+    mean_serialization: Nanos,
+    average_packets: f64,
+    /// Packets since the last one dropped; -1 while the average is below the lower threshold.
+    count: i64,
+}
+
+impl Red {
+    /// Builds the queue; `mean_serialization` is the time to send one packet of `mean_packet_bytes`.
+    ///
+    /// # Errors
+    /// A limit of zero, thresholds that do not rise, a probability or weight outside (0, 1].
+    pub fn new(spec: &RedSpec, mean_serialization: Nanos) -> Result<Red, String> {
+        if spec.limit_packets == 0 {
+            return Err("a queue of zero holds nothing: give limit_packets of at least 1".into());
+        }
+        if !(spec.min_threshold_packets >= 0.0 && spec.max_threshold_packets > spec.min_threshold_packets) {
+            return Err(format!(
+                "RED needs 0 <= min_threshold_packets < max_threshold_packets, not {} and {}",
+                spec.min_threshold_packets, spec.max_threshold_packets
+            ));
+        }
+        for (name, value) in [("max_probability", spec.max_probability), ("weight", spec.weight)] {
+            if !(value > 0.0 && value <= 1.0) {
+                return Err(format!("RED's {name} must lie in (0, 1], not {value}"));
+            }
+        }
+        Ok(Red { spec: spec.clone(), mean_serialization, average_packets: 0.0, count: -1 })
+    }
+
+    /// The average queue, in packets.
+    pub fn average_packets(&self) -> f64 {
+        self.average_packets
+    }
+
+    /// Whether the arriving packet is let in; updates the average.
+    pub fn admits(&mut self, arrival: &Arrival<'_>, random: &mut impl FnMut() -> f64) -> bool {
+        self.update_average(arrival);
+        if arrival.line_busy && arrival.packets(self.spec.counts_packet_in_service) >= self.spec.limit_packets {
+            self.count = 0;
+            return false;
+        }
+        let Some(probability) = self.base_probability() else {
+            self.count = -1;
+            return true;
+        };
+        self.count += 1;
+        if probability >= 1.0 {
+            self.count = 0;
+            return false;
+        }
+        // The paper's section 7: p_a = p_b / (1 - count p_b) spreads the drops evenly over the arrivals.
+        let spread = 1.0 - self.count as f64 * probability;
+        if spread <= 0.0 || random() < probability / spread {
+            self.count = 0;
+            return false;
+        }
+        true
+    }
+
+    /// The paper's figure 2: the average follows the queue at each arrival, and decays over idle time by the number
+    /// of packets that might have been sent in it.
+    fn update_average(&mut self, arrival: &Arrival<'_>) {
+        let weight = self.spec.weight;
+        if arrival.line_busy {
+            self.average_packets += weight * (f64::from(arrival.backlog.packets()) - self.average_packets);
+        } else if self.mean_serialization > 0 {
+            let idle = (arrival.now - arrival.idle_since) as f64 / self.mean_serialization as f64;
+            self.average_packets *= libm::pow(1.0 - weight, idle);
+        } else {
+            self.average_packets = 0.0;
+        }
+    }
+
+    /// p_b, or none below the lower threshold.
+    fn base_probability(&self) -> Option<f64> {
+        let RedSpec { min_threshold_packets: min, max_threshold_packets: max, max_probability, gentle, .. } = self.spec;
+        let average = self.average_packets;
+        if average < min {
+            None
+        } else if average < max {
+            Some(max_probability * (average - min) / (max - min))
+        } else if gentle && average < 2.0 * max {
+            Some(max_probability + (1.0 - max_probability) * (average - max) / max)
+        } else {
+            Some(1.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backlog::Backlog;
+
+    #[test]
+    fn the_average_decays_over_idle_time_by_the_packets_that_might_have_been_sent() {
+        let spec = RedSpec {
+            limit_packets: 100,
+            counts_packet_in_service: false,
+            min_threshold_packets: 5.0,
+            max_threshold_packets: 15.0,
+            max_probability: 0.1,
+            weight: 0.5,
+            gentle: true,
+            mean_packet_bytes: 1500,
+        };
+        let mut red = Red::new(&spec, 1_000_000).unwrap();
+        let mut backlog = Backlog::default();
+        (1..=8).for_each(|packet| backlog.push(packet, 1500));
+        let busy = Arrival { now: 0, bytes: 1500, backlog: &backlog, line_busy: true, idle_since: 0 };
+        assert!(red.admits(&busy, &mut || 0.999));
+        assert_eq!(red.average_packets(), 4.0);
+        let backlog = Backlog::default();
+        let idle = Arrival { now: 12_000_000, backlog: &backlog, line_busy: false, idle_since: 10_000_000, ..busy };
+        assert!(red.admits(&idle, &mut || 0.999));
+        assert_eq!(red.average_packets(), 1.0);
+    }
+}

@@ -1,0 +1,119 @@
+//! Links: serialization, delay, counters.
+
+use firstflight_path::{
+    Fate, Link, LinkSpec, Meter, Nanos, Rate,
+    queue::{DropTailSpec, QueueSpec},
+};
+
+const MILLISECOND: Nanos = 1_000_000;
+
+fn drop_tail(limit_packets: u32, counts_packet_in_service: bool) -> QueueSpec {
+    QueueSpec::DropTail(DropTailSpec {
+        limit_packets: Some(limit_packets),
+        limit_bytes: None,
+        counts_packet_in_service,
+    })
+}
+
+fn link(spec: &LinkSpec) -> Link {
+    Link::new(spec, Meter::new(10_000 * MILLISECOND, 1_000 * MILLISECOND)).unwrap()
+}
+
+fn t1(queue: QueueSpec) -> LinkSpec {
+    LinkSpec { rate_bps: Some(1_500_000), delay_ns: 50 * MILLISECOND, loss: 0.0, queue }
+}
+
+#[test]
+fn a_packet_arrives_after_its_serialization_and_the_delay() {
+    let mut link = link(&t1(drop_tail(25, false)));
+    assert_eq!(link.offer(7, 1500, || 0.5), Fate::Arrives(7 + 58 * MILLISECOND));
+}
+
+#[test]
+fn packets_that_find_the_line_busy_wait_for_it_in_order() {
+    let mut link = link(&t1(drop_tail(25, false)));
+    for packet in 1..=3 {
+        assert_eq!(link.offer(0, 1500, || 0.5), Fate::Arrives((packet * 8 + 50) * MILLISECOND));
+    }
+    assert_eq!(link.waiting_packets(0), 2);
+    assert_eq!(link.waiting_packets(8 * MILLISECOND), 1);
+    assert_eq!(link.waiting_packets(16 * MILLISECOND), 0);
+}
+
+/// ns-2's "25" holds 24 packets that wait and one on the line; ns-3's and Linux's holds 25 that wait.
+#[test]
+fn a_limit_of_25_packets_holds_25_or_26_by_whether_the_packet_in_service_counts() {
+    for (counts_packet_in_service, held) in [(true, 25), (false, 26)] {
+        let mut link = link(&t1(drop_tail(25, counts_packet_in_service)));
+        let accepted = (0..40).filter(|_| link.offer(0, 1040, || 0.5) != Fate::Dropped).count();
+        assert_eq!(accepted, held);
+    }
+}
+
+#[test]
+fn a_limit_in_bytes_counts_the_bytes_that_wait() {
+    let spec = DropTailSpec { limit_packets: None, limit_bytes: Some(3000), counts_packet_in_service: false };
+    let mut link = link(&t1(QueueSpec::DropTail(spec)));
+    let accepted: Vec<bool> =
+        [1500, 1500, 1000, 1000, 500].iter().map(|&bytes| link.offer(0, bytes, || 0.5) != Fate::Dropped).collect();
+    assert_eq!(accepted, [true, true, true, false, true]);
+}
+
+#[test]
+fn an_infinitely_fast_link_never_queues() {
+    let mut link = link(&LinkSpec { rate_bps: None, ..t1(drop_tail(1, true)) });
+    for _ in 0..100 {
+        assert_eq!(link.offer(5, 1500, || 0.5), Fate::Arrives(5 + 50 * MILLISECOND));
+    }
+}
+
+#[test]
+fn a_packet_lost_at_random_still_takes_its_time_on_the_line() {
+    let mut link = link(&LinkSpec { loss: 0.1, ..t1(drop_tail(25, false)) });
+    assert_eq!(link.offer(0, 1500, || 0.05), Fate::Lost);
+    assert_eq!(link.offer(0, 1500, || 0.5), Fate::Arrives(66 * MILLISECOND));
+}
+
+#[test]
+fn the_meter_splits_busy_and_waiting_time_at_the_borders_of_its_intervals() {
+    let spec = LinkSpec { rate_bps: Some(12_000), ..t1(drop_tail(25, false)) };
+    let mut link = link(&spec);
+    // Each packet takes one second; the second waits from 0.5 s to 1.5 s.
+    link.offer(500 * MILLISECOND, 1500, || 0.5);
+    link.offer(500 * MILLISECOND, 1500, || 0.5);
+    let rows: Vec<_> = link.meter().intervals().map(|(_, _, counts)| *counts).collect();
+    assert_eq!(rows.len(), 10);
+    let busy: Vec<Nanos> = rows.iter().take(4).map(|row| row.busy / MILLISECOND).collect();
+    assert_eq!(busy, [500, 1000, 500, 0]);
+    let waiting: Vec<u128> = rows.iter().take(3).map(|row| row.waiting / u128::from(MILLISECOND)).collect();
+    assert_eq!(waiting, [500, 500, 0]);
+    assert_eq!(rows.iter().map(|row| row.sent_packets).collect::<Vec<_>>()[..4], [0, 1, 1, 0]);
+    assert_eq!(rows[0].offered_packets, 2);
+    assert_eq!(rows[0].queue_max_packets, 1);
+}
+
+#[test]
+fn what_leaves_after_the_end_of_the_run_is_not_counted_as_sent() {
+    let mut link = Link::new(&t1(drop_tail(25, false)), Meter::new(10 * MILLISECOND, 10 * MILLISECOND)).unwrap();
+    link.offer(0, 1500, || 0.5);
+    link.offer(0, 1500, || 0.5);
+    let (_, _, counts) = link.meter().intervals().next().unwrap();
+    assert_eq!((counts.sent_packets, counts.busy), (1, 10 * MILLISECOND));
+}
+
+#[test]
+fn serialization_is_exact_to_half_a_nanosecond() {
+    for (rate, bytes, nanos) in
+        [(1_500_000u64, 40u32, 213_333u64), (3, 1, 2_666_666_667), (1_000_000_000, 1500, 12_000)]
+    {
+        assert_eq!(Rate::from_bits_per_second(rate).unwrap().serialization(bytes), nanos);
+    }
+    assert!(Rate::from_bits_per_second(0).is_err());
+}
+
+#[test]
+fn impossible_links_are_refused() {
+    let meter = || Meter::new(1, 1);
+    assert!(Link::new(&t1(drop_tail(0, false)), meter()).unwrap_err().contains("queue of zero"));
+    assert!(Link::new(&LinkSpec { loss: 1.5, ..t1(drop_tail(1, false)) }, meter()).unwrap_err().contains("1.5"));
+}

@@ -1,0 +1,311 @@
+//! Applications: what clients ask for, and how servers answer.
+//!
+//! A server is the same for all: it reads requests, answers each with the bytes that the client's object names, and
+//! closes when it has been told that no more will come. The clients differ, a file each.
+
+mod file_transfer;
+mod request_response;
+mod web_page;
+
+use firstflight_path::Nanos;
+use firstflight_tcp::Events;
+
+use crate::{
+    connection::{Booked, CLIENT, Connection, Object, Opening, SERVER},
+    law::Law,
+    plan::{Application, Kind},
+    random::Purpose,
+    records::{NO_PAGE, Transfer, seconds, seconds_between},
+    simulation::Simulation,
+};
+use web_page::Page;
+
+/// A client of an application.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) application: u16,
+    /// Among the application's clients.
+    pub(crate) index: u32,
+    pub(crate) host: u32,
+    /// Files, pages or requests begun.
+    begun: u32,
+    /// Connections opened.
+    opened: u32,
+    activity: Activity,
+}
+
+/// What a client is in the middle of.
+#[derive(Debug)]
+enum Activity {
+    /// Nothing, or a file of its own connection.
+    None,
+    /// A page.
+    Page(Page),
+    /// Requests on this connection.
+    Connected(u32),
+}
+
+impl Client {
+    pub(crate) fn new(application: u16, index: u32, host: u32) -> Client {
+        Client { application, index, host, begun: 0, opened: 0, activity: Activity::None }
+    }
+
+    /// Counts the next file, page or request; none once `count` are begun.
+    fn begin(&mut self, count: Option<u32>) -> Option<u32> {
+        let number = self.begun;
+        if count.is_some_and(|count| number >= count) {
+            return None;
+        }
+        self.begun += 1;
+        Some(number)
+    }
+}
+
+/// Something to ask for.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    page: u32,
+    number: u32,
+    request_bytes: u64,
+    response_bytes: u64,
+}
+
+/// A finished object, for the client that asked.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    slot: u32,
+    object: Object,
+    booked: Booked,
+    connected_at: Option<Nanos>,
+    completed: bool,
+}
+
+/// Seconds as nanoseconds.
+fn nanos(seconds: f64) -> Nanos {
+    (seconds * 1e9).round() as Nanos
+}
+
+/// A drawn number of bytes: whole, at least one.
+fn bytes(value: f64) -> u64 {
+    (value.round() as u64).max(1)
+}
+
+impl<'p> Simulation<'p> {
+    fn spec(&self, client: u32) -> &'p Application {
+        &self.plan.applications[usize::from(self.clients[client as usize].application)]
+    }
+
+    fn draw(&self, client: u32, law: &Law, purpose: Purpose, index: u64) -> f64 {
+        law.draw(&self.stream(client, purpose), index)
+    }
+
+    /// When a client starts.
+    pub(crate) fn start_of(&self, client: u32) -> Nanos {
+        nanos(self.draw(client, &self.spec(client).start, Purpose::Start, 0))
+    }
+
+    /// A client's time has come: it begins its next file, page or request.
+    pub(crate) fn wake_client(&mut self, client: u32) {
+        match &self.spec(client).kind {
+            Kind::FileTransfer { .. } => self.begin_file(client),
+            Kind::WebPage { .. } => self.begin_page(client),
+            Kind::RequestResponse { .. } => self.begin_request(client),
+        }
+    }
+
+    /// Opens a connection to the server host that `server_index` draws, and asks for a first object.
+    fn open(&mut self, client: u32, server_index: u64, upload: bool, close_when_served: bool, ask: Ask) -> u32 {
+        let spec = self.spec(client);
+        let server = self.server_host(client, server_index);
+        let state = &mut self.clients[client as usize];
+        let (host, opened) = (state.host, state.opened);
+        state.opened += 1;
+        let [isns, _] = self.stream(client, Purpose::InitialSequence).bits(u64::from(opened));
+        let opening = Opening {
+            client,
+            profiles: [&spec.client_tcp, &spec.server_tcp],
+            initial_sequences: [isns as u32, (isns >> 32) as u32],
+            first_hop: [self.routes.first_hop(host, server), self.routes.first_hop(server, host)],
+            upload,
+        };
+        let slot = self.connections.open(self.now, &opening);
+        self.connections[slot].ends[CLIENT].connect(self.now);
+        self.ask(slot, ask, close_when_served);
+        slot
+    }
+
+    /// Asks for an object on a connection. After the last one the server closes.
+    fn ask(&mut self, slot: u32, ask: Ask, close_when_served: bool) {
+        let now = self.now;
+        let connection = &mut self.connections[slot];
+        let (request_start, response_start) =
+            connection.objects.last().map_or((0, 0), |last| (last.request_end, last.response_end));
+        connection.objects.push(Object {
+            request_end: request_start + ask.request_bytes,
+            response_end: response_start + ask.response_bytes,
+            bytes: if connection.upload { ask.request_bytes } else { ask.response_bytes },
+            page: ask.page,
+            number: ask.number,
+            asked_at: now,
+            first_byte_at: None,
+        });
+        connection.close_when_served = close_when_served;
+        connection.ends[CLIENT].write(now, ask.request_bytes);
+        self.pump_client(slot);
+    }
+
+    /// Something happened at one end of a connection.
+    pub(crate) fn on_events(&mut self, slot: u32, side: usize, events: Events) {
+        let now = self.now;
+        if events.contains(Events::RESET) || events.contains(Events::TIMED_OUT) {
+            return self.fail(slot);
+        }
+        let connection = &mut self.connections[slot];
+        let generation = connection.generation;
+        if side == CLIENT && events.contains(Events::CONNECTED) {
+            connection.connected_at = Some(now);
+        }
+        if events.contains(Events::READABLE) {
+            let end = &mut connection.ends[side];
+            let readable = end.readable_bytes();
+            end.read(now, readable);
+            if side == SERVER {
+                self.serve(slot);
+            }
+            if side != self.connections[slot].data_sender() {
+                self.progress(slot);
+            }
+            if self.connections[slot].generation != generation {
+                return;
+            }
+        }
+        if events.contains(Events::PEER_CLOSED) {
+            self.connections[slot].ends[side].close(now);
+        }
+        self.recycle_if_finished(slot);
+    }
+
+    /// The server answers the requests that have arrived.
+    fn serve(&mut self, slot: u32) {
+        let now = self.now;
+        let connection = &mut self.connections[slot];
+        let received = connection.ends[SERVER].received_bytes();
+        while let Some(object) = connection.objects.get(connection.served) {
+            if object.request_end > received {
+                return;
+            }
+            if !connection.upload {
+                connection.ends[SERVER].write(now, object.bytes);
+            }
+            connection.served += 1;
+        }
+        if connection.close_when_served {
+            connection.ends[SERVER].close(now);
+        }
+    }
+
+    /// Bytes of a file have arrived: book the objects that are now complete.
+    fn progress(&mut self, slot: u32) {
+        loop {
+            let now = self.now;
+            let connection = &mut self.connections[slot];
+            let delivered = connection.delivered_bytes();
+            let index = connection.done;
+            if index >= connection.objects.len() {
+                return;
+            }
+            let start = connection.file_start(index);
+            let object = &mut connection.objects[index];
+            if delivered > start {
+                object.first_byte_at.get_or_insert(now);
+            }
+            if delivered < start + object.bytes {
+                return;
+            }
+            debug_assert!(
+                index + 1 < connection.objects.len() || delivered == start + connection.objects[index].bytes,
+                "more bytes were delivered than asked for"
+            );
+            connection.done += 1;
+            let generation = connection.generation;
+            let done = self.book(slot, index, true);
+            self.object_done(done);
+            if self.connections[slot].generation != generation {
+                return;
+            }
+        }
+    }
+
+    /// A connection was reset or gave up: what it still owed is booked as it stands.
+    #[cold]
+    fn fail(&mut self, slot: u32) {
+        let owed = self.connections[slot].done..self.connections[slot].objects.len();
+        let lost: Vec<Done> = owed.map(|index| self.book(slot, index, false)).collect();
+        self.connections.release(slot);
+        for done in lost {
+            self.object_done(done);
+        }
+    }
+
+    fn object_done(&mut self, done: Done) {
+        let client = self.connections[done.slot].client;
+        match &self.spec(client).kind {
+            Kind::FileTransfer { .. } => self.file_done(client),
+            Kind::WebPage { .. } => self.page_object_done(client, done),
+            Kind::RequestResponse { .. } => self.response_done(client, done),
+        }
+    }
+
+    /// Writes the row of an object.
+    fn book(&mut self, slot: u32, index: usize, completed: bool) -> Done {
+        let now = self.now;
+        let connection = &mut self.connections[slot];
+        let booked = connection.book();
+        let object = connection.objects[index];
+        let client = &self.clients[connection.client as usize];
+        self.records.transfers.push(Transfer {
+            replicate: self.replicate,
+            application: client.application,
+            client: client.index,
+            page: object.page,
+            object: object.number as u16,
+            connection: connection.number,
+            start_s: seconds(object.asked_at),
+            handshake_time_s: handshake_time(connection, &object),
+            first_byte_time_s: seconds_between(object.asked_at, object.first_byte_at),
+            completion_time_s: seconds_between(object.asked_at, completed.then_some(now)),
+            bytes: object.bytes,
+            delivered_bytes: connection
+                .delivered_bytes()
+                .saturating_sub(connection.file_start(index))
+                .min(object.bytes),
+            segments_sent: booked.segments_sent,
+            retransmissions: booked.retransmissions,
+            timeouts: booked.timeouts,
+            first_flight_segments: booked.first_flight_segments,
+            first_flight_lost: booked.first_flight_lost,
+            completed: u8::from(completed),
+        });
+        Done { slot, object, booked, connected_at: connection.connected_at, completed }
+    }
+
+    /// At the end of the run: the rows of objects still on their way.
+    pub(crate) fn book_unfinished(&mut self, slot: u32) {
+        for index in self.connections[slot].done..self.connections[slot].objects.len() {
+            let done = self.book(slot, index, false);
+            self.page_object_unfinished(&done);
+        }
+    }
+}
+
+/// The handshake belongs to the first object; the others found the connection open.
+fn handshake_time(connection: &Connection, object: &Object) -> f64 {
+    if object.asked_at == connection.opened_at {
+        seconds_between(connection.opened_at, connection.connected_at)
+    } else {
+        f64::NAN
+    }
+}
+
+/// The page column of an object outside of pages.
+const OUTSIDE: u32 = NO_PAGE;

@@ -1,0 +1,223 @@
+//! Connections: both ends, what is asked of them, and the arena that recycles them.
+
+use std::sync::Arc;
+
+use firstflight_path::Nanos;
+use firstflight_tcp::{Endpoint, NEVER, Profile, Stats};
+
+/// The end that opened the connection.
+pub const CLIENT: usize = 0;
+/// The end that listened.
+pub const SERVER: usize = 1;
+
+/// Something asked for on a connection: a request of so many bytes, then a response.
+#[derive(Clone, Copy, Debug)]
+pub struct Object {
+    /// Stream offset at which the request ends.
+    pub request_end: u64,
+    /// Stream offset at which the response ends.
+    pub response_end: u64,
+    /// Bytes of the file: the response of a download, the request of an upload.
+    pub bytes: u64,
+    /// Page it belongs to.
+    pub page: u32,
+    /// Its number in the page.
+    pub number: u32,
+    /// When it was asked for.
+    pub asked_at: Nanos,
+    /// When its first byte arrived.
+    pub first_byte_at: Option<Nanos>,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// Client and server.
+    pub ends: [Endpoint; 2],
+    /// Earliest entry of each end in the timers.
+    pub armed: [Nanos; 2],
+    /// First hop of each end's packets.
+    pub first_hop: [u32; 2],
+    /// Tells this connection from earlier ones in the same slot.
+    pub generation: u32,
+    /// Number in the replicate.
+    pub number: u32,
+    /// Whose it is, among all clients.
+    pub client: u32,
+    /// When the client opened it.
+    pub opened_at: Nanos,
+    /// When the client's handshake was complete.
+    pub connected_at: Option<Nanos>,
+    /// What was asked for.
+    pub objects: Vec<Object>,
+    /// Objects whose request reached the server.
+    pub served: usize,
+    /// Objects that are complete.
+    pub done: usize,
+    /// The client sends the files.
+    pub upload: bool,
+    /// The server closes after the last object so far.
+    pub close_when_served: bool,
+    /// First-flight segments of the data sender that the path lost.
+    pub first_flight_lost: u32,
+    /// The data sender's figures already booked to earlier objects.
+    pub booked: Booked,
+    /// The slot is in use.
+    pub live: bool,
+}
+
+/// Figures of a data sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Booked {
+    /// Data segments sent.
+    pub segments_sent: u32,
+    /// Retransmitted data segments.
+    pub retransmissions: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// First-flight segments.
+    pub first_flight_segments: u32,
+    /// Of these, lost.
+    pub first_flight_lost: u32,
+}
+
+impl Connection {
+    /// The end that sends the files.
+    pub fn data_sender(&self) -> usize {
+        if self.upload { CLIENT } else { SERVER }
+    }
+
+    /// In-order bytes of files that have reached their receiver.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.ends[1 - self.data_sender()].received_bytes()
+    }
+
+    /// Stream offset at which the file of `objects[index]` begins.
+    pub fn file_start(&self, index: usize) -> u64 {
+        let object = &self.objects[index];
+        let end = if self.upload { object.request_end } else { object.response_end };
+        end - object.bytes
+    }
+
+    /// Both ends are done with the connection.
+    pub fn is_finished(&self) -> bool {
+        self.ends[CLIENT].is_finished() && self.ends[SERVER].is_finished()
+    }
+
+    /// The data sender's figures since the last call.
+    pub fn book(&mut self) -> Booked {
+        let stats: &Stats = self.ends[self.data_sender()].stats();
+        let total = Booked {
+            segments_sent: stats.data_segments_sent,
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            first_flight_segments: stats.first_flight_segments,
+            first_flight_lost: self.first_flight_lost,
+        };
+        let since = Booked {
+            segments_sent: total.segments_sent - self.booked.segments_sent,
+            retransmissions: total.retransmissions - self.booked.retransmissions,
+            timeouts: total.timeouts - self.booked.timeouts,
+            first_flight_segments: total.first_flight_segments - self.booked.first_flight_segments,
+            first_flight_lost: total.first_flight_lost - self.booked.first_flight_lost,
+        };
+        self.booked = total;
+        since
+    }
+}
+
+/// What a new connection needs to know.
+pub struct Opening<'a> {
+    /// Among all clients.
+    pub client: u32,
+    /// TCP of the client and of the server.
+    pub profiles: [&'a Arc<Profile>; 2],
+    /// Initial sequence numbers.
+    pub initial_sequences: [u32; 2],
+    /// First hops.
+    pub first_hop: [u32; 2],
+    /// The client sends the files.
+    pub upload: bool,
+}
+
+/// All connections of a replicate; slots of finished ones are used again.
+#[derive(Debug, Default)]
+pub struct Arena {
+    slots: Vec<Connection>,
+    free: Vec<u32>,
+    opened: u32,
+}
+
+impl Arena {
+    /// Puts a new connection into a slot.
+    pub fn open(&mut self, now: Nanos, opening: &Opening<'_>) -> u32 {
+        let [client, server] = opening.profiles;
+        let ends = [
+            Endpoint::client(Arc::clone(client), opening.initial_sequences[CLIENT]),
+            Endpoint::server(Arc::clone(server), opening.initial_sequences[SERVER]),
+        ];
+        let mut connection = Connection {
+            ends,
+            armed: [NEVER; 2],
+            first_hop: opening.first_hop,
+            generation: 0,
+            number: self.opened,
+            client: opening.client,
+            opened_at: now,
+            connected_at: None,
+            objects: Vec::new(),
+            served: 0,
+            done: 0,
+            upload: opening.upload,
+            close_when_served: false,
+            first_flight_lost: 0,
+            booked: Booked::default(),
+            live: true,
+        };
+        self.opened += 1;
+        match self.free.pop() {
+            Some(slot) => {
+                let old = &mut self.slots[slot as usize];
+                connection.generation = old.generation;
+                connection.objects = std::mem::take(&mut old.objects);
+                connection.objects.clear();
+                *old = connection;
+                slot
+            }
+            None => {
+                self.slots.push(connection);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Frees a slot; packets still on their way to it will find another generation.
+    pub fn release(&mut self, slot: u32) {
+        let connection = &mut self.slots[slot as usize];
+        debug_assert!(connection.live);
+        connection.live = false;
+        connection.generation = connection.generation.wrapping_add(1);
+        self.free.push(slot);
+    }
+
+    /// Slots, in use or free.
+    pub fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+}
+
+impl std::ops::Index<u32> for Arena {
+    type Output = Connection;
+
+    #[inline]
+    fn index(&self, slot: u32) -> &Connection {
+        &self.slots[slot as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Arena {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut Connection {
+        &mut self.slots[slot as usize]
+    }
+}

@@ -1,0 +1,170 @@
+//! Laws of sizes and times.
+//!
+//! Logarithms and powers come from the `libm` crate, so a draw is the same number on every machine.
+
+use std::f64::consts::PI;
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::Stream;
+
+/// A probability law over bytes or seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Law {
+    /// Always the same.
+    Constant {
+        /// The value.
+        value: f64,
+    },
+    /// Uniform between two values.
+    Uniform {
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Mean.
+        mean: f64,
+    },
+    /// Lognormal, cut off (clipped) at the optional bounds.
+    Lognormal {
+        /// Median, exp(mu).
+        median: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+        /// Smaller draws become this value.
+        #[serde(default)]
+        minimum: Option<f64>,
+        /// Larger draws become this value.
+        #[serde(default)]
+        maximum: Option<f64>,
+    },
+    /// Pareto; with a maximum, truncated there (draws beyond it do not occur).
+    Pareto {
+        /// Tail index.
+        shape: f64,
+        /// Smallest value.
+        minimum: f64,
+        /// Largest value.
+        #[serde(default)]
+        maximum: Option<f64>,
+    },
+    /// A tabulated distribution function, interpolated; values are multiplied by `scale`, then clipped.
+    Empirical {
+        /// (cumulative probability, value), both rising; the first probability 0, the last 1.
+        points: Vec<(f64, f64)>,
+        /// Between the points.
+        interpolation: Interpolation,
+        /// Factor on the values.
+        #[serde(default = "one")]
+        scale: f64,
+        /// Smaller draws become this value.
+        #[serde(default)]
+        minimum: Option<f64>,
+        /// Larger draws become this value.
+        #[serde(default)]
+        maximum: Option<f64>,
+    },
+}
+
+/// How a tabulated law runs between its points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interpolation {
+    /// Linear in the logarithm of the value; values below 1 count as 1.
+    Log,
+    /// Linear in the value.
+    Linear,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Law {
+    /// Checks the parameters; `what` names the law's place in the plan.
+    ///
+    /// # Errors
+    /// One sentence that names what is wrong.
+    pub fn validate(&self, what: &str) -> Result<(), String> {
+        let ok = match self {
+            Law::Constant { value } => *value >= 0.0,
+            Law::Uniform { low, high } => *low >= 0.0 && high >= low,
+            Law::Exponential { mean } => *mean > 0.0,
+            Law::Lognormal { median, sigma, .. } => *median > 0.0 && *sigma >= 0.0,
+            Law::Pareto { shape, minimum, maximum } => {
+                *shape > 0.0 && *minimum > 0.0 && maximum.is_none_or(|maximum| maximum > *minimum)
+            }
+            Law::Empirical { points, scale, .. } => {
+                let rises = points.windows(2).all(|pair| pair[1].0 > pair[0].0 && pair[1].1 >= pair[0].1);
+                let spans = points.len() >= 2 && points[0].0 == 0.0 && points[points.len() - 1].0 == 1.0;
+                rises && spans && points[0].1 >= 0.0 && *scale > 0.0
+            }
+        };
+        if ok && self.parameters_are_finite() {
+            Ok(())
+        } else {
+            Err(format!("{what}: this law's parameters are out of order or negative: {self:?}"))
+        }
+    }
+
+    fn parameters_are_finite(&self) -> bool {
+        match self {
+            Law::Constant { value } => value.is_finite(),
+            Law::Uniform { high, .. } => high.is_finite(),
+            Law::Exponential { mean } => mean.is_finite(),
+            Law::Lognormal { median, sigma, .. } => median.is_finite() && sigma.is_finite(),
+            Law::Pareto { shape, minimum, .. } => shape.is_finite() && minimum.is_finite(),
+            Law::Empirical { points, scale, .. } => {
+                scale.is_finite() && points.iter().all(|&(p, x)| p.is_finite() && x.is_finite())
+            }
+        }
+    }
+
+    /// The `index`-th draw of a stream.
+    pub fn draw(&self, stream: &Stream, index: u64) -> f64 {
+        if let Law::Constant { value } = self {
+            return *value;
+        }
+        let [u, v] = stream.uniforms(index);
+        match self {
+            Law::Constant { value } => *value,
+            Law::Uniform { low, high } => low + (high - low) * u,
+            Law::Exponential { mean } => -mean * libm::log(1.0 - u),
+            Law::Lognormal { median, sigma, minimum, maximum } => {
+                // Box and Muller: one normal deviate of two uniform ones.
+                let normal = libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(2.0 * PI * v);
+                clip(median * libm::exp(sigma * normal), *minimum, *maximum)
+            }
+            Law::Pareto { shape, minimum, maximum } => {
+                let beyond = maximum.map_or(0.0, |maximum| libm::pow(minimum / maximum, *shape));
+                minimum * libm::pow(1.0 - u * (1.0 - beyond), -1.0 / shape)
+            }
+            Law::Empirical { points, interpolation, scale, minimum, maximum } => {
+                clip(scale * interpolate(points, *interpolation, u), *minimum, *maximum)
+            }
+        }
+    }
+}
+
+fn clip(value: f64, minimum: Option<f64>, maximum: Option<f64>) -> f64 {
+    let value = minimum.map_or(value, |minimum| value.max(minimum));
+    maximum.map_or(value, |maximum| value.min(maximum))
+}
+
+/// The value at cumulative probability `u`.
+fn interpolate(points: &[(f64, f64)], interpolation: Interpolation, u: f64) -> f64 {
+    let upper = points.partition_point(|&(p, _)| p <= u).clamp(1, points.len() - 1);
+    let ((p0, x0), (p1, x1)) = (points[upper - 1], points[upper]);
+    let share = (u - p0) / (p1 - p0);
+    match interpolation {
+        Interpolation::Linear => x0 + (x1 - x0) * share,
+        Interpolation::Log => {
+            let (low, high) = (libm::log(x0.max(1.0)), libm::log(x1.max(1.0)));
+            libm::exp(low + (high - low) * share)
+        }
+    }
+}

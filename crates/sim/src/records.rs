@@ -1,0 +1,225 @@
+//! The rows that a simulation writes. Times are seconds; NaN where a thing did not happen.
+
+use firstflight_path::Nanos;
+
+use crate::table::{Column, table};
+
+/// A page column of transfers that belong to no page.
+pub const NO_PAGE: u32 = u32::MAX;
+/// A link column of events at an endpoint.
+pub const NO_LINK: u16 = u16::MAX;
+
+table! {
+    /// A file or object. The sender-side figures are those of the end that sends its data; for several objects on one
+    /// connection they are the increments during the object.
+    Transfer / Transfers {
+        /// Replicate of the experiment.
+        replicate: u32 as U32,
+        /// Index of the application.
+        application: u16 as U16,
+        /// Client of the application.
+        client: u32 as U32,
+        /// Page of the client, or [`NO_PAGE`].
+        page: u32 as U32,
+        /// 0 for the primary or only object.
+        object: u16 as U16,
+        /// Connection of the replicate, counted from 0.
+        connection: u32 as U32,
+        /// When the client opened the connection or, on an open one, asked.
+        start_s: f64 as F64,
+        /// Until the client's handshake was complete; NaN on an open connection.
+        handshake_time_s: f64 as F64,
+        /// Until the first byte arrived at the receiver.
+        first_byte_time_s: f64 as F64,
+        /// Until the last byte arrived at the receiver.
+        completion_time_s: f64 as F64,
+        /// Bytes asked for.
+        bytes: u64 as U64,
+        /// Bytes that arrived in order before the end of the run.
+        delivered_bytes: u64 as U64,
+        /// Data segments sent, retransmissions included.
+        segments_sent: u32 as U32,
+        /// Retransmitted data segments.
+        retransmissions: u32 as U32,
+        /// Retransmission timeouts.
+        timeouts: u32 as U32,
+        /// Data segments sent before the first ACK of data.
+        first_flight_segments: u32 as U32,
+        /// Of these, lost on the path.
+        first_flight_lost: u32 as U32,
+        /// 1 if the last byte arrived before the end of the run.
+        completed: u8 as U8,
+    }
+}
+
+table! {
+    /// A web page.
+    Page / Pages {
+        /// Replicate of the experiment.
+        replicate: u32 as U32,
+        /// Index of the application.
+        application: u16 as U16,
+        /// Client of the application.
+        client: u32 as U32,
+        /// Page of the client, counted from 0.
+        page: u32 as U32,
+        /// When the client opened the first connection.
+        start_s: f64 as F64,
+        /// Until that connection was up at the client.
+        connect_time_s: f64 as F64,
+        /// Until the last object had arrived.
+        completion_time_s: f64 as F64,
+        /// Objects, the primary included.
+        objects: u32 as U32,
+        /// Bytes of all objects.
+        bytes: u64 as U64,
+        /// Retransmitted data segments of all objects.
+        retransmissions: u32 as U32,
+        /// Retransmission timeouts of all objects.
+        timeouts: u32 as U32,
+        /// 1 if all objects arrived before the end of the run.
+        completed: u8 as U8,
+    }
+}
+
+table! {
+    /// A link during an interval.
+    LinkInterval / LinkIntervals {
+        /// Replicate of the experiment.
+        replicate: u32 as U32,
+        /// Index of the link.
+        link: u16 as U16,
+        /// Start of the interval.
+        interval_start_s: f64 as F64,
+        /// Its length.
+        interval_s: f64 as F64,
+        /// Packets that arrived.
+        offered_packets: u64 as U64,
+        /// Packets that the queue refused.
+        dropped_packets: u64 as U64,
+        /// Packets lost at random.
+        lost_packets: u64 as U64,
+        /// Packets whose transmission ended in the interval.
+        sent_packets: u64 as U64,
+        /// Their bytes, headers included.
+        sent_bytes: u64 as U64,
+        /// Time for which the line transmitted.
+        busy_s: f64 as F64,
+        /// Packets that waited, averaged over the interval.
+        queue_mean_packets: f64 as F64,
+        /// Most packets that waited at once.
+        queue_max_packets: u32 as U32,
+    }
+}
+
+table! {
+    /// A segment at one point of its way.
+    SegmentEvent / SegmentEvents {
+        /// Time.
+        time_ns: i64 as I64,
+        /// Replicate of the experiment.
+        replicate: u32 as U32,
+        /// Connection of the replicate.
+        connection: u32 as U32,
+        /// 0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost at random.
+        event: u8 as U8,
+        /// 1 if the server sent it.
+        from_server: u8 as U8,
+        /// The link of a drop or loss, else [`NO_LINK`].
+        link: u16 as U16,
+        /// Sequence number, relative to the sender's initial one.
+        seq: u32 as U32,
+        /// Payload bytes.
+        length: u32 as U32,
+        /// Acknowledgment number, relative to the other end's initial sequence number.
+        ack: u32 as U32,
+        /// Advertised window, unscaled to bytes.
+        window_bytes: u64 as U64,
+        /// Congestion window of the sender (event 0) or receiver (event 1) of the segment, in its segments.
+        cwnd_segments: f64 as F64,
+        /// Slow start threshold of the same end.
+        ssthresh_segments: f64 as F64,
+        /// TCP flags.
+        flags: u8 as U8,
+        /// 1 for a retransmission.
+        retransmission: u8 as U8,
+    }
+}
+
+/// All that was recorded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Records {
+    /// Names of the links, by index.
+    pub link_names: Vec<String>,
+    /// Names of the applications, by index.
+    pub application_names: Vec<String>,
+    /// Files and objects.
+    pub transfers: Transfers,
+    /// Web pages.
+    pub pages: Pages,
+    /// Links by interval.
+    pub links: LinkIntervals,
+    /// Segments, if asked for.
+    pub segments: Option<SegmentEvents>,
+    /// Costs.
+    pub counts: Counts,
+}
+
+/// A table's name and its columns.
+pub type NamedColumns = (&'static str, Vec<(&'static str, Column)>);
+
+impl Records {
+    /// Adds the rows of another replicate of the same plan.
+    pub fn append(&mut self, other: Records) {
+        self.transfers.append(other.transfers);
+        self.pages.append(other.pages);
+        self.links.append(other.links);
+        if let (Some(segments), Some(more)) = (&mut self.segments, other.segments) {
+            segments.append(more);
+        }
+        self.counts.add(other.counts);
+    }
+
+    /// The tables with their names.
+    pub fn into_tables(self) -> Vec<NamedColumns> {
+        let mut tables = vec![
+            ("transfers", self.transfers.into_columns()),
+            ("pages", self.pages.into_columns()),
+            ("links", self.links.into_columns()),
+        ];
+        if let Some(segments) = self.segments {
+            tables.push(("segments", segments.into_columns()));
+        }
+        tables
+    }
+}
+
+/// What a simulation cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Events taken from the scheduler.
+    pub events: u64,
+    /// Packets offered to links.
+    pub packet_hops: u64,
+    /// Data segments emitted by endpoints.
+    pub data_packets: u64,
+}
+
+impl Counts {
+    /// Adds another simulation's costs.
+    pub fn add(&mut self, other: Counts) {
+        self.events += other.events;
+        self.packet_hops += other.packet_hops;
+        self.data_packets += other.data_packets;
+    }
+}
+
+/// Seconds of a moment.
+pub fn seconds(time: Nanos) -> f64 {
+    time as f64 / 1e9
+}
+
+/// Seconds from one moment to another, if that came.
+pub fn seconds_between(from: Nanos, to: Option<Nanos>) -> f64 {
+    to.map_or(f64::NAN, |to| seconds(to - from))
+}
