@@ -1,7 +1,7 @@
 //! Every segment of a simulation, as it is sent, received or lost.
 
 use firstflight_path::{Fate, Nanos};
-use firstflight_tcp::{Endpoint, Flags, Segment};
+use firstflight_tcp::{Flags, Segment};
 
 use crate::{
     connection::{Connection, SERVER},
@@ -73,7 +73,7 @@ impl Capture {
             seq: segment.seq.wrapping_sub(from.initial_sequence()),
             length: segment.payload_bytes,
             ack: if acknowledges { segment.ack.wrapping_sub(to.initial_sequence()) } else { 0 },
-            window_bytes: window_bytes(from, segment),
+            window_bytes: from.advertised_window_bytes(segment),
             cwnd_segments: f64::from(end.cwnd_bytes()) / mss,
             ssthresh_segments: f64::from(end.ssthresh_bytes()) / mss,
             flags: segment.flags.bits(),
@@ -89,10 +89,4 @@ impl Capture {
         self.events.into_iter().for_each(|event| table.push(event));
         table
     }
-}
-
-/// RFC 7323 section 2.2: the window of a SYN is never scaled.
-fn window_bytes(sender: &Endpoint, segment: &Segment) -> u64 {
-    let scale = if segment.flags.contains(Flags::SYN) { 0 } else { sender.receive_window_scale() };
-    u64::from(segment.window) << scale
 }

@@ -147,7 +147,7 @@ table! {
 }
 
 /// All that was recorded.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Records {
     /// Names of the links, by index.
     pub link_names: Vec<String>,

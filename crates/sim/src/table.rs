@@ -51,7 +51,7 @@ macro_rules! table {
         pub struct $row { $($(#[$field_doc])* pub $field: $type,)* }
 
         #[doc = concat!("Columns of [`", stringify!($row), "`]s.")]
-        #[derive(Clone, Debug, Default, PartialEq)]
+        #[derive(Clone, Debug, Default)]
         pub struct $table { $($(#[$field_doc])* pub $field: Vec<$type>,)* }
 
         impl $table {

@@ -1,1 +1,49 @@
-//! firstflight
+//! A TCP endpoint without input or output: one end of one connection, driven by its caller.
+//!
+//! The contract: call [`Endpoint::connect`], [`write`](Endpoint::write), [`read`](Endpoint::read),
+//! [`close`](Endpoint::close), [`handle_segment`](Endpoint::handle_segment) and
+//! [`handle_timeout`](Endpoint::handle_timeout) when those things happen, with times that never decrease; after each
+//! call, take every segment that [`poll_transmit`](Endpoint::poll_transmit) hands out until it answers `None`,
+//! schedule a `handle_timeout` for [`poll_timeout`](Endpoint::poll_timeout), and look at
+//! [`poll_events`](Endpoint::poll_events). The endpoint never holds payload: it deals in counts of stream bytes and in
+//! ranges of sequence numbers, and the caller keeps the bytes (or, in a simulation, has none). An application that
+//! consumes at once calls `read` between `handle_segment` and `poll_transmit`, so that the acknowledgement already
+//! announces the window that it freed; in the same place it writes what it wants to ride on that acknowledgement. It
+//! owns no clock, no timer, no socket and no randomness, and allocates nothing as long as data arrives in order. Nagle's algorithm
+//! is off. TIME-WAIT arms no timer: a simulation has no old duplicates of the same pair of ports to fear beyond the
+//! packets in flight, so the state lasts, acknowledging what still comes, until the caller recycles the endpoint.
+//!
+//! Behaviour is a [`Profile`]: initial, restart and loss windows, lost-SYN rule, acknowledgements, timers, recovery.
+
+mod ack_policy;
+mod congestion;
+mod endpoint;
+mod events;
+mod initial_window;
+mod lost_syn;
+mod profile;
+mod reassembly;
+mod recovery;
+mod restart_window;
+mod rtt;
+mod segment;
+mod sequence;
+mod stats;
+
+pub use ack_policy::AckPolicy;
+pub use congestion::{CongestionAvoidance, SlowStartGrowth};
+pub use endpoint::{Endpoint, State};
+pub use events::Events;
+pub use initial_window::InitialWindow;
+pub use lost_syn::LostSyn;
+pub use profile::{Profile, RtoRules};
+pub use recovery::RecoveryAlgorithm;
+pub use restart_window::RestartWindow;
+pub use segment::{Flags, NO_WINDOW_SCALE, Segment};
+pub use stats::Stats;
+
+/// Nanoseconds of the caller's clock.
+pub type Nanos = u64;
+
+/// A time that never comes.
+pub const NEVER: Nanos = u64::MAX;

@@ -1,0 +1,100 @@
+//! Plans for the tests, as JSON that a test can alter.
+
+#![allow(dead_code, reason = "each test crate uses its part")]
+
+use firstflight_sim::{Plan, Records, simulate};
+use firstflight_tcp::Profile;
+use serde_json::{Value, json};
+
+/// A link of the same rate, delay and queue in both directions.
+pub fn pair(rate_bps: Option<u64>, delay_ns: u64, limit_packets: u32) -> Value {
+    let link = json!({
+        "rate_bps": rate_bps, "delay_ns": delay_ns, "loss": 0.0,
+        "queue": {"kind": "drop_tail", "limit_packets": limit_packets},
+    });
+    json!({"forward": link, "reverse": link})
+}
+
+/// A profile with some fields replaced.
+pub fn profile(name: &str, overrides: Value) -> Value {
+    let mut profile = serde_json::to_value(Profile::named(name).unwrap()).unwrap();
+    for (field, value) in overrides.as_object().unwrap() {
+        assert!(profile.get(field).is_some(), "no field {field}");
+        profile[field] = value.clone();
+    }
+    profile
+}
+
+/// RFC 2415's dumbbell and web clients.
+pub fn web(clients: u32, files: u32, tcp: &Value) -> Value {
+    let access: Vec<Value> = (0..4).map(|_| pair(Some(10_000_000), 1_000_000, 1000)).collect();
+    let constant = |value: f64| json!({"law": "constant", "value": value});
+    let application = |more: Value| {
+        let mut application = json!({
+            "client_hosts": "left", "server_hosts": "right", "client_tcp": tcp, "server_tcp": tcp,
+            "start": {"law": "uniform", "low": 0.0, "high": 5.0},
+        });
+        for (key, value) in more.as_object().unwrap() {
+            application[key] = value.clone();
+        }
+        application
+    };
+    let mut applications = vec![application(json!({
+        "name": "web", "clients": clients, "server_choice": "random", "kind": "web_page", "version": "1.0",
+        "primary": {"law": "lognormal", "median": 2000.0, "sigma": 1.5, "maximum": 1e6},
+        "inline": {"law": "lognormal", "median": 2000.0, "sigma": 1.5, "maximum": 1e6},
+        "inline_count": constant(3.0), "request_bytes": 300, "persistent": "joined",
+        "think": {"law": "uniform", "low": 1.0, "high": 5.0},
+    }))];
+    if files > 0 {
+        applications.push(application(json!({
+            "name": "ftp", "clients": files, "server_choice": "by_client", "kind": "file_transfer",
+            "size": constant(1e6), "request_bytes": 80, "gap": constant(0.0), "direction": "download",
+        })));
+    }
+    json!({
+        "duration_ns": 60_000_000_000u64, "meter_interval_ns": 1_000_000_000u64,
+        "network": {
+            "topology": "dumbbell", "bottleneck": pair(Some(1_500_000), 50_000_000, 25),
+            "left": access, "right": access,
+        },
+        "applications": applications,
+    })
+}
+
+/// One file over one link, which starts at time 0.
+pub fn single(link: Value, bytes: f64, tcp: &Value) -> Value {
+    let constant = |value: f64| json!({"law": "constant", "value": value});
+    json!({
+        "duration_ns": 1_000_000_000_000u64,
+        "network": {"topology": "chain", "links": [link]},
+        "applications": [{
+            "name": "file", "clients": 1, "client_hosts": "node[0]", "server_hosts": "node[1]",
+            "server_choice": "by_client", "client_tcp": tcp, "server_tcp": tcp, "start": constant(0.0),
+            "kind": "file_transfer", "size": constant(bytes), "request_bytes": 80, "gap": constant(0.0),
+            "direction": "download", "count": 1,
+        }],
+    })
+}
+
+/// Runs one replicate.
+pub fn run(plan: &Value, seed: u64) -> Records {
+    let plan = Plan::from_json(&plan.to_string()).unwrap();
+    simulate(&plan, seed, 0..1, false).unwrap()
+}
+
+/// Every table to the last bit (NaN equals itself here), in a form that is cheap to compare.
+pub fn exact(records: Records) -> Vec<(String, Vec<u8>)> {
+    let tables = records.into_tables().into_iter();
+    tables
+        .flat_map(|(table, columns)| {
+            columns.into_iter().map(move |(name, column)| (format!("{table}.{name}"), column.to_le_bytes()))
+        })
+        .collect()
+}
+
+/// The names of the columns in which two results differ, of all or of some tables.
+pub fn differing(left: Records, right: Records) -> Vec<String> {
+    let pairs = exact(left).into_iter().zip(exact(right));
+    pairs.filter(|(left, right)| left != right).map(|((name, _), _)| name).collect()
+}

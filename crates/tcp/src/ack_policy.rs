@@ -1,0 +1,58 @@
+//! When the receiver acknowledges data that arrived in order.
+
+use crate::{NEVER, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Policy for acknowledgements. Out-of-order data, a filled hole and a FIN are acknowledged at once under each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AckPolicy {
+    /// Every data segment at once.
+    EverySegment,
+    /// Every so many segments, or when a timer that starts with the first unacknowledged one expires.
+    Delayed {
+        /// Data segments per acknowledgement, at least 1.
+        segments: u32,
+        /// Longest wait of a segment for its acknowledgement.
+        timer_ns: Nanos,
+    },
+    /// Every so many segments, or at the next beat of a clock that runs from time 0 (BSD's fast timer).
+    Heartbeat {
+        /// Data segments per acknowledgement, at least 1.
+        segments: u32,
+        /// Time between two beats.
+        interval_ns: Nanos,
+    },
+}
+
+/// What to do about a data segment that arrived in order.
+pub(crate) enum Verdict {
+    AtOnce,
+    Until(Nanos),
+}
+
+impl AckPolicy {
+    /// Decides about the `waiting`-th data segment (counted from 1) since the last acknowledgement was sent.
+    #[inline]
+    pub(crate) fn on_data(self, now: Nanos, waiting: u32) -> Verdict {
+        match self {
+            Self::EverySegment => Verdict::AtOnce,
+            // RFC 5681 §4.2: an ACK SHOULD be generated for at least every second full-sized segment, and MUST be
+            // generated within 500 ms of the arrival of the first unacknowledged packet.
+            Self::Delayed { segments, timer_ns } => {
+                if waiting >= segments {
+                    Verdict::AtOnce
+                } else {
+                    Verdict::Until(now.saturating_add(timer_ns))
+                }
+            }
+            Self::Heartbeat { segments, interval_ns } => {
+                if waiting >= segments {
+                    Verdict::AtOnce
+                } else {
+                    Verdict::Until((now / interval_ns).saturating_add(1).checked_mul(interval_ns).unwrap_or(NEVER))
+                }
+            }
+        }
+    }
+}

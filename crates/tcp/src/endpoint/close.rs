@@ -1,0 +1,117 @@
+//! The ways a connection ends.
+
+use super::{Endpoint, Reset, State, due};
+use crate::events::Events;
+use crate::segment::{Flags, NO_WINDOW_SCALE, Segment};
+use crate::sequence::{Position, wire};
+use crate::{NEVER, Nanos};
+
+impl Endpoint {
+    /// The application has no more to write: a FIN follows what it wrote. Reading goes on.
+    ///
+    /// A connection still in its handshake sends its data and FIN once established; one that is listening closes.
+    pub fn close(&mut self, _now: Nanos) {
+        match self.state {
+            State::Closed => {}
+            State::Listen => self.finish(State::Closed, Events::CLOSED),
+            _ => self.closing = true,
+        }
+    }
+
+    /// Ends the connection at once, with a RST if the peer knows of it.
+    // RFC 9293 §3.10.5.
+    pub fn abort(&mut self, _now: Nanos) {
+        let peer_knows = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
+        if self.state == State::Closed {
+            return;
+        }
+        self.finish(State::Closed, Events::CLOSED);
+        if peer_knows {
+            self.reset =
+                Reset { seq: wire(self.highest_sent), ack: wire(self.rcv_nxt), flags: Flags::RST | Flags::ACK };
+            self.due |= due::RESET;
+        }
+    }
+
+    /// The connection is over; nothing is due or pending any more.
+    pub(super) fn finish(&mut self, state: State, event: Events) {
+        self.state = state;
+        self.events |= event;
+        self.retransmit_deadline = NEVER;
+        self.ack_deadline = NEVER;
+        self.due = 0;
+        self.persisting = false;
+        self.closing = true;
+    }
+
+    /// Our FIN leaves, maybe not for the first time.
+    pub(super) fn on_fin_sent(&mut self) {
+        match self.state {
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+    }
+
+    pub(super) fn on_fin_acknowledged(&mut self) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.finish(State::TimeWait, Events::CLOSED),
+            State::LastAck => self.finish(State::Closed, Events::CLOSED),
+            _ => {}
+        }
+    }
+
+    /// The peer's FIN is the next thing in order.
+    pub(super) fn on_peer_fin(&mut self) {
+        self.rcv_nxt = self.peer_fin + 1;
+        self.events |= Events::PEER_CLOSED;
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.finish(State::TimeWait, Events::CLOSED),
+            _ => {}
+        }
+        self.due |= due::ACK;
+    }
+
+    /// A RST arrived with this sequence position.
+    // RFC 9293 §3.10.7.4: a RST is valid only at RCV.NXT; elsewhere in the window it is answered with a challenge ACK.
+    pub(super) fn on_reset(&mut self, seq: Position) {
+        if seq == self.rcv_nxt {
+            let event = if self.state == State::TimeWait { Events::NONE } else { Events::RESET };
+            self.finish(State::Closed, event);
+        } else if self.is_acceptable(seq, 0) {
+            self.due |= due::ACK;
+        }
+    }
+
+    /// Answers a segment that belongs to no connection, or to another, with a RST.
+    // RFC 9293 §3.10.7.1 and §3.10.7.3.
+    pub(super) fn refuse(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        self.reset = if segment.flags.contains(Flags::ACK) {
+            Reset { seq: segment.ack, ack: 0, flags: Flags::RST }
+        } else {
+            let ack = segment.seq.wrapping_add(segment.sequence_length());
+            Reset { seq: 0, ack, flags: Flags::RST | Flags::ACK }
+        };
+        self.due |= due::RESET;
+    }
+
+    pub(super) fn reset_segment(&mut self) -> Segment {
+        self.stats.segments_sent += 1;
+        Segment {
+            seq: self.reset.seq,
+            ack: self.reset.ack,
+            payload_bytes: 0,
+            window: 0,
+            mss: 0,
+            window_scale: NO_WINDOW_SCALE,
+            flags: self.reset.flags,
+            retransmission: false,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! From closed to established.
+
+use super::{Endpoint, State, due};
+use crate::congestion::Controller;
+use crate::events::Events;
+use crate::profile::LARGEST_WINDOW;
+use crate::segment::{Flags, NO_WINDOW_SCALE, Segment};
+use crate::sequence::{near, origin, wire};
+use crate::{NEVER, Nanos};
+
+/// Largest window field of a SYN, and of any segment without scaling.
+pub(super) const LARGEST_FIELD: u32 = 65535;
+
+/// Segment size towards a peer that announced none.
+// RFC 9293 §3.7.1: if an MSS option is not received, assume 536 for IPv4.
+const DEFAULT_MSS: u32 = 536;
+
+impl Endpoint {
+    /// Opens the connection: a SYN is due. Without effect unless the endpoint is a client not opened before.
+    pub fn connect(&mut self, _now: Nanos) {
+        if self.state == State::Closed && self.highest_sent == self.initial {
+            self.state = State::SynSent;
+            self.due |= due::SYN;
+        }
+    }
+
+    /// A segment arrived before the connection is established.
+    pub(super) fn on_handshake_segment(&mut self, now: Nanos, segment: &Segment) {
+        match self.state {
+            State::Listen => self.on_listening(segment),
+            State::SynSent => self.on_syn_sent(now, segment),
+            State::SynReceived => self.on_syn_received(now, segment),
+            _ => self.refuse(segment),
+        }
+    }
+
+    // RFC 9293 §3.10.7.2.
+    fn on_listening(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.refuse(segment);
+        } else if segment.flags.contains(Flags::SYN) {
+            self.learn_peer(segment);
+            self.state = State::SynReceived;
+            self.due |= due::SYN;
+        }
+    }
+
+    // RFC 9293 §3.10.7.3.
+    fn on_syn_sent(&mut self, now: Nanos, segment: &Segment) {
+        let acknowledges = segment.flags.contains(Flags::ACK);
+        if acknowledges && near(self.una, segment.ack) != self.initial + 1 {
+            return self.refuse(segment);
+        }
+        if segment.flags.contains(Flags::RST) {
+            if acknowledges {
+                self.finish(State::Closed, Events::RESET);
+            }
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.learn_peer(segment);
+        if acknowledges {
+            self.establish(now);
+            self.due |= due::ACK;
+            if !self.profile.data_on_handshake_ack {
+                self.due |= due::HANDSHAKE_ACK;
+            }
+        } else {
+            // Simultaneous open: our SYN goes out again, with the ACK.
+            self.state = State::SynReceived;
+            self.timed_at = NEVER;
+            self.due |= due::SYN;
+        }
+    }
+
+    // RFC 9293 §3.10.7.4, as far as it concerns SYN-RECEIVED.
+    fn on_syn_received(&mut self, now: Nanos, segment: &Segment) {
+        let acknowledged = segment.flags.contains(Flags::ACK).then(|| near(self.una, segment.ack));
+        let ours = acknowledged == Some(self.initial + 1);
+        let seq = near(self.rcv_nxt, segment.seq);
+        if segment.flags.contains(Flags::RST) {
+            // One endpoint is one connection, so it does not return to LISTEN: that is its owner's affair.
+            return self.on_reset(seq);
+        }
+        if segment.flags.contains(Flags::SYN) {
+            if seq + 1 != self.rcv_nxt {
+                self.due |= due::ACK;
+            } else if ours {
+                self.establish(now);
+                self.due |= due::ACK;
+            } else if acknowledged.is_none() {
+                // The peer's SYN again: our SYN-ACK was lost, or is late.
+                self.repeat_syn();
+                self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+            }
+            return;
+        }
+        if !self.is_acceptable(seq, segment.sequence_length()) {
+            self.due |= due::ACK;
+        } else if ours {
+            self.establish(now);
+            self.on_synchronised(now, segment);
+        } else if acknowledged.is_some() {
+            self.refuse(segment);
+        }
+    }
+
+    /// Takes over what the peer's SYN says.
+    fn learn_peer(&mut self, segment: &Segment) {
+        self.peer_initial = origin(segment.seq);
+        self.rcv_nxt = self.peer_initial + 1;
+        self.read_next = self.rcv_nxt;
+        self.rcv_edge = self.rcv_nxt + u64::from(self.profile.receive_window_bytes.min(LARGEST_FIELD));
+        // RFC 9293 §3.7.1: the effective MSS is bounded by what the peer is willing to receive.
+        let offered = if segment.mss == 0 { DEFAULT_MSS } else { u32::from(segment.mss) };
+        self.mss = self.profile.mss_bytes.min(offered);
+        // RFC 7323 §2.2 and §2.3: scaling is on only if both SYNs carry the option; a shift above 14 counts as 14.
+        if segment.window_scale != NO_WINDOW_SCALE && self.profile.window_scaling {
+            self.scaling_is_on = true;
+            self.snd_shift = segment.window_scale.min(14);
+            self.rcv_shift = own_shift(self.profile.receive_window_bytes);
+        }
+        self.max_send_window =
+            self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss));
+        self.set_peer_window(u32::from(segment.window));
+        self.window_seq = self.peer_initial;
+        self.window_ack = self.una;
+        // The controller must not hold a window in segments of the old size.
+        let window = self.profile.initial_window.window_bytes(self.mss);
+        self.controller = Controller::new(&Self::start(&self.profile, self.mss, window));
+    }
+
+    /// Our SYN is acknowledged and the peer's is known.
+    fn establish(&mut self, now: Nanos) {
+        self.una = self.initial + 1;
+        self.nxt = self.una;
+        self.state = State::Established;
+        self.retries = 0;
+        self.retransmit_deadline = NEVER;
+        self.due &= !due::SYN;
+        self.events |= Events::CONNECTED;
+        if self.timed_at != NEVER {
+            self.rtt.sample(&self.profile.rto, self.timed_at, now);
+            self.timed_at = NEVER;
+        } else if self.stats.syn_retransmissions > 0 {
+            self.rtt.restart_after_syn_loss(&self.profile.rto);
+        }
+        let profile = &self.profile;
+        let window = profile.lost_syn.window_bytes(
+            self.stats.syn_retransmissions,
+            profile.initial_window.window_bytes(self.mss),
+            self.mss,
+        );
+        self.controller = Controller::new(&Self::start(profile, self.mss, window));
+    }
+
+    /// Our SYN or SYN-ACK is due again.
+    pub(super) fn repeat_syn(&mut self) {
+        self.stats.syn_retransmissions += 1;
+        // RFC 6298 §3: Karn's algorithm, no sample from what was sent twice.
+        self.timed_at = NEVER;
+        self.due |= due::SYN;
+    }
+
+    /// Our SYN or SYN-ACK.
+    pub(super) fn syn_segment(&mut self, now: Nanos) -> Segment {
+        let answering = self.state == State::SynReceived;
+        if self.highest_sent == self.initial {
+            self.timed_at = now;
+            self.timed_end = self.initial + 1;
+        }
+        self.nxt = self.initial + 1;
+        self.highest_sent = self.nxt;
+        if self.retransmit_deadline == NEVER {
+            self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+        }
+        self.stats.segments_sent += 1;
+        let offers_scaling = self.profile.window_scaling && (!answering || self.scaling_is_on);
+        Segment {
+            seq: wire(self.initial),
+            ack: if answering { wire(self.rcv_nxt) } else { 0 },
+            payload_bytes: 0,
+            window: self.profile.receive_window_bytes.min(LARGEST_FIELD) as u16,
+            mss: self.profile.mss_bytes as u16,
+            window_scale: if offers_scaling { own_shift(self.profile.receive_window_bytes) } else { NO_WINDOW_SCALE },
+            flags: if answering { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            retransmission: self.stats.syn_retransmissions > 0,
+        }
+    }
+}
+
+/// Smallest shift that makes the receive buffer expressible in a window field.
+fn own_shift(buffer_bytes: u32) -> u8 {
+    (0..14).find(|&shift| buffer_bytes >> shift <= LARGEST_FIELD).unwrap_or(14)
+}

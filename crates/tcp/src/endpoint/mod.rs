@@ -1,0 +1,367 @@
+//! One end of a connection: its state, and what the application sees of it.
+
+mod close;
+mod handshake;
+mod receive;
+mod send;
+mod timers;
+
+use crate::congestion::{CongestionControl, Controller, Start};
+use crate::events::Events;
+use crate::profile::{LARGEST_WINDOW, Profile};
+use crate::reassembly::Reassembly;
+use crate::recovery::Recovery;
+use crate::rtt::RttEstimator;
+use crate::segment::{Flags, Segment};
+use crate::sequence::{NOWHERE, Position, near, origin, wire};
+use crate::stats::Stats;
+use crate::{NEVER, Nanos};
+use std::sync::Arc;
+
+/// The states of RFC 9293 §3.3.2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum State {
+    /// No connection: not opened yet, or over.
+    Closed,
+    /// A server that waits for a SYN.
+    Listen,
+    /// A client that sent its SYN.
+    SynSent,
+    /// SYNs went both ways, ours is not acknowledged.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// Our FIN is sent.
+    FinWait1,
+    /// Our FIN is acknowledged.
+    FinWait2,
+    /// The peer's FIN arrived, ours is not sent.
+    CloseWait,
+    /// Both FINs are sent, ours is not acknowledged.
+    Closing,
+    /// As `Closing`, but the peer's FIN came first.
+    LastAck,
+    /// Over; late segments are still acknowledged.
+    TimeWait,
+}
+
+/// Things to send as soon as the caller polls, as a set of bits.
+mod due {
+    /// The reset in `Endpoint::reset`.
+    pub const RESET: u8 = 1;
+    /// SYN or SYN-ACK.
+    pub const SYN: u8 = 2;
+    /// The third segment of the handshake, without data.
+    pub const HANDSHAKE_ACK: u8 = 4;
+    /// The first unacknowledged segment again.
+    pub const RETRANSMIT: u8 = 8;
+    /// A probe of a closed window.
+    pub const PROBE: u8 = 16;
+    /// Whatever fits a window too small for a full segment.
+    pub const OVERRIDE: u8 = 32;
+    /// An acknowledgement, alone if no data goes out.
+    pub const ACK: u8 = 64;
+    /// What comes before data.
+    pub const URGENT: u8 = RESET | SYN | HANDSHAKE_ACK | RETRANSMIT | PROBE;
+}
+
+/// A reset that waits to be sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reset {
+    seq: u32,
+    ack: u32,
+    flags: Flags,
+}
+
+/// One end of a TCP connection. The crate's documentation holds the contract.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    // What every segment touches comes first.
+    /// SND.UNA: first position not acknowledged.
+    una: Position,
+    /// SND.NXT: next position to send; goes back to `una` when the retransmission timer expires.
+    nxt: Position,
+    /// One past the highest position sent.
+    highest_sent: Position,
+    /// One past the last byte that the application wrote: the position of our FIN.
+    data_end: Position,
+    /// RCV.NXT: next position expected.
+    rcv_nxt: Position,
+    /// Next position that the application will read.
+    read_next: Position,
+    /// Right edge of the window announced.
+    rcv_edge: Position,
+    /// Sequence position and acknowledgement of the latest window update (SND.WL1, SND.WL2).
+    window_seq: Position,
+    window_ack: Position,
+    /// Expiry of the retransmission timer or, if `persisting`, of the persist timer.
+    retransmit_deadline: Nanos,
+    ack_deadline: Nanos,
+    /// The segment being timed: sent when (or `NEVER`), and the position that acknowledges it.
+    timed_at: Nanos,
+    timed_end: Position,
+    /// When payload was last sent, or `NEVER`.
+    data_sent_at: Nanos,
+    profile: Arc<Profile>,
+    state: State,
+    due: u8,
+    events: Events,
+    /// Shifts of the window fields that we send and receive.
+    rcv_shift: u8,
+    snd_shift: u8,
+    /// Both SYNs carry the window scale option.
+    scaling_is_on: bool,
+    /// The application wants our FIN sent after the data.
+    closing: bool,
+    persisting: bool,
+    persist_backoff: u8,
+    /// A first flight or restart burst of more than 4 KB lost something.
+    burst_was_lost: bool,
+    /// Effective segment size in both directions.
+    mss: u32,
+    /// Window of the peer, bytes.
+    peer_window: u32,
+    /// The smaller of `peer_window` and the profile's bound on the send window, bytes.
+    send_window: u32,
+    largest_peer_window: u32,
+    max_send_window: u32,
+    /// Data segments received in order since the last acknowledgement.
+    unacknowledged_segments: u32,
+    /// Consecutive expiries of the retransmission timer, or probes without an answer.
+    retries: u32,
+    controller: Controller,
+    recovery: Recovery,
+    rtt: RttEstimator,
+    stats: Stats,
+    reassembly: Reassembly,
+    /// Position of the peer's FIN, or `NOWHERE`.
+    peer_fin: Position,
+    /// One past the first flight; `NOWHERE` until data is acknowledged.
+    first_flight_end: Position,
+    /// The latest burst under an initial or restart window; its end is `NOWHERE` until some of it is acknowledged.
+    burst_start: Position,
+    burst_end: Position,
+    initial: Position,
+    /// Position of the peer's SYN, or `NOWHERE`.
+    peer_initial: Position,
+    reset: Reset,
+}
+
+impl Endpoint {
+    /// A client, still closed: [`connect`](Self::connect) opens it.
+    pub fn client(profile: Arc<Profile>, initial_sequence: u32) -> Self {
+        Self::new(profile, initial_sequence, State::Closed)
+    }
+
+    /// A server that listens for one connection.
+    pub fn server(profile: Arc<Profile>, initial_sequence: u32) -> Self {
+        Self::new(profile, initial_sequence, State::Listen)
+    }
+
+    fn new(profile: Arc<Profile>, initial_sequence: u32, state: State) -> Self {
+        debug_assert_eq!(profile.validate(), Ok(()));
+        let initial = origin(initial_sequence);
+        let mss = profile.mss_bytes;
+        let start = Self::start(&profile, mss, profile.initial_window.window_bytes(mss));
+        Self {
+            una: initial,
+            nxt: initial,
+            highest_sent: initial,
+            data_end: initial + 1,
+            rcv_nxt: 0,
+            read_next: 0,
+            rcv_edge: 0,
+            window_seq: 0,
+            window_ack: 0,
+            retransmit_deadline: NEVER,
+            ack_deadline: NEVER,
+            timed_at: NEVER,
+            timed_end: 0,
+            data_sent_at: NEVER,
+            state,
+            due: 0,
+            events: Events::NONE,
+            rcv_shift: 0,
+            snd_shift: 0,
+            scaling_is_on: false,
+            closing: false,
+            persisting: false,
+            persist_backoff: 0,
+            burst_was_lost: false,
+            mss,
+            peer_window: 0,
+            send_window: 0,
+            largest_peer_window: 0,
+            max_send_window: LARGEST_WINDOW,
+            unacknowledged_segments: 0,
+            retries: 0,
+            controller: Controller::new(&start),
+            recovery: Recovery::new(profile.recovery, profile.duplicate_ack_threshold, initial),
+            rtt: RttEstimator::new(&profile.rto),
+            stats: Stats::default(),
+            reassembly: Reassembly::default(),
+            peer_fin: NOWHERE,
+            first_flight_end: NOWHERE,
+            burst_start: initial + 1,
+            burst_end: NOWHERE,
+            initial,
+            peer_initial: NOWHERE,
+            reset: Reset::default(),
+            profile,
+        }
+    }
+
+    fn start(profile: &Profile, mss_bytes: u32, window_bytes: u32) -> Start {
+        Start {
+            mss_bytes,
+            window_bytes: window_bytes.min(LARGEST_WINDOW),
+            // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
+            ssthresh_bytes: profile.initial_ssthresh_segments.map_or(u32::MAX, |n| n.saturating_mul(mss_bytes)),
+            loss_window_bytes: profile.loss_window_segments.saturating_mul(mss_bytes),
+            slow_start_growth: profile.slow_start_growth,
+            congestion_avoidance: profile.congestion_avoidance,
+        }
+    }
+
+    /// The application hands over `bytes` more. Without effect once the connection is closed or closing.
+    #[inline]
+    pub fn write(&mut self, _now: Nanos, bytes: u64) {
+        if !self.closing {
+            self.data_end += bytes;
+        }
+    }
+
+    /// The application consumes up to `bytes` of what is readable; returns how many it got. A window update is sent
+    /// if the peer may be waiting for one.
+    #[inline]
+    pub fn read(&mut self, _now: Nanos, bytes: u64) -> u64 {
+        let taken = bytes.min(self.readable_bytes());
+        self.read_next += taken;
+        self.update_window_if_needed();
+        taken
+    }
+
+    /// Earliest deadline, or [`NEVER`].
+    #[inline]
+    pub fn poll_timeout(&self) -> Nanos {
+        self.retransmit_deadline.min(self.ack_deadline)
+    }
+
+    /// Events since the last call, which clears them.
+    #[inline]
+    pub fn poll_events(&mut self) -> Events {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Bytes received in order and not read yet.
+    #[inline]
+    pub fn readable_bytes(&self) -> u64 {
+        // The peer's FIN takes a position but is nothing to read.
+        self.rcv_nxt.min(self.peer_fin) - self.read_next
+    }
+
+    /// Bytes of the peer's stream received in order so far.
+    #[inline]
+    pub fn received_bytes(&self) -> u64 {
+        if self.peer_initial == NOWHERE { 0 } else { self.rcv_nxt.min(self.peer_fin) - (self.peer_initial + 1) }
+    }
+
+    /// Bytes written that the peer has acknowledged.
+    #[inline]
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.una.min(self.data_end).saturating_sub(self.initial + 1)
+    }
+
+    /// State of the connection.
+    #[inline]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether the state is Closed or TimeWait: nothing more will happen by itself.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        matches!(self.state, State::Closed | State::TimeWait)
+    }
+
+    /// Congestion window in bytes, inflation during fast recovery included.
+    #[inline]
+    pub fn cwnd_bytes(&self) -> u32 {
+        self.recovery.window(&self.controller, self.mss)
+    }
+
+    /// Slow start threshold in bytes; `u32::MAX` stands for "arbitrarily high".
+    #[inline]
+    pub fn ssthresh_bytes(&self) -> u32 {
+        self.controller.ssthresh()
+    }
+
+    /// Effective segment size in bytes: the smaller of both ends' (the profile's before the handshake).
+    #[inline]
+    pub fn mss_bytes(&self) -> u32 {
+        self.mss
+    }
+
+    /// Sequence numbers sent and not acknowledged, of which a timeout forgets those it sends again.
+    #[inline]
+    pub fn flight_bytes(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    /// Smoothed round-trip time, once there is a sample.
+    pub fn srtt(&self) -> Option<Nanos> {
+        self.rtt.smoothed(&self.profile.rto)
+    }
+
+    /// Retransmission timeout in force, back-off included.
+    pub fn rto(&self) -> Nanos {
+        self.rtt.rto()
+    }
+
+    /// Our initial sequence number.
+    pub fn initial_sequence(&self) -> u32 {
+        wire(self.initial)
+    }
+
+    /// The peer's initial sequence number, once its SYN arrived.
+    pub fn peer_initial_sequence(&self) -> Option<u32> {
+        (self.peer_initial != NOWHERE).then(|| wire(self.peer_initial))
+    }
+
+    /// Window in bytes that a segment *sent by this endpoint* announces.
+    // RFC 7323 §2.2: the window field of a SYN is never scaled.
+    pub fn advertised_window_bytes(&self, segment: &Segment) -> u64 {
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.rcv_shift };
+        u64::from(segment.window) << shift
+    }
+
+    /// Whether the data byte with this sequence number belongs to the first flight: what is sent before data is
+    /// acknowledged for the first time.
+    #[inline]
+    pub fn in_first_flight(&self, seq: u32) -> bool {
+        let position = near(self.nxt, seq);
+        position > self.initial && position < self.first_flight_end.min(self.highest_sent).min(self.data_end)
+    }
+
+    /// Counters.
+    #[inline]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The profile in force.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn check_invariants(&self) {
+        debug_assert!(self.una <= self.nxt && self.nxt <= self.highest_sent, "in flight is at most what was sent");
+        debug_assert!(self.highest_sent <= self.data_end + u64::from(self.closing), "nothing is sent before written");
+        debug_assert!(self.cwnd_bytes() >= self.mss, "the congestion window holds at least one segment");
+        debug_assert!(self.read_next <= self.rcv_nxt, "nothing is read before it arrives");
+        debug_assert!(self.ack_deadline == NEVER || self.state >= State::Established);
+        debug_assert!(
+            self.retransmit_deadline == NEVER || !matches!(self.state, State::Closed | State::Listen | State::TimeWait)
+        );
+    }
+}

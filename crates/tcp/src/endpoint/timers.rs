@@ -1,0 +1,71 @@
+//! Deadlines: delayed acknowledgement, retransmission, persist.
+
+use super::{Endpoint, State, due};
+use crate::congestion::CongestionControl;
+use crate::events::Events;
+use crate::{NEVER, Nanos};
+
+impl Endpoint {
+    /// Time passed. To be called once `now` reaches [`poll_timeout`](Self::poll_timeout); harmless at other times.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        if now >= self.ack_deadline {
+            self.ack_deadline = NEVER;
+            self.due |= due::ACK;
+        }
+        if now >= self.retransmit_deadline {
+            self.retransmit_deadline = NEVER;
+            match self.state {
+                State::SynSent | State::SynReceived => self.on_syn_timeout(),
+                _ if self.persisting => self.on_persist_timeout(now),
+                _ => self.on_retransmission_timeout(now),
+            }
+        }
+        self.check_invariants();
+    }
+
+    fn on_syn_timeout(&mut self) {
+        if self.retries >= self.profile.max_syn_retries {
+            return self.finish(State::Closed, Events::TIMED_OUT);
+        }
+        self.retries += 1;
+        self.rtt.back_off(&self.profile.rto);
+        self.repeat_syn();
+    }
+
+    // RFC 6298 §5.4 to §5.6 and RFC 5681 §3.1.
+    fn on_retransmission_timeout(&mut self, now: Nanos) {
+        if self.retries >= self.profile.max_retries {
+            return self.finish(State::Closed, Events::TIMED_OUT);
+        }
+        self.stats.timeouts += 1;
+        self.note_loss();
+        self.controller.on_timeout(now, self.flight_bytes(), self.retries == 0);
+        self.recovery.on_timeout(self.highest_sent);
+        self.rtt.back_off(&self.profile.rto);
+        self.retries += 1;
+        // RFC 6298 §3: Karn's algorithm.
+        self.timed_at = NEVER;
+        // Go back N: everything outstanding is sent again as the window allows; the cumulative acknowledgement skips
+        // what the peer already holds.
+        self.nxt = self.una;
+        self.due &= !due::RETRANSMIT;
+    }
+
+    // RFC 9293 §3.8.6.1: probe a closed window, at increasing intervals, for as long as the peer answers.
+    fn on_persist_timeout(&mut self, now: Nanos) {
+        if self.retries >= self.profile.max_retries {
+            return self.finish(State::Closed, Events::TIMED_OUT);
+        }
+        self.retries += 1;
+        self.due |= if self.peer_window == 0 { due::PROBE } else { due::OVERRIDE };
+        self.persist_backoff = self.persist_backoff.saturating_add(1);
+        self.retransmit_deadline = now.saturating_add(self.persist_interval());
+    }
+
+    /// Time until the next probe of a closed window.
+    pub(super) fn persist_interval(&self) -> Nanos {
+        let rules = &self.profile.rto;
+        let factor = u64::from(rules.backoff).saturating_pow(u32::from(self.persist_backoff));
+        self.rtt.rto().saturating_mul(factor).min(rules.maximum_ns)
+    }
+}

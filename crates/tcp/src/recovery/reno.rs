@@ -1,0 +1,27 @@
+//! Reno: fast retransmit and fast recovery, ended by the first acknowledgement of new data (RFC 5681 §3.2).
+
+use super::{OnAck, OnDuplicate, Outstanding, Recovery};
+use crate::Nanos;
+use crate::congestion::Controller;
+
+/// The duplicate ACKs reached the threshold.
+// RFC 5681 §3.2 asks no more than three duplicates, so several losses in one window halve cwnd several times; only
+// duplicates that follow a retransmission timeout are held back (RFC 6582 §3.2 step 6; ns-2's `bugFix_`).
+pub(super) fn on_threshold(
+    recovery: &mut Recovery,
+    now: Nanos,
+    outstanding: &Outstanding,
+    controller: &mut Controller,
+) -> OnDuplicate {
+    if outstanding.first <= recovery.recover {
+        return OnDuplicate::Nothing;
+    }
+    recovery.enter(now, outstanding, controller)
+}
+
+/// New data is acknowledged during fast recovery.
+// RFC 5681 §3.2 step 6: set cwnd to ssthresh ("deflate" the window).
+pub(super) fn on_ack(recovery: &mut Recovery) -> OnAck {
+    recovery.leave();
+    OnAck::Repaired
+}

@@ -1,0 +1,22 @@
+//! Tahoe: a loss, however noticed, starts slow start over from the first unacknowledged segment.
+
+use super::{OnDuplicate, Outstanding, Recovery};
+use crate::Nanos;
+use crate::congestion::{CongestionControl, Controller};
+
+/// The duplicate ACKs reached the threshold.
+// Jacobson 1988; ns-2's Agent/TCP: half the window into ssthresh, one segment into cwnd, sending resumes at the hole.
+// As in ns-2 (`bugFix_`), duplicates of data sent before the last such event do not start another.
+pub(super) fn on_threshold(
+    recovery: &mut Recovery,
+    now: Nanos,
+    outstanding: &Outstanding,
+    controller: &mut Controller,
+) -> OnDuplicate {
+    if outstanding.first <= recovery.recover {
+        return OnDuplicate::Nothing;
+    }
+    recovery.recover = outstanding.highest;
+    controller.on_timeout(now, outstanding.flight_bytes, true);
+    OnDuplicate::GoBack
+}

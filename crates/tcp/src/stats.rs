@@ -1,0 +1,28 @@
+//! What an endpoint counts.
+
+/// Counters of one endpoint since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Segments of any kind handed out.
+    pub segments_sent: u32,
+    /// Segments handed out that carry payload, retransmissions included.
+    pub data_segments_sent: u32,
+    /// Segments handed out whose payload begins with bytes sent before.
+    pub retransmissions: u32,
+    /// Expiries of the retransmission timer, those of the handshake not included.
+    pub timeouts: u32,
+    /// Retransmissions begun by duplicate acknowledgements: once a loss event.
+    pub fast_retransmits: u32,
+    /// Segments of new data sent before data was acknowledged for the first time.
+    pub first_flight_segments: u32,
+    /// SYNs or SYN-ACKs sent again, because the timer expired or the peer's SYN came again.
+    pub syn_retransmissions: u32,
+    /// Duplicate acknowledgements received.
+    pub duplicate_acks: u32,
+    /// Probes of a closed window.
+    pub window_probes: u32,
+    /// Times that the restart window was applied after an idle time.
+    pub idle_restarts: u32,
+    /// Segments received, whatever came of them.
+    pub segments_received: u32,
+}
