@@ -33,6 +33,7 @@ pub struct Meter {
     /// The interval last booked to, and when it starts: happenings come nearly in order, so a division is rare.
     current: usize,
     current_start: Nanos,
+    current_end: Nanos,
 }
 
 impl Meter {
@@ -40,7 +41,7 @@ impl Meter {
     pub fn new(end: Nanos, interval: Nanos) -> Meter {
         let interval = interval.max(1);
         let intervals = vec![Interval::default(); end.div_ceil(interval).max(1) as usize];
-        Meter { interval, end, intervals, current: 0, current_start: 0 }
+        Meter { interval, end, intervals, current: 0, current_start: 0, current_end: interval.min(end) }
     }
 
     /// The intervals with their start and length.
@@ -66,6 +67,7 @@ impl Meter {
         if time.wrapping_sub(self.current_start) >= self.interval {
             self.current = (time / self.interval) as usize;
             self.current_start = self.current as Nanos * self.interval;
+            self.current_end = self.end.min(self.current_start + self.interval);
         }
     }
 
@@ -81,10 +83,22 @@ impl Meter {
     /// A packet arrived at `now`, is on the line from `start` to `finish`, and found `waiting` packets before it.
     #[inline]
     pub(crate) fn accepted(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
+        let queue = waiting + u32::from(start > now);
+        if now >= self.current_start && finish < self.current_end {
+            // All of it falls into the current interval, as nearly always.
+            let interval = &mut self.intervals[self.current];
+            interval.offered_packets += 1;
+            interval.lost_packets += u64::from(lost);
+            interval.queue_max_packets = interval.queue_max_packets.max(queue);
+            interval.waiting += u128::from(start - now);
+            interval.busy += finish - start;
+            interval.sent_packets += 1;
+            interval.sent_bytes += u64::from(bytes);
+            return;
+        }
         if let Some(interval) = self.at(now) {
             interval.offered_packets += 1;
             interval.lost_packets += u64::from(lost);
-            let queue = waiting + u32::from(start > now);
             interval.queue_max_packets = interval.queue_max_packets.max(queue);
         }
         if start > now {
@@ -105,7 +119,7 @@ impl Meter {
         let to = to.min(self.end);
         while from < to {
             self.seek(from);
-            let border = (self.current_start + self.interval).min(to);
+            let border = self.current_end.min(to);
             book(&mut self.intervals[self.current], border - from);
             from = border;
         }

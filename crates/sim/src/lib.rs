@@ -16,6 +16,7 @@ pub mod law;
 pub mod plan;
 pub mod random;
 pub mod records;
+mod ring;
 pub mod scheduler;
 mod simulation;
 pub mod table;

@@ -52,6 +52,8 @@ impl Scheduler {
     }
 
     /// The next event of `source` is now `key`.
+    ///
+    /// The comparisons must compile to conditional moves; `.cargo/config.toml` sees to that.
     #[inline]
     pub fn set(&mut self, source: u32, key: Key) {
         let mut node = self.nodes.len() / 2 + source as usize;

@@ -1,9 +1,9 @@
 //! The loop: take the earliest event, move a packet or wake an endpoint, book what happened.
 
-use std::{collections::VecDeque, ops::Range};
+use std::ops::Range;
 
 use firstflight_path::{Fate, Link, Meter, Nanos};
-use firstflight_tcp::{NEVER, Segment};
+use firstflight_tcp::{Flags, NEVER, NO_WINDOW_SCALE, Segment};
 
 use crate::{
     application::Client,
@@ -12,6 +12,7 @@ use crate::{
     plan::{Plan, ServerChoice},
     random::{Purpose, Sequence, Stream},
     records::{LinkInterval, Records, seconds},
+    ring::Ring,
     scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
     timers::{Timers, Wake},
     topology::{Routes, Then, Topology},
@@ -36,11 +37,32 @@ struct InFlight {
     packet: Packet,
 }
 
+/// What fills the unused slots of a link's ring.
+const NOTHING: InFlight = InFlight {
+    at: 0,
+    order: 0,
+    packet: Packet {
+        segment: Segment {
+            seq: 0,
+            ack: 0,
+            payload_bytes: 0,
+            window: 0,
+            mss: 0,
+            window_scale: NO_WINDOW_SCALE,
+            flags: Flags::NONE,
+            retransmission: false,
+        },
+        to: 0,
+        generation: 0,
+        hop: 0,
+    },
+};
+
 /// A link of the network with the packets on it.
 struct Line {
     link: Link,
     /// In the order of arrival at the far end; only the head is in the scheduler.
-    in_flight: VecDeque<InFlight>,
+    in_flight: Ring<InFlight>,
     draws: Sequence,
 }
 
@@ -89,7 +111,7 @@ impl<'p> Simulation<'p> {
         for (index, (name, spec)) in topology.links().iter().enumerate() {
             let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
             let draws = Sequence::new(Stream::new(seed, replicate, Purpose::Link, 0, index as u32));
-            lines.push(Line { link, in_flight: VecDeque::new(), draws });
+            lines.push(Line { link, in_flight: Ring::new(NOTHING), draws });
         }
         if lines.len() >= MAX_SOURCES {
             return Err(format!("the network has {} links; at most {} can be simulated", lines.len(), MAX_SOURCES - 1));
@@ -148,7 +170,8 @@ impl<'p> Simulation<'p> {
     #[inline]
     fn arrive(&mut self, source: u32) {
         let line = &mut self.lines[source as usize];
-        let Some(InFlight { packet, .. }) = line.in_flight.pop_front() else { return };
+        let Some(&InFlight { packet, .. }) = line.in_flight.front() else { return };
+        line.in_flight.drop_front();
         let key = line.in_flight.front().map_or(IDLE, |next| scheduler::key(next.at, next.order, source));
         self.scheduler.set(source, key);
         match self.routes.hops[packet.hop as usize].then {

@@ -204,13 +204,18 @@ impl Profile {
             within("max_send_window_segments", segments.into(), 1, most_segments)?;
         }
         let largest_receive = if self.window_scaling { largest } else { 65535 };
-        within("receive_window_bytes", self.receive_window_bytes.into(), 1, largest_receive)?;
+        within("receive_window_bytes", self.receive_window_bytes.into(), 1, largest_receive).map_err(|sentence| {
+            if self.window_scaling { sentence } else { format!("{sentence} without window_scaling") }
+        })?;
         match self.ack {
             AckPolicy::EverySegment => {}
-            AckPolicy::Delayed { segments, .. } => within("ack.segments", segments.into(), 1, u32::MAX.into())?,
+            AckPolicy::Delayed { segments, timer_ns } => {
+                within("ack.segments", segments.into(), 1, u32::MAX.into())?;
+                within("ack.timer_ns", timer_ns, 0, LONGEST_TIMEOUT)?;
+            }
             AckPolicy::Heartbeat { segments, interval_ns } => {
                 within("ack.segments", segments.into(), 1, u32::MAX.into())?;
-                within("ack.interval_ns", interval_ns, 1, u64::MAX)?;
+                within("ack.interval_ns", interval_ns, 1, LONGEST_TIMEOUT)?;
             }
         }
         within("duplicate_ack_threshold", self.duplicate_ack_threshold.into(), 1, 255)?;

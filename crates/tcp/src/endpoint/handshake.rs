@@ -115,7 +115,6 @@ impl Endpoint {
         self.peer_initial = origin(segment.seq);
         self.rcv_nxt = self.peer_initial + 1;
         self.read_next = self.rcv_nxt;
-        self.rcv_edge = self.rcv_nxt + u64::from(self.profile.receive_window_bytes.min(LARGEST_FIELD));
         // RFC 9293 §3.7.1: the effective MSS is bounded by what the peer is willing to receive.
         let offered = if segment.mss == 0 { DEFAULT_MSS } else { u32::from(segment.mss) };
         self.mss = self.profile.mss_bytes.min(offered);
@@ -125,6 +124,9 @@ impl Endpoint {
             self.snd_shift = segment.window_scale.min(14);
             self.rcv_shift = own_shift(self.profile.receive_window_bytes);
         }
+        // A SYN can announce no more than 65535 bytes; our first segment after it tells the rest of a scaled window.
+        // Counting that as announced already keeps it from passing for a window that reading has opened.
+        self.rcv_edge = self.rcv_nxt + u64::from(self.profile.receive_window_bytes);
         self.max_send_window =
             self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss));
         self.set_peer_window(u32::from(segment.window));

@@ -1,0 +1,83 @@
+//! A queue of plain values in a ring that grows and never shrinks.
+
+/// First in, first out. Faster than `VecDeque` for small plain values, which are read in place and never moved out.
+#[derive(Debug)]
+pub struct Ring<T> {
+    /// A power of two of them.
+    slots: Vec<T>,
+    head: usize,
+    len: usize,
+}
+
+impl<T: Copy> Ring<T> {
+    /// An empty ring; `filler` fills the slots that hold nothing.
+    pub fn new(filler: T) -> Ring<T> {
+        Ring { slots: vec![filler; 8], head: 0, len: 0 }
+    }
+
+    /// Whether it holds nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first value, if there is one.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        (self.len > 0).then(|| &self.slots[self.head & (self.slots.len() - 1)])
+    }
+
+    /// Forgets the first value.
+    #[inline]
+    pub fn drop_front(&mut self) {
+        debug_assert!(self.len > 0);
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+    }
+
+    /// Adds a value at the end.
+    #[inline]
+    pub fn push_back(&mut self, value: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        self.slots[self.head.wrapping_add(self.len) & mask] = value;
+        self.len += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mask = self.slots.len() - 1;
+        let mut slots: Vec<T> = (0..self.len).map(|index| self.slots[self.head.wrapping_add(index) & mask]).collect();
+        slots.extend_from_within(..);
+        self.slots = slots;
+        self.head = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_leave_in_the_order_in_which_they_came_while_the_ring_grows() {
+        let mut ring = Ring::new(0u32);
+        let (mut next_in, mut next_out) = (0, 0);
+        for round in 1..200 {
+            for _ in 0..round % 23 {
+                ring.push_back(next_in);
+                next_in += 1;
+            }
+            for _ in 0..round % 19 {
+                if ring.is_empty() {
+                    break;
+                }
+                assert_eq!(ring.front(), Some(&next_out));
+                ring.drop_front();
+                next_out += 1;
+            }
+        }
+        assert!(next_in > next_out && next_out > 1000);
+    }
+}

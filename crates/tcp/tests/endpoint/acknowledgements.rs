@@ -1,0 +1,106 @@
+//! When the receiver acknowledges.
+
+use crate::wire::*;
+use firstflight_tcp::{AckPolicy, InitialWindow, Profile};
+
+const DELAYED: AckPolicy = AckPolicy::Delayed { segments: 2, timer_ns: 200 * MS };
+
+/// Acknowledgements, in milliseconds from the write and segments covered, of a flight of `segments`.
+fn acknowledgements(ack: AckPolicy, segments: u32) -> Vec<(u64, u32)> {
+    let mut wire = Wire::connected(&Profile { ack, ..rfc() }, 50 * MS);
+    let start = wire.now;
+    wire.server.write(start, u64::from(segments) * 1460);
+    wire.run();
+    wire.acks(Client).iter().map(|&(at, bytes)| (at - start / MS, bytes / 1460)).collect()
+}
+
+#[test]
+fn every_segment_is_acknowledged_at_once_without_delay() {
+    assert_eq!(acknowledgements(AckPolicy::EverySegment, 3), [(50, 1), (50, 2), (50, 3)]);
+}
+
+#[test]
+fn every_second_segment_is_acknowledged_and_the_odd_one_after_200_ms() {
+    assert_eq!(acknowledgements(DELAYED, 4), [(50, 2), (50, 4)]);
+    assert_eq!(acknowledgements(DELAYED, 5), [(50, 2), (50, 4), (250, 5)]);
+    assert_eq!(acknowledgements(DELAYED, 1), [(250, 1)]);
+}
+
+#[test]
+fn the_heartbeat_acknowledges_at_multiples_of_its_interval() {
+    let heartbeat = AckPolicy::Heartbeat { segments: 2, interval_ns: 200 * MS };
+    for (written_at, acknowledged_at) in [(10_000, 10_200), (10_100, 10_200), (10_149, 10_200), (10_150, 10_400)] {
+        let mut wire = Wire::connected(&Profile { ack: heartbeat, ..rfc() }, 50 * MS);
+        wire.run_until(written_at * MS);
+        wire.server.write(wire.now, 1460);
+        wire.run();
+        assert_eq!(wire.acks(Client), [(acknowledged_at, 1460)]);
+    }
+}
+
+#[test]
+fn the_timer_starts_with_the_first_segment_that_waits() {
+    let mut wire =
+        Wire::connected(&Profile { ack: AckPolicy::Delayed { segments: 3, timer_ns: 200 * MS }, ..rfc() }, 0);
+    let start = wire.now;
+    wire.server.write(start, 1460);
+    wire.run_until(start + 100 * MS);
+    wire.server.write(wire.now, 1460);
+    wire.run();
+    assert_eq!(wire.acks(Client), [((start + 200 * MS) / MS, 2920)]);
+}
+
+#[test]
+fn out_of_order_data_and_a_filled_hole_are_acknowledged_at_once() {
+    let mut wire = Wire::connected(&Profile { ack: DELAYED, duplicate_ack_threshold: 100, ..rfc() }, 50 * MS);
+    let start = wire.now / MS;
+    // The second of five segments is late by 30 ms.
+    let mut count = 0;
+    wire.set_fate(Box::new(move |sent| {
+        count += u32::from(sent.from == Server);
+        vec![if sent.from == Server && count == 2 { 80 * MS } else { 50 * MS }]
+    }));
+    wire.server.write(wire.now, 5 * 1460);
+    wire.run();
+    let acks: Vec<_> = wire.acks(Client).iter().map(|&(at, bytes)| (at - start, bytes / 1460)).collect();
+    assert_eq!(acks, [(50, 1), (50, 1), (50, 1), (80, 5)]);
+    assert_eq!(wire.server.stats().duplicate_acks, 2);
+}
+
+#[test]
+fn a_duplicate_is_acknowledged_at_once() {
+    let mut wire = Wire::connected(&Profile { ack: DELAYED, ..rfc() }, 50 * MS);
+    wire.set_fate(Box::new(|sent| if sent.from == Server { vec![50 * MS, 60 * MS] } else { vec![50 * MS] }));
+    let start = wire.now / MS;
+    wire.server.write(wire.now, 1460);
+    wire.run();
+    assert_eq!(wire.acks(Client), [(start + 60, 1460)]);
+    assert_eq!(wire.client.received_bytes(), 1460);
+}
+
+#[test]
+fn an_acknowledgement_rides_on_data_of_the_application() {
+    let mut wire = Wire::connected(&Profile { ack: DELAYED, ..rfc() }, 50 * MS);
+    wire.client.write(wire.now, 100);
+    wire.run_until(wire.now + 150 * MS);
+    wire.server.write(wire.now, 100);
+    wire.run();
+    assert!(wire.acks(Server).is_empty());
+    assert_eq!(wire.client.stats().timeouts, 0);
+}
+
+#[test]
+fn reading_at_once_does_not_upset_the_policy() {
+    // A window of four segments: each read frees a quarter of the buffer.
+    let profile = Profile {
+        ack: DELAYED,
+        receive_window_bytes: 4 * 1460,
+        initial_window: InitialWindow::Fixed { segments: 4 },
+        ..rfc()
+    };
+    let mut wire = Wire::connected(&profile, 50 * MS);
+    wire.server.write(wire.now, 40 * 1460);
+    wire.run();
+    assert_eq!(wire.client.received_bytes(), 40 * 1460);
+    assert_eq!(wire.acks(Client).len(), 20);
+}

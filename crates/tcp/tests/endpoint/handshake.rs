@@ -1,0 +1,211 @@
+//! Opening a connection, and failing to.
+
+use crate::wire::*;
+use firstflight_tcp::{Endpoint, Events, Flags, NO_WINDOW_SCALE, Profile, Segment, State};
+use std::sync::Arc;
+
+#[test]
+fn three_segments_open_a_connection() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.client.connect(0);
+    wire.run();
+    let log: Vec<_> =
+        wire.log.iter().map(|s| (s.at / MS, s.from, s.segment.flags, s.segment.seq, s.segment.ack)).collect();
+    assert_eq!(
+        log,
+        [
+            (0, Client, Flags::SYN, CLIENT_ISN, 0),
+            (50, Server, Flags::SYN | Flags::ACK, SERVER_ISN, CLIENT_ISN + 1),
+            (100, Client, Flags::ACK, CLIENT_ISN + 1, SERVER_ISN + 1),
+        ]
+    );
+    assert_eq!((wire.client.state(), wire.server.state()), (State::Established, State::Established));
+    assert_eq!(wire.client_events, Events::CONNECTED);
+    assert_eq!(wire.server_events, Events::CONNECTED);
+    assert_eq!(wire.client.srtt(), Some(100 * MS));
+    assert_eq!(wire.server.srtt(), Some(100 * MS));
+    assert_eq!(wire.client.peer_initial_sequence(), Some(SERVER_ISN));
+}
+
+#[test]
+fn data_waits_for_the_handshake_ack_or_rides_on_it() {
+    for (data_on_handshake_ack, payloads) in [(false, vec![0, 80]), (true, vec![80])] {
+        let mut wire = Wire::new(&Profile { data_on_handshake_ack, ..rfc() }, 50 * MS);
+        wire.client.connect(0);
+        wire.client.write(0, 80);
+        wire.run_until(100 * MS);
+        let third: Vec<_> = wire.log[2..].iter().map(|sent| sent.segment.payload_bytes).collect();
+        assert_eq!(third, payloads);
+        wire.run();
+        assert_eq!(wire.server.received_bytes(), 80);
+    }
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_after_1_3_and_7_seconds_and_then_given_up() {
+    let mut wire = Wire::new(&Profile { max_syn_retries: 3, ..rfc() }, 50 * MS);
+    wire.lose(0, |_| true);
+    wire.client.connect(0);
+    wire.run();
+    assert_eq!(wire.syns(Client), [0, 1000, 3000, 7000]);
+    assert_eq!(wire.now, 15 * SECOND);
+    assert_eq!(wire.client_events, Events::TIMED_OUT);
+    assert_eq!(wire.client.state(), State::Closed);
+}
+
+#[test]
+fn a_lost_syn_ack_is_sent_again_when_the_syn_comes_again() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    let mut first = true;
+    wire.lose(50 * MS, move |sent| sent.from == Server && std::mem::take(&mut first));
+    wire.client.connect(0);
+    wire.run();
+    // The server's timer and the client's second SYN meet at 1050 ms.
+    assert_eq!(wire.syns(Client), [0, 1000]);
+    assert_eq!(wire.syns(Server), [50, 1050]);
+    assert_eq!(wire.client.state(), State::Established);
+    assert_eq!(wire.server.state(), State::Established);
+    assert_eq!(wire.server.stats().syn_retransmissions, 1);
+}
+
+#[test]
+fn a_syn_ack_without_answer_is_sent_again_by_its_own_timer() {
+    let mut wire = Wire::new(&Profile { max_syn_retries: 2, ..rfc() }, 50 * MS);
+    wire.lose(50 * MS, |sent| sent.at > 0);
+    wire.client.connect(0);
+    wire.pump();
+    wire.client = Endpoint::client(Arc::new(rfc()), 1);
+    wire.run();
+    assert_eq!(wire.syns(Server), [50, 1050, 3050]);
+    assert_eq!(wire.server_events, Events::TIMED_OUT);
+}
+
+#[test]
+fn a_lost_handshake_ack_is_replaced_by_the_data_behind_it() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.lose(50 * MS, |sent| sent.from == Client && sent.at == 100 * MS && sent.segment.payload_bytes == 0);
+    wire.client.connect(0);
+    wire.client.write(0, 80);
+    wire.run();
+    assert_eq!(wire.server.received_bytes(), 80);
+    assert_eq!(wire.syns(Server), [50]);
+}
+
+#[test]
+fn a_syn_ack_that_comes_twice_is_acknowledged_again() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.lose(50 * MS, |sent| sent.from == Client && sent.at == 100 * MS);
+    wire.client.connect(0);
+    wire.run();
+    assert_eq!(wire.syns(Server), [50, 1050]);
+    assert_eq!(wire.acks(Client), [(100, 0), (1100, 0)]);
+    assert_eq!(wire.server.state(), State::Established);
+}
+
+#[test]
+fn both_ends_may_open_at_once() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.server = Endpoint::client(Arc::new(rfc()), SERVER_ISN);
+    wire.client.connect(0);
+    wire.server.connect(0);
+    wire.client.write(0, 5000);
+    wire.server.write(0, 7000);
+    wire.run();
+    assert_eq!((wire.client.state(), wire.server.state()), (State::Established, State::Established));
+    assert_eq!((wire.client.received_bytes(), wire.server.received_bytes()), (7000, 5000));
+    assert_eq!(wire.syns(Client), [0, 50]);
+    assert_eq!(wire.client.stats().syn_retransmissions, 0);
+}
+
+#[test]
+fn a_simultaneous_open_survives_the_loss_of_one_syn_ack() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.server = Endpoint::client(Arc::new(rfc()), SERVER_ISN);
+    wire.lose(50 * MS, |sent| sent.from == Server && sent.at == 50 * MS);
+    wire.client.connect(0);
+    wire.server.connect(0);
+    wire.run();
+    assert_eq!((wire.client.state(), wire.server.state()), (State::Established, State::Established));
+}
+
+#[test]
+fn windows_are_scaled_only_if_both_ends_offer_it() {
+    let plain = Profile { window_scaling: false, receive_window_bytes: 65535, ..rfc() };
+    for (client, server, shift, window) in [
+        (&rfc(), &rfc(), 5, 1 << 20),
+        (&rfc(), &plain, NO_WINDOW_SCALE, 65535),
+        (&plain, &rfc(), NO_WINDOW_SCALE, 65535),
+    ] {
+        let mut wire = Wire::between(client, server, 50 * MS);
+        wire.client.connect(0);
+        wire.client.write(0, 80);
+        wire.run();
+        assert_eq!(wire.log[1].segment.window_scale, shift);
+        assert_eq!(wire.log[1].segment.window, 65535);
+        let third = wire.log.iter().rfind(|sent| sent.from == Client).unwrap().segment;
+        assert_eq!(wire.client.advertised_window_bytes(&third), window);
+        let syn = wire.log[0].segment;
+        assert_eq!(wire.client.advertised_window_bytes(&syn), 65535);
+    }
+}
+
+#[test]
+fn a_peer_without_mss_option_gets_536_byte_segments() {
+    let mut wire = Wire::new(&rfc(), 0);
+    wire.inject(
+        Server,
+        Segment {
+            seq: 77,
+            ack: 0,
+            payload_bytes: 0,
+            window: 5000,
+            mss: 0,
+            window_scale: NO_WINDOW_SCALE,
+            flags: Flags::SYN,
+            retransmission: false,
+        },
+    );
+    assert_eq!(wire.server.mss_bytes(), 536);
+    assert_eq!(wire.server.peer_initial_sequence(), Some(77));
+}
+
+#[test]
+fn a_closed_endpoint_refuses_a_connection() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.server.close(0);
+    wire.client.connect(0);
+    wire.run();
+    assert_eq!(wire.log[1].segment.flags, Flags::RST | Flags::ACK);
+    assert_eq!(wire.log[1].segment.ack, CLIENT_ISN + 1);
+    assert_eq!(wire.client_events, Events::RESET);
+    assert_eq!(wire.log.len(), 2);
+}
+
+#[test]
+fn a_listening_endpoint_refuses_an_acknowledgement_of_nothing() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    let stray = Segment {
+        seq: 5,
+        ack: 4242,
+        payload_bytes: 10,
+        window: 0,
+        mss: 0,
+        window_scale: NO_WINDOW_SCALE,
+        flags: Flags::ACK,
+        retransmission: false,
+    };
+    wire.inject(Server, stray);
+    assert_eq!((wire.log[0].segment.flags, wire.log[0].segment.seq), (Flags::RST, 4242));
+    assert_eq!(wire.server.state(), State::Listen);
+}
+
+#[test]
+fn a_connection_closed_during_the_handshake_still_delivers() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.client.connect(0);
+    wire.client.write(0, 3000);
+    wire.client.close(0);
+    wire.run_until(SECOND);
+    assert_eq!(wire.server.received_bytes(), 3000);
+    assert_eq!(wire.server.state(), State::CloseWait);
+}

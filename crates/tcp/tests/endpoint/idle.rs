@@ -1,0 +1,100 @@
+//! The restart window.
+
+use crate::wire::*;
+use firstflight_tcp::{InitialWindow, Profile, RestartWindow};
+
+/// Segments that leave at once after a transfer of 100 segments and an idle time.
+fn burst_after(profile: &Profile, idle: u64, lose_in_first_flight: bool) -> usize {
+    let mut wire = Wire::connected(profile, 50 * MS);
+    if lose_in_first_flight {
+        wire.lose_data_of_server(50 * MS, &[5]);
+    }
+    wire.server.write(wire.now, 100 * 1460);
+    while wire.server.acknowledged_bytes() < 100 * 1460 {
+        wire.step();
+    }
+    let last = wire.log.iter().rfind(|sent| sent.from == Server && sent.segment.payload_bytes > 0).unwrap().at;
+    wire.run_until(last + idle);
+    let start = wire.now / MS;
+    wire.server.write(wire.now, 100 * 1460);
+    wire.pump();
+    sent_at(&wire.data(Server), start).len()
+}
+
+#[test]
+fn an_idle_time_longer_than_the_rto_restarts_from_the_initial_window() {
+    assert_eq!(burst_after(&rfc(), 1001 * MS, false), 10);
+}
+
+#[test]
+fn a_shorter_idle_time_keeps_the_window() {
+    assert!(burst_after(&rfc(), 1000 * MS, false) > 10);
+}
+
+#[test]
+fn a_restart_window_of_one_segment_is_kept_to() {
+    let restart_window = RestartWindow::Fixed { segments: 1 };
+    assert_eq!(burst_after(&Profile { restart_window, ..rfc() }, 2 * SECOND, false), 1);
+}
+
+#[test]
+fn the_restart_can_be_switched_off() {
+    let restart_window = RestartWindow::Off;
+    assert!(burst_after(&Profile { restart_window, ..rfc() }, 100 * SECOND, false) > 10);
+}
+
+#[test]
+fn a_loss_in_the_first_flight_brings_the_restart_window_back_to_rfc_3390() {
+    let profile = Profile { restart_window: RestartWindow::Rfc6928, ..rfc() };
+    assert_eq!(burst_after(&profile, 5 * SECOND, false), 10);
+    assert_eq!(burst_after(&profile, 5 * SECOND, true), 3);
+    assert_eq!(burst_after(&rfc(), 5 * SECOND, true), 10, "RFC 5681 knows no such rule");
+}
+
+#[test]
+fn a_loss_in_a_first_flight_of_4_kb_is_no_reason_to_fall_back() {
+    let window = RestartWindow::Rfc6928.window_bytes(50_000, 14_600, 1460, false);
+    assert_eq!(window, 14_600);
+    let profile = Profile {
+        restart_window: RestartWindow::Rfc6928,
+        initial_window: InitialWindow::Fixed { segments: 2 },
+        ..rfc()
+    };
+    let mut wire = Wire::connected(&profile, 50 * MS);
+    wire.lose_data_of_server(50 * MS, &[1]);
+    wire.server.write(wire.now, 2 * 1460);
+    wire.run();
+    wire.server.write(wire.now, 100 * 1460);
+    wire.run();
+    wire.run_until(wire.now + 10 * SECOND);
+    wire.server.write(wire.now, 100 * 1460);
+    wire.pump();
+    assert_eq!(wire.server.cwnd_bytes(), 2 * 1460, "the initial window, not more");
+    assert_eq!(wire.server.stats().idle_restarts, 1);
+}
+
+#[test]
+fn a_loss_in_a_restart_burst_counts_as_well() {
+    let profile = Profile { restart_window: RestartWindow::Rfc6928, ..rfc() };
+    let mut wire = Wire::connected(&profile, 50 * MS);
+    for expected in [10, 10, 3] {
+        wire.run_until(wire.now + 10 * SECOND);
+        let start = wire.now / MS;
+        if wire.server.stats().idle_restarts == 1 || wire.server.acknowledged_bytes() > 0 {
+            wire.lose_data_of_server(50 * MS, &[2]);
+        }
+        wire.server.write(wire.now, 100 * 1460);
+        wire.run();
+        assert_eq!(sent_at(&wire.data(Server), start).len(), expected);
+    }
+}
+
+#[test]
+fn data_that_was_never_sent_before_is_no_restart() {
+    let profile = Profile { restart_window: RestartWindow::Fixed { segments: 1 }, ..rfc() };
+    let mut wire = Wire::connected(&profile, 50 * MS);
+    wire.run_until(100 * SECOND);
+    wire.server.write(wire.now, 100 * 1460);
+    wire.pump();
+    assert_eq!(wire.data(Server).len(), 10);
+}

@@ -1,0 +1,128 @@
+//! How many segments leave before the first acknowledgement.
+
+use crate::wire::*;
+use firstflight_tcp::{Flags, InitialWindow, LostSyn, Profile};
+
+#[test]
+fn each_policy_gives_its_rfc_number_at_every_segment_size() {
+    use InitialWindow::*;
+    // (MSS, RFC 2581, RFC 3390, RFC 6928, Linux), bytes.
+    for (mss, rfc2581, rfc3390, rfc6928, linux) in [
+        (100, 200, 400, 1000, 1000),
+        (536, 1072, 2144, 5360, 5360),
+        (1000, 2000, 4000, 10000, 10000),
+        (1095, 2190, 4380, 10950, 10950),
+        (1096, 2192, 4380, 10960, 10960),
+        (1460, 2920, 4380, 14600, 14600),
+        (2190, 4380, 4380, 14600, 21900),
+        (2191, 4382, 4382, 14600, 21910),
+        (7300, 14600, 14600, 14600, 73000),
+        (8960, 17920, 17920, 17920, 89600),
+        (65535, 131_070, 131_070, 131_070, 655_350),
+    ] {
+        assert_eq!(Rfc2581.window_bytes(mss), rfc2581, "RFC 2581 at {mss}");
+        assert_eq!(Rfc3390.window_bytes(mss), rfc3390, "RFC 3390 at {mss}");
+        assert_eq!(Rfc6928.window_bytes(mss), rfc6928, "RFC 6928 at {mss}");
+        assert_eq!(Linux.window_bytes(mss), linux, "Linux at {mss}");
+        assert_eq!(Fixed { segments: 3 }.window_bytes(mss), 3 * mss);
+    }
+}
+
+fn first_flight(profile: &Profile) -> Vec<u32> {
+    let mut wire = Wire::connected(profile, 50 * MS);
+    let start = wire.now / MS;
+    wire.server.write(wire.now, 1_000_000);
+    wire.run();
+    assert_eq!(wire.client.received_bytes(), 1_000_000);
+    let flight = sent_at(&wire.data(Server), start);
+    assert_eq!(wire.server.stats().first_flight_segments as usize, flight.len());
+    flight
+}
+
+#[test]
+fn the_first_flight_on_the_wire_is_the_initial_window_in_whole_segments() {
+    for (initial_window, mss_bytes, segments) in [
+        (InitialWindow::Fixed { segments: 1 }, 1460, 1),
+        (InitialWindow::Fixed { segments: 16 }, 1460, 16),
+        (InitialWindow::Rfc2581, 1460, 2),
+        (InitialWindow::Rfc3390, 1460, 3),
+        (InitialWindow::Rfc3390, 536, 4),
+        (InitialWindow::Rfc3390, 1400, 3),
+        (InitialWindow::Rfc6928, 1460, 10),
+        (InitialWindow::Rfc6928, 8960, 2),
+        (InitialWindow::Linux, 8960, 10),
+    ] {
+        let flight = first_flight(&Profile { initial_window, mss_bytes, ..rfc() });
+        assert_eq!(flight, (0..segments).collect::<Vec<_>>(), "{initial_window:?} at {mss_bytes}");
+    }
+}
+
+#[test]
+fn the_segment_size_is_the_smaller_of_both_ends() {
+    let small = Profile { mss_bytes: 536, ..rfc() };
+    for (client, server) in [(&small, &rfc()), (&rfc(), &small)] {
+        let mut wire = Wire::between(client, server, 50 * MS);
+        wire.connect();
+        assert_eq!((wire.client.mss_bytes(), wire.server.mss_bytes()), (536, 536));
+        assert_eq!(wire.server.cwnd_bytes(), 5360);
+        wire.server.write(wire.now, 100_000);
+        wire.run();
+        assert!(wire.log.iter().all(|sent| sent.segment.payload_bytes <= 536));
+    }
+}
+
+#[test]
+fn the_first_flight_is_known_by_its_sequence_numbers() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.server.write(wire.now, 100_000);
+    wire.run();
+    let first = SERVER_ISN + 1;
+    assert!(wire.server.in_first_flight(first));
+    assert!(wire.server.in_first_flight(first + 14_599));
+    assert!(!wire.server.in_first_flight(first + 14_600));
+    assert!(!wire.server.in_first_flight(first - 1));
+    assert!(!wire.client.in_first_flight(CLIENT_ISN + 1));
+}
+
+/// Server's window in segments once established, after so many losses of the client's SYN and its own SYN-ACK.
+fn window_after_losses(lost_syn: LostSyn, lost_syns: usize, lost_syn_acks: usize) -> (u32, u32) {
+    let mut wire = Wire::new(&Profile { lost_syn, ..rfc() }, 50 * MS);
+    let (mut syns, mut syn_acks) = (lost_syns, lost_syn_acks);
+    wire.lose(50 * MS, move |sent| {
+        let left = if sent.from == Client { &mut syns } else { &mut syn_acks };
+        let lost = sent.segment.flags.contains(Flags::SYN) && *left > 0;
+        *left -= usize::from(lost);
+        lost
+    });
+    wire.client.connect(0);
+    wire.run();
+    (wire.client.cwnd_bytes() / 1460, wire.server.cwnd_bytes() / 1460)
+}
+
+#[test]
+fn lost_syn_resets_initial_window_to_one_segment() {
+    assert_eq!(window_after_losses(LostSyn::Rfc3390, 0, 0), (10, 10));
+    assert_eq!(window_after_losses(LostSyn::Rfc3390, 1, 0), (1, 10));
+}
+
+#[test]
+fn lost_syn_ack_resets_initial_window_of_both_ends_to_one_segment() {
+    assert_eq!(window_after_losses(LostSyn::Rfc3390, 0, 1), (1, 1));
+}
+
+#[test]
+fn rfc_6928_forgives_one_lost_syn_and_no_more() {
+    assert_eq!(window_after_losses(LostSyn::Rfc6928, 1, 0), (10, 10));
+    assert_eq!(window_after_losses(LostSyn::Rfc6928, 2, 0), (1, 10));
+}
+
+#[test]
+fn keep_keeps_the_initial_window_whatever_is_lost() {
+    assert_eq!(window_after_losses(LostSyn::Keep, 3, 2), (10, 10));
+}
+
+#[test]
+fn neither_the_syn_ack_nor_its_ack_increases_the_initial_window() {
+    let wire = Wire::connected(&rfc(), 50 * MS);
+    assert_eq!((wire.client.cwnd_bytes(), wire.server.cwnd_bytes()), (14_600, 14_600));
+}

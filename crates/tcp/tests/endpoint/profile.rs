@@ -1,0 +1,79 @@
+//! The profiles, their JSON and their validation.
+
+use firstflight_tcp::{AckPolicy, Endpoint, InitialWindow, Profile, RestartWindow, RtoRules, Segment};
+
+#[test]
+fn each_named_profile_is_valid_and_survives_json() {
+    for name in Profile::NAMES {
+        let profile = Profile::named(name).unwrap();
+        profile.validate().unwrap();
+        let json = serde_json::to_string(&profile).unwrap();
+        assert_eq!(serde_json::from_str::<Profile>(&json).unwrap(), profile, "{name}");
+    }
+    assert_eq!(Profile::named("linux-0.99"), None);
+}
+
+#[test]
+fn the_json_of_the_rfc_profile_reads_as_agreed() {
+    let json = serde_json::to_string_pretty(&Profile::rfc()).unwrap();
+    assert_eq!(json, include_str!("profile_rfc.json").trim_end());
+}
+
+#[test]
+fn policies_are_spelled_as_agreed() {
+    let parse = |json| serde_json::from_str::<InitialWindow>(json).unwrap();
+    assert_eq!(parse(r#"{"policy":"fixed","segments":3}"#), InitialWindow::Fixed { segments: 3 });
+    assert_eq!(parse(r#"{"policy":"rfc2581"}"#), InitialWindow::Rfc2581);
+    assert_eq!(parse(r#"{"policy":"rfc3390"}"#), InitialWindow::Rfc3390);
+    assert_eq!(parse(r#"{"policy":"rfc6928"}"#), InitialWindow::Rfc6928);
+    assert_eq!(parse(r#"{"policy":"linux"}"#), InitialWindow::Linux);
+    let parse = |json| serde_json::from_str::<RestartWindow>(json).unwrap();
+    assert_eq!(parse(r#"{"policy":"off"}"#), RestartWindow::Off);
+    assert_eq!(parse(r#"{"policy":"fixed","segments":1}"#), RestartWindow::Fixed { segments: 1 });
+    let parse = |json| serde_json::from_str::<AckPolicy>(json).unwrap();
+    assert_eq!(parse(r#"{"policy":"every_segment"}"#), AckPolicy::EverySegment);
+    let heartbeat = AckPolicy::Heartbeat { segments: 2, interval_ns: 100_000_000 };
+    assert_eq!(parse(r#"{"policy":"heartbeat","segments":2,"interval_ns":100000000}"#), heartbeat);
+}
+
+#[test]
+fn an_unknown_key_is_refused() {
+    let mut value = serde_json::to_value(Profile::rfc()).unwrap();
+    value["initial_windows"] = 3.into();
+    let error = serde_json::from_value::<Profile>(value).unwrap_err().to_string();
+    assert!(error.contains("initial_windows"), "{error}");
+}
+
+#[test]
+fn a_value_out_of_range_is_named_with_what_would_be_right() {
+    let rfc = Profile::rfc;
+    let rto = rfc().rto;
+    for (profile, expected) in [
+        (Profile { mss_bytes: 0, ..rfc() }, "mss_bytes is 0, but must be from 1 to 65535"),
+        (
+            Profile { initial_window: InitialWindow::Fixed { segments: 0 }, ..rfc() },
+            "initial_window.segments is 0, but must be from 1 to 735439",
+        ),
+        (
+            Profile { window_scaling: false, ..rfc() },
+            "receive_window_bytes is 1048576, but must be from 1 to 65535 without window_scaling",
+        ),
+        (
+            Profile { rto: RtoRules { minimum_ns: 2, maximum_ns: 1, ..rto }, ..rfc() },
+            "rto.maximum_ns is 1, but must be from 2 to 86400000000000",
+        ),
+        (
+            Profile { ack: AckPolicy::Heartbeat { segments: 2, interval_ns: 0 }, ..rfc() },
+            "ack.interval_ns is 0, but must be from 1 to 86400000000000",
+        ),
+        (Profile { duplicate_ack_threshold: 0, ..rfc() }, "duplicate_ack_threshold is 0, but must be from 1 to 255"),
+    ] {
+        assert_eq!(profile.validate().unwrap_err(), expected);
+    }
+}
+
+#[test]
+fn an_endpoint_is_small() {
+    assert!(size_of::<Endpoint>() <= 512, "{}", size_of::<Endpoint>());
+    assert_eq!(size_of::<Segment>(), 20);
+}

@@ -1,0 +1,250 @@
+//! Whatever the network does, the streams arrive.
+
+use crate::wire::*;
+use firstflight_tcp::{
+    AckPolicy, CongestionAvoidance, Events, Flags, InitialWindow, LostSyn, Profile, RecoveryAlgorithm, RestartWindow,
+    RtoRules, Segment, SlowStartGrowth,
+};
+use proptest::prelude::*;
+
+/// A small generator for the wire's decisions: the runs must repeat exactly for proptest to shrink them.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn percent(&mut self, chance: u64) -> bool {
+        self.roll() % 100 < chance
+    }
+}
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    let windows = prop_oneof![
+        (1u32..20).prop_map(|segments| InitialWindow::Fixed { segments }),
+        Just(InitialWindow::Rfc2581),
+        Just(InitialWindow::Rfc3390),
+        Just(InitialWindow::Rfc6928),
+        Just(InitialWindow::Linux),
+    ];
+    let restarts = prop_oneof![
+        Just(RestartWindow::Off),
+        Just(RestartWindow::Rfc5681),
+        Just(RestartWindow::Rfc6928),
+        (1u32..4).prop_map(|segments| RestartWindow::Fixed { segments }),
+    ];
+    let acks = prop_oneof![
+        Just(AckPolicy::EverySegment),
+        (1u32..4, 0u64..500).prop_map(|(segments, ms)| AckPolicy::Delayed { segments, timer_ns: ms * MS }),
+        (1u32..4, 1u64..500).prop_map(|(segments, ms)| AckPolicy::Heartbeat { segments, interval_ns: ms * MS }),
+    ];
+    let recovery =
+        prop_oneof![Just(RecoveryAlgorithm::Tahoe), Just(RecoveryAlgorithm::Reno), Just(RecoveryAlgorithm::NewReno)];
+    let lost_syn = prop_oneof![Just(LostSyn::Rfc3390), Just(LostSyn::Rfc6928), Just(LostSyn::Keep)];
+    let sizes = (1u32..9000, 1u32..200_000, any::<bool>(), 1u32..4);
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let limits = (prop::option::of(1u32..30), prop::option::of(1u32..30));
+    (windows, restarts, acks, recovery, lost_syn, sizes, switches, limits).prop_map(
+        |(initial_window, restart_window, ack, recovery, lost_syn, sizes, switches, limits)| {
+            let (mss_bytes, window, window_scaling, loss_window_segments) = sizes;
+            let (per_ack, per_window, data_on_handshake_ack, quantised_samples) = switches;
+            Profile {
+                mss_bytes,
+                initial_window,
+                restart_window,
+                loss_window_segments,
+                lost_syn,
+                initial_ssthresh_segments: limits.0,
+                max_send_window_segments: limits.1,
+                receive_window_bytes: if window_scaling { window } else { window.min(65535) },
+                window_scaling,
+                ack,
+                recovery,
+                duplicate_ack_threshold: 3,
+                slow_start_growth: if per_ack { SlowStartGrowth::PerAck } else { SlowStartGrowth::Bytes },
+                congestion_avoidance: if per_window {
+                    CongestionAvoidance::PerWindow
+                } else {
+                    CongestionAvoidance::PerAck
+                },
+                rto: RtoRules {
+                    minimum_ns: 200 * MS,
+                    maximum_ns: 2 * SECOND,
+                    granularity_ns: 100 * MS,
+                    quantised_samples,
+                    after_syn_loss_ns: None,
+                    ..Profile::rfc().rto
+                },
+                data_on_handshake_ack,
+                max_retries: 1000,
+                max_syn_retries: 1000,
+            }
+        },
+    )
+}
+
+#[derive(Clone, Debug)]
+struct Network {
+    seed: u64,
+    loss_percent: u64,
+    duplicate_percent: u64,
+    reorder_percent: u64,
+    delay_ms: u64,
+}
+
+fn networks() -> impl Strategy<Value = Network> {
+    (any::<u64>(), 0u64..=30, 0u64..=20, 0u64..=30, 0u64..150).prop_map(
+        |(seed, loss_percent, duplicate_percent, reorder_percent, delay_ms)| Network {
+            seed,
+            loss_percent,
+            duplicate_percent,
+            reorder_percent,
+            delay_ms,
+        },
+    )
+}
+
+impl Network {
+    fn fate(&self) -> Fate {
+        let network = self.clone();
+        let mut dice = Dice(self.seed);
+        Box::new(move |_| {
+            let copies = if dice.percent(network.loss_percent) {
+                0
+            } else {
+                1 + usize::from(dice.percent(network.duplicate_percent))
+            };
+            (0..copies)
+                .map(|_| {
+                    let late = if dice.percent(network.reorder_percent) { dice.roll() % 100 } else { 0 };
+                    (network.delay_ms + late) * MS
+                })
+                .collect()
+        })
+    }
+}
+
+/// Bytes for a number of segments, so that small segments do not make for endless tests.
+fn stream(profile: &Profile, peer: &Profile, segments: u64, rest: u64) -> u64 {
+    let mss = u64::from(profile.mss_bytes.min(peer.mss_bytes));
+    let window = u64::from(peer.receive_window_bytes);
+    segments * mss.min(window) + rest % mss.min(window)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_streams_arrive_complete_once_and_in_order(
+        client in profiles(),
+        server in profiles(),
+        network in networks(),
+        isns in any::<(u32, u32)>(),
+        segments in (0u64..60, 0u64..60),
+        rest in any::<(u16, u16)>(),
+        reads in (any::<bool>(), any::<bool>()),
+    ) {
+        // Near the wrap in half of the cases.
+        let near_wrap = |isn: u32| if isn % 2 == 0 { isn } else { u32::MAX - isn % 50_000 };
+        let mut wire = Wire::with_sequences(&client, &server, 0, near_wrap(isns.0), near_wrap(isns.1));
+        wire.set_fate(network.fate());
+        let up = stream(&client, &server, segments.0, rest.0.into());
+        let down = stream(&server, &client, segments.1, rest.1.into());
+        wire.client_reads = reads.0;
+        wire.server_reads = reads.1;
+        wire.client.connect(0);
+        wire.client.write(0, up);
+        wire.client.close(0);
+        let mut answered = false;
+        let mut dice = Dice(network.seed ^ 1);
+        wire.pump();
+        for _ in 0..200_000 {
+            if wire.next() == firstflight_tcp::NEVER || wire.client.is_finished() && wire.server.is_finished() {
+                break;
+            }
+            wire.step();
+            if !answered && wire.server_events.contains(Events::CONNECTED) {
+                answered = true;
+                wire.server.write(wire.now, down);
+                wire.server.close(wire.now);
+                wire.pump();
+            }
+            // Lazy readers take odd amounts now and then.
+            if !(reads.0 && reads.1) && dice.percent(20) {
+                let (now, amount) = (wire.now, dice.roll() % 5000);
+                wire.client.read(now, amount);
+                wire.server.read(now, amount);
+                wire.pump();
+            }
+            // What is counted in flight was sent: positions, a FIN or a SYN included.
+            prop_assert!(u64::from(wire.client.flight_bytes()) <= up + 1);
+            prop_assert!(u64::from(wire.server.flight_bytes()) <= down + 1);
+        }
+        prop_assert_eq!(wire.server.received_bytes(), up);
+        prop_assert_eq!(wire.client.received_bytes(), down);
+        prop_assert!(wire.client_events.contains(Events::PEER_CLOSED));
+        prop_assert!(wire.server_events.contains(Events::PEER_CLOSED));
+        // The side that ends in TIME-WAIT may be left with its peer's last FIN unanswered only while it is retried.
+        prop_assert!(wire.client.is_finished() && wire.server.is_finished(),
+            "client {:?}, server {:?}", wire.client.state(), wire.server.state());
+    }
+
+    #[test]
+    fn no_segment_whatever_breaks_an_endpoint(
+        client in profiles(),
+        server in profiles(),
+        strays in prop::collection::vec(
+            (any::<(bool, bool, u8, u8)>(), any::<(u32, u32, u16, u16)>(), 0u32..3000, 0u8..16), 1..60),
+        seed in any::<u64>(),
+    ) {
+        let mut wire = Wire::with_sequences(&client, &server, 0, 7, u32::MAX - 5000);
+        let mut dice = Dice(seed);
+        wire.client.connect(0);
+        wire.client.write(0, 20_000);
+        for ((to_server, close_by, flags, action), (seq, ack, window, mss), payload_bytes, scale) in strays {
+            let to = if to_server { Server } else { Client };
+            // Half of the strays are near what the connection expects.
+            let (theirs, ours) = if to_server { (7, u32::MAX - 5000) } else { (u32::MAX - 5000, 7) };
+            let near = |base: u32, offset: u32| base.wrapping_add(offset % 8000).wrapping_sub(200);
+            let segment = Segment {
+                seq: if close_by { near(theirs, seq) } else { seq },
+                ack: if close_by { near(ours, ack) } else { ack },
+                payload_bytes,
+                window,
+                mss,
+                window_scale: if scale == 15 { 255 } else { scale },
+                flags: Flags::from_bits(if dice.percent(60) { 16 } else { flags }),
+                retransmission: false,
+            };
+            let now = wire.now;
+            wire.endpoint(to).handle_segment(now, &segment);
+            match action % 8 {
+                0 => wire.endpoint(to).write(now, 1000),
+                1 => wire.endpoint(to).close(now),
+                2 if action > 250 => wire.endpoint(to).abort(now),
+                3 => { wire.endpoint(to).read(now, 500); }
+                _ => {}
+            }
+            // Strays may acknowledge or deliver what no one sent, so the wire's own checks are left out here.
+            for side in [Client, Server] {
+                let endpoint = wire.endpoint(side);
+                let mut sent = 0;
+                while endpoint.poll_transmit(now).is_some() {
+                    sent += 1;
+                    prop_assert!(sent < 100_000);
+                }
+                endpoint.poll_events();
+            }
+            wire.now += dice.roll() % (500 * MS);
+            let now = wire.now;
+            wire.client.handle_timeout(now);
+            wire.server.handle_timeout(now);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The retransmission timer.
+
+use crate::wire::*;
+use firstflight_tcp::{Events, InitialWindow, Profile, RtoRules, State};
+
+fn times_of(wire: &Wire, number: u32, start: u64) -> Vec<u64> {
+    wire.data(Server).iter().filter(|(_, n)| *n == number).map(|(at, _)| at - start).collect()
+}
+
+#[test]
+fn the_timeout_doubles_up_to_its_cap_and_the_connection_is_given_up() {
+    let rto = RtoRules { maximum_ns: 5 * SECOND, ..rfc().rto };
+    let mut wire = Wire::connected(&Profile { max_retries: 4, rto, ..rfc() }, 50 * MS);
+    let start = wire.now / MS;
+    wire.lose(0, |_| true);
+    wire.server.write(wire.now, 1000);
+    wire.run();
+    assert_eq!(times_of(&wire, 0, start), [0, 1000, 3000, 7000, 12_000]);
+    assert_eq!(wire.now / MS - start, 17_000);
+    assert!(wire.server_events.contains(Events::TIMED_OUT));
+    assert_eq!(wire.server.state(), State::Closed);
+    assert_eq!(wire.server.stats().timeouts, 4);
+}
+
+#[test]
+fn the_back_off_factor_is_a_setting() {
+    let rto = RtoRules { backoff: 3, ..rfc().rto };
+    let mut wire = Wire::connected(&Profile { max_retries: 2, rto, ..rfc() }, 50 * MS);
+    let start = wire.now / MS;
+    wire.lose(0, |_| true);
+    wire.server.write(wire.now, 1000);
+    wire.run();
+    assert_eq!(times_of(&wire, 0, start), [0, 1000, 4000]);
+}
+
+#[test]
+fn a_timeout_sends_one_segment_and_halves_the_flight_into_ssthresh_once() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    let start = wire.now;
+    wire.lose(50 * MS, move |sent| sent.at < start + 4 * SECOND && sent.from == Server);
+    wire.server.write(wire.now, 10 * 1460);
+    wire.run_until(start + SECOND);
+    assert_eq!(wire.server.cwnd_bytes(), 1460);
+    assert_eq!(wire.server.ssthresh_bytes(), 5 * 1460);
+    assert_eq!(wire.server.flight_bytes(), 1460);
+    wire.run_until(start + 3 * SECOND);
+    assert_eq!(wire.server.stats().timeouts, 2);
+    assert_eq!(wire.server.ssthresh_bytes(), 5 * 1460, "held while the same segment times out again");
+    wire.run();
+    assert_eq!(wire.client.received_bytes(), 10 * 1460);
+}
+
+#[test]
+fn the_loss_window_is_a_setting() {
+    let mut wire = Wire::connected(&Profile { loss_window_segments: 2, ..rfc() }, 50 * MS);
+    let start = wire.now;
+    wire.lose(50 * MS, move |sent| sent.at == start);
+    wire.server.write(wire.now, 10 * 1460);
+    wire.run_until(start + SECOND);
+    assert_eq!(wire.server.cwnd_bytes(), 2 * 1460);
+    assert_eq!(wire.server.flight_bytes(), 2 * 1460);
+}
+
+#[test]
+fn what_the_peer_already_holds_is_not_sent_again_after_a_timeout() {
+    // All but the first two of ten are lost in a way that leaves no duplicate ACKs to act upon.
+    let mut wire = Wire::connected(&Profile { duplicate_ack_threshold: 200, ..rfc() }, 50 * MS);
+    wire.lose_data_of_server(50 * MS, &[3]);
+    wire.server.write(wire.now, 10 * 1460);
+    wire.run();
+    assert_eq!(wire.client.received_bytes(), 10 * 1460);
+    assert_eq!(wire.server.stats().timeouts, 1);
+    assert_eq!(wire.server.stats().retransmissions, 1);
+}
+
+#[test]
+fn karn_takes_no_sample_from_what_was_sent_twice_and_keeps_the_back_off() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    let srtt = wire.server.srtt();
+    let start = wire.now;
+    wire.lose(50 * MS, move |sent| sent.at < start + 500 * MS);
+    wire.server.write(wire.now, 1460);
+    wire.run();
+    assert_eq!(wire.server.acknowledged_bytes(), 1460);
+    assert_eq!(wire.server.srtt(), srtt);
+    assert_eq!(wire.server.rto(), 2 * SECOND, "backed off until a sample comes");
+    wire.server.write(wire.now, 2 * 1460);
+    wire.run();
+    assert_eq!(wire.server.rto(), SECOND);
+}
+
+#[test]
+fn an_acknowledgement_of_new_data_restarts_the_timer() {
+    let rto = RtoRules { minimum_ns: 300 * MS, ..rfc().rto };
+    let initial_window = InitialWindow::Fixed { segments: 4 };
+    let mut wire = Wire::connected(&Profile { rto, initial_window, ..rfc() }, 50 * MS);
+    let start = wire.now / MS;
+    wire.lose_data_of_server(50 * MS, &[3, 4]);
+    wire.server.write(wire.now, 4 * 1460);
+    wire.run();
+    // The acknowledgement of the first two came at 100 ms and set the timer anew.
+    assert_eq!(times_of(&wire, 2, start), [0, 400]);
+}
+
+#[test]
+fn one_segment_is_timed_at_a_time() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.server.write(wire.now, 2 * 1460);
+    wire.run_until(wire.now + 40 * MS);
+    wire.server.write(wire.now, 2 * 1460);
+    wire.run_until(wire.now + 200 * MS);
+    assert_eq!(wire.server.srtt(), Some(100 * MS));
+}
+
+#[test]
+fn the_timeout_is_three_seconds_after_a_syn_that_had_to_be_repeated() {
+    for (after_syn_loss_ns, expected) in [(Some(3 * SECOND), 3 * SECOND), (None, 2 * SECOND)] {
+        let rto = RtoRules { after_syn_loss_ns, ..rfc().rto };
+        let mut wire = Wire::new(&Profile { rto, ..rfc() }, 50 * MS);
+        let mut first = true;
+        wire.lose(50 * MS, move |_| std::mem::take(&mut first));
+        wire.client.connect(0);
+        wire.run();
+        assert_eq!(wire.client.srtt(), None);
+        assert_eq!(wire.client.rto(), expected);
+        assert_eq!(wire.server.srtt(), Some(100 * MS));
+    }
+}
+
+#[test]
+fn a_call_before_the_deadline_is_harmless() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.server.write(wire.now, 1460);
+    wire.pump();
+    let deadline = wire.server.poll_timeout();
+    for now in wire.now..wire.now + 100 {
+        wire.server.handle_timeout(now);
+        assert!(wire.server.poll_transmit(now).is_none());
+    }
+    assert_eq!(wire.server.poll_timeout(), deadline);
+    assert_eq!(wire.server.stats().timeouts, 0);
+}

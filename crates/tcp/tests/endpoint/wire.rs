@@ -1,0 +1,262 @@
+//! Two endpoints and what lies between them: a delay in each direction, and a rule that decides each segment's fate.
+
+use firstflight_tcp::{Endpoint, Events, Flags, NEVER, Nanos, Profile, Segment};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+pub const MS: Nanos = 1_000_000;
+pub const SECOND: Nanos = 1_000_000_000;
+pub const CLIENT_ISN: u32 = 1000;
+pub const SERVER_ISN: u32 = 5_000_000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    Client,
+    Server,
+}
+pub use Side::{Client, Server};
+
+/// A segment that an endpoint handed out.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub at: Nanos,
+    pub from: Side,
+    pub segment: Segment,
+    pub lost: bool,
+}
+
+/// Answers with the delays of the copies that arrive: none is a loss, two are a duplication.
+pub type Fate = Box<dyn FnMut(&Sent) -> Vec<Nanos>>;
+
+pub struct Wire {
+    pub client: Endpoint,
+    pub server: Endpoint,
+    pub now: Nanos,
+    /// Everything sent, in order.
+    pub log: Vec<Sent>,
+    /// Whether each side's application reads at once.
+    pub client_reads: bool,
+    pub server_reads: bool,
+    pub client_events: Events,
+    pub server_events: Events,
+    fate: Fate,
+    arrivals: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Bytes of each side's stream that have reached the other end: sorted, disjoint ranges of offsets.
+    arrived: [Vec<(u64, u64)>; 2],
+}
+
+pub fn rfc() -> Profile {
+    Profile::rfc()
+}
+
+pub fn ns2() -> Profile {
+    Profile::ns2_full_1998()
+}
+
+impl Wire {
+    /// Both ends with one profile, and a wire of `delay` one way that loses nothing.
+    pub fn new(profile: &Profile, delay: Nanos) -> Self {
+        Self::between(profile, profile, delay)
+    }
+
+    pub fn between(client: &Profile, server: &Profile, delay: Nanos) -> Self {
+        Self::with_sequences(client, server, delay, CLIENT_ISN, SERVER_ISN)
+    }
+
+    pub fn with_sequences(client: &Profile, server: &Profile, delay: Nanos, client_isn: u32, server_isn: u32) -> Self {
+        Self {
+            client: Endpoint::client(Arc::new(client.clone()), client_isn),
+            server: Endpoint::server(Arc::new(server.clone()), server_isn),
+            now: 0,
+            log: Vec::new(),
+            client_reads: true,
+            server_reads: true,
+            client_events: Events::NONE,
+            server_events: Events::NONE,
+            fate: Box::new(move |_| vec![delay]),
+            arrivals: BinaryHeap::new(),
+            arrived: [Vec::new(), Vec::new()],
+        }
+    }
+
+    /// An established connection over a wire that loses nothing so far.
+    pub fn connected(profile: &Profile, delay: Nanos) -> Self {
+        let mut wire = Self::new(profile, delay);
+        wire.connect();
+        wire
+    }
+
+    pub fn connect(&mut self) {
+        self.client.connect(self.now);
+        self.run_until(self.now + 10 * SECOND);
+        assert!(self.client_events.contains(Events::CONNECTED) && self.server_events.contains(Events::CONNECTED));
+        self.log.clear();
+    }
+
+    /// Loses the segments that `lost` picks; the others take `delay`.
+    pub fn lose(&mut self, delay: Nanos, mut lost: impl FnMut(&Sent) -> bool + 'static) {
+        self.fate = Box::new(move |sent| if lost(sent) { vec![] } else { vec![delay] });
+    }
+
+    pub fn set_fate(&mut self, fate: Fate) {
+        self.fate = fate;
+    }
+
+    /// Loses the n-th (from 1) data segments of the server, counted from now on.
+    pub fn lose_data_of_server(&mut self, delay: Nanos, numbers: &'static [u32]) {
+        let mut count = 0;
+        self.lose(delay, move |sent| {
+            let counts = sent.from == Server && sent.segment.payload_bytes > 0;
+            count += u32::from(counts);
+            counts && numbers.contains(&count)
+        });
+    }
+
+    pub fn endpoint(&mut self, side: Side) -> &mut Endpoint {
+        match side {
+            Client => &mut self.client,
+            Server => &mut self.server,
+        }
+    }
+
+    /// Takes what both ends have to send, and their events.
+    pub fn pump(&mut self) {
+        for side in [Client, Server] {
+            let now = self.now;
+            while let Some(segment) = self.endpoint(side).poll_transmit(now) {
+                let mut sent = Sent { at: now, from: side, segment, lost: false };
+                let delays = (self.fate)(&sent);
+                sent.lost = delays.is_empty();
+                self.log.push(sent);
+                for delay in delays {
+                    self.arrivals.push(Reverse((now + delay, self.log.len() - 1)));
+                }
+                assert!(self.endpoint(side).cwnd_bytes() >= self.endpoint(side).mss_bytes());
+            }
+        }
+        self.client_events |= self.client.poll_events();
+        self.server_events |= self.server.poll_events();
+    }
+
+    /// Time of the next thing to happen, or [`NEVER`].
+    pub fn next(&self) -> Nanos {
+        let arrival = self.arrivals.peek().map_or(NEVER, |Reverse((at, _))| *at);
+        arrival.min(self.client.poll_timeout()).min(self.server.poll_timeout())
+    }
+
+    /// Runs until nothing is left to happen before `end`, and sets the clock to `end`.
+    pub fn run_until(&mut self, end: Nanos) {
+        self.pump();
+        while self.next() <= end {
+            self.step();
+        }
+        self.now = end;
+    }
+
+    /// Runs until nothing is left to happen.
+    pub fn run(&mut self) {
+        self.pump();
+        while self.next() != NEVER {
+            self.step();
+            assert!(self.now < 100_000 * SECOND, "the connection does not come to rest");
+        }
+    }
+
+    /// Lets the next thing happen.
+    pub fn step(&mut self) {
+        self.pump();
+        self.now = self.next();
+        if let Some(Reverse((at, index))) = self.arrivals.peek().copied()
+            && at == self.now
+        {
+            self.arrivals.pop();
+            self.deliver(index);
+        } else {
+            let now = self.now;
+            self.client.handle_timeout(now);
+            self.server.handle_timeout(now);
+        }
+        self.pump();
+    }
+
+    fn deliver(&mut self, index: usize) {
+        let sent = self.log[index];
+        let now = self.now;
+        let (to, reads) = match sent.from {
+            Client => (Server, self.server_reads),
+            Server => (Client, self.client_reads),
+        };
+        self.note_arrival(&sent);
+        let receiver = self.endpoint(to);
+        let before = receiver.received_bytes();
+        receiver.handle_segment(now, &sent.segment);
+        let after = receiver.received_bytes();
+        assert!(after >= before, "what was received in order stays received");
+        if reads {
+            receiver.read(now, u64::MAX);
+        }
+        let prefix =
+            self.arrived[sent.from as usize].first().map_or(0, |&(start, end)| if start == 0 { end } else { 0 });
+        assert!(after <= prefix, "bytes {prefix}..{after} were never delivered");
+    }
+
+    fn note_arrival(&mut self, sent: &Sent) {
+        if sent.segment.payload_bytes == 0 {
+            return;
+        }
+        let isn = self.endpoint(sent.from).initial_sequence();
+        let start = u64::from(sent.segment.seq.wrapping_sub(isn).wrapping_sub(1));
+        let ranges = &mut self.arrived[sent.from as usize];
+        ranges.push((start, start + u64::from(sent.segment.payload_bytes)));
+        ranges.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        for &(start, end) in ranges.iter() {
+            match merged.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => merged.push((start, end)),
+            }
+        }
+        *ranges = merged;
+    }
+
+    /// Delivers a segment out of the blue.
+    pub fn inject(&mut self, to: Side, segment: Segment) {
+        let now = self.now;
+        self.endpoint(to).handle_segment(now, &segment);
+        self.pump();
+    }
+
+    /// Data segments of a side as (milliseconds, number of the segment in its stream, from 0), for full segments.
+    pub fn data(&self, from: Side) -> Vec<(u64, u32)> {
+        let (isn, mss) = match from {
+            Client => (self.client.initial_sequence(), self.client.mss_bytes()),
+            Server => (self.server.initial_sequence(), self.server.mss_bytes()),
+        };
+        let data = self.log.iter().filter(|sent| sent.from == from && sent.segment.payload_bytes > 0);
+        data.map(|sent| (sent.at / MS, sent.segment.seq.wrapping_sub(isn + 1) / mss)).collect()
+    }
+
+    /// Segments without payload of a side as (milliseconds, acknowledged bytes of the other's stream).
+    pub fn acks(&self, from: Side) -> Vec<(u64, u32)> {
+        let isn = match from {
+            Client => self.server.initial_sequence(),
+            Server => self.client.initial_sequence(),
+        };
+        let bare = self.log.iter().filter(|sent| {
+            sent.from == from && sent.segment.payload_bytes == 0 && !sent.segment.flags.contains(Flags::SYN)
+        });
+        bare.map(|sent| (sent.at / MS, sent.segment.ack.wrapping_sub(isn + 1))).collect()
+    }
+
+    /// Times in milliseconds at which a side sent a SYN.
+    pub fn syns(&self, from: Side) -> Vec<u64> {
+        let syns = self.log.iter().filter(|sent| sent.from == from && sent.segment.flags.contains(Flags::SYN));
+        syns.map(|sent| sent.at / MS).collect()
+    }
+}
+
+/// Numbers of the segments sent at one time.
+pub fn sent_at(data: &[(u64, u32)], ms: u64) -> Vec<u32> {
+    data.iter().filter(|(at, _)| *at == ms).map(|(_, number)| *number).collect()
+}
