@@ -35,9 +35,9 @@ impl RttEstimator {
         let unit = rules.unit_ns();
         let measured = if rules.quantised_samples {
             // BSD and ns-2 count the ticks of a free-running clock that fall within the round trip, at least one.
-            now / unit - sent / unit
+            (now / unit).saturating_sub(sent / unit)
         } else {
-            now - sent
+            now.saturating_sub(sent)
         }
         .max(1);
         if self.smoothed_times_8 == 0 {

@@ -89,6 +89,6 @@ impl Segment {
     #[inline]
     pub fn sequence_length(&self) -> u32 {
         let bits = self.flags.bits() as u32;
-        self.payload_bytes + (bits >> 1 & 1) + (bits & 1)
+        self.payload_bytes.saturating_add((bits >> 1 & 1) + (bits & 1))
     }
 }

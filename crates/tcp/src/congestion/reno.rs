@@ -50,13 +50,7 @@ impl CongestionControl for Reno {
         } else {
             match self.congestion_avoidance {
                 // RFC 5681 §3.1 equation (3): cwnd += SMSS*SMSS/cwnd, and 1 byte if that is 0.
-                CongestionAvoidance::PerAck => {
-                    if self.mss < 1 << 16 {
-                        (self.mss * self.mss / self.window).max(1)
-                    } else {
-                        1
-                    }
-                }
+                CongestionAvoidance::PerAck => (self.mss * self.mss / self.window).max(1),
                 // RFC 5681 §3.1: count the bytes acknowledged; when they reach cwnd, cwnd grows by up to SMSS.
                 CongestionAvoidance::PerWindow => {
                     self.counted += acknowledged.bytes;

@@ -25,7 +25,8 @@ impl Endpoint {
         if self.state == State::Closed {
             return;
         }
-        self.finish(State::Closed, Events::CLOSED);
+        let event = if self.is_finished() { Events::NONE } else { Events::CLOSED };
+        self.finish(State::Closed, event);
         if peer_knows {
             self.reset =
                 Reset { seq: wire(self.highest_sent), ack: wire(self.rcv_nxt), flags: Flags::RST | Flags::ACK };

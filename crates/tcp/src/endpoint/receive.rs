@@ -187,8 +187,6 @@ impl Endpoint {
         }
         self.stats.fast_retransmits += 1;
         self.note_loss();
-        // The segment being timed may be the lost one, or wait behind it; BSD and ns-2 drop the sample.
-        self.timed_at = NEVER;
         // BSD, Linux and ns-2 restart the timer with a fast retransmit, RFC 6298 leaves it running; with a short RTO
         // a timer that kept running would expire before the retransmission can be acknowledged.
         self.retransmit_deadline = now.saturating_add(self.rtt.rto());
@@ -205,8 +203,8 @@ impl Endpoint {
             fin = false;
             self.due |= due::ACK;
         }
-        if self.peer_fin < self.rcv_nxt || end < self.rcv_nxt || (end == self.rcv_nxt && !fin) {
-            // A duplicate, or bytes after the peer's FIN.
+        if end < self.rcv_nxt || (end == self.rcv_nxt && !fin) {
+            // A duplicate, or only bytes after the peer's FIN.
             self.due |= due::ACK;
             return;
         }

@@ -108,7 +108,8 @@ impl Endpoint {
             self.data_sent_at = now;
             self.controller.on_sent(now, length);
         }
-        // RFC 6298 §3: one segment timed at a time, and Karn's algorithm: no sample from what is sent twice.
+        // RFC 6298 §3: one segment timed at a time, and Karn's algorithm: no sample from what is sent twice; nor, as in
+        // BSD, from a segment that waits behind one sent twice.
         if !retransmission {
             if self.timed_at == NEVER {
                 self.timed_at = now;

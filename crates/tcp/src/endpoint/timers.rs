@@ -43,8 +43,6 @@ impl Endpoint {
         self.recovery.on_timeout(self.highest_sent);
         self.rtt.back_off(&self.profile.rto);
         self.retries += 1;
-        // RFC 6298 §3: Karn's algorithm.
-        self.timed_at = NEVER;
         // Go back N: everything outstanding is sent again as the window allows; the cumulative acknowledgement skips
         // what the peer already holds.
         self.nxt = self.una;

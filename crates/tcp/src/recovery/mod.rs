@@ -69,8 +69,6 @@ pub(crate) struct Recovery {
     inflation: i64,
     duplicate_acks: u32,
     threshold: u32,
-    /// Bytes that the latest acknowledgement of new data covered.
-    last_advance: u32,
     algorithm: RecoveryAlgorithm,
     recovering: bool,
     partial_seen: bool,
@@ -84,7 +82,6 @@ impl Recovery {
             inflation: 0,
             duplicate_acks: 0,
             threshold,
-            last_advance: 0,
             algorithm,
             recovering: false,
             partial_seen: false,
@@ -127,7 +124,6 @@ impl Recovery {
     /// `outstanding` is as it stands after the `bytes` newly acknowledged are gone.
     #[inline]
     pub(crate) fn on_ack(&mut self, bytes: u32, outstanding: &Outstanding, controller: &mut Controller) -> OnAck {
-        self.last_advance = bytes;
         self.duplicate_acks = 0;
         if !self.recovering {
             return OnAck::Grow;
@@ -140,7 +136,7 @@ impl Recovery {
     }
 
     /// The retransmission timer expired with `highest` one past the highest position sent.
-    // RFC 6582 §3.2 step 6 ("retransmit timeouts"): record the highest sequence number transmitted in recover, and
+    // RFC 6582 §3.2 step 4 ("retransmit timeouts"): record the highest sequence number transmitted in recover, and
     // exit fast recovery. It keeps duplicates of segments sent again from passing for a new loss, so all use it.
     pub(crate) fn on_timeout(&mut self, highest: Position) {
         self.recover = highest;

@@ -12,12 +12,8 @@ pub(super) fn on_threshold(
     controller: &mut Controller,
 ) -> OnDuplicate {
     // RFC 6582 §3.2 step 2: enter only if the cumulative acknowledgment field covers more than recover.
-    // RFC 6582 §4.1: otherwise the duplicates tell of a loss if cwnd is greater than SMSS and the latest
-    // acknowledgement advanced by at most 4*SMSS.
-    let mss = outstanding.mss_bytes;
-    let covers_recover = outstanding.first > recovery.recover;
-    let short_advance = controller.window() > mss && recovery.last_advance <= 4 * mss;
-    if !covers_recover && !short_advance {
+    // The optional heuristics of §4, which would tell some later losses from duplicates, are left out.
+    if outstanding.first <= recovery.recover {
         return OnDuplicate::Nothing;
     }
     recovery.recover = outstanding.highest;

@@ -6,7 +6,7 @@ use crate::congestion::Controller;
 
 /// The duplicate ACKs reached the threshold.
 // RFC 5681 §3.2 asks no more than three duplicates, so several losses in one window halve cwnd several times; only
-// duplicates that follow a retransmission timeout are held back (RFC 6582 §3.2 step 6; ns-2's `bugFix_`).
+// duplicates that follow a retransmission timeout are held back (RFC 6582 §3.2 step 4; ns-2's `bugFix_`).
 pub(super) fn on_threshold(
     recovery: &mut Recovery,
     now: Nanos,

@@ -1,7 +1,7 @@
 //! The ways a connection ends.
 
 use crate::wire::*;
-use firstflight_tcp::{Events, Flags, NEVER, NO_WINDOW_SCALE, Profile, Segment, State};
+use firstflight_tcp::{Events, Flags, NEVER, Profile, Segment, State};
 
 fn states(wire: &Wire) -> (State, State) {
     (wire.client.state(), wire.server.state())
@@ -114,16 +114,7 @@ fn abort_with_lost_data_under_way_resets_the_peer_all_the_same() {
 }
 
 fn reset(seq: u32) -> Segment {
-    Segment {
-        seq,
-        ack: 0,
-        payload_bytes: 0,
-        window: 0,
-        mss: 0,
-        window_scale: NO_WINDOW_SCALE,
-        flags: Flags::RST,
-        retransmission: false,
-    }
+    Segment { flags: Flags::RST, ..bare_ack(seq, 0) }
 }
 
 #[test]
@@ -190,4 +181,36 @@ fn sent_tells_when_all_that_was_written_is_acknowledged() {
     }
     assert_eq!(wire.now / MS, start + 100);
     assert!(wire.client_events.contains(Events::READABLE));
+}
+
+#[test]
+fn bytes_beyond_the_peers_fin_are_not_received() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    let first = CLIENT_ISN + 1;
+    let ack = |seq, payload_bytes, flags| Segment { payload_bytes, flags, ..bare_ack(seq, SERVER_ISN + 1) };
+    wire.inject(Server, ack(first + 50, 50, Flags::ACK | Flags::FIN));
+    wire.inject(Server, ack(first + 100, 1000, Flags::ACK));
+    wire.inject(Server, ack(first, 2000, Flags::ACK));
+    assert_eq!(wire.server.received_bytes(), 100);
+    assert_eq!(wire.server.readable_bytes(), 100);
+    assert_eq!(wire.server.state(), State::CloseWait);
+    wire.inject(Server, ack(first + 101, 1000, Flags::ACK));
+    assert_eq!(wire.server.received_bytes(), 100);
+    assert_eq!(wire.log.last().unwrap().segment.ack, first + 101);
+}
+
+#[test]
+fn abort_in_time_wait_or_twice_tells_nothing_new() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.client.close(wire.now);
+    wire.server.close(wire.now);
+    wire.run();
+    wire.client_events = Events::NONE;
+    wire.log.clear();
+    wire.client.abort(wire.now);
+    wire.client.abort(wire.now);
+    wire.run();
+    assert_eq!(wire.client.state(), State::Closed);
+    assert_eq!(wire.client_events, Events::NONE);
+    assert!(wire.log.is_empty());
 }

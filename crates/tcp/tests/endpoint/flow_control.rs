@@ -1,7 +1,7 @@
 //! The receive window: closed, small, and opened again.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, Profile};
+use firstflight_tcp::{AckPolicy, Profile, Segment};
 
 fn small_buffer() -> Profile {
     Profile { receive_window_bytes: 4 * 1460, window_scaling: false, ack: AckPolicy::EverySegment, ..rfc() }
@@ -29,6 +29,12 @@ fn a_closed_window_is_probed_at_growing_intervals_for_ever() {
     assert_eq!(probes[..4], [1100, 3100, 7100, 15_100]);
     assert_eq!(probes[6] - probes[5], 60_000);
     assert_eq!(wire.server.stats().window_probes as usize, probes.len());
+    // Opened for a moment and closed again, the window is probed from the first interval on.
+    let start = wire.now / MS;
+    wire.log.clear();
+    wire.client.read(wire.now, u64::MAX);
+    wire.run_until(wire.now + 2 * SECOND);
+    assert_eq!(wire.acks(Server)[0].0 - start, 1150);
     wire.client.read(wire.now, u64::MAX);
     wire.client_reads = true;
     wire.run();
@@ -80,6 +86,48 @@ fn reading_opens_the_window_with_an_update_but_not_byte_by_byte() {
 }
 
 #[test]
+fn two_segments_read_are_announced_to_a_sender_that_cannot_send() {
+    let mut wire = Wire::connected(&Profile { receive_window_bytes: 20 * 1460, ..small_buffer() }, 50 * MS);
+    wire.client_reads = false;
+    wire.server.write(wire.now, 100_000);
+    wire.run_until(wire.now + 500 * MS);
+    wire.log.clear();
+    wire.client.read(wire.now, 2919);
+    wire.pump();
+    assert!(wire.log.is_empty());
+    wire.client.read(wire.now, 1);
+    wire.pump();
+    assert_eq!(wire.log[0].segment.window, 2920);
+}
+
+#[test]
+fn the_window_does_not_open_by_less_than_a_segment() {
+    let mut wire = Wire::connected(&small_buffer(), 50 * MS);
+    wire.client_reads = false;
+    wire.server.write(wire.now, 100_000);
+    wire.run_until(wire.now + 500 * MS);
+    wire.client.read(wire.now, 1459);
+    wire.run_until(wire.now + SECOND);
+    let answer = wire.log.iter().rfind(|sent| sent.from == Client).unwrap();
+    assert!(wire.server.stats().window_probes > 0);
+    assert_eq!(answer.segment.window, 0);
+}
+
+#[test]
+fn an_old_segment_does_not_change_the_window() {
+    let mut wire = Wire::connected(&small_buffer(), 50 * MS);
+    let update = |seq, payload_bytes, window| Segment { payload_bytes, window, ..bare_ack(seq, SERVER_ISN + 1) };
+    wire.inject(Server, update(CLIENT_ISN + 1, 100, 5840));
+    wire.inject(Server, update(CLIENT_ISN + 101, 100, 2920));
+    wire.inject(Server, update(CLIENT_ISN + 1, 100, 5840));
+    wire.server.write(wire.now, 100_000);
+    wire.pump();
+    assert_eq!(wire.server.flight_bytes(), 2920);
+    wire.inject(Server, update(CLIENT_ISN + 201, 0, 5840));
+    assert_eq!(wire.server.flight_bytes(), 5840);
+}
+
+#[test]
 fn the_sender_sends_no_silly_segments_into_a_small_window() {
     let mut wire = Wire::connected(&small_buffer(), 50 * MS);
     wire.client_reads = false;
@@ -98,10 +146,13 @@ fn the_sender_sends_no_silly_segments_into_a_small_window() {
 fn a_buffer_smaller_than_a_segment_still_carries_the_stream() {
     let profile = Profile { receive_window_bytes: 1000, window_scaling: false, ..rfc() };
     let mut wire = Wire::connected(&profile, 5 * MS);
+    let start = wire.now;
     wire.server.write(wire.now, 10_000);
     wire.server.close(wire.now);
-    wire.run();
-    assert_eq!(wire.client.received_bytes(), 10_000);
+    while wire.client.received_bytes() < 10_000 {
+        wire.step();
+    }
+    assert_eq!((wire.now - start) / MS, 95, "a round trip for each kilobyte");
     assert_eq!(wire.server.stats().timeouts, 0);
 }
 

@@ -115,6 +115,7 @@ fn both_ends_may_open_at_once() {
     assert_eq!((wire.client.received_bytes(), wire.server.received_bytes()), (7000, 5000));
     assert_eq!(wire.syns(Client), [0, 50]);
     assert_eq!(wire.client.stats().syn_retransmissions, 0);
+    assert_eq!(wire.client.srtt(), Some(100 * MS));
 }
 
 #[test]
@@ -152,19 +153,7 @@ fn windows_are_scaled_only_if_both_ends_offer_it() {
 #[test]
 fn a_peer_without_mss_option_gets_536_byte_segments() {
     let mut wire = Wire::new(&rfc(), 0);
-    wire.inject(
-        Server,
-        Segment {
-            seq: 77,
-            ack: 0,
-            payload_bytes: 0,
-            window: 5000,
-            mss: 0,
-            window_scale: NO_WINDOW_SCALE,
-            flags: Flags::SYN,
-            retransmission: false,
-        },
-    );
+    wire.inject(Server, Segment { flags: Flags::SYN, ..bare_ack(77, 0) });
     assert_eq!(wire.server.mss_bytes(), 536);
     assert_eq!(wire.server.peer_initial_sequence(), Some(77));
 }
@@ -184,16 +173,7 @@ fn a_closed_endpoint_refuses_a_connection() {
 #[test]
 fn a_listening_endpoint_refuses_an_acknowledgement_of_nothing() {
     let mut wire = Wire::new(&rfc(), 50 * MS);
-    let stray = Segment {
-        seq: 5,
-        ack: 4242,
-        payload_bytes: 10,
-        window: 0,
-        mss: 0,
-        window_scale: NO_WINDOW_SCALE,
-        flags: Flags::ACK,
-        retransmission: false,
-    };
+    let stray = Segment { payload_bytes: 10, ..bare_ack(5, 4242) };
     wire.inject(Server, stray);
     assert_eq!((wire.log[0].segment.flags, wire.log[0].segment.seq), (Flags::RST, 4242));
     assert_eq!(wire.server.state(), State::Listen);
@@ -208,4 +188,14 @@ fn a_connection_closed_during_the_handshake_still_delivers() {
     wire.run_until(SECOND);
     assert_eq!(wire.server.received_bytes(), 3000);
     assert_eq!(wire.server.state(), State::CloseWait);
+}
+
+#[test]
+fn the_syn_of_a_simultaneous_open_goes_out_twice_and_is_not_timed() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.server = Endpoint::client(Arc::new(rfc()), SERVER_ISN);
+    wire.client.connect(0);
+    wire.server.connect(0);
+    wire.run();
+    assert_eq!((wire.client.srtt(), wire.client.rto()), (None, SECOND));
 }

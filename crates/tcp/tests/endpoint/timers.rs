@@ -140,3 +140,36 @@ fn a_call_before_the_deadline_is_harmless() {
     assert_eq!(wire.server.poll_timeout(), deadline);
     assert_eq!(wire.server.stats().timeouts, 0);
 }
+
+#[test]
+fn retries_count_for_one_segment_and_begin_anew_with_the_next() {
+    let mut wire = Wire::connected(&Profile { max_retries: 2, ..rfc() }, 50 * MS);
+    // Each new byte is lost twice.
+    let (mut last, mut count) = (0, 0);
+    wire.lose(50 * MS, move |sent| {
+        if sent.segment.payload_bytes == 0 {
+            return false;
+        }
+        count = if sent.segment.seq == last { count + 1 } else { 1 };
+        last = sent.segment.seq;
+        count <= 2
+    });
+    for _ in 0..4 {
+        wire.server.write(wire.now, 100);
+        wire.run();
+    }
+    assert_eq!(wire.client.received_bytes(), 400);
+    assert_eq!(wire.server.stats().timeouts, 8);
+}
+
+#[test]
+fn acknowledgements_after_a_timeout_carry_the_highest_sequence_number_sent() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.lose(50 * MS, |sent| sent.from == Server && sent.segment.payload_bytes > 0);
+    wire.server.write(wire.now, 5 * 1460);
+    wire.run_until(wire.now + 1500 * MS);
+    wire.client.write(wire.now, 2 * 1460);
+    wire.run_until(wire.now + 60 * MS);
+    let ack = wire.log.iter().rfind(|sent| sent.from == Server).unwrap().segment;
+    assert_eq!((ack.payload_bytes, ack.seq), (0, SERVER_ISN + 1 + 5 * 1460));
+}

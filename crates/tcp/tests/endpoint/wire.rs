@@ -1,6 +1,6 @@
 //! Two endpoints and what lies between them: a delay in each direction, and a rule that decides each segment's fate.
 
-use firstflight_tcp::{Endpoint, Events, Flags, NEVER, Nanos, Profile, Segment};
+use firstflight_tcp::{Endpoint, Events, Flags, NEVER, NO_WINDOW_SCALE, Nanos, Profile, Segment};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -253,6 +253,20 @@ impl Wire {
     pub fn syns(&self, from: Side) -> Vec<u64> {
         let syns = self.log.iter().filter(|sent| sent.from == from && sent.segment.flags.contains(Flags::SYN));
         syns.map(|sent| sent.at / MS).collect()
+    }
+}
+
+/// An acknowledgement without payload, to be injected.
+pub fn bare_ack(seq: u32, ack: u32) -> Segment {
+    Segment {
+        seq,
+        ack,
+        payload_bytes: 0,
+        window: 0,
+        mss: 0,
+        window_scale: NO_WINDOW_SCALE,
+        flags: Flags::ACK,
+        retransmission: false,
     }
 }
 

@@ -1,0 +1,55 @@
+# make setup | run | test | bench | lint. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUN := runs/rfc2415
+
+.PHONY: setup run test bench lint format pins clean
+.DELETE_ON_ERROR:
+
+setup: .venv/.built
+
+# Python sources need no building: the install is an editable one. pip looks for maturin on the path.
+.venv/.built: .venv/.pinned pyproject.toml $(RUST)
+	@.ci/prerequisites $(PYTHON)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.pinned: requirements.txt
+	@.ci/prerequisites $(PYTHON)
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.txt
+	@touch $@
+
+# A run of an older version of the code is kept under a new name, not mixed with and not lost.
+run: setup
+	$(BIN)/firstflight run rfc2415 --out $(RUN) --set-aside
+	$(BIN)/firstflight report $(RUN)
+
+test: setup
+	cargo test --quiet --locked --workspace --exclude firstflight-python
+	$(BIN)/pytest
+
+bench: setup
+	$(BIN)/firstflight bench --peers
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy python/firstflight
+
+format: setup
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# After a change of the dependencies in pyproject.toml; needs uv.
+pins:
+	uv pip compile --quiet pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --custom-compile-command "make pins" --output-file requirements.txt
+
+clean:
+	rm -rf .venv target python/firstflight/_native.*.so

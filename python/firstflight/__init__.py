@@ -1,0 +1,89 @@
+"""firstflight: a laboratory for TCP's initial window.
+
+    import firstflight
+
+    scenario = firstflight.load_scenario("x.toml")
+    scenario.duration = firstflight.Duration("60s")
+    run = firstflight.run(scenario, replicates=5, seed=1)
+    run.transfers.collect()            # a Polars frame; also run.pages and run.links
+
+    run = firstflight.run("rfc2415", only={"webs": [8]}, out="runs/rfc2415")
+    firstflight.study("rfc2415").claims(run)
+
+A wrong request raises RequestError, a machine that cannot do it MachineError; each message is one sentence.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .errors import FirstflightError, MachineError, RequestError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .records import Run
+    from .scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario, Tcp
+    from .studies import Study
+    from .studies.execute import run
+
+__all__ = [
+    "BitsPerSecond",
+    "Bytes",
+    "Cell",
+    "Duration",
+    "FirstflightError",
+    "MachineError",
+    "Packets",
+    "RequestError",
+    "Run",
+    "Scenario",
+    "Study",
+    "Tcp",
+    "load_scenario",
+    "open_run",
+    "run",
+    "study",
+]
+
+# Imported at first use: a command that only prints its help should not wait for Polars.
+_HOMES = {
+    "BitsPerSecond": "scenario",
+    "Bytes": "scenario",
+    "Cell": "scenario",
+    "Duration": "scenario",
+    "Packets": "scenario",
+    "Run": "records",
+    "Scenario": "scenario",
+    "Study": "studies",
+    "Tcp": "scenario",
+    "run": "studies.execute",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read a scenario file. RequestError says in one sentence what is wrong with it."""
+    from .scenario import Scenario
+
+    return Scenario.load(path)
+
+
+def study(name: str) -> Study:
+    """The study of that name; RequestError with the nearest known one."""
+    from .studies import find
+
+    return find(name)
+
+
+def open_run(directory: str | Path) -> Run:
+    """The run in a directory that `firstflight run` or `run(..., out=...)` wrote."""
+    from .records import Run
+
+    return Run.open(directory)

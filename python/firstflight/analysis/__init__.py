@@ -1,0 +1,7 @@
+"""From records to numbers: tables, intervals and claims, whichever engine wrote the records."""
+
+from firstflight.analysis.claim import Claim
+from firstflight.analysis.intervals import Estimate
+from firstflight.analysis.table import Metric, Table
+
+__all__ = ["Claim", "Estimate", "Metric", "Table"]

@@ -1,0 +1,152 @@
+"""Published sentences as executable checks.
+
+How a verdict comes about: a claim names an allowed range (its expectation widened by its
+tolerance). It `holds` if the value found lies in that range and `differs` if not. The 95 % interval
+does not move the verdict; it says how firm the verdict is, and the reason says so where the
+interval reaches across the limit. Without data a claim `cannot be checked`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from firstflight.analysis.intervals import Estimate
+
+Verdict = Literal["holds", "differs", "cannot be checked"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "differs", "cannot be checked")
+
+
+class NoDataError(LookupError):
+    """The run holds no data for a claim; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published sentence and what became of it.
+
+    `expected` is a number where the source gives one, else a phrase such as "at least 15".
+    `found`, `low` and `high` (95 % interval over replicates) and `tolerance` are in `unit`;
+    None where there is nothing to give. `reason` says why the tolerance is what it is, how firm the
+    verdict is, or what is missing.
+    """
+
+    id: str
+    source: str
+    text: str
+    expected: float | str
+    found: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    tolerance: float
+    verdict: Verdict
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The claim as the JSON object that `firstflight claims --json` prints."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The range a value must lie in, without its tolerance. Infinite ends are open."""
+
+    lowest: float
+    highest: float
+    shown: float | str
+
+
+def near(value: float) -> Expectation:
+    """The source gives a number."""
+    return Expectation(value, value, value)
+
+
+def at_least(value: float) -> Expectation:
+    """The source gives a lower bound."""
+    return Expectation(value, math.inf, f"at least {value:g}")
+
+
+def at_most(value: float) -> Expectation:
+    """The source gives an upper bound."""
+    return Expectation(-math.inf, value, f"at most {value:g}")
+
+
+def above(value: float) -> Expectation:
+    """The source says "more than"; the bound itself does not satisfy it."""
+    return Expectation(math.nextafter(value, math.inf), math.inf, f"above {value:g}")
+
+
+def below(value: float) -> Expectation:
+    """The source says "less than"; the bound itself does not satisfy it."""
+    return Expectation(-math.inf, math.nextafter(value, -math.inf), f"below {value:g}")
+
+
+def judge(
+    *,
+    id: str,
+    source: str,
+    text: str,
+    expectation: Expectation,
+    tolerance: float,
+    why: str,
+    unit: str,
+    found: Estimate,
+    note: str = "",
+) -> Claim:
+    """The claim with its verdict. `why` justifies the tolerance; `note` adds what was found."""
+    lowest, highest = expectation.lowest - tolerance, expectation.highest + tolerance
+    inside = lowest <= found.value <= highest
+    parts = [note, why, _firmness(found, lowest, highest, inside)]
+    return Claim(
+        id=id,
+        source=source,
+        text=text,
+        expected=expectation.shown,
+        found=found.value,
+        low=_finite(found.low),
+        high=_finite(found.high),
+        unit=unit,
+        tolerance=tolerance,
+        verdict="holds" if inside else "differs",
+        reason=" ".join(part for part in parts if part),
+    )
+
+
+def unchecked(
+    *, id: str, source: str, text: str, expectation: Expectation, tolerance: float, unit: str, reason: str
+) -> Claim:
+    """The claim without a verdict, because of `reason`."""
+    return Claim(
+        id=id,
+        source=source,
+        text=text,
+        expected=expectation.shown,
+        found=None,
+        low=None,
+        high=None,
+        unit=unit,
+        tolerance=tolerance,
+        verdict="cannot be checked",
+        reason=reason,
+    )
+
+
+def counts(claims: list[Claim]) -> dict[Verdict, int]:
+    """How many claims got each verdict, all three verdicts present."""
+    return {verdict: sum(c.verdict == verdict for c in claims) for verdict in VERDICTS}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _firmness(found: Estimate, lowest: float, highest: float, inside: bool) -> str:
+    if math.isnan(found.low):
+        return ""
+    if inside and not (lowest <= found.low and found.high <= highest):
+        return "The 95 % interval reaches beyond the limit: more replicates could turn this verdict."
+    if not inside and found.high >= lowest and found.low <= highest:
+        return "The 95 % interval reaches the limit: more replicates could turn this verdict."
+    return ""

@@ -1,0 +1,145 @@
+"""95 % intervals over replicates.
+
+The replicate is the unit of every interval: pages and transfers within one replicate share a
+queue and are not independent, replicates are. A statistic (a median page delay, say) is taken
+within each replicate; its mean over replicates carries Student's t interval. Cells simulated with
+the same seed share their random numbers, so differences between cells are taken replicate by
+replicate before they are averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Values = npt.NDArray[np.float64]
+CONFIDENCE = 0.95
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval; `low` and `high` are NaN with fewer than two replicates."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    replicates: int = 0
+
+
+@lru_cache
+def t_quantile(replicates: int) -> float:
+    """Two-sided 95 % quantile of Student's t with `replicates` - 1 degrees of freedom."""
+    if replicates < 2:
+        return math.nan
+    from scipy.special import stdtrit  # late: half of the start-up time of a short command
+
+    return float(stdtrit(replicates - 1, (1 + CONFIDENCE) / 2))
+
+
+def student(values: Sequence[float] | Values) -> Estimate:
+    """Mean over replicates with Student's t interval. NaN (not measured) values are left out."""
+    kept = np.asarray(values, dtype=np.float64)
+    kept = kept[~np.isnan(kept)]
+    n = len(kept)
+    if n == 0:
+        return Estimate(math.nan)
+    mean = float(kept.mean())
+    if n == 1:
+        return Estimate(mean, replicates=1)
+    half = t_quantile(n) * float(kept.std(ddof=1)) / math.sqrt(n)
+    return Estimate(mean, mean - half, mean + half, n)
+
+
+def percent_decrease(base: Values, other: Values) -> Values:
+    """100 (1 - other / base), replicate by replicate; both in the same unit and order."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 100.0 * (1.0 - other / base)
+
+
+def summarise(per_replicate: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Mean and interval of column `value` over rows that differ only in `replicate`.
+
+    Returns `keys` + `ours, low, high, replicates`, in the order of first appearance.
+    """
+    summary = (
+        per_replicate.filter(pl.col("value").is_not_nan() & pl.col("value").is_not_null())
+        .group_by(keys, maintain_order=True)
+        .agg(
+            pl.col("value").mean().alias("ours"),
+            pl.col("value").std(ddof=1).alias("deviation"),
+            pl.len().alias("replicates"),
+        )
+    )
+    half = [
+        None if deviation is None else t_quantile(n) * deviation / math.sqrt(n)
+        for deviation, n in summary.select("deviation", "replicates").iter_rows()
+    ]
+    return summary.with_columns(pl.Series("half", half, dtype=pl.Float64)).select(
+        *keys,
+        "ours",
+        (pl.col("ours") - pl.col("half")).alias("low"),
+        (pl.col("ours") + pl.col("half")).alias("high"),
+        "replicates",
+    )
+
+
+class Means(Generic[Key]):
+    """Means over replicates of one quantity a key, as a statistic sees them; remembers what it read.
+
+    `left_out` drops one replicate everywhere (for the jackknife).
+    """
+
+    def __init__(self, values: Mapping[Key, Mapping[int, float]], left_out: int | None = None):
+        self._values = values
+        self._left_out = left_out
+        self.read: set[Key] = set()
+
+    def __call__(self, key: Key) -> float:
+        """Mean over the replicates of `key`. KeyError if nothing was measured there."""
+        kept = self._kept(key)
+        return sum(kept) / len(kept)
+
+    def variation(self, key: Key) -> float:
+        """Coefficient of variation between the replicates of `key`; NaN with fewer than two."""
+        kept = np.array(self._kept(key))
+        return float(kept.std(ddof=1) / kept.mean()) if len(kept) > 1 else math.nan
+
+    def _kept(self, key: Key) -> list[float]:
+        self.read.add(key)
+        return [v for r, v in self._values[key].items() if r != self._left_out]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+
+def jackknife(
+    values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float]
+) -> Estimate:
+    """A statistic of many cells' means with a 95 % interval.
+
+    `values` maps a key (cell and metric) to its value in each replicate. The statistic is computed
+    from all replicates, then once without each replicate that every cell it reads has in common;
+    the spread of these gives the standard error (Tukey's delete-one jackknife) and Student's t the
+    interval. For a plain mean this equals `student`. With fewer than two common replicates the
+    interval is NaN.
+    """
+    means = Means(values)
+    value = float(statistic(means))
+    common: set[int] = set()
+    for i, key in enumerate(means.read):
+        common = set(values[key]) if i == 0 else common & set(values[key])
+    n = len(common)
+    if n < 2:
+        return Estimate(value, replicates=n)
+    without = np.array([statistic(Means(values, left_out)) for left_out in sorted(common)])
+    error = math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
+    half = t_quantile(n) * error
+    return Estimate(value, value - half, value + half, n)

@@ -1,0 +1,226 @@
+"""A table of results with the published value beside ours, and its text, CSV and JSON forms."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+NOTHING = "\N{EN DASH}"
+VALUE_COLUMNS = ("metric", "ours", "low", "high", "published", "unit")
+_VALUE_TYPES = {
+    "metric": pl.String,
+    "ours": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "published": pl.Float64,
+    "unit": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How one metric of a table is named, printed and compared with its published value.
+
+    `near` is the difference that still counts as close: a share of the published value if
+    `compare` is "relative", the metric's own unit if it is "absolute". It steers colours only;
+    verdicts come from claims.
+    """
+
+    name: str
+    label: str
+    digits: int = 2
+    compare: Literal["relative", "absolute"] = "relative"
+    near: float = 0.1
+
+    def difference(self, ours: float, published: float) -> float | None:
+        """Ours minus published in multiples of `near`; None where it is not defined."""
+        gap = ours - published
+        if self.compare == "relative":
+            if published == 0:
+                return None
+            gap /= abs(published)
+        return gap / self.near
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure of a laid-out table. None: not measured, not published, or one replicate only."""
+
+    ours: float | None
+    low: float | None
+    high: float | None
+    published: float | None
+    unit: str
+    misprint: bool = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table as a person reads it: one row a scenario, one column a metric (and, say, an IW)."""
+
+    row_keys: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[tuple[str, ...], tuple[Entry | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A tidy table: the columns `keys`, then `metric, ours, low, high, published, unit`.
+
+    `low` and `high` bound the 95 % interval over replicates; they are null with one replicate.
+    `published` is null where the source prints nothing. `across` names the key that the text and
+    HTML forms spread over columns, `quiet` the keys that they leave out because the title gives
+    them. `misprints` holds (metric, *values of `keys` as text) where the published value is known to be
+    wrong: it is shown, marked and not compared. Raises ValueError if the frame lacks a column.
+    """
+
+    name: str
+    title: str
+    caption: str
+    keys: tuple[str, ...]
+    frame: pl.DataFrame
+    across: str | None = None
+    metrics: tuple[Metric, ...] = ()
+    notes: tuple[str, ...] = ()
+    quiet: tuple[str, ...] = ()
+    misprints: frozenset[tuple[str, ...]] = frozenset()
+
+    def __post_init__(self) -> None:
+        wanted = [*self.keys, *VALUE_COLUMNS]
+        missing = [column for column in wanted if column not in self.frame.columns]
+        if missing:
+            raise ValueError(f"table {self.name}: the frame lacks {', '.join(missing)}")
+        if self.across is not None and self.across not in self.keys:
+            raise ValueError(f"table {self.name}: {self.across} is not one of its keys")
+        numbers = [name for name, kind in _VALUE_TYPES.items() if kind == pl.Float64]
+        frame = self.frame.select(
+            *self.keys, *(pl.col(name).cast(kind) for name, kind in _VALUE_TYPES.items())
+        ).with_columns(pl.col(numbers).fill_nan(None))
+        object.__setattr__(self, "frame", frame)
+
+    def metric(self, name: str) -> Metric:
+        """The metric's description, or a plain one made from its name."""
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        return Metric(name, name.replace("_", " "))
+
+    def csv(self) -> str:
+        """The tidy frame as CSV with a header; empty fields where there is no value."""
+        return self.frame.write_csv()
+
+    def json(self) -> str:
+        """`{name, title, caption, notes, rows}`, the rows as objects with the tidy columns."""
+        return json.dumps(
+            {
+                "name": self.name,
+                "title": self.title,
+                "caption": self.caption,
+                "notes": list(self.notes),
+                "rows": self.frame.to_dicts(),
+            },
+            indent=2,
+            ensure_ascii=False,
+        )
+
+    def layout(self) -> Layout:
+        """The table spread over columns, in the order in which the frame gives its rows."""
+        row_keys = tuple(k for k in self.keys if k != self.across and k not in self.quiet)
+        rows: dict[tuple[str, ...], dict[tuple[str, str], Entry]] = {}
+        columns: dict[tuple[str, str], None] = {}
+        for record in self.frame.iter_rows(named=True):
+            row = tuple(str(record[key]) for key in row_keys)
+            across = "" if self.across is None else str(record[self.across])
+            column = (record["metric"], across)
+            columns[column] = None
+            place = (record["metric"], *(str(record[key]) for key in self.keys))
+            numbers = (record[name] for name in ("ours", "low", "high", "published"))
+            rows.setdefault(row, {})[column] = Entry(*numbers, record["unit"], place in self.misprints)
+        order = list(dict.fromkeys(metric for metric, _ in columns))
+        spread = tuple(sorted(columns, key=lambda column: order.index(column[0])))
+        return Layout(
+            row_keys,
+            spread,
+            tuple((row, tuple(entries.get(column) for column in spread)) for row, entries in rows.items()),
+        )
+
+    def text(self) -> str:
+        """For a terminal: `ours ±half-width [published]` in each place.
+
+        With `across` a block a metric, a column a value of that key; without, a column a metric.
+        """
+        layout = self.layout()
+        names = list(dict.fromkeys(name for name, _ in layout.columns))
+        blocks = [f"{self.title}\n{self.caption}" if self.caption else self.title]
+        if self.across is None:
+            titles = [self._heading(name) for name in names]
+            blocks.append(self._block(layout, range(len(names)), titles))
+        else:
+            for name in names:
+                places = [i for i, column in enumerate(layout.columns) if column[0] == name]
+                titles = [f"{self.across}={layout.columns[i][1]}" for i in places]
+                blocks.append(f"{self._heading(name)}\n{self._block(layout, places, titles)}")
+        legend = "ours ±half of the 95 % interval"
+        if self.frame["published"].is_not_null().any():
+            legend += " [published]"
+        return "\n\n".join([*blocks, "\n".join([legend, *self.notes])])
+
+    def _heading(self, name: str) -> str:
+        unit = next(iter(self.frame.filter(pl.col("metric") == name)["unit"]), None)
+        label = self.metric(name).label
+        return f"{label} ({unit})" if unit else label
+
+    def _block(self, layout: Layout, places: Sequence[int], titles: Sequence[str]) -> str:
+        body = [
+            [*row, *(_entry_text(entries[i], self.metric(layout.columns[i][0])) for i in places)]
+            for row, entries in layout.rows
+            if any(entries[i] is not None for i in places)
+        ]
+        return _align([*layout.row_keys, *titles], body, len(layout.row_keys))
+
+
+def rows_frame(keys: Iterable[str], rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    """A frame with a table's columns from dictionaries; absent values become null."""
+    columns = [*keys, *VALUE_COLUMNS]
+    filled = [{column: row.get(column) for column in columns} for row in rows]
+    if not filled:
+        empty = dict.fromkeys(columns, pl.String) | _VALUE_TYPES
+        return pl.DataFrame(schema={column: empty[column] for column in columns})
+    return pl.DataFrame(filled, schema_overrides=_VALUE_TYPES, infer_schema_length=None)
+
+
+def number(value: float | None, digits: int) -> str:
+    """A figure to `digits` decimals, a dash where there is none."""
+    if value is None or math.isnan(value):
+        return NOTHING
+    text = f"{value:,.{digits}f}"
+    # A rounded negative zero would look like a sign that is not there.
+    return text[1:] if text.startswith("-") and not text.strip("-0.,") else text
+
+
+def _entry_text(entry: Entry | None, metric: Metric) -> str:
+    if entry is None:
+        return ""
+    text = number(entry.ours, metric.digits)
+    if entry.low is not None and entry.high is not None:
+        text += f" ±{number((entry.high - entry.low) / 2, metric.digits)}"
+    if entry.published is not None:
+        text += f" [{number(entry.published, metric.digits)}{'?' if entry.misprint else ''}]"
+    return text
+
+
+def _align(header: list[str], body: list[list[str]], left: int) -> str:
+    lines = [header, *body]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,9 @@
+"""`firstflight bench`: what the simulator costs, beside ns-2 and ns-3 where they are installed.
+
+Benchmarks, not timed tests: a speed that falls short is printed as such and fails nothing. What can fail is
+the check that both simulators did the same work (exit status 1).
+"""
+
+from .command import main
+
+__all__ = ["main"]

@@ -1,0 +1,51 @@
+"""The command: which measurements there are, in which order, and what is printed."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
+
+from . import bulk, cost, same_work, sweep
+from .peers import INSTALL, Ns2, Peer, build_ns3, find_ns2
+from .row import Row, as_json, as_text
+
+Step = tuple[str, Callable[[], list[Row]]]
+
+
+def main(peers: bool, json: bool = False) -> int:
+    """Measure, and print a table (JSON if asked: [{work, ours, peer, peer_value, ratio, unit}]) to stdout.
+
+    `peers`: beside ns-2 and ns-3 too, as far as they are installed; a missing one leaves its figures out and
+    is named on stderr with the line that installs it. Takes about a minute alone and six with both peers, on
+    an otherwise idle machine with two cores. Returns 0, or 1 if a check that both simulators did the same
+    work did not hold. Raises MachineError where a program fails or the scripts are missing.
+    """
+    with build_ns3() if peers else nullcontext() as ns3:
+        ns2 = find_ns2() if peers else None
+        present: list[Peer] = [peer for peer in (ns2, ns3) if peer is not None]
+        if peers and len(present) < 2:
+            missing = " and ".join(sorted({"ns-2", "ns-3"} - {peer.name for peer in present}))
+            print(f"{missing} not found, so only ours is measured there: {INSTALL}", file=sys.stderr)
+        rows = [row for step in _steps(present, ns2, peers) for row in _measured(step)]
+    print(as_json(rows) if json else as_text(rows))
+    return 1 if any(row.same is False for row in rows) else 0
+
+
+def _steps(present: list[Peer], ns2: Ns2 | None, beside: bool) -> Iterator[Step]:
+    for form in bulk.FORMS:
+        yield form.title, partial(bulk.rows, form, present)
+    yield "RFC 2415 sweep", lambda: sweep.rows(ns2, beside)
+    yield "two threads", lambda: [sweep.threads_row()]
+    yield "packet-hop", lambda: [cost.hop_row()]
+    yield "connections", cost.connection_rows
+    yield "linearity", cost.linearity_rows
+    if ns2 is not None:
+        yield "same work, bulk", lambda: same_work.bulk_rows(ns2)
+        yield "same work, pages", lambda: same_work.page_rows(ns2)
+
+
+def _measured(step: Step) -> list[Row]:
+    title, measure = step
+    if sys.stderr.isatty():
+        print(f"measuring {title} ...", file=sys.stderr)
+    return measure()

@@ -1,0 +1,65 @@
+"""What is simulated: the scenarios of `bench/scenarios`, as plans for the worker, with the cells put in."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from firstflight.errors import MachineError
+from firstflight.scenario import Scenario
+
+# The scripts and scenarios are kept beside the package in a checkout; an installed wheel has none.
+DIRECTORY = Path(__file__).resolve().parents[3] / "bench"
+SIZES_CSV = Path(__file__).resolve().parents[1] / "studies" / "rfc2415" / "mah1997_reply_length_cdf.csv"
+
+NANOSECONDS = 1_000_000_000
+Plan = dict[str, Any]
+
+
+def plan(name: str, duration_s: float | None = None) -> Plan:
+    """The plan of `bench/scenarios/NAME.toml`, cut to `duration_s`; links metered once over the whole run."""
+    path = DIRECTORY / "scenarios" / f"{name}.toml"
+    if not path.exists():
+        raise MachineError(f"{path} is missing: bench runs from a checkout of the repository")
+    made: Plan = Scenario.load(path).to_plan()
+    made["meter_interval_ns"] = None
+    if duration_s is not None:
+        made["duration_ns"] = round(duration_s * NANOSECONDS)
+    return made
+
+
+def rfc2415_cell(base: Plan, webs: int, ftps: int, initial_window: int = 1, http: str = "1.0") -> Plan:
+    """`base`, the plan of rfc2415.toml, with a cell's numbers of clients, initial window and HTTP version."""
+    cell = copy.deepcopy(base)
+    web, ftp = cell["applications"]
+    web |= {"clients": webs, "version": http}
+    ftp |= {"clients": ftps}
+    cell["applications"] = [web, ftp] if ftps else [web]
+    for application in cell["applications"]:
+        for end in ("client_tcp", "server_tcp"):
+            application[end]["initial_window"] = {"policy": "fixed", "segments": initial_window}
+    return cell
+
+
+def rfc2415_sweep() -> Iterator[tuple[int, int, int, str]]:
+    """(webs, ftps, initial window, HTTP version) of the 96 cells, the longest to simulate first."""
+    for http in ("1.1", "1.0"):
+        for webs in (32, 16, 8):
+            for ftps in (3, 2, 1, 0):
+                for initial_window in (4, 3, 2, 1):
+                    yield webs, ftps, initial_window, http
+
+
+def connections(base: Plan, clients: int, duration_s: float) -> Plan:
+    """`base`, the plan of connections.toml, with so many clients for so long."""
+    made = copy.deepcopy(base)
+    made["applications"][0]["clients"] = clients
+    made["duration_ns"] = round(duration_s * NANOSECONDS)
+    return made
+
+
+def scheduler_sources(made: Plan) -> int:
+    """Leaves of a plan's scheduler: each direction of each link, and the timers."""
+    network = made["network"]
+    pairs: Sequence[Any] = [network["bottleneck"], *network["left"], *network["right"]]
+    return 2 * len(pairs) + 1

@@ -1,0 +1,142 @@
+"""The commands and their options; what each does is in the module it imports when it is called."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="firstflight",
+    help="A laboratory for TCP's initial window.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    text = "text"
+    csv = "csv"
+    json = "json"
+
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run's directory.", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the scenario, such as tcp.initial_window=10."),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.", show_default=False)]
+
+
+@app.callback(invoke_without_command=True)
+def _top(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        from ..records.machine import version as package_version
+
+        print(package_version())
+        raise typer.Exit
+
+
+@app.command(short_help="Run a study or a scenario.")
+def run(
+    what: Annotated[
+        str, typer.Argument(metavar="STUDY|FILE.toml", help="A study's name or a scenario file.", show_default=False)
+    ],
+    engine: Annotated[
+        str | None, typer.Option(help="simulate or model; by default the study's first.", show_default=False)
+    ] = None,
+    replicates: Annotated[int | None, typer.Option(help="Replicates of each cell.", show_default=False)] = None,
+    seed: Seed = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a CPU.", show_default=False)] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Run only these cells of the grid.")
+    ] = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to; by default runs/NAME.", show_default=False)
+    ] = None,
+    set_aside: Annotated[
+        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start afresh.")
+    ] = False,
+) -> None:
+    """Run a study or a scenario; a run that was interrupted continues where it stopped."""
+    from .running import run_command
+
+    run_command(what, engine, replicates, seed, jobs, only or [], settings or [], out, set_aside)
+
+
+@app.command(short_help="List the studies.")
+def studies() -> None:
+    """List the studies: name, source, engines, what each shows."""
+    from .reading import print_studies
+
+    print_studies()
+
+
+@app.command()
+def claims(directory: Directory, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Check what the publication claims against a run."""
+    from .reading import print_claims
+
+    print_claims(directory, json)
+
+
+@app.command()
+def table(
+    directory: Directory,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The table's name.", show_default=False)],
+    format: Annotated[Format, typer.Option(help="text, csv (tidy) or json.")] = Format.text,
+) -> None:
+    """Print one table of a run, ours beside the published one."""
+    from .reading import print_table
+
+    print_table(directory, name, format.value)
+
+
+@app.command(short_help="Write the report of a run.")
+def report(directory: Directory) -> None:
+    """Write DIR/report.html, one self-contained page."""
+    from .reading import write_report
+
+    write_report(directory)
+
+
+@app.command(short_help="Show one transfer segment by segment.")
+def trace(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)],
+    plot: Annotated[
+        Path | None, typer.Option(metavar="F", help="Draw a time-sequence plot, .svg or .png.", show_default=False)
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="F", help="Write the segments as CSV; - is stdout.", show_default=False)
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+) -> None:
+    """Show one transfer segment by segment: the first connection of the scenario's first application."""
+    from .tracing import trace_command
+
+    trace_command(file, plot, csv, settings or [], seed)
+
+
+@app.command(short_help="Say what this machine can do.")
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Say what this machine can do, what is missing, and the one line that mends it."""
+    from .examining import examine
+
+    raise typer.Exit(examine(json))
+
+
+@app.command()
+def bench(
+    peers: Annotated[bool, typer.Option("--peers", help="Beside ns-2 and ns-3, where installed.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure what the simulator costs."""
+    from ..bench import main
+
+    raise typer.Exit(main(peers, json))

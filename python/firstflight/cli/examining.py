@@ -1,0 +1,93 @@
+"""`firstflight doctor`: what this machine can do, and what mends what it cannot."""
+
+import json
+import platform
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..records import machine
+
+# Below this much free space a large run could fill the disk.
+_ENOUGH_DISK_BYTES = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `mend` is the line that mends it, empty where nothing is missing."""
+
+    name: str
+    needed_for: str
+    found: str
+    ok: bool
+    required: bool
+    mend: str
+
+
+def examine(as_json: bool) -> int:
+    """Print the findings; 3 if something that every command needs is missing, else 0."""
+    findings = [*_required(), *_optional()]
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = "ok     " if finding.ok else "missing"
+            print(f"{mark}  {finding.name:14} {finding.found}")
+            if not finding.ok:
+                print(f"         {'':14} needed for {finding.needed_for}; mend: {finding.mend}")
+    return 3 if any(finding.required and not finding.ok for finding in findings) else 0
+
+
+def _required() -> list[Finding]:
+    return [
+        Finding("python", "everything", platform.python_version(), True, True, ""),
+        _native(),
+        Finding("processors", "speed", f"{machine.usable_cpus()} usable", True, False, ""),
+        Finding("memory", "large runs", _gib(machine.memory_bytes()), True, False, ""),
+        _disk(),
+    ]
+
+
+def _optional() -> list[Finding]:
+    ns2 = shutil.which("ns")
+    return [
+        _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),
+        Finding("ns-2", "bench --peers", ns2 or "not found", ns2 is not None, False, "apt-get install ns2"),
+        _tool(
+            "ns-3",
+            "bench --peers",
+            ("pkg-config", "--modversion", "ns3-core", "ns3-internet"),
+            "apt-get install libns3-dev pkg-config g++",
+        ),
+    ]
+
+
+def _native() -> Finding:
+    mend = "make setup"
+    try:
+        from .. import _native
+
+        found = f"{_native.version()}, build {machine.code_version()}"
+    except ImportError as error:
+        return Finding("native module", "every command", str(error), False, True, mend)
+    ok = _native.version() == machine.version()
+    return Finding("native module", "every command", found, ok, True, "" if ok else mend)
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(Path()).free
+    ok = free >= _ENOUGH_DISK_BYTES
+    return Finding("disk here", "large runs", f"{_gib(free)} free", ok, False, "" if ok else "make room, or use --out")
+
+
+def _tool(name: str, needed_for: str, command: tuple[str, ...], mend: str) -> Finding:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return Finding(name, needed_for, "not found", False, False, mend)
+    return Finding(name, needed_for, done.stdout.strip().splitlines()[0], True, False, "")
+
+
+def _gib(size: int | None) -> str:
+    return "unknown" if size is None else f"{size / 2**30:.1f} GiB"

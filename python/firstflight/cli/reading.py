@@ -1,0 +1,55 @@
+"""The commands that read a run: claims, table, report; and the list of studies."""
+
+import json
+from pathlib import Path
+
+from ..errors import RequestError
+from ..records import Run
+from ..scenario.table import nearest
+from ..studies import all as all_studies
+from ..studies import of
+
+
+def print_studies() -> None:
+    """One paragraph a study."""
+    for study in all_studies():
+        print(f"{study.name}  ({', '.join(study.engines)})\n  {study.shows}\n  {study.source}")
+
+
+def print_claims(directory: Path, as_json: bool) -> None:
+    """One line a claim, or all of them as JSON."""
+    run = Run.open(directory)
+    claims = of(run).claims(run)
+    if as_json:
+        print(json.dumps([claim.as_dict() for claim in claims], indent=2, ensure_ascii=False))
+        return
+    if not claims:
+        print(f'"{run.study}" makes no claims')
+    for claim in claims:
+        found = "" if claim.found is None else f"; found {claim.found:.4g} {claim.unit}"
+        print(f"{claim.verdict:18}{claim.id}: {claim.text} ({claim.source}: {claim.expected}{found})")
+
+
+def print_table(directory: Path, name: str, form: str) -> None:
+    """One table, as text, CSV or JSON."""
+    run = Run.open(directory)
+    tables = {table.name: table for table in of(run).tables(run)}
+    if name not in tables:
+        raise RequestError(
+            f'this run has no table "{name}"; {nearest(name, tables)}'
+            if tables
+            else f'"{directory}" has no finished cells yet, so no tables; continue it with "firstflight run"'
+        )
+    table = tables[name]
+    text = {"text": table.text, "csv": table.csv, "json": table.json}[form]()
+    print(text.rstrip("\n"))
+
+
+def write_report(directory: Path) -> None:
+    """Write the report and say where it is."""
+    from ..records.files import explained
+    from ..report import write
+
+    run = Run.open(directory)
+    with explained(run.directory):
+        print(write(run))

@@ -1,0 +1,80 @@
+"""`firstflight run`: progress while it works, a short summary when it is done."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from ..analysis.claim import counts
+from ..errors import RequestError
+from ..records import Run
+from ..scenario import Scenario
+from ..studies import NAMES
+from ..studies.execute import Request, carry_out, prepare, started
+from .progress import progress
+from .settings import load_scenario, restrictions
+
+_INTERRUPTED = 130
+_WORDS = {"holds": "hold", "differs": "differ", "cannot be checked": "cannot be checked"}
+
+
+def run_command(
+    what: str,
+    engine: str | None,
+    replicates: int | None,
+    seed: int | None,
+    jobs: int | None,
+    only: list[str],
+    settings: list[str],
+    out: Path | None,
+    set_aside: bool,
+) -> None:
+    """Run, print the summary; on Ctrl-C leave at once with what has finished."""
+    subject, name = _subject(what, settings)
+    request = prepare(subject, engine, replicates, seed, jobs, restrictions(only))
+    directory = out or Path("runs") / name
+    began = time.perf_counter()
+    with started(request, directory, set_aside) as run:
+        try:
+            with progress(request, run) as on_replicates:
+                carry_out(request, run, on_replicates)
+        except KeyboardInterrupt:
+            print(
+                f"firstflight: interrupted; {len(run.cells)} finished cells are kept in {directory}, and the same "
+                "command continues with the rest",
+                file=sys.stderr,
+                flush=True,
+            )
+            # Threads inside the native module cannot be stopped, and an orderly exit would wait for them.
+            os._exit(_INTERRUPTED)
+        _summarise(request, run, time.perf_counter() - began)
+
+
+def _subject(what: str, settings: list[str]) -> tuple[Scenario | str, str]:
+    """The study's name or the scenario, and the name of its directory under runs/."""
+    path = Path(what)
+    if path.suffix == ".toml" or path.is_file():
+        return load_scenario(path, settings), path.stem
+    if settings:
+        raise RequestError(f'--set changes a scenario file, and "{what}" is a study; copy its scenario to change it')
+    if what not in NAMES and os.sep in what:
+        raise RequestError(f'there is no file "{what}", and no study is called so; studies: {", ".join(NAMES)}')
+    return what, what
+
+
+def _summarise(request: Request, run: Run, seconds: float) -> None:
+    study = request.study
+    cells = f"{len(request.cells)} cell{'s' if len(request.cells) != 1 else ''}"
+    left = f"; {run.missing} more were asked for before and have not finished" if run.missing else ""
+    print(f"{study.title}\n{cells} in {seconds:.1f} s, in {run.directory}{left}\n")
+    for sentence in study.answer(run):
+        print(f"  {sentence}")
+    claims = study.claims(run)
+    if claims:
+        print(f"\nClaims: {', '.join(f'{number} {_WORDS[verdict]}' for verdict, number in counts(claims).items())}\n")
+    tables = [table.name for table in study.tables(run)]
+    print(f"firstflight report {run.directory}")
+    if claims:
+        print(f"firstflight claims {run.directory}")
+    if tables:
+        print(f"firstflight table {run.directory} {tables[0]}    (tables: {', '.join(tables)})")

@@ -1,0 +1,44 @@
+"""Words of the command line: KEY=VALUE pairs, and the scenario file they change."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ..errors import RequestError
+from ..scenario import Scenario
+
+
+def load_scenario(path: Path, settings: list[str]) -> Scenario:
+    """The scenario in `path` with each KEY=VALUE set in turn."""
+    scenario = Scenario.load(path)
+    for setting in settings:
+        key, value = _pair(setting, "--set", "tcp.initial_window=10")
+        try:
+            scenario = scenario.replace(key, _toml_value(value))
+        except RequestError as error:
+            raise RequestError(f"--set {setting}: {error}") from None
+    return scenario
+
+
+def restrictions(only: list[str]) -> dict[str, list[str]]:
+    """The values each KEY=VALUE[,VALUE] allows; the same key twice allows both."""
+    allowed: dict[str, list[str]] = {}
+    for item in only:
+        key, values = _pair(item, "--only", "webs=8,16")
+        allowed.setdefault(key, []).extend(value.strip() for value in values.split(","))
+    return allowed
+
+
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key.strip() and equals and value.strip()):
+        raise RequestError(f'{option} "{text}" is not KEY=VALUE: write for example {option} {example}')
+    return key.strip(), value.strip()
+
+
+def _toml_value(text: str) -> Any:
+    """A TOML value, or the text itself where it is none, so that 50ms needs no quotes."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

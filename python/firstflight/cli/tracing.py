@@ -1,0 +1,94 @@
+"""`firstflight trace`: one transfer, segment by segment."""
+
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from ..engines.simulate import capture
+from ..errors import MachineError, RequestError
+from ..studies.single import SingleScenario
+from .settings import load_scenario
+
+_EVENTS = ("sent", "received", "dropped", "lost")
+_FLAGS = ((2, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"))
+_BILLION = 1_000_000_000
+
+
+def trace_command(file: Path, plot: Path | None, csv: Path | None, settings: list[str], seed: int | None) -> None:
+    """Print the table unless a plot or CSV is asked for."""
+    if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
+        raise RequestError(f'--plot "{plot}": a plot is written as .svg or .png')
+    scenario = load_scenario(file, settings)
+    tables = capture(scenario, SingleScenario.seed if seed is None else seed)
+    segments = first_connection(tables)
+    if segments.is_empty():
+        raise RequestError(f"{file}: no connection starts within {scenario.duration}; make the duration longer")
+    shown = as_columns(segments)
+    try:
+        if csv is not None:
+            text = shown.write_csv()
+            if str(csv) == "-":
+                sys.stdout.write(text)
+            else:
+                csv.write_text(text, encoding="utf-8")
+        if plot is not None:
+            from ..report.trace_plot import draw
+
+            draw(segments, plot, scenario.name)
+    except OSError as error:
+        raise MachineError(f"{error.filename or csv or plot} cannot be written: {error.strerror}") from None
+    except ValueError as error:
+        raise RequestError(f"{file}: {error}") from None
+    if csv is None and plot is None:
+        _print(shown)
+
+
+def first_connection(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """The segments of the first connection that the first application opened."""
+    transfers = tables["transfers"]
+    first = transfers["application"].to_physical() == 0
+    opened = transfers.filter(first).sort("start_s", maintain_order=True)
+    return tables["segments"].filter(pl.col("connection").is_in(opened["connection"].head(1).to_list()))
+
+
+def as_columns(segments: pl.DataFrame) -> pl.DataFrame:
+    """The columns the map gives for CSV; times to 1 ns as text, so that no digit is lost."""
+    flags = pl.concat_list(
+        pl.when(pl.col("flags") & bit != 0).then(pl.lit(name)).otherwise(None) for bit, name in _FLAGS
+    ).list.drop_nulls()
+    return segments.select(
+        (
+            (pl.col("time_ns") // _BILLION).cast(pl.String)
+            + "."
+            + (pl.col("time_ns") % _BILLION).cast(pl.String).str.zfill(9)
+        ).alias("time_s"),
+        pl.col("event").replace_strict(dict(enumerate(_EVENTS)), return_dtype=pl.String),
+        pl.when(pl.col("from_server") == 1).then(pl.lit("to_client")).otherwise(pl.lit("to_server")).alias("direction"),
+        "seq",
+        "length",
+        "ack",
+        "window_bytes",
+        pl.col("cwnd_segments").fill_nan(None),
+        flags.list.join("+").alias("flags"),
+    )
+
+
+def _print(rows: pl.DataFrame) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="")
+    for name in rows.columns:
+        table.add_column(name, justify="left" if rows.schema[name] == pl.String else "right", no_wrap=True)
+    for row in rows.iter_rows():
+        table.add_row(*map(_shown, row))
+    # A pipe gets whole lines; a terminal is as wide as it is.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console.print(table)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)

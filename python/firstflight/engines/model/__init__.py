@@ -1,0 +1,77 @@
+"""The model engine: a single transfer without packets of anybody else, in closed form, by rounds and by
+segments.
+
+| asks | gives | regime |
+|---|---|---|
+| `delayed_acks.round_trips` | round trips of n segments, RFC 6928 section 5.1 | infinite bandwidth, no loss |
+| `throughput` | the talk's window x MSS / RTT and doubling rounds | no loss; an ACK a segment |
+| `slow_start.SlowStart` | transfer time over one bottleneck, stalls, gain | no loss, an ACK a segment |
+| `per_segment.compute` | every segment of a transfer, to the nanosecond | no loss, alone on its path |
+| `loss` | throughput and expected latency under random loss | see there; from memory, for orientation only |
+
+`run_cell` is `per_segment` as an engine: it writes the records that the simulator would. docs/model.md holds
+the comparison of all of these with the simulator.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from firstflight.records.schema import TABLES, empty
+
+from .per_segment import Outcome, compute
+from .single_transfer import SingleTransfer, from_plan, from_scenario
+
+if TYPE_CHECKING:
+    from firstflight.scenario import Cell
+
+__all__ = ["Outcome", "SingleTransfer", "compute", "from_plan", "from_scenario", "run_cell"]
+
+
+def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
+    """The transfer of a cell's scenario as records: `transfers` (a row a replicate), `pages` and `links`
+    (empty).
+
+    Nothing is drawn, so `seed` has no effect and all replicates are alike. What cannot happen here
+    (retransmissions, timeouts, losses) is 0. Raises RequestError for a scenario that is not one loss-free
+    transfer, or where the regime of `per_segment` ends.
+    """
+    transfer = from_scenario(cell.scenario)
+    # As in the simulator, a transfer that would start after the end of the run leaves no row.
+    wanted = range(first_replicate, first_replicate + replicates) if transfer.start_ns <= transfer.duration_ns else ()
+    row = _row(transfer, compute(transfer)) if wanted else {}
+    schema = {
+        column.name: pl.Enum([transfer.application]) if column.dtype is None else column.dtype
+        for column in TABLES["transfers"]
+    }
+    transfers = pl.DataFrame([{"replicate": replicate, **row} for replicate in wanted], schema=schema)
+    return {"transfers": transfers, "pages": empty("pages"), "links": empty("links")}
+
+
+def _row(transfer: SingleTransfer, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "application": transfer.application,
+        "client": 0,
+        "page": None,
+        "object": 0,
+        "connection": 0,
+        "start_s": transfer.start_ns / 1e9,
+        "handshake_time_s": _seconds(outcome.handshake_ns),
+        "first_byte_time_s": _seconds(outcome.first_byte_ns),
+        "completion_time_s": _seconds(outcome.completion_ns),
+        "bytes": transfer.size_bytes,
+        "delivered_bytes": outcome.delivered_bytes,
+        "segments_sent": outcome.segments_sent,
+        "retransmissions": 0,
+        "timeouts": 0,
+        "first_flight_segments": outcome.first_flight_segments,
+        "first_flight_lost": 0,
+        "completed": int(outcome.completion_ns is not None),
+    }
+
+
+def _seconds(time_ns: int | None) -> float:
+    return math.nan if time_ns is None else time_ns / 1e9

@@ -1,0 +1,163 @@
+"""What the model reads out of a scenario: one transfer between two hosts, and the links on its way.
+
+It reads the plan that the simulator gets, so both engines answer the same question.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firstflight.errors import RequestError
+
+if TYPE_CHECKING:
+    from firstflight.scenario import Scenario
+
+CAPABILITY = (
+    "the model engine computes one transfer without loss: one application of kind file_transfer or "
+    "request_response with clients = 1, count = 1 and constant laws, on links without random loss"
+)
+
+_SELECTION = re.compile(r"(left|right|hub|spokes|node)(?:\[(\d+)\])?")
+
+
+@dataclass(frozen=True)
+class SingleTransfer:
+    """One transfer, its ends and its path; times in ns."""
+
+    kind: str
+    start_ns: int
+    duration_ns: int
+    header_bytes: int
+    upload: bool
+    """The client sends the data; otherwise the server does, once it has the request."""
+    request_bytes: int
+    size_bytes: int
+    client_tcp: dict[str, Any]
+    server_tcp: dict[str, Any]
+    to_server: tuple[dict[str, Any], ...]
+    """Links from client to server, in order, as the plan describes them."""
+    to_client: tuple[dict[str, Any], ...]
+    application: str
+
+    @property
+    def sender_tcp(self) -> dict[str, Any]:
+        """Profile of the end that sends the data."""
+        return self.client_tcp if self.upload else self.server_tcp
+
+    @property
+    def receiver_tcp(self) -> dict[str, Any]:
+        """Profile of the end that receives the data."""
+        return self.server_tcp if self.upload else self.client_tcp
+
+    @property
+    def mss_bytes(self) -> int:
+        """The smaller of the two ends' MSS, as the MSS option settles it."""
+        return int(min(self.client_tcp["mss_bytes"], self.server_tcp["mss_bytes"]))
+
+    @property
+    def propagation_s(self) -> float:
+        """R: propagation of the way there and back, seconds, without serialization."""
+        return sum(link["delay_ns"] for link in self.to_server + self.to_client) / 1e9
+
+
+def from_scenario(scenario: Scenario) -> SingleTransfer:
+    """The one transfer of `scenario`. Raises RequestError, naming what is too much, for any other
+    scenario.
+    """
+    return from_plan(scenario.to_plan())
+
+
+def from_plan(plan: dict[str, Any]) -> SingleTransfer:
+    """The one transfer of a plan, as `Scenario.to_plan` makes it. Raises RequestError as `from_scenario`
+    does.
+    """
+    if len(plan["applications"]) != 1:
+        raise _refusal(f"this scenario has {len(plan['applications'])} applications")
+    application = plan["applications"][0]
+    name, kind = application["name"], application["kind"]
+    if kind not in ("file_transfer", "request_response"):
+        raise _refusal(f'application "{name}" is of kind {kind}')
+    if application["clients"] != 1:
+        raise _refusal(f'application "{name}" has clients = {application["clients"]}')
+    if application["count"] != 1:
+        shown = "no count, so it has no end" if application["count"] is None else f"count = {application['count']}"
+        raise _refusal(f'application "{name}" has {shown}')
+    if kind == "file_transfer":
+        upload = application["direction"] == "upload"
+        request, size = application["request_bytes"], _constant(application, "size")
+    else:
+        upload = False
+        request, size = _constant(application, "request"), _constant(application, "response")
+    client, server = application["client_hosts"], application["server_hosts"]
+    if application["server_choice"] == "random" and not _alike(plan["network"], server):
+        raise _refusal(f'application "{name}" draws its server among "{server}", whose links differ')
+    to_server = route(plan["network"], client, server)
+    to_client = route(plan["network"], server, client)
+    for link in to_server + to_client:
+        if link["loss"]:
+            raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
+    return SingleTransfer(
+        kind=kind,
+        start_ns=round(_constant(application, "start") * 1e9),
+        duration_ns=plan["duration_ns"],
+        header_bytes=plan["header_bytes"],
+        upload=upload,
+        request_bytes=max(round(request), 1),
+        size_bytes=max(round(size), 1),
+        client_tcp=application["client_tcp"],
+        server_tcp=application["server_tcp"],
+        to_server=to_server,
+        to_client=to_client,
+        application=name,
+    )
+
+
+def route(network: dict[str, Any], source: str, destination: str) -> tuple[dict[str, Any], ...]:
+    """Links of a plan's network from one host to another, in order. A group of hosts stands for its first."""
+    group, index = _host(source)
+    other, other_index = _host(destination)
+    if (group, index) == (other, other_index):
+        raise RequestError(f'client and server both sit on "{source}": no link lies between them')
+    if network["topology"] == "chain":
+        if index < other_index:
+            return tuple(pair["forward"] for pair in network["links"][index:other_index])
+        return tuple(pair["reverse"] for pair in reversed(network["links"][other_index:index]))
+    up, down = _access(network, group, index), _access(network, other, other_index)
+    trunk = []
+    if network["topology"] == "dumbbell" and group != other:
+        trunk = [network["bottleneck"]["forward" if group == "left" else "reverse"]]
+    return (up[0], *trunk, down[1])
+
+
+def _access(network: dict[str, Any], group: str, index: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A host's own links: towards the network, and from it."""
+    pair = network["hub"] if group == "hub" else network[group][index]
+    towards_network = ("forward", "reverse") if group in ("left", "hub") else ("reverse", "forward")
+    return pair[towards_network[0]], pair[towards_network[1]]
+
+
+def _alike(network: dict[str, Any], selection: str) -> bool:
+    """Whether it does not matter which host of the selection serves."""
+    group, _ = _host(selection)
+    one_host = "[" in selection or group == "hub"
+    return one_host or all(pair == network[group][0] for pair in network[group])
+
+
+def _host(selection: str) -> tuple[str, int]:
+    match = _SELECTION.fullmatch(selection)
+    if match is None:
+        raise RequestError(f'"{selection}" does not name hosts: write for example "left[2]"')
+    return match.group(1), int(match.group(2) or 0)
+
+
+def _constant(application: dict[str, Any], field: str) -> float:
+    law = application[field]
+    if law["law"] != "constant":
+        raise _refusal(f'application "{application["name"]}" draws its {field} from a law ({law["law"]})')
+    return float(law["value"])
+
+
+def _refusal(finding: str) -> RequestError:
+    return RequestError(f"{finding}, but {CAPABILITY}; use --engine simulate")

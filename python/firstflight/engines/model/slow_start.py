@@ -1,0 +1,106 @@
+"""Slow start over one bottleneck without loss: a closed form of the stalls between windows.
+
+Symbols: S size (bytes), M = MSS (bytes), n = ceil(S/M) segments, w0 = initial window (segments), R =
+round-trip time of the empty path without the bottleneck's serialization (seconds), tau = time of one full
+segment on the bottleneck (seconds), K = windows that cover the transfer, Q = stalls of an endless one, P =
+min(Q, K - 1) stalls that happen.
+
+    K = ceil(log2(n/w0 + 1))
+    Q = 1 + floor(log2((1 + R/tau)/w0)), or 0 where that is negative
+    T = 2 R + S/C + P (R + tau) - w0 (2^P - 1) tau          with C = M/tau, the payload rate
+
+A sender stalls after its k-th window while w0 2^(k-1) tau < R + tau, that is while the first ACK of a window
+comes back after its last segment has left. Source: the latency model of static windows and slow start in the
+teaching literature (slides), extended here to an initial window other than one segment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from firstflight.errors import RequestError
+
+from .throughput import doubling_rounds
+
+
+@dataclass(frozen=True)
+class SlowStart:
+    """One transfer over one bottleneck.
+
+    Regime: nothing is lost (the queue holds what the windows pile up), an ACK for every segment, no window
+    bound but cwnd, ACKs and handshake segments cost no serialization, one bottleneck. `per_segment` lifts
+    every one of these conditions but the first.
+    """
+
+    size_bytes: int
+    mss_bytes: int
+    initial_window: int
+    """Segments."""
+    round_trip_s: float
+    rate_bps: float
+    """Bottleneck, bit/s, headers included."""
+    header_bytes: int = 40
+    """Bytes a segment carries on the wire beside its payload."""
+
+    def __post_init__(self) -> None:
+        for name in ("size_bytes", "mss_bytes", "initial_window", "round_trip_s", "rate_bps"):
+            if not getattr(self, name) > 0:
+                raise RequestError(f"{name} must be positive, not {getattr(self, name)}")
+        if self.header_bytes < 0:
+            raise RequestError(f"header_bytes must not be negative: {self.header_bytes}")
+
+    @property
+    def segments(self) -> int:
+        """n: segments, the last one perhaps short."""
+        return -(-self.size_bytes // self.mss_bytes)
+
+    @property
+    def serialization_s(self) -> float:
+        """tau: seconds that a full segment takes on the bottleneck."""
+        return 8 * (self.mss_bytes + self.header_bytes) / self.rate_bps
+
+    @property
+    def pipe_segments(self) -> float:
+        """Full segments in flight that keep the bottleneck busy: 1 + R/tau."""
+        return 1 + self.round_trip_s / self.serialization_s
+
+    @property
+    def windows(self) -> int:
+        """K: windows that cover the transfer."""
+        return doubling_rounds(self.segments, self.initial_window)
+
+    @property
+    def stalls_of_endless_transfer(self) -> int:
+        """Q: stalls of a transfer without end, 0 where the first window already fills the pipe."""
+        stalls, window = 0, self.initial_window
+        while window <= self.pipe_segments:
+            stalls += 1
+            window *= 2
+        return stalls
+
+    @property
+    def stalls(self) -> int:
+        """P: stalls of this transfer."""
+        return min(self.stalls_of_endless_transfer, self.windows - 1)
+
+    @property
+    def stalled_s(self) -> float:
+        """Seconds during which the bottleneck idles between windows."""
+        stalls, tau = self.stalls, self.serialization_s
+        return stalls * (self.round_trip_s + tau) - self.initial_window * (2**stalls - 1) * tau
+
+    @property
+    def wire_bytes(self) -> int:
+        """S and its headers."""
+        return self.size_bytes + self.segments * self.header_bytes
+
+    @property
+    def completion_time_s(self) -> float:
+        """T: from the opening of the connection to the last byte at the receiver."""
+        return 2 * self.round_trip_s + 8 * self.wire_bytes / self.rate_bps + self.stalled_s
+
+    def gain_s(self, initial_window: int) -> float:
+        """Seconds that `initial_window` (segments) saves. A larger one removes stalls and nothing else, so
+        the gain is at most `stalled_s`, and 0 once the first window fills the pipe.
+        """
+        return self.completion_time_s - replace(self, initial_window=initial_window).completion_time_s

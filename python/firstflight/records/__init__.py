@@ -1,0 +1,7 @@
+"""Records: one schema, written cell by cell so that nothing finished is ever lost, read as Polars frames."""
+
+from .identity import Identity
+from .run import Run
+from .schema import SCHEMA_VERSION, STORED, TABLES, Column
+
+__all__ = ["SCHEMA_VERSION", "STORED", "TABLES", "Column", "Identity", "Run"]

@@ -1,0 +1,115 @@
+"""Files that are either whole or absent: written beside, made durable, renamed into place. And the lock."""
+
+import contextlib
+import errno
+import fcntl
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ..errors import MachineError, RequestError
+
+# Names that only an unfinished write has; whoever holds the lock may remove them.
+TEMPORARY = ".unfinished-"
+_LOCK = ".lock"
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextlib.contextmanager
+def explained(directory: Path) -> Iterator[None]:
+    """Turn what the file system refuses into MachineError with one sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            raise MachineError(
+                f"there is no space left for {directory}: what had finished is kept; make room and run the same "
+                "command again to continue"
+            ) from None
+        raise MachineError(
+            f"{directory} cannot be written: {error.strerror or error}; choose another --out or mend its permissions"
+        ) from None
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Replace `path` in one step."""
+    beside = path.with_name(f"{TEMPORARY}{path.name}")
+    _write(beside, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+    beside.replace(path)
+    _sync_directory(path.parent)
+
+
+def write_cell(place: Path, tables: dict[str, pl.DataFrame], metadata: dict[str, str]) -> None:
+    """Write a directory of Parquet files, one a table, that appears complete or not at all."""
+    beside = place.with_name(f"{TEMPORARY}{place.name}")
+    beside.mkdir()
+    for name, frame in tables.items():
+        # Through memory: a full disk then is an OSError here, whatever the Parquet writer would make of it.
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer, compression="zstd", compression_level=1, metadata=metadata)
+        _write(beside / f"{name}.parquet", buffer.getbuffer())
+    _sync_directory(beside)
+    beside.rename(place)
+    _sync_directory(place.parent)
+
+
+def _write(path: Path, content: bytes | memoryview) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove what a killed process left half-written in `directory`."""
+    for path in directory.glob(f"{TEMPORARY}*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def holds_something(directory: Path) -> bool:
+    """Whether there is anything in `directory` besides a lock and unfinished writes."""
+    return any(
+        path.name != _LOCK and not path.name.startswith(TEMPORARY) and path.name != "cells"
+        for path in directory.iterdir()
+    )
+
+
+class Lock:
+    """The right to write in a directory, held by one process and gone with it, however it ends."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take the lock; RequestError if another process has it."""
+        self._file = (directory / _LOCK).open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise RequestError(
+                f"another process (pid {holder}) is writing in {directory}: wait for it, or choose another --out"
+            ) from None
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Give the right back; harmless when already given."""
+        self._file.close()

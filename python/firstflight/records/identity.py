@@ -1,0 +1,142 @@
+"""What one run directory holds one of, and whether more cells may join it."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..scenario import Cell
+from . import machine, schema
+
+FORMAT = "firstflight run"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What one directory holds one of. `scenario` is the effective TOML when the run came from a file."""
+
+    study: str
+    engine: str
+    seed: int
+    replicates: int
+    scenario: str | None = None
+    code: str = field(default_factory=machine.code_version)
+
+    def differences(self, other: dict[str, Any]) -> list[str]:
+        """In words, in what `other` (of a run.json) is something else."""
+        if self.study != other["study"]:
+            return [f'it is of "{other["study"]}", not "{self.study}"']
+        found = []
+        if self.engine != other["engine"]:
+            found.append(f"its engine is {other['engine']}, not {self.engine}")
+        if self.seed != other["seed"]:
+            found.append(f"its seed is {other['seed']}, not {self.seed}")
+        if self.replicates != other["replicates"]:
+            found.append(f"it has {other['replicates']} replicates a cell, not {self.replicates}")
+        if self.scenario != other["scenario"]:
+            found.append("its scenario was another")
+        if self.code != other["code"]:
+            found.append(f"it was made by another version of the code ({other['code']}, now {self.code})")
+        return found
+
+    def cell_hash(self, cell: Cell) -> str:
+        """The name of a cell's records: what they depend on, nothing else."""
+        content = {
+            "schema": schema.SCHEMA_VERSION,
+            "code": self.code,
+            "engine": self.engine,
+            "seed": self.seed,
+            "replicates": cell.replicates or self.replicates,
+            "plan": cell.scenario.to_plan(),
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def misfit(
+    directory: Path,
+    document: dict[str, Any],
+    identity: Identity,
+    cells: Sequence[Cell],
+    order: Sequence[dict[str, Any]] | None,
+) -> str:
+    """Why the cells cannot join the run that `document` describes, as one sentence; empty if they can."""
+    differences = identity.differences(document)
+    if not differences:
+        recorded = {_text(cell["key"]): cell["hash"] for cell in document["cells"]}
+        grid = {_text(key) for key in order} if order is not None else None
+        if any(recorded.get(_text(c.key), identity.cell_hash(c)) != identity.cell_hash(c) for c in cells) or (
+            grid is not None and not recorded.keys() <= grid
+        ):
+            differences = ["its study was another"]
+    if not differences:
+        return ""
+    return (
+        f'"{directory}" holds another run: {" and ".join(differences)}; choose another --out, or add --set-aside to '
+        f"keep it under a new name and start afresh"
+    )
+
+
+def extended(
+    document: dict[str, Any] | None,
+    identity: Identity,
+    cells: Sequence[Cell],
+    order: Sequence[dict[str, Any]] | None,
+) -> dict[str, Any]:
+    """The run's document with `cells` in it, in the grid's order."""
+    recorded = {_text(cell["key"]): cell for cell in (document["cells"] if document else [])}
+    for cell in cells:
+        recorded[_text(cell.key)] = {
+            "key": cell.key,
+            "hash": identity.cell_hash(cell),
+            "replicates": cell.replicates or identity.replicates,
+        }
+    places = {_text(key): place for place, key in enumerate(order or [cell.key for cell in cells])}
+    ordered = sorted(recorded.values(), key=lambda cell: places.get(_text(cell["key"]), len(places)))
+    fresh: dict[str, Any] = {
+        "format": FORMAT,
+        "schema": schema.SCHEMA_VERSION,
+        "study": identity.study,
+        "engine": identity.engine,
+        "seed": identity.seed,
+        "replicates": identity.replicates,
+        "scenario": identity.scenario,
+        "code": identity.code,
+        "versions": machine.versions(),
+        "commit": machine.commit(),
+        "machine": machine.machine(),
+        "profiles": [],
+        "sessions": [],
+        "cells": [],
+    }
+    merged = (document or fresh) | {"cells": ordered}
+    return merged | {"profiles": _profiles(merged["profiles"], cells)}
+
+
+def _profiles(known: list[dict[str, Any]], cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """The distinct effective TCP profiles, each with the first end that uses it."""
+    found = list(known)
+    for cell in cells:
+        for application in cell.scenario.to_plan()["applications"]:
+            for end in ("client_tcp", "server_tcp"):
+                if all(entry["effective"] != application[end] for entry in found):
+                    first = {"cell": cell.key, "application": application["name"], "end": end.removesuffix("_tcp")}
+                    found.append({"first_used_by": first, "effective": application[end]})
+    return found
+
+
+def check_keys(cells: Sequence[Cell]) -> None:
+    """Raise ValueError unless all cells have the same keys, none of them a column of the records."""
+    taken = {column.name for table in schema.STORED.values() for column in table}
+    names = list(cells[0].key) if cells else []
+    for name in names:
+        if name in taken:
+            raise ValueError(f'a cell key cannot be called "{name}": the records have a column of that name')
+    for cell in cells:
+        if list(cell.key) != names:
+            raise ValueError(f"cell keys differ: {list(cell.key)} is not {names}")
+
+
+def _text(key: dict[str, Any]) -> str:
+    return json.dumps(key, sort_keys=True)

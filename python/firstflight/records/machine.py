@@ -1,0 +1,111 @@
+"""What is written beside results so that they can be traced: versions, code, commit, machine, command."""
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+# The Python rooms that decide what is in a record. Analysis, reports and studies only choose and read cells.
+_DECIDING = ("scenario", "engines", "records")
+
+
+@cache
+def version() -> str:
+    """The version of this package."""
+    return importlib.metadata.version("firstflight")
+
+
+@cache
+def code_version() -> str:
+    """16 hex digits that change whenever code does that can change a record.
+
+    That is the native module's bytes, and the sources of the rooms between scenario and records.
+    """
+    from .. import _native
+
+    digest = hashlib.sha256()
+    files = [Path(str(_native.__file__))]
+    files += sorted(path for room in _DECIDING for path in (_PACKAGE / room).rglob("*.py"))
+    for path in files:
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that had a hand in a run."""
+    from .. import _native
+
+    names = ("numpy", "polars", "pydantic")
+    return {
+        "firstflight": version(),
+        "native": _native.version(),
+        "python": platform.python_version(),
+    } | {name: importlib.metadata.version(name) for name in names}
+
+
+@cache
+def commit() -> str | None:
+    """The git commit of the checkout this package runs from, "-dirty" if it has changes; None outside one."""
+    checkout = _PACKAGE.parent.parent
+    if not (checkout / ".git").exists():
+        return None
+    answers = []
+    for command in (("rev-parse", "HEAD"), ("status", "--porcelain")):
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(checkout), *command], capture_output=True, text=True, timeout=10, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if done.returncode != 0:
+            return None
+        answers.append(done.stdout.strip())
+    return answers[0] + ("-dirty" if answers[1] else "")
+
+
+def machine() -> dict[str, Any]:
+    """Where it ran: host, system, processor, usable CPUs, memory in bytes."""
+    return {
+        "host": platform.node(),
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cpus": usable_cpus(),
+        "memory_bytes": memory_bytes(),
+    }
+
+
+def usable_cpus() -> int:
+    """CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory_bytes() -> int | None:
+    """Physical memory, where the system tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def command() -> list[str]:
+    """The command line of this process, its program by name only."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

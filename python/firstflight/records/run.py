@@ -1,0 +1,311 @@
+"""A run: the directory in which a grid's records grow, cell by cell, and from which they are read.
+
+    DIR/run.json                                   what it is: study, engine, seed, code, the cells, the sessions
+    DIR/cells/HASH/{transfers,pages,links}.parquet one finished cell
+    DIR/report.html                                written by the report
+
+HASH stands for everything a cell's records depend on, so a finished cell is never computed again and never taken
+for another. Changing the code or the scenario changes it; a directory holds one version only.
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import polars as pl
+
+from ..errors import RequestError
+from ..scenario import Cell
+from . import files, machine, schema
+from .identity import FORMAT, Identity, check_keys, extended, misfit
+
+
+class Run:
+    """Records of a grid. `Run.open` reads; `Run.create` starts or continues one and is the only writer."""
+
+    def __init__(self, directory: Path, document: dict[str, Any]) -> None:
+        """Use `open` or `create`."""
+        self.directory = directory
+        self._document = document
+        self._lock: files.Lock | None = None
+        # Keeps a directory without a name of its own for as long as its run.
+        self.temporary: TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def open(cls, directory: str | Path) -> Self:
+        """The run in `directory`, to be read. RequestError if there is none, or one of another record schema."""
+        directory = Path(directory)
+        if not directory.is_dir():
+            raise RequestError(f'there is no directory "{directory}"; name one that "firstflight run" wrote')
+        document = _document(directory)
+        if document is None:
+            raise RequestError(f'"{directory}" is not a run: it has no run.json; name a directory that "run" wrote')
+        if document["schema"] != schema.SCHEMA_VERSION:
+            raise RequestError(
+                f'"{directory}" is a run of another version: its records have schema {document["schema"]} and this '
+                f"firstflight reads {schema.SCHEMA_VERSION}; run it again with another --out"
+            )
+        return cls(directory, document)
+
+    @classmethod
+    def create(
+        cls,
+        directory: str | Path,
+        identity: Identity,
+        cells: Sequence[Cell],
+        order: Sequence[dict[str, Any]] | None = None,
+        set_aside: bool = False,
+    ) -> Self:
+        """Start a run of `cells` in `directory`, or continue the one that is there, and lock it until `close`.
+
+        `order` is the study's whole grid (keys); cells that an earlier session added keep their place in it.
+        With `set_aside` a run that does not fit is renamed to DIR.1, DIR.2, ... instead of refused.
+        RequestError if the directory holds something else; MachineError if it cannot be written.
+        """
+        directory = Path(directory)
+        check_keys(cells)
+        if directory.exists() and (refusal := _foreign(directory)):
+            raise RequestError(refusal)
+        with files.explained(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            lock = files.Lock(directory)
+        try:
+            document = _document(directory)
+            refusal = misfit(directory, document, identity, cells, order) if document else ""
+            if refusal and set_aside:
+                with files.explained(directory):
+                    _set_aside(directory)
+                lock.release()
+                return cls.create(directory, identity, cells, order)
+            if refusal:
+                raise RequestError(refusal)
+            with files.explained(directory):
+                (directory / "cells").mkdir(exist_ok=True)
+                files.remove_unfinished(directory)
+                files.remove_unfinished(directory / "cells")
+                run = cls(directory, extended(document, identity, cells, order))
+                run._save()
+        except BaseException:
+            lock.release()
+            raise
+        run._lock = lock
+        return run
+
+    def close(self) -> None:
+        """Give up the right to write; reading goes on working."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def study(self) -> str:
+        """Name of the study, or of the scenario when the run came from a file."""
+        return str(self._document["study"])
+
+    @property
+    def scenario(self) -> str | None:
+        """The effective scenario as TOML when the run came from a file; None for a study."""
+        scenario: str | None = self._document["scenario"]
+        return scenario
+
+    @property
+    def engine(self) -> str:
+        """The engine that wrote the records."""
+        return str(self._document["engine"])
+
+    @property
+    def seed(self) -> int:
+        """The seed all cells share."""
+        return int(self._document["seed"])
+
+    @property
+    def cells(self) -> list[dict[str, str | int | float]]:
+        """Keys of the finished cells, in the study's order."""
+        return [dict(cell["key"]) for cell in self._document["cells"] if self.is_finished(cell["hash"])]
+
+    @property
+    def missing(self) -> int:
+        """How many of the cells asked for have not finished."""
+        return len(self._document["cells"]) - len(self.cells)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What the records came from, for the reader of a report.
+
+        Study, engine, seed, replicates, code, versions, commit, effective TCP profiles, sessions (each with machine,
+        command, start, wall and CPU seconds), and the sums of what the engine counted.
+        """
+        kept = {key: value for key, value in self._document.items() if key not in ("format", "cells")}
+        return kept | {"cells": len(self._document["cells"]), "finished": len(self.cells), "counts": self._counts()}
+
+    @property
+    def transfers(self) -> pl.LazyFrame:
+        """One row a file or object, with the cell's key columns in front; see `records.schema`."""
+        return self._table("transfers")
+
+    @property
+    def pages(self) -> pl.LazyFrame:
+        """One row a web page, with the cell's key columns in front."""
+        return self._table("pages")
+
+    @property
+    def links(self) -> pl.LazyFrame:
+        """One row a link and meter interval, with the cell's key columns in front."""
+        return self._table("links")
+
+    def is_finished(self, name: str) -> bool:
+        """Whether the cell with this hash needs no more work."""
+        return self._place(name).is_dir()
+
+    def write(self, name: str, cell: Cell, tables: dict[str, pl.DataFrame], counts: dict[str, int]) -> None:
+        """Store a finished cell in one step. ValueError if a table is not as the schema says."""
+        if self._lock is None:
+            raise RuntimeError("this run was opened for reading")
+        for table in schema.STORED:
+            schema.conforms(table, tables[table])
+        metadata = {
+            "firstflight": json.dumps(
+                {
+                    "schema": schema.SCHEMA_VERSION,
+                    "study": self.study,
+                    "engine": self.engine,
+                    "seed": self.seed,
+                    "replicates": cell.replicates or self._document["replicates"],
+                    "code": self._document["code"],
+                    "versions": self._document["versions"],
+                    "commit": self._document["commit"],
+                    "machine": self._document["machine"],
+                    "counts": counts,
+                },
+                sort_keys=True,
+            ),
+            "scenario": cell.scenario.to_toml(),
+        }
+        stored = {table: tables[table] for table in schema.STORED}
+        with files.explained(self.directory):
+            files.write_cell(self._place(name), stored, metadata)
+
+    @contextlib.contextmanager
+    def session(self, jobs: int) -> Iterator[None]:
+        """Note when a session of work began, what it cost, and whether it came to its end."""
+        entry: dict[str, Any] = {
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": machine.command(),
+            "jobs": jobs,
+            "machine": machine.machine(),
+            "ended": False,
+        }
+        self._document["sessions"].append(entry)
+        self._save()
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            yield
+            entry["ended"] = True
+        finally:
+            entry["wall_s"] = round(time.perf_counter() - wall, 3)
+            entry["cpu_s"] = round(time.process_time() - cpu, 3)
+            self._save()
+
+    def _save(self) -> None:
+        with files.explained(self.directory):
+            files.write_json(self.directory / "run.json", self._document)
+
+    def _place(self, name: str) -> Path:
+        return self.directory / "cells" / name
+
+    def _finished(self) -> Iterator[tuple[dict[str, Any], Path]]:
+        for cell in self._document["cells"]:
+            if self.is_finished(cell["hash"]):
+                yield cell["key"], self._place(cell["hash"])
+
+    def _counts(self) -> dict[str, int]:
+        total: dict[str, int] = {}
+        for place in dict.fromkeys(place for _, place in self._finished()):
+            metadata = json.loads(pl.read_parquet_metadata(place / "links.parquet")["firstflight"])
+            for name, count in metadata["counts"].items():
+                total[name] = total.get(name, 0) + count
+        return total
+
+    def _table(self, table: str) -> pl.LazyFrame:
+        types = _key_types([cell["key"] for cell in self._document["cells"]])
+        parts = [(key, pl.scan_parquet(place / f"{table}.parquet")) for key, place in self._finished()]
+        if not parts:
+            return pl.DataFrame(schema={**types, **schema.empty(table).schema}).lazy()
+        named = [column.name for column in schema.TABLES[table] if column.dtype is None]
+        enums = {name: _union(part.collect_schema()[name] for _, part in parts) for name in named}
+        columns = [column.name for column in schema.TABLES[table]]
+        return pl.concat(
+            [
+                part.select(
+                    *(pl.lit(_of_type(key[name], dtype), dtype=dtype).alias(name) for name, dtype in types.items()),
+                    *(pl.col(name).cast(enums[name]) if name in enums else pl.col(name) for name in columns),
+                )
+                for key, part in parts
+            ]
+        )
+
+
+def _document(directory: Path) -> dict[str, Any] | None:
+    path = directory / "run.json"
+    if not path.exists():
+        return None
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        known = document["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise RequestError(
+            f'"{directory}" is not a run: its run.json was not written by firstflight; choose another directory'
+        )
+    return dict(document)
+
+
+def _foreign(directory: Path) -> str:
+    """Why `directory` is none of ours, before anything is written there; empty if it is ours or empty."""
+    if not directory.is_dir():
+        return f'"{directory}" is a file; choose another --out'
+    if _document(directory) is None and files.holds_something(directory):
+        return f'"{directory}" is not a run and not empty; choose another --out'
+    return ""
+
+
+def _set_aside(directory: Path) -> None:
+    number = 1
+    while (aside := directory.with_name(f"{directory.name}.{number}")).exists():
+        number += 1
+    directory.rename(aside)
+
+
+def _key_types(keys: list[dict[str, Any]]) -> dict[str, type[pl.DataType]]:
+    types: dict[str, type[pl.DataType]] = {}
+    for name in keys[0] if keys else ():
+        values = [key[name] for key in keys]
+        if any(isinstance(value, str) for value in values):
+            types[name] = pl.String
+        else:
+            types[name] = pl.Float64 if any(isinstance(value, float) for value in values) else pl.Int64
+    return types
+
+
+def _of_type(value: str | int | float, dtype: type[pl.DataType]) -> str | int | float:
+    return str(value) if dtype == pl.String else value
+
+
+def _union(enums: Iterable[pl.DataType]) -> pl.Enum:
+    names: dict[str, None] = {}
+    for enum in enums:
+        if isinstance(enum, pl.Enum):
+            names |= dict.fromkeys(enum.categories.to_list())
+    return pl.Enum(list(names))

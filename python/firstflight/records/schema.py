@@ -1,0 +1,121 @@
+"""The one schema of records, whichever engine wrote them: every column's name, type, unit and meaning.
+
+Times are seconds, relative ones to `start_s`; NaN where the thing did not happen. Analysis sees the cells' key
+columns in front of these.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+# Raised when a column changes its name, type or meaning: records of another number are not read.
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. `dtype` None: an Enum whose categories are the run's names. `none`: the raw value for null."""
+
+    name: str
+    dtype: type[pl.DataType] | None
+    unit: str
+    meaning: str
+    none: int | None = None
+
+
+_REPLICATE = Column("replicate", pl.UInt32, "", "replicate of the experiment, from 0")
+_APPLICATION = Column("application", None, "", "name of the application")
+_CLIENT = Column("client", pl.UInt32, "", "client of the application, from 0")
+_COMPLETED = Column("completed", pl.UInt8, "", "1 if all bytes arrived before the end of the run, else 0")
+_RETRANSMISSIONS = Column("retransmissions", pl.UInt32, "segments", "data segments retransmitted by the sender")
+_TIMEOUTS = Column("timeouts", pl.UInt32, "", "retransmission timeouts of the sender")
+_START = Column("start_s", pl.Float64, "s", "when the client opened the connection or, on an open one, asked")
+
+TRANSFERS = (
+    _REPLICATE,
+    _APPLICATION,
+    _CLIENT,
+    Column("page", pl.UInt32, "", "page of the client, from 0; null outside pages", none=2**32 - 1),
+    Column("object", pl.UInt16, "", "0 for the primary or only object, then the in-line ones"),
+    Column("connection", pl.UInt32, "", "connection of the replicate, from 0"),
+    _START,
+    Column("handshake_time_s", pl.Float64, "s", "from start until the client's handshake was complete"),
+    Column("first_byte_time_s", pl.Float64, "s", "from start until the first byte reached the receiver"),
+    Column("completion_time_s", pl.Float64, "s", "from start until the last byte reached the receiver"),
+    Column("bytes", pl.UInt64, "B", "bytes asked for"),
+    Column("delivered_bytes", pl.UInt64, "B", "bytes that reached the receiver in order before the end of the run"),
+    Column("segments_sent", pl.UInt32, "segments", "data segments sent, retransmissions included"),
+    _RETRANSMISSIONS,
+    _TIMEOUTS,
+    Column("first_flight_segments", pl.UInt32, "segments", "data segments sent before the first ACK of data"),
+    Column("first_flight_lost", pl.UInt32, "segments", "of the first flight, segments truly lost on the path"),
+    _COMPLETED,
+)
+
+PAGES = (
+    _REPLICATE,
+    _APPLICATION,
+    _CLIENT,
+    Column("page", pl.UInt32, "", "page of the client, from 0"),
+    _START,
+    Column("connect_time_s", pl.Float64, "s", "from start until the primary's connection was up at the client"),
+    Column("completion_time_s", pl.Float64, "s", "from start until the last object had arrived"),
+    Column("objects", pl.UInt32, "", "objects of the page, the primary included"),
+    Column("bytes", pl.UInt64, "B", "bytes of all objects"),
+    _RETRANSMISSIONS,
+    _TIMEOUTS,
+    _COMPLETED,
+)
+
+LINKS = (
+    _REPLICATE,
+    Column("link", None, "", "name of the link; its way back ends in .reverse"),
+    Column("interval_start_s", pl.Float64, "s", "start of the meter interval"),
+    Column("interval_s", pl.Float64, "s", "its length"),
+    Column("offered_packets", pl.UInt64, "packets", "packets that arrived at the link"),
+    Column("dropped_packets", pl.UInt64, "packets", "packets that the queue dropped"),
+    Column("lost_packets", pl.UInt64, "packets", "packets lost at random"),
+    Column("sent_packets", pl.UInt64, "packets", "packets whose transmission ended in the interval"),
+    Column("sent_bytes", pl.UInt64, "B", "their bytes, headers included"),
+    Column("busy_s", pl.Float64, "s", "time for which the link transmitted"),
+    Column("queue_mean_packets", pl.Float64, "packets", "packets waiting, averaged over the interval"),
+    Column("queue_max_packets", pl.UInt32, "packets", "most packets waiting at once"),
+)
+
+SEGMENTS = (
+    Column("time_ns", pl.Int64, "ns", "time since the start of the run"),
+    _REPLICATE,
+    Column("connection", pl.UInt32, "", "connection of the replicate, from 0"),
+    Column("event", pl.UInt8, "", "0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost at random"),
+    Column("from_server", pl.UInt8, "", "1 if the server's end sent the segment"),
+    Column("link", pl.UInt16, "", "index of the link of a drop or loss, else null", none=2**16 - 1),
+    Column("seq", pl.UInt32, "B", "sequence number relative to the sender's initial one"),
+    Column("length", pl.UInt32, "B", "payload"),
+    Column("ack", pl.UInt32, "B", "acknowledgment number relative to the other end's initial sequence number"),
+    Column("window_bytes", pl.UInt64, "B", "advertised receive window"),
+    Column("cwnd_segments", pl.Float64, "segments", "cwnd of the end that sent (0) or, after it, received (1) this"),
+    Column("ssthresh_segments", pl.Float64, "segments", "slow start threshold of the same end"),
+    Column("flags", pl.UInt8, "", "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16"),
+    Column("retransmission", pl.UInt8, "", "1 if the segment had been sent before"),
+)
+
+# The tables a run stores; `segments` is made on demand only (`trace`).
+STORED = {"transfers": TRANSFERS, "pages": PAGES, "links": LINKS}
+TABLES = STORED | {"segments": SEGMENTS}
+
+
+def empty(table: str) -> pl.DataFrame:
+    """The table without rows; its names are an Enum without categories."""
+    return pl.DataFrame(schema={column.name: column.dtype or pl.Enum([]) for column in TABLES[table]})
+
+
+def conforms(table: str, frame: pl.DataFrame) -> None:
+    """Raise ValueError unless `frame` has the columns and types of `table`, in order."""
+    expected = [column.name for column in TABLES[table]]
+    if frame.columns != expected:
+        raise ValueError(f"{table}: the columns are {frame.columns}, not {expected}")
+    for column in TABLES[table]:
+        found = frame.schema[column.name]
+        fits = isinstance(found, pl.Enum) if column.dtype is None else found == column.dtype
+        if not fits:
+            raise ValueError(f"{table}.{column.name} is {found}, not {column.dtype or 'Enum'}")

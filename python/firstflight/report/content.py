@@ -1,0 +1,112 @@
+"""What a report says, gathered from a run: the same for a study and for a plain scenario."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from firstflight.analysis.claim import Claim
+from firstflight.analysis.table import Table
+from firstflight.report.distribution import completion_times
+from firstflight.report.figure import Figure
+
+if TYPE_CHECKING:
+    from firstflight.records import Run
+
+
+@dataclass(frozen=True)
+class Content:
+    """The parts of a report, in its order. `kind` is "study" or "scenario"."""
+
+    kind: str
+    name: str
+    title: str
+    asked: str
+    source: str = ""
+    notice: str = ""
+    answer: list[str] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    limitations: tuple[str, ...] = ()
+    scenario: str = ""
+    provenance: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def compared(self) -> bool:
+        """Whether any table has a published value beside ours."""
+        return any(table.frame["published"].is_not_null().any() for table in self.tables)
+
+OWN_SCENARIO = "A scenario of one's own: what came out of it, and below it the scenario in full."
+
+
+def gather(run: Run) -> Content:
+    """Everything a report of this run says. Raises RequestError if its study is not known here."""
+    from firstflight import studies
+
+    study = studies.of(run)
+    alone = run.scenario is not None
+    keys = list(run.cells[0]) if run.cells else []
+    return Content(
+        kind="scenario" if alone else "study",
+        name=study.name,
+        title=study.title,
+        asked=OWN_SCENARIO if alone else study.asked or study.shows,
+        source=study.source,
+        notice=_notice(run),
+        answer=study.answer(run),
+        claims=study.claims(run),
+        figures=completion_times(run.transfers, keys) if alone else study.figures(run),
+        tables=study.tables(run),
+        commands=_commands(run, "FILE.toml" if alone else study.name, study.replicates, study.engines[0]),
+        limitations=study.limitations,
+        scenario=run.scenario or "",
+        provenance=_provenance(run),
+    )
+
+
+def _notice(run: Run) -> str:
+    return (
+        f"{run.missing} of the cells asked for have not finished; this report shows the others."
+        if run.missing
+        else ""
+    )
+
+
+def _commands(run: Run, what: str, replicates: int, engine: str) -> list[str]:
+    options = f" --seed {run.seed}"
+    if run.engine != engine:
+        options += f" --engine {run.engine}"
+    # A study's own number is left out, because giving one overrides cells that have their own.
+    if run.provenance["replicates"] != replicates:
+        options += f" --replicates {run.provenance['replicates']}"
+    return [f"firstflight run {what}{options} --out DIR", "firstflight report DIR"]
+
+
+def _provenance(run: Run) -> list[tuple[str, str]]:
+    """Name and value, one entry a fact; the scenario has its own place."""
+    facts = {name: value for name, value in run.provenance.items() if name != "scenario"}
+    return list(_flat(facts))
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in facts.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+            for number, item in enumerate(value, start=1):
+                yield f"{path} {number}", _compact(item)
+        elif isinstance(value, Mapping) or value is not None:
+            yield path, _compact(value)
+
+
+def _compact(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_inner(item)}" for name, item in value.items() if item is not None)
+    return _inner(value)
+
+
+def _inner(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

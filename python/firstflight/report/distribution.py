@@ -1,0 +1,65 @@
+"""The one figure that any run can show: how completion times are distributed."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from firstflight.report.figure import Figure
+
+# After Okabe and Ito: told apart with any common colour blindness, on white and on near-black.
+PALETTE = ("#2a7fbf", "#E69F00", "#CC3D6F", "#009E73", "#56B4E9", "#D55E00", "#9a9a9a")
+_QUANTILES = [percent / 100 for percent in range(1, 100)]
+
+
+def completion_times(transfers: pl.LazyFrame, keys: list[str]) -> list[Figure]:
+    """Distribution of completion times (s), 1st to 99th percentile, over all replicates.
+
+    A line an application and cell, up to as many as the palette has colours. Empty where
+    nothing finished or there are more lines.
+    """
+    import altair as alt
+
+    by = [*_varying(transfers, keys), "application"]
+    curves = (
+        transfers.filter(pl.col("completed") == 1)
+        .with_columns(pl.col("application").cast(pl.String))
+        .group_by(by, maintain_order=True)
+        .agg(pl.col("completion_time_s").quantile(q, "linear").alias(f"{q:.2f}") for q in _QUANTILES)
+        .collect()
+    )
+    if not 0 < curves.height <= len(PALETTE):
+        return []
+    names = [" ".join(str(value) for value in row) for row in curves.select(by).iter_rows()]
+    points = [
+        {"line": name, "time_s": row[f"{q:.2f}"], "share": 100 * q}
+        for name, row in zip(names, curves.iter_rows(named=True), strict=True)
+        for q in _QUANTILES
+    ]
+    colour = alt.Color(
+        "line:N", sort=names, scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])), title=None
+    )
+    chart = (
+        alt.Chart(alt.Data(values=points))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("time_s:Q", title="completion time, s"),
+            y=alt.Y("share:Q", title="share finished within, %", scale=alt.Scale(domain=[0, 100])),
+            color=colour,
+        )
+    )
+    return [
+        Figure(
+            "completion_times",
+            "Completion times",
+            "Finished transfers of all replicates, 1st to 99th percentile.",
+            chart.properties(width=640, height=280),
+            chart.properties(width=270, height=220),
+        )
+    ]
+
+
+def _varying(transfers: pl.LazyFrame, keys: list[str]) -> list[str]:
+    if not keys:
+        return []
+    values = transfers.select(pl.col(keys).n_unique()).collect().row(0)
+    return [key for key, count in zip(keys, values, strict=True) if count > 1]

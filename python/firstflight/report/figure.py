@@ -1,0 +1,65 @@
+"""A figure of a report: an Altair chart with its name, title and caption."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import altair
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart for a wide page and, where it would not fit a telephone, one for a narrow page.
+
+    `narrow` should stay within about 340 px of width; None: the wide chart scrolls in its box.
+    """
+
+    name: str
+    title: str
+    caption: str
+    chart: altair.TopLevelMixin
+    narrow: altair.TopLevelMixin | None = None
+
+
+def svg(chart: altair.TopLevelMixin) -> str:
+    """The chart as one SVG element, with a transparent background; colours follow the page's style."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(_spec(chart), vl_version=_vega_lite_version()))
+
+
+def png(chart: altair.TopLevelMixin, scale: float = 2.0) -> bytes:
+    """The chart as PNG on white, `scale` pixels for each of its units."""
+    import vl_convert
+
+    spec = _spec(chart) | {"background": "white"}
+    return bytes(vl_convert.vegalite_to_png(spec, vl_version=_vega_lite_version(), scale=scale))
+
+
+def _vega_lite_version() -> str:
+    import altair
+
+    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
+    spec = chart.to_dict()
+    config = spec.get("config", {}) | {
+        "background": "transparent",
+        "font": "Inter, system-ui, 'Helvetica Neue', Arial, sans-serif",
+        "view": {"stroke": None},
+        "axis": {
+            "gridColor": "#dddddd",
+            "domain": False,
+            "ticks": False,
+            "labelPadding": 6,
+            "labelFontSize": 11,
+            "titleFontSize": 11,
+            "titleFontWeight": "normal",
+        },
+        "header": {"labelFontSize": 12, "labelFontWeight": "bold", "titleFontSize": 11},
+        "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "top", "symbolStrokeWidth": 2},
+    }
+    return spec | {"config": config}

@@ -1,0 +1,122 @@
+"""Writes a report: the run's content through one template into one file that needs nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firstflight.analysis.claim import VERDICTS, counts
+from firstflight.analysis.table import NOTHING, Entry, Metric, Table, number
+from firstflight.report.content import Content, gather
+from firstflight.report.figure import Figure, png, svg
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from firstflight.records import Run
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write(run: Run, path: Path | None = None) -> Path:
+    """Write the report of a run, by default to `report.html` in its directory; returns the path.
+
+    The file is written beside and renamed, so that a reader never sees half a report. Works for any
+    study, for a plain scenario, and for a run of which only some cells are finished.
+    """
+    target = path or run.directory / "report.html"
+    html = render(gather(run))
+    beside = target.with_name(target.name + ".part")
+    beside.write_text(html, encoding="utf-8")
+    beside.replace(target)
+    return target
+
+
+def figures_to_files(run: Run, directory: Path) -> list[Path]:
+    """Write each figure of the run as NAME.svg and NAME.png into `directory`; returns the paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for figure in gather(run).figures:
+        for suffix, data in ((".svg", svg(figure.chart).encode()), (".png", png(figure.chart))):
+            path = directory / (figure.name + suffix)
+            path.write_bytes(data)
+            paths.append(path)
+    return paths
+
+
+def render(content: Content) -> str:
+    """The report's HTML."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals.update(
+        tone=_tone, figure_pictures=_pictures, metric_runs=_metric_runs, unit_of=_unit_of, verdicts=VERDICTS
+    )
+    environment.filters.update(number=number, short=short, half=_half)
+    drawn = {figure.name for figure in content.figures}
+    html = environment.get_template("report.html.j2").render(
+        content=content,
+        counts=counts(content.claims),
+        main_tables=[table for table in content.tables if table.name not in drawn],
+        figure_tables=[table for table in content.tables if table.name in drawn],
+    )
+    # A percent sign at the start of a line reads badly, and narrow pages break lines often.
+    return html.replace(" %", "\u00a0%")
+
+
+def short(value: float | str | None) -> str:
+    """A figure to three significant digits without an exponent; text as it is."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return value
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    text = number(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _half(entry: Entry) -> float | None:
+    return None if entry.low is None or entry.high is None else (entry.high - entry.low) / 2
+
+
+def _tone(entry: Entry, metric: Metric) -> str:
+    """CSS class of a compared figure: how far from the published one, and on which side."""
+    if entry.ours is None or entry.published is None:
+        return ""
+    if entry.misprint:
+        return "misprint"
+    gap = metric.difference(entry.ours, entry.published)
+    if gap is None or abs(gap) <= 1:
+        return "near"
+    side = "over" if gap > 0 else "under"
+    return f"{side} far" if abs(gap) > 2 else side
+
+
+def _metric_runs(table: Table) -> list[tuple[Metric, str, int]]:
+    """(metric, unit, number of columns) in the table's order, for the upper header row."""
+    columns = table.layout().columns
+    names = dict.fromkeys(name for name, _ in columns)
+    return [
+        (table.metric(name), _unit_of(table, name), sum(column[0] == name for column in columns))
+        for name in names
+    ]
+
+
+def _unit_of(table: Table, metric: str) -> str:
+    return next(iter(table.frame.filter(table.frame["metric"] == metric)["unit"]), "")
+
+
+def _pictures(figure: Figure) -> dict[str, Markup]:
+    from markupsafe import Markup
+
+    pictures: dict[str, Any] = {"wide": figure.chart}
+    if figure.narrow is not None:
+        pictures["narrow"] = figure.narrow
+    # The charts are ours: vl-convert escapes their text, and they hold neither scripts nor links.
+    return {width: Markup(svg(chart)) for width, chart in pictures.items()}

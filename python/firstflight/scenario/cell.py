@@ -1,0 +1,18 @@
+"""One point of a study's grid."""
+
+from dataclasses import dataclass
+
+from .scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a grid: its coordinates and the scenario to be run there.
+
+    `key` is ordered and has the same names in every cell of a study (`{"webs": 8, "ftps": 0, "iw": 1}`); its
+    values become columns of the records. `replicates` replaces the study's number for this cell only.
+    """
+
+    key: dict[str, str | int | float]
+    scenario: Scenario
+    replicates: int | None = None

@@ -1,0 +1,80 @@
+"""One sentence for what pydantic found wrong: the key's path, the value, and what would be right."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+# Longer values are cut in messages.
+_SHOWN_CHARACTERS = 60
+
+
+def sentence(error: ValidationError, names: Sequence[str | None] = ()) -> str:
+    """The first finding, and how many more there are. `names`: those of the applications, to call them by."""
+    details = error.errors(include_url=False)
+    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    return f"{_one(details[0], names)}{more}"
+
+
+def _one(detail: ErrorDetails, names: Sequence[str | None]) -> str:
+    context = detail.get("ctx", {})
+    path: list[Any] = list(detail["loc"])
+    if len(path) > 1 and path[0] == "application" and isinstance(path[1], int) and path[1] < len(names):
+        path[1] = names[path[1]] or path[1]
+    if detail["type"] == "unknown_key":
+        return f"{_path([*path, context['key']])}: {detail['msg']}"
+    place = _path(path)
+    if detail["type"] == "tcp_field":
+        return f"{place}.{detail['msg']}"
+    message = _message(detail, context)
+    return f"{place}: {message}" if place else message
+
+
+def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
+    value = _shown(detail["input"])
+    match detail["type"]:
+        case "missing":
+            return "this key is missing"
+        case "value_error" | "not_a_table":
+            return detail["msg"].removeprefix("Value error, ")
+        case "literal_error":
+            choices = context["expected"].replace("'", '"')
+            return f"{value} is not known; write {choices}"
+        case "greater_than_equal":
+            return f"{value} is too small; write at least {context['ge']:g}"
+        case "greater_than":
+            return f"{value} is too small; write more than {context['gt']:g}"
+        case "less_than_equal":
+            return f"{value} is too large; write at most {context['le']:g}"
+        case "less_than":
+            return f"{value} is too large; write less than {context['lt']:g}"
+        case "int_type" | "int_parsing" | "int_from_float":
+            return f"{value} is not a whole number"
+        case "float_type" | "float_parsing":
+            return f"{value} is not a number"
+        case "bool_type" | "bool_parsing":
+            return f"{value} is not true or false"
+        case "string_type":
+            return f"{value} is not text; put it in quotes"
+        case "string_pattern_mismatch":
+            return f"{value} holds characters other than letters, digits, dot, dash and underscore"
+        case "too_short" | "string_too_short":
+            return "this is empty; give at least one"
+        case _:
+            return f"{value}: {detail['msg']}"
+
+
+def _path(steps: list[Any]) -> str:
+    text = ""
+    for step in steps:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif not str(step).startswith("function-"):
+            text += f".{step}" if text else str(step)
+    return text
+
+
+def _shown(value: object) -> str:
+    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value).replace("'", '"')
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -1,0 +1,208 @@
+"""A scenario: who talks to whom, over which paths, with which TCP. It is data and names no engine."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, field_validator
+
+from ..errors import RequestError
+from .applications import AnyApplication
+from .explain import sentence
+from .laws import law_plan
+from .network import Network
+from .table import Table, nearest
+from .tcp import Tcp
+from .toml import written
+from .units import Bytes, Duration
+
+_HOSTS = re.compile(r"([a-z]+)(?:\[(\d+)\])?")
+# Segments of a dotted path: a key, or a key with an index.
+_STEP = re.compile(r"([A-Za-z0-9_-]+)(?:\[(\d+)\])?")
+
+
+class Scenario(Table):
+    """One experiment. Every field can be read, assigned (checked at once, RequestError) and dumped as TOML.
+
+    `duration` is simulated time; `meter_interval` cuts the link counters into intervals (left out: one interval for
+    the whole run); `header` is what TCP and IP add to each packet.
+    """
+
+    name: str = Field(min_length=1)
+    description: str | None = None
+    duration: Duration
+    meter_interval: Duration | None = None
+    header: Bytes = Bytes("40B")
+    tcp: Tcp
+    network: Network
+    application: list[AnyApplication] = Field(min_length=1)
+
+    @field_validator("duration", "meter_interval")
+    @classmethod
+    def _not_zero(cls, value: Duration | None) -> Duration | None:
+        if value is not None and value == 0:
+            raise ValueError('a length of "0s" leaves nothing to simulate: write for example "60s"')
+        return value
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a TOML file. Raises RequestError, one sentence with file, key and what would be right."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise RequestError(f'there is no file "{path}"') from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise RequestError(f'"{path}" cannot be read: {error}') from None
+        return cls.from_toml(text, directory=path.parent, source=str(path))
+
+    @classmethod
+    def from_toml(cls, text: str, *, directory: Path | None = None, source: str = "scenario") -> Self:
+        """The scenario that `text` spells; as `from_dict`."""
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise RequestError(f"{source}: this is not TOML: {error}") from None
+        return cls.from_dict(document, directory=directory, source=source)
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any], *, directory: Path | None = None, source: str = "scenario") -> Self:
+        """The scenario that `document` spells, as a TOML file would; files it names are relative to `directory`.
+
+        Raises RequestError, which begins with `source`.
+        """
+        prefix = f"{source}: " if source else ""
+        try:
+            scenario = cls.model_validate(document, context={"directory": directory})
+            scenario.to_plan()
+        except ValidationError as error:
+            raise RequestError(f"{prefix}{sentence(error, _written_names(document))}") from None
+        except RequestError as error:
+            raise RequestError(f"{prefix}{error}") from None
+        return scenario
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `from_dict` would read back; measured distributions are written out in full."""
+        return self.model_dump(exclude_none=True)
+
+    def to_toml(self) -> str:
+        """The scenario as a TOML file that stands alone."""
+        return written(self.to_dict())
+
+    def replace(self, path: str, value: Any) -> Self:
+        """A copy in which the key at `path` has `value`, as a file would spell it.
+
+        Steps are joined by dots; an application is named by its name: "tcp.initial_window",
+        "application.web.clients", "network.left[0].rate". Raises RequestError.
+        """
+        document = self.to_dict()
+        for index, application in enumerate(document["application"]):
+            application.setdefault("name", self._names()[index])
+        *steps, last = path.split(".")
+        table: Any = document
+        for step in steps:
+            table = _step(table, step, path)
+        _set(table, last, value, path)
+        return type(self).from_dict(document, source="")
+
+    def to_plan(self) -> dict[str, Any]:
+        """The scenario as the native module reads it: complete, in base units. RequestError if it does not fit."""
+        try:
+            outer = self.tcp.over(None)
+        except ValueError as error:
+            raise RequestError(f"tcp.{error}") from None
+        return {
+            "duration_ns": int(self.duration),
+            "meter_interval_ns": None if self.meter_interval is None else int(self.meter_interval),
+            "header_bytes": int(self.header),
+            "network": self.network.plan(),
+            "applications": [self._application_plan(index, name, outer) for index, name in enumerate(self._names())],
+        }
+
+    def _names(self) -> list[str]:
+        """Each application's name; one that has none is called by its kind and place."""
+        names = [
+            item.name or (item.kind if len(self.application) == 1 else f"{item.kind}{index}")
+            for index, item in enumerate(self.application)
+        ]
+        for name in names:
+            if names.count(name) > 1:
+                raise RequestError(f'application: two are called "{name}"; give each its own name')
+        return names
+
+    def _application_plan(self, index: int, name: str, outer: dict[str, Any]) -> dict[str, Any]:
+        application = self.application[index]
+        where = f"application.{name}"
+        clients, servers = self.network.default_hosts()
+        plan: dict[str, Any] = {
+            "name": name,
+            "kind": application.kind,
+            "clients": application.clients,
+            "client_hosts": self._hosts(application.client_hosts or clients, f"{where}.client_hosts"),
+            "server_hosts": self._hosts(application.server_hosts or servers, f"{where}.server_hosts"),
+            "server_choice": application.server_choice,
+            "start": law_plan(application.start),
+            "count": application.count,
+        }
+        for end, own in (("client_tcp", application.client_tcp), ("server_tcp", application.server_tcp)):
+            effective = outer
+            for key, table in (("tcp", application.tcp), (end, own)):
+                if table is None:
+                    continue
+                try:
+                    effective = table.over(effective)
+                except ValueError as error:
+                    raise RequestError(f"{where}.{key}.{error}") from None
+            plan[end] = effective
+        return plan | application.plan()
+
+    def _hosts(self, selection: str, where: str) -> str:
+        groups = self.network.hosts()
+        match = _HOSTS.fullmatch(selection)
+        group = match.group(1) if match else selection
+        if match is None or group not in groups:
+            raise RequestError(f'{where}: there are no hosts "{selection}"; {nearest(group, groups)}')
+        if match.group(2) is not None and int(match.group(2)) >= groups[group]:
+            raise RequestError(
+                f'{where}: there is no host "{selection}"; {group}[0] to {group}[{groups[group] - 1}] exist'
+            )
+        if group == "node" and match.group(2) is None:
+            raise RequestError(f'{where}: "node" needs an index, such as "node[0]"')
+        return selection
+
+
+def _written_names(document: dict[str, Any]) -> list[str | None]:
+    applications = document.get("application")
+    if not isinstance(applications, list):
+        return []
+    names = [item.get("name") if isinstance(item, dict) else None for item in applications]
+    return [name if isinstance(name, str) else None for name in names]
+
+
+def _step(table: Any, step: str, path: str) -> Any:
+    match = _STEP.fullmatch(step)
+    if match is None:
+        raise RequestError(f'"{path}" is not a path of keys: write for example "application.web.clients"')
+    key, index = match.group(1), match.group(2)
+    if isinstance(table, list):
+        names = [item.get("name") for item in table if isinstance(item, dict)]
+        if key not in names:
+            raise RequestError(f'"{path}": nothing is called "{key}"; {nearest(key, filter(None, names))}')
+        return table[names.index(key)]
+    if not isinstance(table, dict):
+        raise RequestError(f'"{path}": the value before "{key}" is not a table')
+    if key not in table:
+        table[key] = {}
+    found = table[key]
+    if index is not None:
+        if not isinstance(found, list) or int(index) >= len(found):
+            raise RequestError(f'"{path}": there is no {step}')
+        return found[int(index)]
+    return found
+
+
+def _set(table: Any, key: str, value: Any, path: str) -> None:
+    if not isinstance(table, dict):
+        raise RequestError(f'"{path}": the value before "{key}" is not a table')
+    table[key] = value

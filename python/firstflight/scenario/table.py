@@ -1,0 +1,63 @@
+"""What every table of a scenario file has in common: known keys only, and errors that say what would be right."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from ..errors import RequestError
+from .explain import sentence
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A clause that names the known word nearest to `word`, or lists the known ones when none is near."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if close:
+        return f'did you mean "{close[0]}"?'
+    return f"known here: {', '.join(names)}" if names else "none is known here"
+
+
+class Table(BaseModel):
+    """A table of a scenario file. Unknown keys are errors; assignment is checked like a value in the file."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, validate_default=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _known_keys_only(cls, data: Any, handler: ModelWrapValidatorHandler["Table"]) -> "Table":
+        if isinstance(data, dict):
+            for key in data:
+                if key not in cls.model_fields:
+                    message = f'unknown key "{key}"; {nearest(key, cls.model_fields)}'
+                    raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": key})
+        elif not isinstance(data, BaseModel):
+            required = [name for name, field in cls.model_fields.items() if field.is_required()]
+            message = f"{data!r} is not a table: write {{ {', '.join(f'{name} = ...' for name in required)} }}"
+            raise PydanticCustomError("not_a_table", "{message}", {"message": message})
+        return handler(data)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Assign, checked as in a file; raises RequestError."""
+        if name not in type(self).model_fields:
+            raise RequestError(f'unknown key "{name}"; {nearest(name, type(self).model_fields)}')
+        try:
+            super().__setattr__(name, value)
+        except ValidationError as error:
+            raise RequestError(sentence(error)) from None
+
+
+def choose(data: Any, kinds: Mapping[str, type[Table]], key: str, noun: str, context: Any = None) -> Any:
+    """Validate `data` as the table type that its `key` names; raises ValueError for an unknown or missing one."""
+    if isinstance(data, Table):
+        return data
+    if not isinstance(data, dict):
+        raise ValueError(f'{data!r} is not a {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}')
+    if key not in data:
+        raise ValueError(f'the {noun} has no "{key}"; known: {", ".join(kinds)}')
+    kind = kinds.get(data[key]) if isinstance(data[key], str) else None
+    if kind is None:
+        raise ValueError(f'unknown {key} "{data[key]}"; {nearest(str(data[key]), kinds)}')
+    return kind.model_validate(data, context=context)

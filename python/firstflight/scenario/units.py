@@ -1,0 +1,187 @@
+"""Quantities as `tc` writes them: `1.5Mbit`, `50ms`, `25p`, `32kB`, each an exact integer with its own type.
+
+A number without a unit is refused: 50 could be milliseconds or seconds, and a wrong guess is a wrong result.
+"""
+
+import re
+from decimal import Decimal
+from typing import Any, ClassVar, Self
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+_QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*")
+
+
+class Quantity(int):
+    """An integer count of a base unit, read from and written as a string with a unit.
+
+    Construction takes a string (`Duration("50ms")`) or another quantity of the same type; `of` takes a plain
+    integer of base units. Raises ValueError, in one sentence, for anything else.
+    """
+
+    noun: ClassVar[str]
+    example: ClassVar[str]
+    units: ClassVar[dict[str, int]]
+    aliases: ClassVar[dict[str, str]] = {}
+    advice: ClassVar[dict[str, str]] = {}
+
+    def __new__(cls, value: "str | Quantity") -> Self:
+        """Read `value`, such as "50ms"; exact: "0.1ns" is refused, because there is no tenth of a nanosecond."""
+        if isinstance(value, cls):
+            return value
+        return super().__new__(cls, cls._parse(value))
+
+    @classmethod
+    def of(cls, base_units: int) -> Self:
+        """The quantity of so many base units (ns, bytes, bit/s or packets)."""
+        return int.__new__(cls, base_units)
+
+    @classmethod
+    def _parse(cls, value: object) -> int:
+        known = ", ".join(dict.fromkeys(cls.units))
+        if not isinstance(value, str):
+            raise ValueError(
+                f'{_shown(value)} has no unit: write a {cls.noun} such as "{cls.example}" (units: {known})'
+            )
+        match = _QUANTITY.fullmatch(value)
+        if match is None:
+            raise ValueError(f'"{value}" is not a {cls.noun}: write for example "{cls.example}" (units: {known})')
+        number, unit = match.groups()
+        if unit is None:
+            raise ValueError(f'"{value}" has no unit: write a {cls.noun} such as "{cls.example}" (units: {known})')
+        factor = cls.units.get(cls.aliases.get(unit, unit))
+        if factor is None:
+            hint = cls.advice.get(unit, f'write a {cls.noun} such as "{cls.example}"')
+            raise ValueError(f'"{value}" is not a {cls.noun}: unknown unit "{unit}"; {hint} (units: {known})')
+        exact = Decimal(number) * factor
+        if exact < 0:
+            raise ValueError(f'"{value}" is negative: a {cls.noun} is zero or more, such as "{cls.example}"')
+        if exact != exact.to_integral_value():
+            smallest = min(cls.units, key=lambda name: cls.units[name])
+            raise ValueError(f'"{value}" is finer than 1 {smallest}, the smallest step of a {cls.noun}')
+        return int(exact)
+
+    def __str__(self) -> str:
+        """The shortest exact spelling: the largest unit that leaves at most three decimals."""
+        for unit, factor in sorted(self.units.items(), key=lambda item: -item[1]):
+            scaled = Decimal(int(self)) / factor
+            if scaled >= 1 and scaled == scaled.quantize(Decimal("0.001")):
+                return f"{_plain(scaled)}{unit}"
+        smallest = min(self.units, key=lambda name: self.units[name])
+        return f"{int(self)}{smallest}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls, serialization=core_schema.plain_serializer_function_ser_schema(str)
+        )
+
+
+class Duration(Quantity):
+    """A time in integer nanoseconds."""
+
+    noun = "time"
+    example = "50ms"
+    units: ClassVar[dict[str, int]] = {
+        "ns": 1,
+        "us": 1_000,
+        "ms": 1_000_000,
+        "s": 1_000_000_000,
+        "min": 60_000_000_000,
+    }
+    advice: ClassVar[dict[str, str]] = {"m": 'write "min" or "ms"', "sec": 'write "s"', "usec": 'write "us"'}
+
+    @property
+    def seconds(self) -> float:
+        """The same time in seconds."""
+        return int(self) / 1e9
+
+    def __str__(self) -> str:
+        """As tc would write it; minutes are read but not written."""
+        value = int(self)
+        for unit in ("s", "ms", "us"):
+            scaled = Decimal(value) / self.units[unit]
+            if scaled >= 1 and scaled == scaled.quantize(Decimal("0.001")):
+                return f"{_plain(scaled)}{unit}"
+        return f"{value}ns" if value else "0s"
+
+
+class Bytes(Quantity):
+    """A size in bytes. kB is 1,000 and KiB is 1,024."""
+
+    noun = "size"
+    example = "32kB"
+    units: ClassVar[dict[str, int]] = {
+        "B": 1,
+        "kB": 10**3,
+        "MB": 10**6,
+        "GB": 10**9,
+        "KiB": 2**10,
+        "MiB": 2**20,
+        "GiB": 2**30,
+    }
+    advice: ClassVar[dict[str, str]] = {
+        "k": 'write "kB" (1,000 bytes) or "KiB" (1,024)',
+        "K": 'write "kB" (1,000 bytes) or "KiB" (1,024)',
+        "KB": 'write "kB" (1,000 bytes) or "KiB" (1,024)',
+        "kb": 'write "kB" (1,000 bytes) or "KiB" (1,024)',
+        "b": 'write "B" for bytes',
+        "M": 'write "MB" or "MiB"',
+        "G": 'write "GB" or "GiB"',
+        "p": "this is counted in bytes, not packets",
+    }
+
+    def __str__(self) -> str:
+        """In decimal units where that is exact, else in binary ones, else in bytes."""
+        for unit in ("GB", "MB", "kB", "GiB", "MiB", "KiB"):
+            if int(self) and int(self) % self.units[unit] == 0:
+                return f"{int(self) // self.units[unit]}{unit}"
+        return f"{int(self)}B"
+
+
+class BitsPerSecond(Quantity):
+    """A rate in bit/s, with tc's decimal prefixes."""
+
+    noun = "rate"
+    example = "1.5Mbit"
+    units: ClassVar[dict[str, int]] = {
+        "bit": 1,
+        "kbit": 10**3,
+        "Mbit": 10**6,
+        "Gbit": 10**9,
+        "Tbit": 10**12,
+    }
+    # tc ignores the case of a rate's unit.
+    aliases: ClassVar[dict[str, str]] = {"mbit": "Mbit", "gbit": "Gbit", "tbit": "Tbit", "Kbit": "kbit"}
+    advice: ClassVar[dict[str, str]] = {
+        "bps": 'tc reads "bps" as bytes per second, so write "bit"',
+        "kbps": 'tc reads "kbps" as kilobytes per second, so write "kbit"',
+        "Mbps": 'tc reads "mbps" as megabytes per second, so write "Mbit"',
+        "Gbps": 'tc reads "gbps" as gigabytes per second, so write "Gbit"',
+        "Mbit/s": 'write "Mbit"',
+        "Gbit/s": 'write "Gbit"',
+        "kbit/s": 'write "kbit"',
+        "M": 'write "Mbit"',
+    }
+
+
+class Packets(Quantity):
+    """A number of packets."""
+
+    noun = "number of packets"
+    example = "25p"
+    units: ClassVar[dict[str, int]] = {"p": 1}
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,39 @@
+"""The registry of studies. Each is imported when it is asked for."""
+
+import importlib
+
+from ..errors import RequestError
+from ..records import Run
+from ..scenario import Cell, Scenario
+from ..scenario.table import nearest
+from .single import SingleScenario
+from .study import Study
+
+# Name, and the module whose STUDY it is.
+_STUDIES = {
+    "rfc2415": "firstflight.studies.rfc2415",
+    "rfc6928-rounds": "firstflight.studies.rfc6928_rounds",
+}
+NAMES = tuple(_STUDIES)
+
+__all__ = ["NAMES", "Cell", "SingleScenario", "Study", "all", "find", "of"]
+
+
+def find(name: str) -> Study:
+    """The study called `name`; RequestError with the nearest known one."""
+    if name not in _STUDIES:
+        raise RequestError(f'unknown study "{name}"; {nearest(name, _STUDIES)}')
+    study: Study = importlib.import_module(_STUDIES[name]).STUDY
+    return study
+
+
+def all() -> list[Study]:
+    """Every study, in the registry's order."""
+    return [find(name) for name in _STUDIES]
+
+
+def of(run: Run) -> Study:
+    """The study that `run` is of; for a run of a scenario file, the study of that one scenario."""
+    if run.scenario is None:
+        return find(run.study)
+    return SingleScenario(Scenario.from_toml(run.scenario, source=f"{run.directory}/run.json"))

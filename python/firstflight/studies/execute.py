@@ -1,0 +1,129 @@
+"""From a request to a run: which study, which cells, which directory; then the sweep."""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..engines import find as find_engine
+from ..engines.sweep import sweep
+from ..errors import RequestError
+from ..records import Identity, Run
+from ..records.machine import usable_cpus
+from ..scenario import Cell, Scenario
+from ..scenario.table import nearest
+from . import find
+from .single import SingleScenario
+from .study import Study
+
+Only = Mapping[str, Sequence[str | int | float]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A checked request: what `prepare` makes of the words of a user."""
+
+    study: Study
+    identity: Identity
+    cells: list[Cell]
+    grid: list[Cell]
+    jobs: int
+
+
+def prepare(
+    what: "Study | Scenario | str",
+    engine: str | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    only: Only | None = None,
+) -> Request:
+    """Check the request. `what`: a study, its name, or a scenario. RequestError says what is wrong with it."""
+    study = SingleScenario(what) if isinstance(what, Scenario) else find(what) if isinstance(what, str) else what
+    engine = engine or study.engines[0]
+    find_engine(engine)
+    if engine not in study.engines:
+        raise RequestError(f'"{study.name}" cannot be run by "{engine}"; its engines: {", ".join(study.engines)}')
+    if replicates is not None and replicates < 1:
+        raise RequestError(f"replicates is {replicates}; write at least 1")
+    if jobs is not None and jobs < 1:
+        raise RequestError(f"jobs is {jobs}; write at least 1")
+    if seed is not None and not 0 <= seed < 2**64:
+        raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
+    # The model draws nothing, so its replicates would all be the same.
+    default = 1 if engine == "model" else study.replicates
+    grid = study.cells(engine)
+    if replicates is not None or engine == "model":
+        grid = [Cell(cell.key, cell.scenario, replicates) for cell in grid]
+    identity = Identity(
+        study=study.name,
+        engine=engine,
+        seed=study.seed if seed is None else seed,
+        replicates=replicates or default,
+        scenario=study.scenario.to_toml() if isinstance(study, SingleScenario) else None,
+    )
+    cells = [cell for cell in grid if _is_chosen(cell, _checked(only or {}, grid))]
+    if not cells:
+        raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
+    return Request(study, identity, cells, grid, jobs or usable_cpus())
+
+
+def _checked(only: Only, grid: Sequence[Cell]) -> dict[str, set[str]]:
+    chosen: dict[str, set[str]] = {}
+    for key, values in only.items():
+        if key not in grid[0].key:
+            raise RequestError(f'the cells have no key "{key}"; {nearest(key, grid[0].key)}')
+        known = list(dict.fromkeys(str(cell.key[key]) for cell in grid))
+        for value in values:
+            if str(value) not in known:
+                raise RequestError(f'no cell has {key} = "{value}"; known: {", ".join(known)}')
+        chosen[key] = {str(value) for value in values}
+    return chosen
+
+
+def _is_chosen(cell: Cell, chosen: Mapping[str, set[str]]) -> bool:
+    return all(str(cell.key[key]) in values for key, values in chosen.items())
+
+
+@contextlib.contextmanager
+def started(request: Request, out: str | Path, set_aside: bool = False) -> Iterator[Run]:
+    """The run in `out`, created or continued and locked for the time of the context."""
+    order = [cell.key for cell in request.grid]
+    with Run.create(out, request.identity, request.cells, order, set_aside) as run:
+        yield run
+
+
+def carry_out(
+    request: Request, run: Run, on_replicates: Callable[[Cell, int], None] = lambda cell, replicates: None
+) -> None:
+    """Compute what the run lacks; nothing, and without a trace, when it lacks nothing."""
+    if all(run.is_finished(request.identity.cell_hash(cell)) for cell in request.cells):
+        return
+    with run.session(request.jobs):
+        sweep(run, request.identity, request.cells, request.jobs, on_replicates)
+
+
+def run(
+    what: "Study | Scenario | str",
+    *,
+    engine: str | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    only: Only | None = None,
+    out: str | Path | None = None,
+) -> Run:
+    """Run a study (or its name) or a scenario, and return its records.
+
+    `only` restricts the grid: `{"webs": [8, 16]}`. `out` is the run's directory, continued if it holds the same run;
+    without it the records live as long as the returned object. Raises RequestError and MachineError.
+    """
+    request = prepare(what, engine, replicates, seed, jobs, only)
+    temporary = tempfile.TemporaryDirectory(prefix="firstflight-") if out is None else None
+    directory = Path(temporary.name) if temporary is not None else Path(str(out))
+    with started(request, directory) as made:
+        carry_out(request, made)
+    # The directory goes when the run does.
+    made.temporary = temporary
+    return made

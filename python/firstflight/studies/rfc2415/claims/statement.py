@@ -1,0 +1,126 @@
+"""A sentence of the RFC, its tolerance and how it is checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from firstflight.analysis.claim import Claim, Expectation, NoDataError, judge, unchecked
+from firstflight.analysis.intervals import Estimate, Means, jackknife
+from firstflight.studies.rfc2415.measure import Measures, Place
+
+Data = Means[Place]
+
+SCENARIOS = tuple((webs, ftps) for webs in (8, 16, 32) for ftps in range(4))
+"""(webs, ftps) of Tables 1, 2 and 4."""
+FITTED = ((8, 0), (16, 0))
+"""The scenarios on which the open parameters were fitted; the others are predictions."""
+WITH_FTPS = tuple((webs, ftps) for webs, ftps in SCENARIOS if ftps)
+PATHOLOGICAL = tuple((webs, ftps) for webs, ftps in SCENARIOS if webs == 32 and ftps)
+"""The RFC names no list; it speaks of "a large number of web clients combined with ftps"."""
+ORDINARY = tuple(scenario for scenario in SCENARIOS if scenario not in PATHOLOGICAL)
+
+AIM = "The limit was set before the first run"
+DELAY = "median_page_delay"
+DECREASE = "median_page_delay_decrease_vs_iw1"
+POWER = "network_power"
+RELATIVE_POWER = "normalized_network_power"
+FILE_DELAY = "median_file_delay"
+GOODPUT = "goodput"
+UTILIZATION = "link_utilization"
+DROPS = "packet_drop_rate"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One sentence: `found` computes its value from the cells' means over replicates.
+
+    `why` says where the tolerance comes from; `note` adds what a reader needs beside the verdict.
+    `counted`: the value counts scenarios or cells, so the jackknife, which needs a smooth statistic, gives
+    no interval.
+    """
+
+    id: str
+    text: str
+    expectation: Expectation
+    tolerance: float
+    unit: str
+    why: str
+    found: Callable[[Data], float]
+    note: Callable[[Data], str] | None = None
+    counted: bool = False
+
+    @property
+    def source(self) -> str:
+        """The section, read from the id: `rfc2415-s3-07` is in section 3."""
+        return f"RFC 2415 section {self.id.split('-')[1][1:]}"
+
+    def check(self, measures: Measures) -> Claim:
+        """The claim with its verdict; "cannot be checked" if the run lacks a cell that it needs."""
+        try:
+            found = jackknife(measures.values, self.found)
+            if self.counted:
+                found = Estimate(found.value, replicates=found.replicates)
+            note = self.note(Means(measures.values)) if self.note else ""
+        except KeyError as error:
+            return self._unchecked(_missing(error.args[0]))
+        except NoDataError as error:
+            return self._unchecked(str(error))
+        if math.isnan(found.value):
+            return self._unchecked("The run has too few replicates for this statistic.")
+        return judge(
+            id=self.id,
+            source=self.source,
+            text=self.text,
+            expectation=self.expectation,
+            tolerance=self.tolerance,
+            why=self.why,
+            unit=self.unit,
+            found=found,
+            note=note,
+        )
+
+    def _unchecked(self, reason: str) -> Claim:
+        return unchecked(
+            id=self.id,
+            source=self.source,
+            text=self.text,
+            expectation=self.expectation,
+            tolerance=self.tolerance,
+            unit=self.unit,
+            reason=reason,
+        )
+
+
+def at(
+    metric: str,
+    scenario: tuple[int, int],
+    iw: int | str,
+    http: str = "1.0",
+    variant: str = "base",
+    group: str | None = None,
+) -> Place:
+    """The place of a metric in a scenario; the group follows from the metric unless given."""
+    if group is None:
+        group = {UTILIZATION: "link", DROPS: "link", FILE_DELAY: "ftp"}.get(metric, "web")
+    return Place(metric, variant, *scenario, http, str(iw), group)
+
+
+def mean(values: list[float]) -> float:
+    """Arithmetic mean."""
+    return sum(values) / len(values)
+
+
+def change(data: Data, before: Place, after: Place) -> float:
+    """Change from `before` to `after` in percent of `before`."""
+    return 100 * (data(after) / data(before) - 1)
+
+
+def _missing(place: Place) -> str:
+    what = place.metric.replace("_", " ")
+    variant = "" if place.variant == "base" else f", variant {place.variant}"
+    return (
+        f"The run holds no {what} for {place.webs} webs, {place.ftps} ftps, HTTP/{place.http}, "
+        f"IW {place.iw}{variant}."
+    )

@@ -1,0 +1,61 @@
+"""What a study is: a grid of scenarios, and what to make of their records."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from ..scenario import Cell
+
+if TYPE_CHECKING:
+    from ..analysis.claim import Claim
+    from ..analysis.table import Table
+    from ..records import Run
+    from ..report.figure import Figure
+
+__all__ = ["Cell", "Study"]
+
+
+class Study(ABC):
+    """One published (or own) experiment: its grid, tables, claims and figures.
+
+    `tables`, `claims`, `figures` and `answer` also take a run of which only some cells are finished: tables hold what
+    there is, and a claim without data "cannot be checked", with the reason.
+    """
+
+    name: ClassVar[str]
+    """What the command line calls it."""
+    title: ClassVar[str]
+    """A heading for the report."""
+    source: ClassVar[str]
+    """The publication."""
+    engines: ClassVar[tuple[str, ...]]
+    """Engines that can run it, the default one first."""
+    shows: ClassVar[str]
+    """One line: what one learns from it."""
+    asked: ClassVar[str] = ""
+    """The question, in a few sentences, for the report."""
+    limitations: ClassVar[tuple[str, ...]] = ()
+    """What the study cannot show, one sentence each."""
+    replicates: ClassVar[int] = 1
+    """Replicates a cell unless the request says otherwise."""
+    seed: ClassVar[int] = 1
+    """The seed unless the request says otherwise."""
+
+    @abstractmethod
+    def cells(self, engine: str) -> list[Cell]:
+        """The whole grid for `engine`, in the order of its tables; the same keys in every cell."""
+
+    @abstractmethod
+    def tables(self, run: "Run") -> "list[Table]":
+        """The study's tables, ours beside the published."""
+
+    def claims(self, run: "Run") -> "list[Claim]":
+        """What the publication states, checked; none for a scenario of one's own."""
+        return []
+
+    def figures(self, run: "Run") -> "list[Figure]":
+        """The figures of the report."""
+        return []
+
+    def answer(self, run: "Run") -> list[str]:
+        """The answer in (at most three) sentences."""
+        return []

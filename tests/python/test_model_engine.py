@@ -1,0 +1,182 @@
+"""`--engine model`: what it takes, what it refuses, and the records it writes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from firstflight.engines import model
+from firstflight.engines.model.single_transfer import from_plan
+from firstflight.errors import RequestError
+from firstflight.records.schema import STORED, conforms
+from firstflight.scenario import Cell, Scenario
+
+DOCUMENT: dict[str, Any] = {
+    "name": "one",
+    "duration": "60s",
+    "tcp": {"profile": "rfc", "initial_window": 10, "ack": "every_segment"},
+    "network": {"topology": "chain", "links": {"rate": "10Mbit", "delay": "50ms", "queue": "100p"}},
+    "application": [{"name": "file", "kind": "file_transfer", "count": 1, "size": "29200B"}],
+}
+
+
+def _scenario(**changes: Any) -> Scenario:
+    """The document above with keys replaced; `application` and `tcp` are merged."""
+    document = copy.deepcopy(DOCUMENT)
+    document["application"][0] |= changes.pop("application", {})
+    document["tcp"] |= changes.pop("tcp", {})
+    return Scenario.from_dict(document | changes)
+
+
+def _compute(**changes: Any) -> model.Outcome:
+    return model.compute(model.from_scenario(_scenario(**changes)))
+
+
+def test_records_have_the_schema_and_a_row_for_each_replicate() -> None:
+    tables = model.run_cell(Cell({"name": "one"}, _scenario()), seed=7, replicates=3, first_replicate=2)
+    for name in STORED:
+        conforms(name, tables[name])
+    assert tables["transfers"]["replicate"].to_list() == [2, 3, 4]
+    assert tables["transfers"]["application"].to_list() == ["file"] * 3
+    assert tables["transfers"]["completed"].to_list() == [1] * 3
+    assert tables["pages"].is_empty()
+    assert tables["links"].is_empty()
+
+
+def test_the_first_flight_takes_the_path_that_paper_gives() -> None:
+    outcome = _compute(application={"size": "14600B"})
+    delay, header, full, request = 50_000_000, 32_000, 1_200_000, 96_000
+    # SYN, SYN-ACK; the handshake's ACK and the request behind it; ten segments back to back.
+    handshake = 2 * (delay + header)
+    assert outcome.handshake_ns == handshake
+    assert outcome.first_byte_ns == handshake + header + request + delay + full + delay
+    assert outcome.completion_ns == outcome.first_byte_ns + 9 * full
+    assert (outcome.segments_sent, outcome.first_flight_segments) == (10, 10)
+
+
+def test_a_transfer_longer_than_the_run_is_not_complete() -> None:
+    transfers = model.run_cell(Cell({"name": "one"}, _scenario(duration="250ms")), 1, 1)["transfers"]
+    assert transfers["completed"].item() == 0
+    assert transfers["completion_time_s"].is_nan().item()
+    assert 0 < transfers["delivered_bytes"].item() < 29200
+
+
+def test_a_transfer_that_starts_after_the_run_leaves_no_row() -> None:
+    late = _scenario(duration="1s", application={"start": "2s"})
+    assert model.run_cell(Cell({"name": "one"}, late), 1, 1)["transfers"].is_empty()
+
+
+def test_the_receive_window_bounds_the_flight() -> None:
+    outcome = _compute(tcp={"window_scaling": False, "receive_window": "8760B"})
+    assert outcome.first_flight_segments == 6
+
+
+def test_segments_that_arrive_as_the_ack_timer_expires_are_counted() -> None:
+    acks = {"policy": "delayed", "segments": 2, "timer": "200ms"}
+    endless = {"topology": "chain", "links": {"rate": "unlimited", "delay": "100ms", "queue": "100p"}}
+    assert _compute(tcp={"initial_window": 3, "ack": acks}, network=endless).ties > 0
+    assert _compute().ties == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"application": {"count": 2}}, "count = 2"),
+        ({"application": {"clients": 3}}, "clients = 3"),
+        ({"application": {"size": {"law": "uniform", "low": "1kB", "high": "2kB"}}}, "draws its size"),
+        (
+            {
+                "network": {
+                    "topology": "chain",
+                    "links": {"rate": "1Mbit", "delay": "1ms", "queue": "9p", "loss": 0.1},
+                }
+            },
+            "loses packets at random",
+        ),
+    ],
+)
+def test_more_than_one_loss_free_transfer_is_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(RequestError, match=says) as refusal:
+        _compute(**changes)
+    assert "--engine simulate" in str(refusal.value)
+
+
+def test_web_pages_and_several_applications_are_refused() -> None:
+    web = {"kind": "web_page", "primary": "2kB", "inline": "2kB", "think": "1s"}
+    with pytest.raises(RequestError, match="of kind web_page"):
+        _compute_document([web])
+    with pytest.raises(RequestError, match="2 applications"):
+        _compute_document([*DOCUMENT["application"], {**DOCUMENT["application"][0], "name": "other"}])
+
+
+def _compute_document(applications: list[dict[str, Any]]) -> model.Outcome:
+    return model.compute(model.from_scenario(Scenario.from_dict(DOCUMENT | {"application": applications})))
+
+
+def test_an_endless_application_is_refused() -> None:
+    endless = {key: value for key, value in DOCUMENT["application"][0].items() if key != "count"}
+    with pytest.raises(RequestError, match="no count, so it has no end"):
+        _compute_document([endless])
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"application": {"request": "2kB"}}, "does not fit one segment"),
+        ({"tcp": {"window_scaling": False, "receive_window": "2000B"}}, "receive window of 2000 bytes"),
+        (
+            {"tcp": {"initial_window": 1, "ack": {"policy": "delayed", "segments": 2, "timer": "10s"}}},
+            "timer",
+        ),
+        (
+            {"network": {"topology": "chain", "links": {"rate": "1Mbit", "delay": "600ms", "queue": "100p"}}},
+            "retransmission timer of 1 s",
+        ),
+        (
+            {
+                "network": {
+                    "topology": "chain",
+                    "links": {"rate": "1Mbit", "delay": "50ms", "queue": {"kind": "red", "limit": "50p"}},
+                }
+            },
+            "RED may drop",
+        ),
+    ],
+)
+def test_the_end_of_the_regime_is_reported(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(RequestError, match="outside the model's regime") as refusal:
+        _compute(**changes)
+    assert says in str(refusal.value)
+
+
+def test_a_server_drawn_among_different_links_is_refused() -> None:
+    link = {"rate": "10Mbit", "delay": "1ms", "queue": "100p"}
+    network = {
+        "topology": "dumbbell",
+        "bottleneck": link,
+        "left": link,
+        "right": [link, {**link, "delay": "2ms"}],
+    }
+    with pytest.raises(RequestError, match="whose links differ"):
+        _compute(network=network)
+    chosen = _compute(network=network, application={"server_hosts": "right[1]"})
+    assert chosen.handshake_ns == 2 * 4_000_000 + 6 * 32_000
+    alike = {**network, "right": {**link, "count": 4}}
+    assert _compute(network=alike).completion_ns is not None
+
+
+def test_a_plan_with_unknown_hosts_or_policies_is_refused() -> None:
+    plan = _scenario().to_plan()
+    plan["applications"][0]["client_hosts"] = "elsewhere"
+    with pytest.raises(RequestError, match="does not name hosts"):
+        from_plan(plan)
+    plan = _scenario().to_plan()
+    plan["applications"][0]["client_hosts"] = plan["applications"][0]["server_hosts"]
+    with pytest.raises(RequestError, match="no link lies between"):
+        from_plan(plan)
+    plan = _scenario().to_plan()
+    plan["applications"][0]["server_tcp"]["initial_window"] = {"policy": "unheard-of"}
+    with pytest.raises(RequestError, match="unheard-of"):
+        model.compute(from_plan(plan))
