@@ -29,6 +29,15 @@ impl Backlog {
         }
     }
 
+    /// Forgets all packets: the line has become idle.
+    #[inline]
+    pub fn clear(&mut self) {
+        if !self.waiting.is_empty() {
+            self.waiting.clear();
+            self.waiting_bytes = 0;
+        }
+    }
+
     /// A packet goes straight into service.
     #[inline]
     pub fn serve(&mut self, bytes: u32) {

@@ -67,7 +67,11 @@ impl Link {
     #[inline]
     pub fn offer(&mut self, now: Nanos, bytes: u32, mut random: impl FnMut() -> f64) -> Fate {
         let line_busy = self.free_at > now;
-        self.backlog.advance(now);
+        if line_busy {
+            self.backlog.advance(now);
+        } else {
+            self.backlog.clear();
+        }
         let arrival = Arrival { now, bytes, backlog: &self.backlog, line_busy, idle_since: self.free_at };
         if !self.queue.admits(&arrival, &mut random) {
             self.meter.dropped(now);
