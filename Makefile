@@ -10,9 +10,11 @@ RUN := runs/rfc2415
 
 setup: .venv/.built
 
-# Python sources need no building: the install is an editable one. pip looks for maturin on the path.
+# Python sources need no building: the install is an editable one. pip looks for maturin on the path. The old module is
+# removed first: to write over it would crash whoever is running it.
 .venv/.built: .venv/.pinned pyproject.toml $(RUST)
 	@.ci/prerequisites $(PYTHON)
+	@rm -f python/firstflight/_native.*.so
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

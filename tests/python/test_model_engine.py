@@ -125,7 +125,7 @@ def test_an_endless_application_is_refused() -> None:
     ("changes", "says"),
     [
         ({"application": {"request": "2kB"}}, "does not fit one segment"),
-        ({"tcp": {"window_scaling": False, "receive_window": "2000B"}}, "receive window of 2000 bytes"),
+        ({"tcp": {"window_scaling": False, "receive_window": "1000B"}}, "receive window of 1000 bytes"),
         (
             {"tcp": {"initial_window": 1, "ack": {"policy": "delayed", "segments": 2, "timer": "10s"}}},
             "timer",
@@ -163,7 +163,7 @@ def test_a_server_drawn_among_different_links_is_refused() -> None:
         _compute(network=network)
     chosen = _compute(network=network, application={"server_hosts": "right[1]"})
     assert chosen.handshake_ns == 2 * 4_000_000 + 6 * 32_000
-    alike = {**network, "right": {**link, "count": 4}}
+    alike: dict[str, Any] = {**network, "right": {**link, "count": 4}}
     assert _compute(network=alike).completion_ns is not None
 
 

@@ -8,10 +8,11 @@
 //! [`poll_events`](Endpoint::poll_events). The endpoint never holds payload: it deals in counts of stream bytes and in
 //! ranges of sequence numbers, and the caller keeps the bytes (or, in a simulation, has none). An application that
 //! consumes at once calls `read` between `handle_segment` and `poll_transmit`, so that the acknowledgement already
-//! announces the window that it freed; in the same place it writes what it wants to ride on that acknowledgement. It
-//! owns no clock, no timer, no socket and no randomness, and allocates nothing as long as data arrives in order. Nagle's algorithm
-//! is off. TIME-WAIT arms no timer: a simulation has no old duplicates of the same pair of ports to fear beyond the
-//! packets in flight, so the state lasts, acknowledging what still comes, until the caller recycles the endpoint.
+//! announces the window that it freed; in the same place it writes what it wants to ride on that acknowledgement. The
+//! endpoint owns no clock, no timer, no socket and no randomness, and allocates nothing as long as data arrives in
+//! order. Nagle's algorithm is off. TIME-WAIT arms no timer: a simulation has no old duplicates of the same pair of
+//! ports to fear beyond the packets in flight, so the state lasts, acknowledging what still comes, until the caller
+//! recycles the endpoint.
 //!
 //! Behaviour is a [`Profile`]: initial, restart and loss windows, lost-SYN rule, acknowledgements, timers, recovery.
 

@@ -140,9 +140,9 @@ impl Profile {
     /// the RFC tell.
     ///
     /// Known: Reno, window limit of 11 segments, ssthresh at that limit, restart window of one segment, an ACK per
-    /// segment, three duplicate ACKs, the request on the third handshake segment. Chosen: ticks of 100 ms, 1998's
-    /// default, with a floor of two of them, as ns-2 enforces; 3.0 s before the first sample, ns-2's released
-    /// default (a comment in `baytcp` speaks of 6 s, which no configuration shows); 64 s at most, ns-2's `maxrto_`.
+    /// segment, three duplicate ACKs, the request on the third handshake segment, 3 s before the first sample (the
+    /// authors' correction of BSD's 6 s in a comment of `baytcp`, and ns-2's released default). Chosen: ticks of 100 ms,
+    /// 1998's default, with a floor of two of them, as ns-2 enforces; 64 s at most, ns-2's `maxrto_`.
     pub fn ns2_full_1998() -> Self {
         Self {
             mss_bytes: 1460,

@@ -58,12 +58,6 @@ def student(values: Sequence[float] | Values) -> Estimate:
     return Estimate(mean, mean - half, mean + half, n)
 
 
-def percent_decrease(base: Values, other: Values) -> Values:
-    """100 (1 - other / base), replicate by replicate; both in the same unit and order."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return 100.0 * (1.0 - other / base)
-
-
 def summarise(per_replicate: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Mean and interval of column `value` over rows that differ only in `replicate`.
 
@@ -120,9 +114,7 @@ class Means(Generic[Key]):
         return key in self._values
 
 
-def jackknife(
-    values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float]
-) -> Estimate:
+def jackknife(values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float]) -> Estimate:
     """A statistic of many cells' means with a 95 % interval.
 
     `values` maps a key (cell and metric) to its value in each replicate. The statistic is computed

@@ -45,9 +45,7 @@ def summary_tables(run: Run) -> list[Table]:
     return of_records(run.transfers, run.pages, run.links, keys)
 
 
-def of_records(
-    transfers: pl.LazyFrame, pages: pl.LazyFrame, links: pl.LazyFrame, keys: Sequence[str]
-) -> list[Table]:
+def of_records(transfers: pl.LazyFrame, pages: pl.LazyFrame, links: pl.LazyFrame, keys: Sequence[str]) -> list[Table]:
     """The same from the three record tables; `keys` are the cells' key columns."""
     tables = [_transfers(transfers, keys), _pages(pages, keys), _links(links, keys)]
     return [table for table in tables if not table.frame.is_empty()]
@@ -113,8 +111,7 @@ def _links(links: pl.LazyFrame, keys: Sequence[str]) -> Table:
     values = {
         "link_utilization": 100 * pl.col("busy_s").sum() / pl.col("interval_s").sum(),
         "packet_drop_rate": 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum(),
-        "mean_queue": (pl.col("queue_mean_packets") * pl.col("interval_s")).sum()
-        / pl.col("interval_s").sum(),
+        "mean_queue": (pl.col("queue_mean_packets") * pl.col("interval_s")).sum() / pl.col("interval_s").sum(),
     }
     used = _by(links, "link").filter(pl.col("offered_packets").sum().over([*keys, "replicate", "link"]) > 0)
     return _table(

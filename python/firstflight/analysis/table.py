@@ -139,8 +139,14 @@ class Table:
             column = (record["metric"], across)
             columns[column] = None
             place = (record["metric"], *(str(record[key]) for key in self.keys))
-            numbers = (record[name] for name in ("ours", "low", "high", "published"))
-            rows.setdefault(row, {})[column] = Entry(*numbers, record["unit"], place in self.misprints)
+            rows.setdefault(row, {})[column] = Entry(
+                record["ours"],
+                record["low"],
+                record["high"],
+                record["published"],
+                record["unit"],
+                place in self.misprints,
+            )
         order = list(dict.fromkeys(metric for metric, _ in columns))
         spread = tuple(sorted(columns, key=lambda column: order.index(column[0])))
         return Layout(

@@ -22,7 +22,7 @@ class Identity:
     seed: int
     replicates: int
     scenario: str | None = None
-    code: str = field(default_factory=machine.code_version)
+    code: str = field(default_factory=lambda: machine.code_version())
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """In words, in what `other` (of a run.json) is something else."""

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import polars as pl
@@ -33,8 +32,6 @@ class Run:
         self.directory = directory
         self._document = document
         self._lock: files.Lock | None = None
-        # Keeps a directory without a name of its own for as long as its run.
-        self.temporary: TemporaryDirectory[str] | None = None
 
     @classmethod
     def open(cls, directory: str | Path) -> Self:

@@ -40,6 +40,7 @@ class Content:
         """Whether any table has a published value beside ours."""
         return any(table.frame["published"].is_not_null().any() for table in self.tables)
 
+
 OWN_SCENARIO = "A scenario of one's own: what came out of it, and below it the scenario in full."
 
 
@@ -70,9 +71,7 @@ def gather(run: Run) -> Content:
 
 def _notice(run: Run) -> str:
     return (
-        f"{run.missing} of the cells asked for have not finished; this report shows the others."
-        if run.missing
-        else ""
+        f"{run.missing} of the cells asked for have not finished; this report shows the others." if run.missing else ""
     )
 
 

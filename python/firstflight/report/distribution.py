@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from firstflight.report.figure import Figure
+from firstflight.report.figure import Figure, inline
 
 # After Okabe and Ito: told apart with any common colour blindness, on white and on near-black.
 PALETTE = ("#2a7fbf", "#E69F00", "#CC3D6F", "#009E73", "#56B4E9", "#D55E00", "#9a9a9a")
@@ -39,7 +39,7 @@ def completion_times(transfers: pl.LazyFrame, keys: list[str]) -> list[Figure]:
         "line:N", sort=names, scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])), title=None
     )
     chart = (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart(inline(points))
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("time_s:Q", title="completion time, s"),

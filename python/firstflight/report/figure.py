@@ -23,6 +23,13 @@ class Figure:
     narrow: altair.TopLevelMixin | None = None
 
 
+def inline(values: list[dict[str, Any]]) -> altair.Data:
+    """Rows as a chart's data, each a plain dictionary."""
+    import altair
+
+    return altair.Data(values=values)
+
+
 def svg(chart: altair.TopLevelMixin) -> str:
     """The chart as one SVG element, with a transparent background; colours follow the page's style."""
     import vl_convert

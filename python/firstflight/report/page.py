@@ -102,10 +102,7 @@ def _metric_runs(table: Table) -> list[tuple[Metric, str, int]]:
     """(metric, unit, number of columns) in the table's order, for the upper header row."""
     columns = table.layout().columns
     names = dict.fromkeys(name for name, _ in columns)
-    return [
-        (table.metric(name), _unit_of(table, name), sum(column[0] == name for column in columns))
-        for name in names
-    ]
+    return [(table.metric(name), _unit_of(table, name), sum(column[0] == name for column in columns)) for name in names]
 
 
 def _unit_of(table: Table, metric: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from firstflight.report.figure import png, svg
+from firstflight.report.figure import inline, png, svg
 
 if TYPE_CHECKING:
     import altair
@@ -49,19 +49,23 @@ def chart(segments: pl.DataFrame, title: str) -> altair.TopLevelMixin:
     )
     y = alt.Y("low_kb:Q", title="sequence number, kB")
     above = alt.layer(
-        alt.Chart(_values(marks.filter(pl.col("what") == "acknowledged")))
+        alt.Chart(_rows(marks.filter(pl.col("what") == "acknowledged")))
         .mark_line(interpolate="step-after", strokeWidth=1.2)
         .encode(x=time, y=y, color=colour),
-        alt.Chart(_values(marks.filter(pl.col("what").is_in(_MARKS[:2]))))
-        .mark_rule(strokeWidth=2.5)
-        .encode(x=time, y=y, y2="high_kb:Q", color=colour),
-        alt.Chart(_values(marks.filter(pl.col("what") == _MARKS[2])))
-        .mark_point(shape="cross", angle=45, filled=True, size=70, opacity=1)
+        *(
+            alt.Chart(_rows(marks.filter(pl.col("what") == what)))
+            .mark_rule(strokeWidth=width)
+            .encode(x=time, y=y, y2="high_kb:Q", color=colour)
+            # Retransmissions lie on the line of acknowledgements and would vanish beside it.
+            for what, width in zip(_MARKS[:2], (2.5, 5.0), strict=True)
+        ),
+        alt.Chart(_rows(marks.filter(pl.col("what") == _MARKS[2])))
+        .mark_point(shape="cross", angle=45, filled=True, size=36, opacity=1)
         .encode(x=time, y=y, color=colour),
     ).properties(width=640, height=320, title=alt.TitleParams(title, anchor="start"))
     windows = _windows(rows)
     below = (
-        alt.Chart(_values(windows))
+        alt.Chart(_rows(windows))
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(
             x=time,
@@ -76,13 +80,14 @@ def chart(segments: pl.DataFrame, title: str) -> altair.TopLevelMixin:
         )
         .properties(width=640, height=130)
     )
-    return alt.vconcat(above, below).resolve_scale(x="shared", color="independent", strokeDash="independent")
+    both: altair.TopLevelMixin = alt.vconcat(above, below).resolve_scale(
+        x="shared", color="independent", strokeDash="independent"
+    )
+    return both
 
 
-def _values(frame: pl.DataFrame) -> altair.Data:
-    import altair as alt
-
-    return alt.Data(values=frame.to_dicts())
+def _rows(frame: pl.DataFrame) -> altair.Data:
+    return inline(frame.to_dicts())
 
 
 def _busiest(segments: pl.DataFrame) -> pl.DataFrame:
@@ -133,13 +138,10 @@ def _marks(rows: pl.DataFrame) -> pl.DataFrame:
 def _windows(rows: pl.DataFrame) -> pl.DataFrame:
     """The data sender's windows: when it sends, and after each segment that it receives."""
     own = rows.filter(
-        (pl.col("is_data_way") & (pl.col("event") == SENT))
-        | (~pl.col("is_data_way") & (pl.col("event") == RECEIVED))
+        (pl.col("is_data_way") & (pl.col("event") == SENT)) | (~pl.col("is_data_way") & (pl.col("event") == RECEIVED))
     )
     cwnd = own.select("time_s", pl.lit("cwnd").alias("window"), pl.col("cwnd_segments").alias("segments"))
-    ssthresh = own.select(
-        "time_s", pl.lit("ssthresh").alias("window"), pl.col("ssthresh_segments").alias("segments")
-    )
+    ssthresh = own.select("time_s", pl.lit("ssthresh").alias("window"), pl.col("ssthresh_segments").alias("segments"))
     # "Arbitrarily high" is no line: an initial ssthresh far above the window would flatten everything else.
     limit = 2 * float(own["cwnd_segments"].max() or 1.0)  # type: ignore[arg-type]
     return pl.concat([cwnd, ssthresh.filter(pl.col("segments").is_finite() & (pl.col("segments") <= limit))])

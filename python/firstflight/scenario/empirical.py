@@ -10,8 +10,8 @@ from typing import Any
 def read_points(name: str, directory: Path | None) -> tuple[tuple[float, float], ...]:
     """Read and check the file `name`, relative to `directory` (the scenario's; else the current one).
 
-    Returns (cumulative probability, value) pairs, probabilities rising from 0 to 1 and values not falling. Raises ValueError
-    with file and line.
+    Returns (cumulative probability, value) pairs, probabilities rising from 0 to 1 and values not falling.
+    Raises ValueError with file and line.
     """
     path = (directory or Path()) / name
     try:

@@ -1,9 +1,12 @@
 """From a request to a run: which study, which cells, which directory; then the sweep."""
 
+import atexit
 import contextlib
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ..engines import find as find_engine
@@ -117,13 +120,18 @@ def run(
     """Run a study (or its name) or a scenario, and return its records.
 
     `only` restricts the grid: `{"webs": [8, 16]}`. `out` is the run's directory, continued if it holds the same run;
-    without it the records live as long as the returned object. Raises RequestError and MachineError.
+    without it the records live until the process ends. Raises RequestError and MachineError.
     """
     request = prepare(what, engine, replicates, seed, jobs, only)
-    temporary = tempfile.TemporaryDirectory(prefix="firstflight-") if out is None else None
-    directory = Path(temporary.name) if temporary is not None else Path(str(out))
+    directory = Path(tempfile.mkdtemp(dir=_scratch())) if out is None else out
     with started(request, directory) as made:
         carry_out(request, made)
-    # The directory goes when the run does.
-    made.temporary = temporary
     return made
+
+
+@cache
+def _scratch() -> str:
+    """Where runs without a directory of their own live until the process ends."""
+    directory = tempfile.mkdtemp(prefix="firstflight-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory

@@ -96,3 +96,28 @@ impl CongestionControl for Reno {
         self.window = bytes.min(LARGEST_WINDOW);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_counted_before_a_loss_do_not_count_towards_growth_after_it() {
+        let mut reno = Reno::new(&Start {
+            mss_bytes: 1000,
+            window_bytes: 10_000,
+            ssthresh_bytes: 10_000,
+            loss_window_bytes: 1000,
+            slow_start_growth: SlowStartGrowth::Bytes,
+            congestion_avoidance: CongestionAvoidance::PerWindow,
+        });
+        reno.on_ack(0, Acknowledged { bytes: 9000 });
+        assert_eq!(reno.window(), 10_000);
+        reno.on_congestion(0, 10_000);
+        assert_eq!((reno.window(), reno.ssthresh()), (5000, 5000));
+        reno.on_ack(0, Acknowledged { bytes: 4000 });
+        assert_eq!(reno.window(), 5000);
+        reno.on_ack(0, Acknowledged { bytes: 1000 });
+        assert_eq!(reno.window(), 6000);
+    }
+}

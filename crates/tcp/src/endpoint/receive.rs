@@ -36,7 +36,7 @@ impl Endpoint {
             if seq > self.rcv_nxt {
                 return;
             }
-            // As BSD does (Stevens, TCP/IP Illustrated 2, §28.9), the acknowledgement in a duplicate still counts.
+            // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgement in a duplicate still counts.
         }
         if !self.on_acknowledgement(now, seq, segment) {
             return;
@@ -156,7 +156,6 @@ impl Endpoint {
         } else if restart_timer {
             self.retransmit_deadline = now.saturating_add(self.rtt.rto());
         }
-        self.persisting = false;
         if ack >= self.data_end {
             if before < self.data_end {
                 self.events |= Events::SENT;

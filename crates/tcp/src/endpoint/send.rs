@@ -57,32 +57,31 @@ impl Endpoint {
         let usable = edge.saturating_sub(self.nxt);
         let remaining = self.data_end.saturating_sub(self.nxt);
         let length = usable.min(remaining).min(u64::from(self.mss)) as u32;
-        // RFC 9293 §3.8.6.2.1, sender's SWS avoidance without Nagle: send a full segment, or all that there is.
-        if length < self.mss && (u64::from(length) < remaining || length == 0) && !self.may_send_small(length) {
-            if self.nxt == self.una && self.retransmit_deadline == NEVER {
-                self.persisting = true;
-                self.retransmit_deadline = now.saturating_add(self.persist_interval());
+        // RFC 9293 §3.8.6.2.1, sender's SWS avoidance without Nagle: send a full segment or all that there is, or else at
+        // least half of the largest window seen, or anything once the override timeout has occurred.
+        if length < self.mss && (u64::from(length) < remaining || length == 0) {
+            let allowed = if length > 0 {
+                2 * u64::from(length) >= u64::from(self.largest_peer_window) || self.due & due::OVERRIDE != 0
+            } else {
+                // A bare FIN takes room in the peer's window, but none in the congestion window.
+                remaining == 0 && self.nxt < self.una + u64::from(self.peer_window)
+            };
+            if !allowed {
+                self.persist_if_stuck(now);
+                return None;
             }
-            return None;
         }
         self.due &= !due::OVERRIDE;
         Some(self.transmit(now, self.nxt, length))
     }
 
-    /// Whether a segment that is neither full nor the end of the data may go.
-    #[cold]
-    fn may_send_small(&self, length: u32) -> bool {
-        if length == 0 {
-            // A bare FIN takes room in the peer's window, but none in the congestion window.
-            return self.nxt >= self.data_end && self.nxt < self.una + u64::from(self.peer_window);
+    /// Starts the persist timer if no acknowledgement is to come that could open the window.
+    #[inline]
+    fn persist_if_stuck(&mut self, now: Nanos) {
+        if self.nxt == self.una && self.retransmit_deadline == NEVER {
+            self.persisting = true;
+            self.retransmit_deadline = now.saturating_add(self.persist_interval());
         }
-        // RFC 9293 §3.8.6.2.1: at least half of the largest window seen, or the override timeout has occurred. With
-        // data outstanding an acknowledgement will come and open the window.
-        self.nxt == self.una && (2 * u64::from(length) >= u64::from(self.largest_peer_window) || self.overriding())
-    }
-
-    fn overriding(&self) -> bool {
-        self.due & due::OVERRIDE != 0
     }
 
     /// Sends `length` bytes from `position` on, and the FIN if it follows.
@@ -186,9 +185,9 @@ impl Endpoint {
         let buffer = u64::from(self.profile.receive_window_bytes);
         let mss = u64::from(self.mss);
         let left = self.rcv_edge.saturating_sub(self.rcv_nxt);
-        // BSD updates for two segments or half of the buffer; here two segments count only while the peer cannot send
-        // two, so that an application that reads at once does not upset the acknowledgement policy.
-        let wanted = 2 * opened >= buffer || (left < 2 * mss && opened >= (2 * mss).min(buffer / 2));
+        // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer cannot
+        // send two segments, so that an application that reads at once does not upset the acknowledgement policy.
+        let wanted = left < 2 * mss && opened >= (2 * mss).min(buffer / 2);
         if wanted && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             self.due |= due::ACK;
         }

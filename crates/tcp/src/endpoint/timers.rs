@@ -46,7 +46,6 @@ impl Endpoint {
         // Go back N: everything outstanding is sent again as the window allows; the cumulative acknowledgement skips
         // what the peer already holds.
         self.nxt = self.una;
-        self.due &= !due::RETRANSMIT;
     }
 
     // RFC 9293 §3.8.6.1: probe a closed window, at increasing intervals, for as long as the peer answers.

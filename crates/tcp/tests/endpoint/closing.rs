@@ -194,7 +194,9 @@ fn bytes_beyond_the_peers_fin_are_not_received() {
     assert_eq!(wire.server.received_bytes(), 100);
     assert_eq!(wire.server.readable_bytes(), 100);
     assert_eq!(wire.server.state(), State::CloseWait);
+    wire.server_events = Events::NONE;
     wire.inject(Server, ack(first + 101, 1000, Flags::ACK));
+    assert!(wire.server_events.is_empty());
     assert_eq!(wire.server.received_bytes(), 100);
     assert_eq!(wire.log.last().unwrap().segment.ack, first + 101);
 }
@@ -212,5 +214,20 @@ fn abort_in_time_wait_or_twice_tells_nothing_new() {
     wire.run();
     assert_eq!(wire.client.state(), State::Closed);
     assert_eq!(wire.client_events, Events::NONE);
+    assert!(wire.log.is_empty());
+}
+
+#[test]
+fn the_acknowledgement_of_the_last_fin_ends_the_connection_whatever_comes_with_it() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.client.close(wire.now);
+    wire.run();
+    wire.server.close(wire.now);
+    wire.pump();
+    assert_eq!(wire.server.state(), State::LastAck);
+    wire.log.clear();
+    let last = bare_ack(CLIENT_ISN + 1, SERVER_ISN + 2);
+    wire.inject(Server, Segment { payload_bytes: 10, flags: Flags::ACK | Flags::FIN, ..last });
+    assert_eq!(wire.server.state(), State::Closed);
     assert!(wire.log.is_empty());
 }

@@ -194,3 +194,33 @@ fn scaled_windows_let_a_megabyte_fly() {
     }
     assert!((1_000_000..=1 << 20).contains(&most), "{most}");
 }
+
+#[test]
+fn what_lies_right_of_the_window_is_dropped_with_its_acknowledgement() {
+    let mut wire = Wire::connected(&small_buffer(), 50 * MS);
+    wire.lose(0, |_| true);
+    wire.server_reads = false;
+    wire.server.write(wire.now, 1000);
+    wire.pump();
+    wire.log.clear();
+    let ack = SERVER_ISN + 1 + 1000;
+    wire.inject(Server, Segment { payload_bytes: 100, ..bare_ack(CLIENT_ISN + 1 + 4 * 1460, ack) });
+    assert_eq!(wire.acks(Server).len(), 1);
+    assert_eq!(wire.server.acknowledged_bytes(), 0);
+    // Of a segment that begins inside, the rest is trimmed off.
+    wire.inject(Server, Segment { payload_bytes: 10_000, ..bare_ack(CLIENT_ISN + 1, ack) });
+    assert_eq!(wire.server.received_bytes(), 4 * 1460);
+    assert_eq!(wire.server.acknowledged_bytes(), 1000);
+}
+
+#[test]
+fn an_endless_stream_can_be_written() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.server.write(wire.now, u64::MAX);
+    wire.server.write(wire.now, u64::MAX);
+    wire.run_until(wire.now + 5 * SECOND);
+    assert!(wire.client.received_bytes() > 10_000_000);
+    wire.server.close(wire.now);
+    wire.run_until(wire.now + SECOND);
+    assert_eq!(wire.server.state(), firstflight_tcp::State::Established);
+}

@@ -92,3 +92,31 @@ fn data_that_was_never_sent_before_is_no_restart() {
     wire.pump();
     assert_eq!(wire.data(Server).len(), 10);
 }
+
+#[test]
+fn a_loss_in_a_restart_burst_of_less_than_4_kb_does_not_count() {
+    let mut wire = Wire::connected(&Profile { restart_window: RestartWindow::Rfc6928, ..rfc() }, 50 * MS);
+    wire.server.write(wire.now, 100 * 1460);
+    wire.run();
+    wire.run_until(wire.now + 10 * SECOND);
+    wire.lose_data_of_server(50 * MS, &[1]);
+    wire.server.write(wire.now, 2 * 1460);
+    wire.run();
+    wire.server.write(wire.now, 100 * 1460);
+    wire.run();
+    wire.run_until(wire.now + 10 * SECOND);
+    wire.server.write(wire.now, 100 * 1460);
+    wire.pump();
+    assert_eq!(wire.server.flight_bytes(), 10 * 1460);
+}
+
+#[test]
+fn a_fin_after_an_idle_time_is_no_restart() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.server.write(wire.now, 100 * 1460);
+    wire.run();
+    wire.run_until(wire.now + 10 * SECOND);
+    wire.server.close(wire.now);
+    wire.run();
+    assert_eq!(wire.server.stats().idle_restarts, 0);
+}

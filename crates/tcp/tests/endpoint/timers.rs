@@ -1,7 +1,7 @@
 //! The retransmission timer.
 
 use crate::wire::*;
-use firstflight_tcp::{Events, InitialWindow, Profile, RtoRules, State};
+use firstflight_tcp::{Events, Flags, InitialWindow, NEVER, Profile, RtoRules, Segment, State};
 
 fn times_of(wire: &Wire, number: u32, start: u64) -> Vec<u64> {
     wire.data(Server).iter().filter(|(_, n)| *n == number).map(|(at, _)| at - start).collect()
@@ -172,4 +172,71 @@ fn acknowledgements_after_a_timeout_carry_the_highest_sequence_number_sent() {
     wire.run_until(wire.now + 60 * MS);
     let ack = wire.log.iter().rfind(|sent| sent.from == Server).unwrap().segment;
     assert_eq!((ack.payload_bytes, ack.seq), (0, SERVER_ISN + 1 + 5 * 1460));
+}
+
+#[test]
+fn a_fast_retransmit_restarts_the_timer() {
+    let rto = RtoRules { minimum_ns: 300 * MS, ..rfc().rto };
+    let mut wire = Wire::connected(&Profile { rto, ..rfc() }, 50 * MS);
+    wire.lose_data_of_server(50 * MS, &[1]);
+    let start = wire.now;
+    for number in 0..4 {
+        wire.run_until(start + number * 40 * MS);
+        wire.server.write(wire.now, 1460);
+    }
+    // Duplicates at 140, 180 and 220 ms; what they retransmit is acknowledged at 320 ms.
+    wire.run();
+    assert_eq!(times_of(&wire, 0, start / MS), [0, 220]);
+    assert_eq!(wire.server.stats().timeouts, 0);
+}
+
+#[test]
+fn a_syn_sent_again_does_not_count_against_the_data() {
+    let mut wire = Wire::new(&Profile { max_retries: 2, ..rfc() }, 50 * MS);
+    let mut count = 0;
+    // One SYN, then the first data three times with nothing between.
+    wire.lose(50 * MS, move |sent| {
+        let counts = sent.from == Client && (sent.segment.payload_bytes > 0 || sent.segment.flags == Flags::SYN);
+        count += u32::from(counts);
+        counts && [1, 3, 4].contains(&count)
+    });
+    wire.client.connect(0);
+    wire.client.write(0, 80);
+    wire.run();
+    assert_eq!(wire.server.received_bytes(), 80);
+    assert_eq!(wire.client.stats().timeouts, 2);
+}
+
+/// A server with five segments sent and three duplicate ACKs handled, but not polled since.
+fn before_the_poll() -> Wire {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.lose(0, |_| true);
+    wire.server.write(wire.now, 5 * 1460);
+    wire.pump();
+    wire.log.clear();
+    for _ in 0..3 {
+        let duplicate = Segment { window: 32768, ..bare_ack(CLIENT_ISN + 1, SERVER_ISN + 1) };
+        wire.server.handle_segment(wire.now, &duplicate);
+    }
+    assert_eq!(wire.server.stats().fast_retransmits, 1);
+    wire
+}
+
+#[test]
+fn an_acknowledgement_before_the_poll_takes_back_the_retransmission() {
+    let mut wire = before_the_poll();
+    let all = Segment { window: 32768, ..bare_ack(CLIENT_ISN + 1, SERVER_ISN + 1 + 5 * 1460) };
+    wire.inject(Server, all);
+    assert!(wire.log.is_empty());
+    assert_eq!(wire.server.poll_timeout(), NEVER);
+}
+
+#[test]
+fn a_timeout_before_the_poll_takes_the_place_of_the_retransmission() {
+    let mut wire = before_the_poll();
+    let deadline = wire.server.poll_timeout();
+    wire.server.handle_timeout(deadline);
+    wire.pump();
+    assert_eq!(wire.log.len(), 1);
+    assert_eq!(wire.server.flight_bytes(), 1460);
 }

@@ -167,9 +167,8 @@ impl Wire {
     pub fn step(&mut self) {
         self.pump();
         self.now = self.next();
-        if let Some(Reverse((at, index))) = self.arrivals.peek().copied()
-            && at == self.now
-        {
+        let arrival = self.arrivals.peek().map(|Reverse(arrival)| *arrival).filter(|(at, _)| *at == self.now);
+        if let Some((_, index)) = arrival {
             self.arrivals.pop();
             self.deliver(index);
         } else {

@@ -1,5 +1,4 @@
-"""Segments a round on a path of infinite bandwidth, with delayed ACKs: the recursion behind RFC 6928 section
-5.1.
+"""Segments a round with infinite bandwidth and delayed ACKs: the recursion behind RFC 6928 section 5.1.
 
 Each round the receiver acknowledges every `segments_per_ack`-th segment in order of arrival and holds the
 rest until the next round (a delayed-ACK timer longer than any round); the congestion window grows by one
@@ -51,8 +50,7 @@ def _rounds(window: int, segments_per_ack: int) -> Iterator[int]:
 
 
 def round_trips(segments: int, initial_window: int, segments_per_ack: int = 2) -> int:
-    """Round trips to deliver `segments`, counted as RFC 6928 section 5.1 does: those of the data, no
-    handshake.
+    """Round trips to deliver `segments`, counted as RFC 6928 section 5.1 does: without the handshake.
 
     Raises RequestError for fewer than one segment, or for a transfer that stalls (see `cumulative_segments`).
     """

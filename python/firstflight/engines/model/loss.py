@@ -69,8 +69,7 @@ class ShortTransfer:
     window_segments: float = 1e9
     segments_per_ack: int = 2
     delayed_ack_s: float = 0.1
-    """Mean wait of a lone first segment for its ACK (BSD's heartbeat: 100 ms); counts only where w0 = 1 and b
-    = 2."""
+    """Mean wait of a lone first segment for its ACK (BSD's heartbeat: 100 ms); counts if w0 = 1 and b = 2."""
 
     def __post_init__(self) -> None:
         for loss in (self.loss, self.reverse_loss):
@@ -152,8 +151,8 @@ def _timeout_share(p: float, window: float) -> float:
     if window <= 3:
         return 1.0
     first = 1 - (1 - p) ** 3
-    rest = 1 + (1 - p) ** 3 * (1 - (1 - p) ** (window - 3))
-    return min(1.0, first * rest / (1 - (1 - p) ** window))
+    rest = 1 + (1 - p) ** 3 * (1 - math.pow(1 - p, window - 3))
+    return min(1.0, first * rest / (1 - math.pow(1 - p, window)))
 
 
 def _backoff_sum(p: float) -> float:

@@ -46,16 +46,12 @@ class Outcome:
 
 
 def compute(transfer: SingleTransfer) -> Outcome:
-    """Follows `transfer` until its last byte has arrived or its duration is over. Raises RequestError out of
-    regime.
-    """
+    """Follows `transfer` to its last byte or the end of the run. Raises RequestError outside the regime."""
     return _Connection(transfer).run()
 
 
 class _Connection:
-    """State of the transfer: handshake and request first, then a loop over arrivals and the delayed-ACK
-    timer.
-    """
+    """State of the transfer: handshake and request, then a loop over arrivals and the ACK timer."""
 
     def __init__(self, transfer: SingleTransfer) -> None:
         self.transfer = transfer

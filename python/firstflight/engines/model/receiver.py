@@ -11,9 +11,7 @@ LARGEST_UNSCALED = 65535
 
 
 class Receiver:
-    """Counts segments towards the next ACK; an application reads at once, so the receive window stays
-    open.
-    """
+    """Counts segments towards the next ACK; the application reads at once, so the window stays open."""
 
     def __init__(self, transfer: SingleTransfer) -> None:
         tcp = transfer.receiver_tcp
@@ -23,14 +21,15 @@ class Receiver:
         self.held = 0
         self.deadline: int | None = None
         self.window = int(tcp["receive_window_bytes"])
-        # A server's SYN-ACK could not announce more than 16 bits (RFC 7323 section 2.2); the rest waits for
-        # an ACK.
+        # A server's SYN-ACK could announce no more than 16 bits; the rest waits for its first ACK.
         self.unannounced = max(0, self.window - LARGEST_UNSCALED) if transfer.upload else 0
-        needed = 2 * self.segments_per_ack * transfer.mss_bytes
-        if self.window < needed < transfer.size_bytes:
+        # Below one segment the sender sends pieces; a policy beyond RFC 5681's two segments an ACK meets the
+        # other rule for window updates, that of a window almost used up.
+        needed = transfer.mss_bytes * (2 * self.segments_per_ack if self.segments_per_ack > 2 else 1)
+        if self.window < min(needed, transfer.size_bytes):
             raise RequestError(
-                f"outside the model's regime: a receive window of {self.window} bytes is so small that "
-                f"window updates break the ACK policy; give {needed} bytes or more, or use --engine simulate"
+                f"outside the model's regime: a receive window of {self.window} bytes is too small; give {needed} "
+                "bytes or more, or use --engine simulate"
             )
 
     @property
@@ -39,9 +38,7 @@ class Receiver:
         return 1 if self.policy["policy"] == "every_segment" else int(self.policy["segments"])
 
     def on_segment(self, now: int, length: int) -> bool:
-        """A segment of `length` bytes arrives; whether to acknowledge at once. Else `deadline` is set
-        (ns).
-        """
+        """A segment of `length` bytes arrives; whether to acknowledge at once, else by `deadline` (ns)."""
         self.received += length
         self.held += 1
         self.unannounced += length

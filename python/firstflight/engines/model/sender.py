@@ -33,9 +33,7 @@ class Sender:
         self.first_flight_segments = 0
 
     def segments(self, now: int) -> list[int]:
-        """Lengths of the segments that the window lets out at `now` (ns): whole ones, or the rest of the
-        data.
-        """
+        """Lengths of the segments that the window lets out at `now` (ns): full ones, or all that is left."""
         lengths = []
         limit = self.limit if self.acknowledged else self.first_limit
         while self.sent < self.size:

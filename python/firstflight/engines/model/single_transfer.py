@@ -26,7 +26,7 @@ _SELECTION = re.compile(r"(left|right|hub|spokes|node)(?:\[(\d+)\])?")
 class SingleTransfer:
     """One transfer, its ends and its path; times in ns."""
 
-    kind: str
+    application: str
     start_ns: int
     duration_ns: int
     header_bytes: int
@@ -39,7 +39,6 @@ class SingleTransfer:
     to_server: tuple[dict[str, Any], ...]
     """Links from client to server, in order, as the plan describes them."""
     to_client: tuple[dict[str, Any], ...]
-    application: str
 
     @property
     def sender_tcp(self) -> dict[str, Any]:
@@ -56,23 +55,14 @@ class SingleTransfer:
         """The smaller of the two ends' MSS, as the MSS option settles it."""
         return int(min(self.client_tcp["mss_bytes"], self.server_tcp["mss_bytes"]))
 
-    @property
-    def propagation_s(self) -> float:
-        """R: propagation of the way there and back, seconds, without serialization."""
-        return sum(link["delay_ns"] for link in self.to_server + self.to_client) / 1e9
-
 
 def from_scenario(scenario: Scenario) -> SingleTransfer:
-    """The one transfer of `scenario`. Raises RequestError, naming what is too much, for any other
-    scenario.
-    """
+    """The one transfer of `scenario`. RequestError for any other scenario, naming what is too much."""
     return from_plan(scenario.to_plan())
 
 
 def from_plan(plan: dict[str, Any]) -> SingleTransfer:
-    """The one transfer of a plan, as `Scenario.to_plan` makes it. Raises RequestError as `from_scenario`
-    does.
-    """
+    """The one transfer of a plan, as `Scenario.to_plan` makes it. RequestError as in `from_scenario`."""
     if len(plan["applications"]) != 1:
         raise _refusal(f"this scenario has {len(plan['applications'])} applications")
     application = plan["applications"][0]
@@ -99,7 +89,7 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
         if link["loss"]:
             raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
     return SingleTransfer(
-        kind=kind,
+        application=name,
         start_ns=round(_constant(application, "start") * 1e9),
         duration_ns=plan["duration_ns"],
         header_bytes=plan["header_bytes"],
@@ -110,7 +100,6 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
         server_tcp=application["server_tcp"],
         to_server=to_server,
         to_client=to_client,
-        application=name,
     )
 
 

@@ -87,7 +87,7 @@ class SlowStart:
     def stalled_s(self) -> float:
         """Seconds during which the bottleneck idles between windows."""
         stalls, tau = self.stalls, self.serialization_s
-        return stalls * (self.round_trip_s + tau) - self.initial_window * (2**stalls - 1) * tau
+        return stalls * (self.round_trip_s + tau) - self.initial_window * float(2**stalls - 1) * tau
 
     @property
     def wire_bytes(self) -> int:

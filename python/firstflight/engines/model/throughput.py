@@ -10,8 +10,7 @@ def window_throughput_bps(window_segments: float, mss_bytes: int, round_trip_s: 
 
     `window_segments` is the window in use (cwnd, unless the receive window is smaller). Valid while nothing
     is lost, the window is constant, and window x MSS / RTT stays below the bottleneck's rate:
-    `limited_throughput_bps` adds that bound. Source: talk by J. Thalheim (the words; the formula on its slide
-    is lost).
+    `limited_throughput_bps` adds that bound. Source: talk by J. Thalheim (in words; its formula is lost).
     """
     _positive(window_segments=window_segments, mss_bytes=mss_bytes, round_trip_s=round_trip_s)
     return 8 * window_segments * mss_bytes / round_trip_s
@@ -20,8 +19,7 @@ def window_throughput_bps(window_segments: float, mss_bytes: int, round_trip_s: 
 def limited_throughput_bps(
     window_segments: float, mss_bytes: int, round_trip_s: float, rate_bps: float, header_bytes: int = 40
 ) -> float:
-    """`window_throughput_bps`, bounded by what a link of `rate_bps` leaves after headers of `header_bytes` a
-    segment.
+    """`window_throughput_bps`, bounded by what a link of `rate_bps` leaves after each segment's header.
 
     `round_trip_s` is the time from a segment's first bit sent to its ACK's arrival on the empty path.
     """
@@ -34,8 +32,7 @@ def doubling_rounds(segments: int, initial_window: int) -> int:
     """Round trips of data when the window doubles each round: the least k with IW (2^k - 1) >= segments.
 
     Valid on a path of infinite bandwidth, without loss, with an ACK for every segment. Equal to
-    ceil(log2(segments / IW + 1)), computed in integers so that no logarithm rounds a whole number of rounds
-    up.
+    ceil(log2(segments / IW + 1)), in integers so that no logarithm rounds a whole number up.
     """
     _positive(segments=segments, initial_window=initial_window)
     rounds, delivered, window = 0, 0, initial_window
@@ -49,12 +46,10 @@ def doubling_rounds(segments: int, initial_window: int) -> int:
 def transfer_time_s(
     size_bytes: int, mss_bytes: int, initial_window: int, round_trip_s: float, handshake: bool = True
 ) -> float:
-    """The talk's transfer time: k rounds of data and, with `handshake`, one more for SYN and SYN-ACK.
-    Seconds.
+    """The talk's transfer time in seconds: k rounds of data and, with `handshake`, one for SYN and SYN-ACK.
 
     Time starts when the client opens the connection; the request travels in the first round of data. Regime:
-    see
-    `doubling_rounds`. Source: talk by J. Thalheim, reconstructed from its words.
+    that of `doubling_rounds`. Source: talk by J. Thalheim, reconstructed from its words.
     """
     _positive(size_bytes=size_bytes, mss_bytes=mss_bytes, round_trip_s=round_trip_s)
     rounds = doubling_rounds(-(-size_bytes // mss_bytes), initial_window)

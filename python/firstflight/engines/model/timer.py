@@ -1,6 +1,4 @@
-"""The retransmission timer of RFC 6298, to find out whether it would fire; the model goes no further than
-that.
-"""
+"""The retransmission timer of RFC 6298, to find out whether it would fire; the model goes no further."""
 
 from __future__ import annotations
 

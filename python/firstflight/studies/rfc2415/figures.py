@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from firstflight.analysis.table import Table
-from firstflight.report.figure import Figure
+from firstflight.report.figure import Figure, inline
 from firstflight.studies.rfc2415 import published
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def all_figures(tables: list[Table]) -> list[Figure]:
 
 
 _BAND = "Band: 95 % interval over replicates. Dashed: printed in the RFC."
-_TABLE_6 = (
-    "Dashed: derived from goodput and delay in the RFC's Table 6; its figures are not available as numbers."
-)
+_TABLE_6 = "Dashed: derived from goodput and delay in the RFC's Table 6; its figures are not available as numbers."
 _FIGURES = (
     (
         "page_delay_http10",
@@ -59,8 +57,7 @@ _FIGURES = (
         "table2",
         "packet_drop_rate",
         "Packet drop rate at the bottleneck, HTTP/1.0 (Table 2)",
-        f"32 webs: Table 2's rows for 0 to 2 ftps are misprinted and left out; for no ftp Table 6 is "
-        f"shown. {_BAND}",
+        f"32 webs: Table 2's rows for 0 to 2 ftps are misprinted and left out; for no ftp Table 6 is shown. {_BAND}",
         "packets dropped, %",
     ),
     (
@@ -130,9 +127,7 @@ def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopL
         "webs:N",
         sort=list(WEB_COLOURS),
         scale=alt.Scale(domain=list(WEB_COLOURS), range=list(WEB_COLOURS.values())),
-        legend=alt.Legend(
-            title=None, symbolOpacity=1, symbolType="circle", labelExpr="datum.label + ' webs'"
-        ),
+        legend=alt.Legend(title=None, symbolOpacity=1, symbolType="circle", labelExpr="datum.label + ' webs'"),
     )
     printed = any(point["who"] == RFC for point in points)
     who = alt.StrokeDash(
@@ -158,7 +153,7 @@ def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopL
         lines,
         ours.transform_filter(f"datum.who === '{OURS}'"),
         rfc.transform_filter(f"datum.who === '{RFC}'"),
-        data=alt.Data(values=points),
+        data=inline(points),
     ).properties(width=212 if columns == 4 else 128, height=190 if columns == 4 else 130)
     return layers.facet(
         facet=alt.Facet("ftps:N", sort=FTP_ORDER, title=None),

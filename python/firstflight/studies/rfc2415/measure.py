@@ -66,9 +66,11 @@ def page_clock() -> PageClock:
     """The study's global choice of where a page's clock starts. Raises ValueError if it is neither."""
     with (HERE / "study.toml").open("rb") as file:
         clock = tomllib.load(file)["measure"]["page_clock"]
-    if clock not in ("start", "connected"):
-        raise ValueError(f'study.toml: measure.page_clock is "{clock}", not "start" or "connected"')
-    return clock
+    if clock == "start":
+        return "start"
+    if clock == "connected":
+        return "connected"
+    raise ValueError(f'study.toml: measure.page_clock is "{clock}", not "start" or "connected"')
 
 
 def measure(run: Run) -> Measures:
@@ -82,9 +84,7 @@ def _measured(run: Run, finished_cells: int) -> Measures:
     return from_records(run.transfers, run.pages, run.links, page_clock())
 
 
-def from_records(
-    transfers: pl.LazyFrame, pages: pl.LazyFrame, links: pl.LazyFrame, clock: PageClock
-) -> Measures:
+def from_records(transfers: pl.LazyFrame, pages: pl.LazyFrame, links: pl.LazyFrame, clock: PageClock) -> Measures:
     """The metrics of the three record tables, each with the cells' key columns."""
     direct = [
         _page_delays(pages, clock),
@@ -99,9 +99,10 @@ def from_records(
     frame = pl.concat([frame, *_against_initial_window_one(frame)])
     frame = frame.sort(_PLACE, maintain_order=True)
     values: dict[Place, dict[int, float]] = {}
-    for *cell, group, replicate, metric, value in frame.iter_rows():
+    for variant, webs, ftps, http, iw, group, replicate, metric, value in frame.iter_rows():
         if value is not None and not math.isnan(value):
-            values.setdefault(Place(metric, *cell, group), {})[replicate] = value
+            place = Place(metric, variant, webs, ftps, http, iw, group)
+            values.setdefault(place, {})[replicate] = value
     return Measures(frame, values)
 
 
@@ -135,9 +136,7 @@ def _page_delays(pages: pl.LazyFrame, clock: PageClock) -> pl.LazyFrame:
     delay = pl.col("completion_time_s")
     if clock == "connected":
         delay = delay - pl.col("connect_time_s")
-    return _named(
-        _by_application(pages.filter(pl.col("completed") == 1), delay.median()), "median_page_delay"
-    )
+    return _named(_by_application(pages.filter(pl.col("completed") == 1), delay.median()), "median_page_delay")
 
 
 def _is_file(frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -171,9 +170,7 @@ def _web_files(transfers: pl.LazyFrame) -> list[pl.LazyFrame]:
 
 
 def _bottleneck(links: pl.LazyFrame) -> list[pl.LazyFrame]:
-    here = links.filter(pl.col("link").cast(pl.String) == BOTTLENECK).with_columns(
-        pl.lit("link").alias("group")
-    )
+    here = links.filter(pl.col("link").cast(pl.String) == BOTTLENECK).with_columns(pl.lit("link").alias("group"))
     busy = 100 * pl.col("busy_s").sum() / pl.col("interval_s").sum()
     dropped = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
     return [
@@ -202,11 +199,7 @@ def _against_initial_window_one(frame: pl.DataFrame) -> list[pl.DataFrame]:
     def against(metric: str, name: str, value: pl.Expr) -> pl.DataFrame:
         rows = _only(frame, metric)
         base = rows.filter(pl.col("iw") == "1").rename({"value": "base"}).select(*on, "base")
-        return (
-            rows.join(base, on=on)
-            .with_columns(pl.lit(name).alias("metric"), value.alias("value"))
-            .select(_COLUMNS)
-        )
+        return rows.join(base, on=on).with_columns(pl.lit(name).alias("metric"), value.alias("value")).select(_COLUMNS)
 
     return [
         against(

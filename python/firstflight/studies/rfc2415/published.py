@@ -21,11 +21,7 @@ def printed(table: int) -> pl.DataFrame:
         HERE / "reference" / f"rfc2415_table{table}.csv",
         schema_overrides={"http": pl.String, "iw": pl.String, "value": pl.Float64},
     )
-    return (
-        frame.drop("unit")
-        .with_columns(pl.col("metric").str.strip_suffix("_derived"))
-        .rename({"value": "published"})
-    )
+    return frame.drop("unit").with_columns(pl.col("metric").str.strip_suffix("_derived")).rename({"value": "published"})
 
 
 def value(table: int, metric: str, webs: int, ftps: int, iw: int | str, split: str | None = None) -> float:
@@ -45,11 +41,7 @@ def power_from_table_6() -> pl.DataFrame:
     """Web network power (MB/s) of the unsplit scenarios of Table 6: the only points of Figure 1 in print."""
     rows = printed(6).filter(pl.col("split") == "none")
     on = ["webs", "ftps", "http", "iw"]
-    delay = (
-        rows.filter(pl.col("metric") == "median_page_delay")
-        .rename({"published": "delay"})
-        .select(*on, "delay")
-    )
+    delay = rows.filter(pl.col("metric") == "median_page_delay").rename({"published": "delay"}).select(*on, "delay")
     return (
         rows.filter(pl.col("metric") == "goodput")
         .join(delay, on=on)
@@ -62,9 +54,7 @@ def power_from_table_6() -> pl.DataFrame:
 def normalized_power_from_table_6() -> pl.DataFrame:
     """The same against IW 1."""
     power = power_from_table_6()
-    base = (
-        power.filter(pl.col("iw") == "1").rename({"published": "base"}).select("webs", "ftps", "http", "base")
-    )
+    base = power.filter(pl.col("iw") == "1").rename({"published": "base"}).select("webs", "ftps", "http", "base")
     return power.join(base, on=["webs", "ftps", "http"]).select(
         "webs",
         "ftps",

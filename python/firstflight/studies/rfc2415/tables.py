@@ -42,8 +42,7 @@ POWER = (
     '"Mbytes/ms", which its values contradict.'
 )
 FROM_TABLE_6 = (
-    "The figures are not available as numbers; the published points follow from goodput and delay in the RFC's "
-    "Table 6."
+    "The figures are not available as numbers; the published points follow from goodput and delay in the RFC's Table 6."
 )
 
 
@@ -119,8 +118,7 @@ def _bottleneck(measures: Measures) -> Table:
     return Table(
         "table2",
         "Table 2. Link utilisation and packet drop rate, HTTP/1.0",
-        "Data direction of the bottleneck: share of time in use; packets dropped of packets offered to its "
-        "queue.",
+        "Data direction of the bottleneck: share of time in use; packets dropped of packets offered to its queue.",
         CELL,
         _beside(ours, published.printed(2)),
         across="iw",
@@ -141,9 +139,9 @@ def _bottleneck(measures: Measures) -> Table:
 
 
 def _file_power(measures: Measures, name: str, table: int, http: str) -> Table:
-    ours = estimates(
-        measures, _base(http, "ftp"), "network_power", "median_file_delay", "goodput"
-    ).with_columns(pl.col("metric").replace({"network_power": "ftp_network_power"}))
+    ours = estimates(measures, _base(http, "ftp"), "network_power", "median_file_delay", "goodput").with_columns(
+        pl.col("metric").replace({"network_power": "ftp_network_power"})
+    )
     return Table(
         name,
         f"Table {table}. Network power of file transfers, HTTP/{http}",
@@ -229,9 +227,7 @@ def _variant_table(measures: Measures, variants: dict[str, str], key: str, *metr
     return (
         _alone(rows)
         .with_columns(
-            pl.col("variant")
-            .replace_strict({v: i for i, v in enumerate(names)}, return_dtype=pl.Int64)
-            .alias("order")
+            pl.col("variant").replace_strict({v: i for i, v in enumerate(names)}, return_dtype=pl.Int64).alias("order")
         )
         .sort("webs", "ftps", "http", "order", maintain_order=True)
         .with_columns(pl.col("variant").replace_strict(variants).alias(key))

@@ -30,9 +30,13 @@ def _agreement(measured: dict[tuple[int, int], float]) -> str:
     printed = published.table()
     found = [measured[key] == trips for key, trips in printed.items() if key in measured]
     by_rule = sum(modelled(*key) == trips for key, trips in printed.items())
+    if len(found) < len(printed):
+        covered = f"{len(found)} values that it covers of the {len(printed)} in the RFC's table"
+    else:
+        covered = f"{len(printed)} values in the RFC's table"
     return (
-        f"Of the {len(printed)} values in the RFC's table this run reproduces {sum(found)} (of {len(found)} that it "
-        f"covers), and the rule applied round by round {by_rule}."
+        f"This run reproduces {sum(found)} of the {covered}; the rule applied round by round reproduces {by_rule} of "
+        f"{len(printed)}."
     )
 
 

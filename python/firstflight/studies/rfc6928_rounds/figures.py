@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from firstflight.engines.model.delayed_acks import first_rounds
-from firstflight.report.figure import Figure
+from firstflight.report.figure import Figure, inline
 
 from . import published
 
@@ -41,9 +41,9 @@ def _chart(measured: dict[tuple[int, int], float], width: int) -> altair.TopLeve
     )
     x = alt.X("round_trips:Q", title="round trips from the request", axis=alt.Axis(tickMinStep=1, format="d"))
     y = alt.Y("segments:Q", title="segments delivered", scale=alt.Scale(nice=True))
-    steps = alt.Chart(alt.Data(values=_steps(largest))).mark_line(interpolate="step-after", strokeWidth=2)
-    dots = alt.Chart(alt.Data(values=_dots(measured))).mark_point(size=46, filled=True, opacity=1)
-    slips = alt.Chart(alt.Data(values=_slips())).mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
+    steps = alt.Chart(inline(_steps(largest))).mark_line(interpolate="step-after", strokeWidth=2)
+    dots = alt.Chart(inline(_dots(measured))).mark_point(size=46, filled=True, opacity=1)
+    slips = alt.Chart(inline(_slips())).mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
     layers = [layer.encode(x=x, y=y, color=color) for layer in (steps, dots, slips)]
     return alt.layer(*layers).properties(width=width, height=320 if width > 400 else 240)
 

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 class Rounds(Study):
-    """Section 5.1's table by packet simulation or by the model engine, beside the rule applied round by
-    round.
-    """
+    """Section 5.1's table by simulation or by the model engine, beside the rule applied round by round."""
 
     name = "rfc6928-rounds"
     title = "RFC 6928, section 5.1: round trips with initial windows of 3 and 10 segments"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from firstflight.analysis.claim import NoDataError, above, at_least, at_most, below, near
 from firstflight.studies.rfc2415 import published
 from firstflight.studies.rfc2415.claims import tables
@@ -32,17 +30,13 @@ WORST = (32, 3)
 MILD = tuple(s for s in SCENARIOS if s != WORST)
 
 
-def _largest_decrease(decrease: Callable[[int], float]) -> float:
-    return max(decrease(iw) for iw in (2, 3, 4))
-
-
 def _many_near_30_percent(data: Data) -> float:
-    best = [_largest_decrease(lambda iw, s=s: data(at(DECREASE, s, iw))) for s in SCENARIOS]
+    best = [max(data(at(DECREASE, s, iw)) for iw in (2, 3, 4)) for s in SCENARIOS]
     return float(sum(decrease >= 25 for decrease in best))
 
 
 def _printed_near_30_percent(data: Data) -> str:
-    best = [_largest_decrease(lambda iw, s=s: published.value(1, DECREASE, *s, iw)) for s in SCENARIOS]
+    best = [max(published.value(1, DECREASE, *s, iw) for iw in (2, 3, 4)) for s in SCENARIOS]
     return f"In the printed table {sum(decrease >= 25 for decrease in best)} of 12 reach 25 %."
 
 
@@ -79,9 +73,7 @@ def _steady_trends(data: Data) -> float:
 
 
 def _file_power_change(data: Data, iw: int) -> float:
-    return mean(
-        [change(data, at(POWER, s, 1, group="ftp"), at(POWER, s, iw, group="ftp")) for s in WITH_FTPS]
-    )
+    return mean([change(data, at(POWER, s, 1, group="ftp"), at(POWER, s, iw, group="ftp")) for s in WITH_FTPS])
 
 
 def _web_share(data: Data, scenario: tuple[int, int], iw: int) -> float:
@@ -149,8 +141,7 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-06",
-        "Performance improves most steeply from IW 1 to 2 (mean gain of that step less the larger of the "
-        "next two).",
+        "Performance improves most steeply from IW 1 to 2 (mean gain of that step less the larger of the next two).",
         above(0),
         0,
         "percentage points",
@@ -159,20 +150,16 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-07",
-        "The median size of both primary and in-line files fits into two packets (the larger of the two "
-        "medians).",
+        "The median size of both primary and in-line files fits into two packets (the larger of the two medians).",
         at_most(2),
         0,
         "segments",
         "A limit stated exactly.",
         lambda data: max(
-            data(at(f"median_{kind}_segments", (webs, 0), 1))
-            for kind in ("primary", "inline")
-            for webs in (8, 16, 32)
+            data(at(f"median_{kind}_segments", (webs, 0), 1)) for kind in ("primary", "inline") for webs in (8, 16, 32)
         ),
         lambda data: (
-            "The sizes are an input of the simulation: this checks the fitted scale of Mah's data, not a "
-            "result."
+            "The sizes are an input of the simulation: this checks the fitted scale of Mah's data, not a result."
         ),
     ),
     *tables.delays(1, 8),
@@ -188,8 +175,7 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-14",
-        "In all cases but the single most pathological overload the drop rate rises by less than 1 % "
-        "(largest rise).",
+        "In all cases but the single most pathological overload the drop rate rises by less than 1 % (largest rise).",
         below(1),
         0.05,
         "percentage points",
@@ -243,8 +229,7 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-19",
-        "Figure 2: from IW 1 to 4 network power grows by at least 15 % (smallest growth of the nine "
-        "scenarios).",
+        "Figure 2: from IW 1 to 4 network power grows by at least 15 % (smallest growth of the nine scenarios).",
         at_least(15),
         0.5,
         "percent",
@@ -287,8 +272,7 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-23",
-        "Table 3: the network power of file transfers essentially stays the same (mean change from IW 1 to "
-        "3).",
+        "Table 3: the network power of file transfers essentially stays the same (mean change from IW 1 to 3).",
         near(0),
         10,
         "percent",

@@ -45,8 +45,7 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-35",
-        "Splits 8/8 and 16/16: the IW 3 half keeps its performance (larger change of its delay against all "
-        "IW 3).",
+        "Splits 8/8 and 16/16: the IW 3 half keeps its performance (larger change of its delay against all IW 3).",
         at_most(0),
         5,
         "percent",

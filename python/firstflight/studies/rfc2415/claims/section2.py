@@ -9,18 +9,12 @@ from firstflight.studies.rfc2415.grid import FEW_WINDOWS, LONG_SCENARIOS, REVERS
 
 def _mean_change(data: Data, variant: str, scenarios: tuple[tuple[int, int], ...]) -> float:
     return mean(
-        [
-            change(data, at(DELAY, s, iw), at(DELAY, s, iw, variant=variant))
-            for s in scenarios
-            for iw in FEW_WINDOWS
-        ]
+        [change(data, at(DELAY, s, iw), at(DELAY, s, iw, variant=variant)) for s in scenarios for iw in FEW_WINDOWS]
     )
 
 
 def _gain_difference(data: Data) -> float:
-    return mean(
-        [data(at(DECREASE, s, 3, variant="reverse")) - data(at(DECREASE, s, 3)) for s in REVERSE_SCENARIOS]
-    )
+    return mean([data(at(DECREASE, s, 3, variant="reverse")) - data(at(DECREASE, s, 3)) for s in REVERSE_SCENARIOS])
 
 
 STATEMENTS = (
@@ -32,8 +26,7 @@ STATEMENTS = (
         near(0),
         5,
         "percent",
-        "No effect: 5 % is the largest change of a delay that the RFC itself calls none (Table 6, 0.64 to "
-        "0.67 s).",
+        "No effect: 5 % is the largest change of a delay that the RFC itself calls none (Table 6, 0.64 to 0.67 s).",
         lambda data: _mean_change(data, "reverse", REVERSE_SCENARIOS),
         lambda data: (
             "The RFC says data flowing from right to left, which is the direction of its main traffic; "

@@ -67,6 +67,8 @@ class Statement:
             return self._unchecked(_missing(error.args[0]))
         except NoDataError as error:
             return self._unchecked(str(error))
+        except ZeroDivisionError:
+            return self._unchecked("The value that this is a ratio to is zero in this run.")
         if math.isnan(found.value):
             return self._unchecked("The run has too few replicates for this statistic.")
         return judge(
@@ -121,6 +123,5 @@ def _missing(place: Place) -> str:
     what = place.metric.replace("_", " ")
     variant = "" if place.variant == "base" else f", variant {place.variant}"
     return (
-        f"The run holds no {what} for {place.webs} webs, {place.ftps} ftps, HTTP/{place.http}, "
-        f"IW {place.iw}{variant}."
+        f"The run holds no {what} for {place.webs} webs, {place.ftps} ftps, HTTP/{place.http}, IW {place.iw}{variant}."
     )

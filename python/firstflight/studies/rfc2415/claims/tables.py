@@ -30,9 +30,7 @@ WINDOWS = (1, 2, 3, 4)
 _HTTP = {1: "1.0", 2: "1.0", 3: "1.0", 4: "1.1", 5: "1.1"}
 
 
-def _pairs(
-    table: int, metric: str, scenarios: tuple[tuple[int, int], ...], windows: tuple[int, ...]
-) -> list[Pair]:
+def _pairs(table: int, metric: str, scenarios: tuple[tuple[int, int], ...], windows: tuple[int, ...]) -> list[Pair]:
     printed_metric = "ftp_network_power" if metric == POWER else metric
     group = "ftp" if metric == POWER else None
     return [
@@ -60,9 +58,7 @@ def _drops() -> list[Pair]:
     return [*_pairs(2, DROPS, right, WINDOWS), *table_6]
 
 
-def _worst(
-    errors: Callable[[Data, list[Pair]], list[float]], pairs: list[Pair], unit: str
-) -> Callable[[Data], str]:
+def _worst(errors: Callable[[Data, list[Pair]], list[float]], pairs: list[Pair], unit: str) -> Callable[[Data], str]:
     def note(data: Data) -> str:
         found = errors(data, pairs)
         place, printed = pairs[found.index(max(found))]
@@ -112,8 +108,7 @@ def delays(table: int, first_id: int) -> list[Statement]:
         ),
         Statement(
             f"rfc2415-s3-{first_id + 2:02d}",
-            f"{what}: the decreases of the median page delay with IW 2 to 4 (median difference of the 36 "
-            f"cells).",
+            f"{what}: the decreases of the median page delay with IW 2 to 4 (median difference of the 36 cells).",
             near(0),
             6,
             "percentage points",

@@ -1,0 +1,77 @@
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from firstflight.analysis.intervals import Means, jackknife, student, summarise
+
+SAMPLE = [0.91, 1.02, 0.97, 1.10, 0.95]
+
+
+def test_student_interval_is_the_textbook_one():
+    low, high = stats.t.interval(0.95, len(SAMPLE) - 1, np.mean(SAMPLE), stats.sem(SAMPLE))
+    found = student(SAMPLE)
+    assert (found.value, found.low, found.high) == pytest.approx((np.mean(SAMPLE), low, high))
+    assert found.replicates == 5
+
+
+def test_one_replicate_has_no_interval():
+    found = student([2.0])
+    assert found.value == 2.0
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+def test_replicates_that_measured_nothing_are_left_out():
+    assert student([1.0, math.nan, 3.0]).value == 2.0
+    assert math.isnan(student([math.nan]).value)
+
+
+def test_jackknife_of_a_mean_is_students_interval():
+    values = {"cell": dict(enumerate(SAMPLE))}
+    found, expected = jackknife(values, lambda data: data("cell")), student(SAMPLE)
+    assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
+
+
+def test_pairing_by_replicate_removes_what_cells_share():
+    # Both cells rise together from replicate to replicate: their difference does not vary at all.
+    values = {"a": {0: 1.0, 1: 2.0, 2: 3.0}, "b": {0: 1.5, 1: 2.5, 2: 3.5}}
+    found = jackknife(values, lambda data: data("b") - data("a"))
+    assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_interval_rests_on_the_replicates_that_all_cells_have():
+    values = {"many": dict.fromkeys(range(10), 1.0), "few": {0: 1.0, 1: 3.0}}
+    found = jackknife(values, lambda data: data("few") - data("many"))
+    assert found.value == 1.0
+    assert found.replicates == 2
+    assert found.low < 1.0 < found.high
+
+
+def test_statistic_without_common_replicates_has_no_interval():
+    found = jackknife({"a": {0: 1.0}, "b": {1: 2.0}}, lambda data: data("a") + data("b"))
+    assert found.value == 3.0
+    assert math.isnan(found.low)
+
+
+def test_reading_a_cell_that_was_not_measured_names_it():
+    with pytest.raises(KeyError, match="nowhere"):
+        Means({"cell": {0: 1.0}})("nowhere")
+
+
+def test_summary_keeps_the_order_and_gives_null_where_one_replicate_has_no_interval():
+    rows = pl.DataFrame(
+        {
+            "webs": [16, 16, 8],
+            "replicate": [0, 1, 0],
+            "value": [1.0, 3.0, 5.0],
+        }
+    )
+    summary = summarise(rows, ["webs"])
+    assert summary["webs"].to_list() == [16, 8]
+    assert summary["ours"].to_list() == [2.0, 5.0]
+    half = stats.t.ppf(0.975, 1) * math.sqrt(2) / math.sqrt(2)
+    assert summary["low"].to_list() == [pytest.approx(2 - half), None]
+    assert summary["high"].to_list() == [pytest.approx(2 + half), None]

@@ -1,0 +1,52 @@
+import polars as pl
+
+from firstflight.analysis.summary import of_records
+
+TRANSFERS = pl.LazyFrame(
+    {
+        "scenario": "own",
+        "replicate": [0, 0, 0, 1],
+        "application": ["web", "web", "file", "web"],
+        "completion_time_s": [1.0, 3.0, float("nan"), 4.0],
+        "completed": pl.Series([1, 1, 0, 1], dtype=pl.UInt8),
+        "delivered_bytes": [1_000_000, 2_000_000, 500_000, 5_000_000],
+        "retransmissions": [0, 1, 0, 0],
+        "segments_sent": [50, 50, 10, 100],
+    }
+)
+LINKS = pl.LazyFrame(
+    {
+        "scenario": "own",
+        "replicate": [0, 0, 0],
+        "link": ["busy", "busy", "idle"],
+        "interval_s": [1.0, 3.0, 4.0],
+        "busy_s": [1.0, 1.0, 0.0],
+        "offered_packets": [60, 40, 0],
+        "dropped_packets": [5, 0, 0],
+        "queue_mean_packets": [8.0, 0.0, 0.0],
+    }
+)
+PAGES = TRANSFERS.filter(pl.col("replicate") > 5)
+
+
+def test_transfers_are_summarised_by_application_over_replicates():
+    table = of_records(TRANSFERS, PAGES, LINKS, ["scenario"])[0]
+    rows = {(row["application"], row["metric"]): row for row in table.frame.to_dicts()}
+    assert rows["web", "completed"]["ours"] == 1.5
+    assert rows["web", "median_completion_time"]["ours"] == (2.0 + 4.0) / 2
+    assert rows["web", "goodput"]["ours"] == (3.0 + 5.0) / 2
+    assert rows["web", "retransmitted"]["ours"] == 0.5
+    assert rows["web", "goodput"]["low"] < 4.0 < rows["web", "goodput"]["high"]
+    assert rows["file", "completed"]["ours"] == 0
+    assert ("file", "median_completion_time") not in rows
+
+
+def test_links_weigh_their_intervals_and_idle_ones_are_left_out():
+    tables = of_records(TRANSFERS, PAGES, LINKS, ["scenario"])
+    assert [table.name for table in tables] == ["transfers", "links"]
+    rows = {(row["link"], row["metric"]): row["ours"] for row in tables[1].frame.to_dicts()}
+    assert rows == {("busy", "link_utilization"): 50, ("busy", "packet_drop_rate"): 5, ("busy", "mean_queue"): 2}
+
+
+def test_a_key_that_all_rows_share_is_not_printed():
+    assert of_records(TRANSFERS, PAGES, LINKS, ["scenario"])[0].quiet == ("scenario",)

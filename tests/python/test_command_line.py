@@ -1,0 +1,226 @@
+"""Commands, output shapes and exit statuses that scripts depend on."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import firstflight as package
+from firstflight.studies import NAMES
+
+Program = Callable[..., Any]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "transfer-20-segments.toml"
+PROGRAM = Path(sys.executable).with_name("firstflight")
+
+
+def test_run_table_and_report_of_a_scenario_file(firstflight: Program, small_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = firstflight("run", small_file, "--replicates", 3, "--jobs", 2, "--out", out)
+    assert ran.status == 0, ran.err
+    assert ran.err == ""
+    assert f"firstflight report {out}" in ran.out
+    table = firstflight("table", out, "transfers", "--format", "csv")
+    rows = list(csv.DictReader(table.out.splitlines()))
+    assert list(rows[0])[-6:] == ["metric", "ours", "low", "high", "published", "unit"]
+    assert rows[0]["scenario"] == "small"
+    assert json.loads(firstflight("table", out, "transfers", "--format", "json").out)
+    assert firstflight("table", out, "transfers").out
+    claims = firstflight("claims", out, "--json")
+    assert (claims.status, json.loads(claims.out)) == (0, [])
+    assert firstflight("report", out).status == 0
+    assert "<html" in (out / "report.html").read_text()
+
+
+def test_a_run_goes_to_runs_name_by_default(
+    firstflight: Program, small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert firstflight("run", small_file, "--replicates", 1).status == 0
+    assert (tmp_path / "runs" / "small" / "run.json").exists()
+
+
+def test_set_changes_a_key_of_the_scenario(firstflight: Program, small_file: Path, tmp_path: Path) -> None:
+    settings = ("--set", "tcp.initial_window=10", "--set", "duration=5s", "--set", "network.bottleneck.queue=32kB")
+    assert firstflight("run", small_file, *settings, "--replicates", 1, "--out", tmp_path / "out").status == 0
+    run = package.open_run(tmp_path / "out")
+    assert 'duration = "5s"' in str(run.scenario)
+    assert run.provenance["profiles"][0]["effective"]["initial_window"]["segments"] == 10
+
+
+def test_set_aside_keeps_the_old_run_under_a_new_name(firstflight: Program, small_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    firstflight("run", small_file, "--replicates", 1, "--out", out)
+    refused = firstflight("run", small_file, "--replicates", 2, "--out", out)
+    assert refused.status == 2
+    assert "it has 1 replicates a cell, not 2; choose another --out, or add --set-aside" in refused.err
+    assert firstflight("run", small_file, "--replicates", 2, "--out", out, "--set-aside").status == 0
+    assert package.open_run(tmp_path / "out.1").provenance["replicates"] == 1
+    assert package.open_run(out).provenance["replicates"] == 2
+
+
+WRONG_REQUESTS = [
+    (("run", "rfc2451"), 'unknown study "rfc2451"; did you mean "rfc2415"?'),
+    (("run", "nowhere.toml"), 'there is no file "nowhere.toml"'),
+    (("run", "no/such/thing"), 'there is no file "no/such/thing"'),
+    (("run", "{small}", "--engine", "simulator"), 'unknown engine "simulator"; did you mean "simulate"?'),
+    (("run", "{small}", "--replicates", "0"), "replicates is 0; write at least 1"),
+    (("run", "{small}", "--jobs", "0"), "jobs is 0; write at least 1"),
+    (("run", "{small}", "--seed", "-1"), "the seed is -1"),
+    (("run", "{small}", "--set", "tcp.initial_window=0"), "--set tcp.initial_window=0: tcp.initial_window.segments: 0"),
+    (("run", "{small}", "--set", "tcp"), '--set "tcp" is not KEY=VALUE'),
+    (("run", "{small}", "--only", "web=8"), 'the cells have no key "web"'),
+    (("run", "{small}", "--engine", "model"), "is of kind web_page"),
+    (("run", "rfc2415", "--only", "web=8"), 'the cells have no key "web"; did you mean "webs"?'),
+    (("run", "rfc2415", "--only", "webs=9"), 'no cell has webs = "9"; known: 8, 16, 32, 64'),
+    (("run", "rfc2415", "--only", "webs"), '--only "webs" is not KEY=VALUE'),
+    (("run", "rfc2415", "--set", "duration=5s"), "--set changes a scenario file"),
+    (("claims", "nowhere"), 'there is no directory "nowhere"'),
+    (("table", "nowhere", "table1"), 'there is no directory "nowhere"'),
+    (("report", "nowhere"), 'there is no directory "nowhere"'),
+    (("trace", "nowhere.toml"), 'there is no file "nowhere.toml"'),
+    (("trace", "{small}", "--plot", "x.pdf"), '--plot "x.pdf": a plot is written as .svg or .png'),
+    (("run",), "Missing argument"),
+    (("rnu",), "No such command"),
+    (("run", "{small}", "--sed", "1"), "No such option"),
+    (("run", "{small}", "--seed", "one"), "--seed"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), WRONG_REQUESTS, ids=[" ".join(a) for a, _ in WRONG_REQUESTS])
+def test_a_wrong_request_is_one_sentence_on_stderr_and_status_2(
+    firstflight: Program,
+    small_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    expected: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = firstflight(*(argument.replace("{small}", str(small_file)) for argument in arguments))
+    assert answer.status == 2
+    assert answer.out == ""
+    assert answer.err.startswith("firstflight: ")
+    assert expected in answer.err.splitlines()[0]
+    assert "Traceback" not in answer.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_unknown_table_is_answered_with_the_known_ones(
+    firstflight: Program, small_file: Path, tmp_path: Path
+) -> None:
+    firstflight("run", small_file, "--replicates", 1, "--out", tmp_path / "out")
+    answer = firstflight("table", tmp_path / "out", "transfer")
+    assert (answer.status, answer.err) == (
+        2,
+        'firstflight: this run has no table "transfer"; did you mean "transfers"?\n',
+    )
+
+
+def test_studies_lists_them_all(firstflight: Program) -> None:
+    answer = firstflight("studies")
+    assert answer.status == 0
+    assert all(name in answer.out for name in NAMES)
+
+
+@pytest.mark.parametrize("window", [3, 10])
+def test_trace_writes_the_columns_of_the_map(firstflight: Program, tmp_path: Path, window: int) -> None:
+    path = tmp_path / "t.csv"
+    answer = firstflight("trace", EXAMPLE, "--csv", path, "--set", f"tcp.initial_window={window}")
+    assert answer.status == 0, answer.err
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert list(rows[0]) == [
+        "time_s",
+        "event",
+        "direction",
+        "seq",
+        "length",
+        "ack",
+        "window_bytes",
+        "cwnd_segments",
+        "flags",
+    ]
+    assert all(re.fullmatch(r"\d+\.\d{9}", row["time_s"]) for row in rows)
+    assert (rows[0]["flags"], rows[0]["direction"], rows[0]["seq"]) == ("SYN", "to_server", "0")
+    data = [row for row in rows if row["event"] == "sent" and row["direction"] == "to_client" and int(row["length"])]
+    assert sum(int(row["length"]) for row in data) == 20 * 1460
+    assert len([row for row in data if row["time_s"] == data[0]["time_s"]]) == window
+
+
+def test_trace_prints_a_table_and_draws_a_plot(firstflight: Program, tmp_path: Path) -> None:
+    printed = firstflight("trace", EXAMPLE)
+    assert printed.status == 0
+    assert printed.out.splitlines()[0].split()[:3] == ["time_s", "event", "direction"]
+    drawn = firstflight("trace", EXAMPLE, "--plot", tmp_path / "t.svg")
+    assert (drawn.status, drawn.out) == (0, "")
+    assert (tmp_path / "t.svg").read_text().startswith("<svg")
+
+
+def test_trace_to_a_place_that_is_not_there_is_status_3(firstflight: Program, tmp_path: Path) -> None:
+    answer = firstflight("trace", EXAMPLE, "--csv", tmp_path / "no" / "t.csv")
+    assert answer.status == 3
+    assert "cannot be written" in answer.err
+
+
+def test_doctor_says_what_mends_what_is_missing(firstflight: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    answer = firstflight("doctor", "--json")
+    assert answer.status == 0
+    findings = {finding["name"]: finding for finding in json.loads(answer.out)}
+    assert findings["native module"]["ok"]
+    assert not findings["ns-2"]["ok"]
+    assert all(finding["ok"] or finding["mend"] for finding in findings.values())
+    assert "mend: apt-get install ns2" in firstflight("doctor").out
+
+
+def test_version_is_printed(firstflight: Program) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", firstflight("--version").out)
+
+
+def test_help_does_not_wait_for_polars() -> None:
+    script = "import sys, firstflight.cli.app; print([m for m in ('polars', 'pydantic', 'numpy', 'altair') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_ctrl_c_leaves_a_run_that_continues(small_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [
+        str(PROGRAM),
+        "run",
+        str(small_file),
+        "--replicates",
+        "2000",
+        "--set",
+        "duration=2000s",
+        "--out",
+        str(out),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    deadline = time.monotonic() + 20
+    while not (out / "run.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert errors.startswith("firstflight: interrupted; 0 finished cells are kept in ")
+    assert len(errors.splitlines()) == 1
+    assert package.open_run(out).missing == 1
+
+
+def test_output_into_a_closed_pipe_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [str(PROGRAM), "trace", str(EXAMPLE)], stdout=write, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(write)
+    assert "Traceback" not in done.stderr

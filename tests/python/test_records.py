@@ -1,0 +1,113 @@
+"""What a run's frames look like, and what they carry with them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from small_grid import SmallGrid
+
+import firstflight
+from firstflight.records import STORED, Run
+from firstflight.records.schema import TABLES
+from firstflight.scenario import Cell, Scenario
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1, 2]}, out=tmp_path_factory.mktemp("run"))
+
+
+@pytest.mark.parametrize("table", STORED)
+def test_frames_have_the_schema_behind_the_keys(run: Run, table: str) -> None:
+    frame = getattr(run, table).collect()
+    assert frame.columns == ["clients", "iw", *(column.name for column in TABLES[table])]
+    assert frame.schema["clients"] == pl.Int64
+    assert frame["iw"].unique(maintain_order=True).to_list() == [1, 2]
+    assert frame["replicate"].n_unique() == 6
+    assert not frame.is_empty()
+
+
+def test_every_column_has_a_meaning_and_a_unit_that_its_name_agrees_with() -> None:
+    for columns in TABLES.values():
+        for column in columns:
+            assert column.meaning
+            for ending, unit in (("_s", "s"), ("_ns", "ns"), ("_bytes", "B"), ("_packets", "packets")):
+                if column.name.endswith(ending):
+                    assert column.unit == unit, column.name
+
+
+def test_names_are_categories_and_absent_pages_null(run: Run) -> None:
+    assert run.transfers.collect()["application"].unique().to_list() == ["web"]
+    assert "bottleneck.reverse" in run.links.collect()["link"].cast(pl.String).to_list()
+    assert run.transfers.collect()["page"].null_count() == 0
+
+
+def test_each_file_carries_scenario_seed_versions_commit_and_machine(run: Run) -> None:
+    for path in run.directory.rglob("*.parquet"):
+        metadata = pl.read_parquet_metadata(path)
+        about = json.loads(metadata["firstflight"])
+        assert about["seed"] == 1
+        assert {"versions", "commit", "machine", "code", "replicates"} <= about.keys()
+        assert Scenario.from_toml(metadata["scenario"]).application[0].clients == 8
+
+
+def test_provenance_tells_machine_command_profiles_and_cost(run: Run) -> None:
+    about = run.provenance
+    assert about["finished"] == 2
+    assert about["counts"]["packet_hops"] > 0
+    session = about["sessions"][-1]
+    assert session["ended"]
+    assert session["wall_s"] > 0
+    assert {"command", "started", "cpu_s", "jobs", "machine"} <= session.keys()
+    windows = [profile["effective"]["initial_window"]["segments"] for profile in about["profiles"]]
+    assert windows == [1, 2]
+
+
+def test_a_run_without_finished_cells_has_empty_frames(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "run.json").write_text((run.directory / "run.json").read_text())
+    empty = Run.open(tmp_path)
+    assert empty.cells == []
+    assert empty.missing == 2
+    assert empty.transfers.collect().columns == run.transfers.collect_schema().names()
+    assert empty.provenance["counts"] == {}
+
+
+def test_a_run_without_a_directory_of_its_own_lives_until_the_process_ends(small_file: Path) -> None:
+    script = (
+        "import firstflight, sys\n"
+        "scenario = firstflight.load_scenario(sys.argv[1])\n"
+        "print(firstflight.run(scenario, replicates=2).pages.collect()['replicate'].n_unique())\n"
+        "print(firstflight.run(scenario, replicates=2).directory)\n"
+    )
+    command = [sys.executable, "-c", script, small_file]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    replicates, directory = done.stdout.split()
+    assert replicates == "2"
+    assert not Path(directory).exists()
+
+
+def test_replicates_differ_and_do_not_depend_on_their_number(small: Scenario) -> None:
+    two = firstflight.run(small, replicates=2).pages.collect()
+    five = firstflight.run(small, replicates=5, jobs=2).pages.collect()
+    assert five.filter(pl.col("replicate") < 2).equals(two)
+    first, second = (two.filter(pl.col("replicate") == r)["start_s"].to_list() for r in (0, 1))
+    assert first != second
+
+
+def test_a_key_that_is_a_column_is_refused(small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SmallGrid, "cells", lambda self, engine: [Cell({"replicate": 1}, small)])
+    with pytest.raises(ValueError, match='a cell key cannot be called "replicate"'):
+        firstflight.run(SmallGrid())
+
+
+def test_cells_with_the_same_plan_share_their_records(small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [Cell({"which": which}, small) for which in ("a", "b")]
+    monkeypatch.setattr(SmallGrid, "cells", lambda self, engine: cells)
+    run = firstflight.run(SmallGrid())
+    assert len(list((run.directory / "cells").iterdir())) == 1
+    assert run.cells == [{"which": "a"}, {"which": "b"}]
+    assert run.pages.collect()["which"].unique(maintain_order=True).to_list() == ["a", "b"]

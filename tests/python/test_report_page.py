@@ -1,0 +1,114 @@
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import altair as alt
+import pytest
+
+from firstflight.analysis.claim import above, judge
+from firstflight.analysis.intervals import Estimate
+from firstflight.analysis.table import Metric, Table, rows_frame
+from firstflight.report import page
+from firstflight.report.content import Content
+from firstflight.report.figure import Figure, inline
+
+ROWS = [
+    {"iw": 1, "metric": "delay", "ours": 0.5, "low": 0.4, "high": 0.6, "published": 0.5, "unit": "s"},
+    {"iw": 2, "metric": "delay", "ours": 0.6, "published": 0.5, "unit": "s"},
+    {"iw": 3, "metric": "delay", "ours": 0.3, "published": 0.5, "unit": "s"},
+    {"iw": 4, "metric": "delay", "ours": 0.3, "published": 9.9, "unit": "s"},
+]
+
+
+def content(**changes) -> Content:
+    chart = alt.Chart(inline([{"x": 1, "y": 2}])).mark_point().encode(x="x:Q", y="y:Q")
+    fields = {
+        "kind": "study",
+        "name": "example",
+        "title": "Is <it> so?",
+        "asked": "What was asked.",
+        "answer": ["It is 5 % sooner."],
+        "claims": [
+            judge(
+                id="example-1",
+                source="a book",
+                text="It is sooner.",
+                expectation=above(0),
+                tolerance=0,
+                why="A direction.",
+                unit="percent",
+                found=Estimate(5.0, 4.0, 6.0, 10),
+            )
+        ],
+        "figures": [Figure("drawn", "A figure", "What it shows.", chart, chart)],
+        "tables": [
+            Table(
+                "t",
+                "A table",
+                "",
+                ("iw",),
+                rows_frame(("iw",), ROWS),
+                across="iw",
+                metrics=(Metric("delay", "Delay", near=0.15),),
+                misprints=frozenset({("delay", "4")}),
+            )
+        ],
+        "commands": ["firstflight run example --out DIR"],
+        "provenance": [("seed", "1")],
+    }
+    return Content(**(fields | changes))
+
+
+def test_page_needs_nothing_but_itself():
+    html = page.render(content())
+    without_namespaces = re.sub(r'xmlns(:\w+)?="[^"]*"', "", html)
+    assert "http" not in without_namespaces
+    assert "<script" not in html
+    assert not re.search(r"@import|url\(", html)
+
+
+def test_text_from_a_run_cannot_become_markup():
+    assert "Is &lt;it&gt; so?" in page.render(content())
+
+
+def test_cells_are_marked_by_their_distance_from_the_published_value():
+    html = page.render(content())
+    cells = re.findall(r'<td class="([^"]*)"><b>([\d.]+)</b>', html)
+    assert [(value, set(classes.split())) for classes, value in cells] == [
+        ("0.50", {"near", "first"}),
+        ("0.60", {"over"}),
+        ("0.30", {"under", "far"}),
+        ("0.30", {"misprint"}),
+    ]
+    assert "±0.10" in html
+
+
+def test_parts_without_content_leave_no_heading():
+    html = page.render(content(answer=[], claims=[], figures=[], tables=[]))
+    for heading in ("The answer", "Figures", "Tables", "Statement by statement", "Limitations"):
+        assert f">{heading}<" not in html
+    assert ">Reproduce<" in html
+
+
+def test_report_is_renamed_into_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(page, "gather", lambda run: content())
+    run = SimpleNamespace(directory=tmp_path)
+    assert page.write(run) == tmp_path / "report.html"
+    elsewhere = page.write(run, tmp_path / "other.html")
+    assert elsewhere.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other.html", "report.html"]
+
+
+def test_figures_can_be_had_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(page, "gather", lambda run: content())
+    paths = page.figures_to_files(SimpleNamespace(), tmp_path / "figures")
+    assert [path.name for path in paths] == ["drawn.svg", "drawn.png"]
+    assert paths[0].read_bytes().startswith(b"<svg")
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(123.4, "123"), (12.34, "12.3"), (1.0, "1"), (0.056, "0.06"), ("above 0", "above 0")]
+)
+def test_figures_in_claims_are_short(value, text):
+    assert page.short(value) == text

@@ -1,0 +1,176 @@
+"""Nothing finished is lost, nothing half-written is read, and the records do not depend on how they came about."""
+
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_grid import SmallGrid
+
+import firstflight
+from firstflight import MachineError, RequestError
+from firstflight.records import Run, files
+from firstflight.records.files import TEMPORARY
+
+HERE = Path(__file__).parent
+KILLS = 22
+# Seconds of work before a kill; the whole grid takes about a second, so most kills find some cells done.
+LATEST_KILL_S = 0.12
+
+
+def contents(run: Run) -> dict[str, bytes]:
+    """Every record file of a run, and every analysed table, byte by byte."""
+    cells = run.directory / "cells"
+    found = {str(path.relative_to(cells)): path.read_bytes() for path in sorted(cells.rglob("*")) if path.is_file()}
+    return found | {table.name: table.csv().encode() for table in SmallGrid().tables(run)}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return firstflight.run(SmallGrid(), jobs=1, out=tmp_path_factory.mktemp("whole") / "run")
+
+
+def test_two_threads_write_the_same_bytes_as_one(whole: Run, tmp_path: Path) -> None:
+    assert contents(firstflight.run(SmallGrid(), jobs=2, out=tmp_path / "run")) == contents(whole)
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole: Run, tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    moments = random.Random(2415)
+    finished = []
+    for _ in range(KILLS):
+        process = subprocess.Popen(
+            [sys.executable, HERE / "small_grid.py", directory, "2"], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        time.sleep(moments.uniform(0, LATEST_KILL_S))
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL, "the grid is too small: it ended before the kill"
+        process.stdout.close()
+        finished.append(len(Run.open(directory).cells))
+    assert finished == sorted(finished), "a finished cell was lost"
+    assert 0 < finished[-1] < len(whole.cells), "the kills should fall into the work"
+    run = firstflight.run(SmallGrid(), jobs=2, out=directory)
+    assert contents(run) == contents(whole)
+    assert not list(directory.rglob(f"{TEMPORARY}*"))
+
+
+def test_what_has_finished_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    firstflight.run(SmallGrid(), only={"clients": [8]}, out=tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    run = firstflight.run(SmallGrid(), only={"clients": [8, 16]}, out=tmp_path)
+    assert len(run.cells) == 16
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+def test_cells_that_join_later_keep_the_order_of_the_grid(whole: Run, tmp_path: Path) -> None:
+    for clients in (24, 8, 16):
+        run = firstflight.run(SmallGrid(), only={"clients": [clients]}, out=tmp_path)
+    assert run.cells == whole.cells
+    assert run.transfers.collect().equals(whole.transfers.collect())
+
+
+def test_leftovers_of_a_killed_run_are_removed_at_the_next_start(tmp_path: Path) -> None:
+    firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
+    (tmp_path / "cells" / f"{TEMPORARY}abc").mkdir()
+    (tmp_path / f"{TEMPORARY}run.json").write_text("{")
+    firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
+    assert not list(tmp_path.rglob(f"{TEMPORARY}*"))
+
+
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    lock = files.Lock(tmp_path)
+    with pytest.raises(RequestError, match=r"another process \(pid \d+\) is writing in"):
+        firstflight.run(SmallGrid(), out=tmp_path)
+    lock.release()
+    firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"seed": 2}, "its seed is 1, not 2"),
+        ({"replicates": 3}, "it has 6 replicates a cell, not 3"),
+    ],
+)
+def test_a_directory_holds_one_run_only(tmp_path: Path, change: dict[str, int], expected: str) -> None:
+    only = {"clients": [8], "iw": [1]}
+    firstflight.run(SmallGrid(), only=only, out=tmp_path)
+    with pytest.raises(RequestError, match=f"holds another run: {expected}; choose another --out"):
+        firstflight.run(SmallGrid(), only=only, out=tmp_path, **change)  # type: ignore[arg-type]
+
+
+def test_changed_code_starts_a_new_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only = {"clients": [8], "iw": [1]}
+    firstflight.run(SmallGrid(), only=only, out=tmp_path)
+    monkeypatch.setattr("firstflight.records.machine.code_version", lambda: "another")
+    with pytest.raises(RequestError, match="made by another version of the code"):
+        firstflight.run(SmallGrid(), only=only, out=tmp_path)
+
+
+def test_a_changed_grid_is_not_mixed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only = {"clients": [8], "iw": [1]}
+    firstflight.run(SmallGrid(), only=only, out=tmp_path)
+    changed = SmallGrid()
+    cells = [type(cell)(cell.key, cell.scenario.replace("duration", "99s")) for cell in changed.cells("simulate")]
+    monkeypatch.setattr(SmallGrid, "cells", lambda self, engine: cells)
+    with pytest.raises(RequestError, match="its study was another"):
+        firstflight.run(changed, only=only, out=tmp_path)
+
+
+def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("do not touch")
+    with pytest.raises(RequestError, match="is not a run and not empty; choose another --out"):
+        firstflight.run(SmallGrid(), out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(RequestError, match="is a file"):
+        firstflight.run(SmallGrid(), out=tmp_path / "thesis.tex")
+
+
+def test_what_is_no_run_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="there is no directory"):
+        Run.open(tmp_path / "nowhere")
+    with pytest.raises(RequestError, match=r"is not a run: it has no run\.json"):
+        Run.open(tmp_path)
+    (tmp_path / "run.json").write_text("[1, 2]")
+    with pytest.raises(RequestError, match="was not written by firstflight"):
+        Run.open(tmp_path)
+
+
+def test_a_run_of_another_record_schema_cannot_be_opened(tmp_path: Path) -> None:
+    firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
+    path = tmp_path / "run.json"
+    path.write_text(path.read_text().replace('"schema": 1,', '"schema": 999,'))
+    with pytest.raises(RequestError, match="a run of another version: its records have schema 999"):
+        Run.open(tmp_path)
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path, whole: Run) -> None:
+    # A limit on the size of files stands in for a disk without space: the system refuses the same writes.
+    limit = 20_000
+    assert (whole.directory / "run.json").stat().st_size < limit
+    child = subprocess.run(
+        [sys.executable, HERE / "small_grid.py", tmp_path, "2"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = child.stderr.strip().splitlines()[-1]
+    assert last.startswith("firstflight.errors.MachineError: there is no space left for")
+    assert "make room and run the same command again" in last
+    assert contents(firstflight.run(SmallGrid(), out=tmp_path)) == contents(whole)
+
+
+def test_a_directory_without_permission_is_a_machine_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(MachineError, match=r"cannot be written: Permission denied; choose another --out"):
+        firstflight.run(SmallGrid(), out=tmp_path / "x")

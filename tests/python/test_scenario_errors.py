@@ -1,0 +1,144 @@
+"""Whatever is wrong in a scenario: one sentence with the file, the key, the value and what would be right."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firstflight import RequestError
+from firstflight.scenario import Scenario
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("nme", "x", 'nme: unknown key "nme"; did you mean "name"?'),
+    ("duration", 360, 'duration: 360 has no unit: write a time such as "50ms"'),
+    ("duration", "0s", 'duration: a length of "0s" leaves nothing to simulate'),
+    ("meter_interval", "0s", "meter_interval: "),
+    ("name", "", "name: this is empty"),
+    ("tcp.profile", "rcf", 'tcp.profile: unknown profile "rcf"; did you mean "rfc"?'),
+    ("tcp.initial_window", 0, "tcp.initial_window.segments: 0 is below 1"),
+    ("tcp.initial_window", -3, "tcp.initial_window.segments: -3 is negative"),
+    ("tcp.initial_window", "rfc6298", 'tcp.initial_window: unknown policy "rfc6298"; did you mean "rfc6928"?'),
+    ("tcp.initial_window", True, "tcp.initial_window: True is not a policy"),
+    ("tcp.initial_windo", 3, 'tcp.initial_windo: unknown key "initial_windo"; did you mean "initial_window"?'),
+    ("tcp.recovery", "sack", 'tcp.recovery: unknown choice "sack"; known here: new_reno, reno, tahoe'),
+    ("tcp.rto.minimum", 3, 'tcp.rto.minimum: 3 has no unit: write a time such as "50ms"'),
+    ("tcp.rto.minimun", "3s", 'tcp.rto.minimun: unknown key "minimun"; did you mean "minimum"?'),
+    ("tcp.rto", "1s", "tcp.rto: '1s' is not a table; known keys: initial, minimum"),
+    ("tcp.ack", "heartbeat", 'tcp.ack: the policy "heartbeat" needs "segments"'),
+    ("tcp.receive_window", "64k", 'tcp.receive_window: "64k" is not a size'),
+    ("tcp.window_scaling", "yes", "tcp.window_scaling: 'yes' is not true or false"),
+    ("tcp.max_retries", 1.5, "tcp.max_retries: 1.5 is not a whole number"),
+    ("network.topology", "ring", 'network: unknown topology "ring"; known here: chain, dumbbell, star'),
+    ("network.bottleneck.rate", "-1Mbit", 'network.bottleneck.rate: "-1Mbit" is negative'),
+    ("network.bottleneck.rate", "0bit", 'network.bottleneck.rate: a rate of "0bit" sends nothing'),
+    ("network.bottleneck.rate", 1.5, 'network.bottleneck.rate: 1.5 has no unit: write a rate such as "1.5Mbit"'),
+    ("network.bottleneck.rate", "50ms", 'network.bottleneck.rate: "50ms" is not a rate: unknown unit "ms"'),
+    ("network.bottleneck.loss", 1.5, "network.bottleneck.loss: 1.5 is too large; write less than 1"),
+    ("network.bottleneck.queue", "0p", 'a queue of "0p" drops everything: write at least "1p"'),
+    ("network.bottleneck.queue", 25, '25 is not a queue limit: write packets, such as "25p", or bytes'),
+    ("network.bottleneck.queue", {"kind": "rde", "limit": "25p"}, 'unknown kind "rde"; did you mean "red"?'),
+    (
+        "network.bottleneck.queue",
+        {"kind": "red", "limit": "25p", "min_threshold_packets": 20},
+        "min_threshold_packets (20) is not below max_threshold_packets (15)",
+    ),
+    ("network.bottleneck.quue", "25p", 'network.bottleneck.quue: unknown key "quue"; did you mean "queue"?'),
+    ("network.left[0].count", 0, "network.left[0].count: 0 is too small; write at least 1"),
+    ("network.left", [], "network.left: this is empty"),
+    ("network.left[9].rate", "1Mbit", '"network.left[9].rate": there is no left[9]'),
+    ("network.bottleneck.rate.unit", 1, 'the value before "unit" is not a table'),
+    ("application", [], "application: this is empty"),
+    ("application.web.clients", 0, "application.web.clients: 0 is too small; write at least 1"),
+    ("application.web.kind", "webpage", 'application.web: unknown kind "webpage"; did you mean "web_page"?'),
+    ("application.web.version", "2.0", 'application.web.version: "2.0" is not known; write "1.0" or "1.1"'),
+    ("application.web.inline", 3000, 'application.web.inline.value: 3000 has no unit: write a size such as "32kB"'),
+    (
+        "application.web.think",
+        {"law": "unifrm"},
+        'application.web.think: unknown law "unifrm"; did you mean "uniform"?',
+    ),
+    ("application.web.think", {"law": "uniform", "low": "1s"}, "application.web.think.high: this key is missing"),
+    ("application.web.think", {"law": "uniform", "low": "5s", "high": "1s"}, "low (5s) is above high (1s)"),
+    ("application.web.think", {"mean": "1s"}, 'the law has no "law"; known: constant, uniform'),
+    ("application.web.primary", {"law": "pareto", "shape": 0, "minimum": "1kB"}, "primary.shape: 0 is too small"),
+    ("application.web.client_hosts", "left[7]", 'there is no host "left[7]"; left[0] to left[1] exist'),
+    ("application.web.server_hosts", "middle", 'there are no hosts "middle"; known here: left, right'),
+    ("application.web.tcp", {"initial_window": 0}, "application.web.tcp.initial_window.segments: 0 is below 1"),
+    ("application.wb.clients", 3, 'nothing is called "wb"; did you mean "web"?'),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "expected"), WRONG, ids=[f"{path}={value}" for path, value, _ in WRONG])
+def test_a_wrong_value_is_named_with_what_would_be_right(small: Scenario, path: str, value: Any, expected: str) -> None:
+    with pytest.raises(RequestError) as refusal:
+        small.replace(path, value)
+    assert expected in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_the_file_is_named_first(tmp_path: Path, small_toml: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(small_toml.replace('rate = "1.5Mbit"', 'rate = "1.5"'))
+    with pytest.raises(RequestError, match=r"x\.toml: network\.bottleneck\.rate: "):
+        Scenario.load(path)
+
+
+def test_what_is_not_toml_is_said_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text('name = "x"\nduration = = 3\n')
+    with pytest.raises(RequestError, match=r"this is not TOML: .*line 2"):
+        Scenario.load(path)
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="there is no file"):
+        Scenario.load(tmp_path / "nowhere.toml")
+
+
+def test_a_scenario_without_profile_is_refused(small_toml: str) -> None:
+    with pytest.raises(RequestError, match=r'tcp\.profile is missing: write for example profile = "'):
+        Scenario.from_toml(small_toml.replace('profile = "rfc"\n', ""))
+
+
+def test_two_applications_of_one_name_are_refused(small_toml: str) -> None:
+    again = small_toml[small_toml.index("[[application]]") :]
+    with pytest.raises(RequestError, match='two are called "web"'):
+        Scenario.from_toml(small_toml + again)
+
+
+def test_assignment_is_checked_like_the_file(small: Scenario) -> None:
+    with pytest.raises(RequestError, match="duration: 3 has no unit"):
+        small.duration = 3  # type: ignore[assignment]
+    with pytest.raises(RequestError, match=r'unknown key "durtion"; did you mean "duration"\?'):
+        small.durtion = "3s"  # type: ignore[attr-defined]
+    with pytest.raises(RequestError, match=r"tcp\.initial_window\.segments: 0 is below 1"):
+        small.tcp.initial_window = 0
+
+
+CDFS = [
+    ("0,0\n0.5,100\n0.4,200\n1,300\n", "line 3: the cumulative probability falls from 0.5 to 0.4; a CDF never falls"),
+    ("0,0\n0.5,200\n1,100\n", "line 3: the value falls from 200.0 to 100.0"),
+    ("0,0\n0.5,100\n0.5,200\n1,300\n", "line 3: the cumulative probability stays at 0.5"),
+    ("0,0\n0.9,100\n", "line 2: the CDF ends at 0.9"),
+    ("0.1,0\n1,100\n", "line 1: the CDF starts at 0.1"),
+    ("0,0\n1.5,100\n", "line 2: the cumulative probability 1.5 is outside 0 to 1"),
+    ("0,-5\n1,100\n", "line 1: the value -5.0 is negative"),
+    ("p,bytes\n0,0\nhalf,100\n1,200\n", 'line 3: "half,100" is not "cumulative probability, value"'),
+    ("0,0\n", "a CDF needs at least two points"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CDFS, ids=[expected for _, expected in CDFS])
+def test_a_wrong_cdf_is_refused_with_file_and_line(tmp_path: Path, small_toml: str, text: str, expected: str) -> None:
+    (tmp_path / "sizes.csv").write_text(text)
+    scenario = tmp_path / "x.toml"
+    scenario.write_text(small_toml.replace('inline = "3kB"', 'inline = { law = "empirical", file = "sizes.csv" }'))
+    with pytest.raises(RequestError) as refusal:
+        Scenario.load(scenario)
+    assert f"sizes.csv, {expected}" in str(refusal.value) or expected in str(refusal.value)
+    assert "x.toml: application.web.inline" in str(refusal.value)
+
+
+def test_a_cdf_that_is_not_there_is_said(small: Scenario) -> None:
+    with pytest.raises(RequestError, match=r'application\.web\.inline: there is no file "nope\.csv"'):
+        small.replace("application.web.inline", {"law": "empirical", "file": "nope.csv"})

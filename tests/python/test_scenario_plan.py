@@ -1,0 +1,168 @@
+"""What a scenario becomes for an engine."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from firstflight import Duration
+from firstflight.scenario import Scenario, profiles
+
+
+def test_every_unit_arrives_in_base_units(small: Scenario) -> None:
+    plan = small.to_plan()
+    assert plan["duration_ns"] == 20_000_000_000
+    assert plan["meter_interval_ns"] is None
+    assert plan["header_bytes"] == 40
+    queue = {"kind": "drop_tail", "limit_packets": 25, "counts_packet_in_service": False}
+    link = {"rate_bps": 1_500_000, "delay_ns": 50_000_000, "loss": 0.0, "queue": queue}
+    assert plan["network"]["bottleneck"] == {"forward": link, "reverse": link}
+    assert len(plan["network"]["left"]) == 2
+    web = plan["applications"][0]
+    assert web["primary"] == {"law": "lognormal", "median": 2000, "sigma": 1.0}
+    assert web["inline"] == {"law": "constant", "value": 3000}
+    assert web["think"] == {"law": "uniform", "low": 1.0, "high": 5.0}
+    assert web["inline_count"] == {"law": "constant", "value": 3}
+    assert (web["client_hosts"], web["server_hosts"]) == ("left", "right")
+    json.dumps(plan, allow_nan=False)
+
+
+def test_reverse_replaces_only_what_it_names(small: Scenario) -> None:
+    changed = small.replace("network.bottleneck.reverse", {"rate": "64kbit", "queue": "32kB"})
+    pair = changed.to_plan()["network"]["bottleneck"]
+    assert pair["reverse"]["rate_bps"] == 64_000
+    assert pair["reverse"]["delay_ns"] == pair["forward"]["delay_ns"]
+    assert pair["reverse"]["queue"]["limit_bytes"] == 32_000
+    assert pair["forward"]["queue"]["limit_packets"] == 25
+
+
+def test_an_end_takes_the_nearest_table_that_names_a_field(small: Scenario) -> None:
+    changed = small.replace("application.web.tcp", {"initial_window": 4, "recovery": "tahoe"})
+    changed = changed.replace("application.web.server_tcp", {"initial_window": "rfc6928"})
+    web = changed.to_plan()["applications"][0]
+    assert web["client_tcp"]["initial_window"] == {"policy": "fixed", "segments": 4}
+    assert web["server_tcp"]["initial_window"] == {"policy": "rfc6928"}
+    assert web["client_tcp"]["recovery"] == web["server_tcp"]["recovery"] == "tahoe"
+
+
+def test_a_table_that_names_a_profile_starts_afresh_from_it(small: Scenario) -> None:
+    changed = small.replace("application.web.server_tcp", {"profile": "ns2-full-1998"})
+    web = changed.to_plan()["applications"][0]
+    assert web["server_tcp"] == profiles()["ns2-full-1998"]
+    assert web["client_tcp"]["initial_window"] == {"policy": "fixed", "segments": 3}
+
+
+def test_fields_with_a_unit_can_be_written_with_it_or_by_their_native_name(small: Scenario) -> None:
+    a = small.replace("tcp.rto", {"minimum": "200ms"}).replace("tcp.receive_window", "64KiB")
+    b = small.replace("tcp.rto", {"minimum_ns": 200_000_000}).replace("tcp.receive_window_bytes", 65_536)
+    assert a.to_plan() == b.to_plan()
+    rto = a.to_plan()["applications"][0]["server_tcp"]["rto"]
+    assert rto == profiles()["rfc"]["rto"] | {"minimum_ns": 200_000_000}
+
+
+def test_what_an_rfc_leaves_unbounded_is_none(small: Scenario) -> None:
+    changed = small.replace("tcp.profile", "ns2-full-1998").replace("tcp.initial_ssthresh_segments", "none")
+    assert changed.to_plan()["applications"][0]["server_tcp"]["initial_ssthresh_segments"] is None
+
+
+def test_a_policy_keeps_the_parameters_that_are_not_named(small: Scenario) -> None:
+    changed = small.replace("tcp.ack", {"policy": "delayed", "timer": "40ms"})
+    assert changed.to_plan()["applications"][0]["client_tcp"]["ack"] == {
+        "policy": "delayed",
+        "segments": 2,
+        "timer_ns": 40_000_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("network", "hosts"),
+    [
+        (
+            """topology = "star"
+               hub = { rate = "10Mbit", delay = "10ms", queue = "50p" }
+               spokes = [{ count = 2, rate = "1Mbit", delay = "5ms", queue = "32kB" },
+                         { rate = "unlimited", delay = "0s", queue = "1000p" }]""",
+            ("spokes", "hub"),
+        ),
+        (
+            'topology = "chain"\nlinks = { count = 3, rate = "10Mbit", delay = "1ms", queue = "50p" }',
+            ("node[3]", "node[0]"),
+        ),
+    ],
+)
+def test_other_topologies_have_their_own_sides(small_toml: str, network: str, hosts: tuple[str, str]) -> None:
+    start, end = small_toml.index("topology"), small_toml.index("[[application]]")
+    scenario = Scenario.from_toml(f"{small_toml[:start]}{network}\n\n{small_toml[end:]}")
+    web = scenario.to_plan()["applications"][0]
+    assert (web["client_hosts"], web["server_hosts"]) == hosts
+    links = scenario.to_plan()["network"].get("spokes") or scenario.to_plan()["network"]["links"]
+    assert len(links) == 3
+    assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+
+
+def test_every_application_kind_reads_and_writes(small: Scenario) -> None:
+    document = small.to_dict()
+    document["application"] = [
+        {
+            "kind": "file_transfer",
+            "size": "1MB",
+            "direction": "upload",
+            "count": 2,
+            "gap": {"law": "exponential", "mean": "1s"},
+        },
+        {"kind": "request_response", "request": "100B", "response": {"law": "pareto", "shape": 1.2, "minimum": "1kB"}},
+        {
+            "kind": "web_page",
+            "primary": "1kB",
+            "inline": "1kB",
+            "think": "1s",
+            "version": "1.1",
+            "persistent": "pipelined",
+        },
+    ]
+    scenario = Scenario.from_dict(document)
+    assert [a["name"] for a in scenario.to_plan()["applications"]] == [
+        "file_transfer0",
+        "request_response1",
+        "web_page2",
+    ]
+    assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+
+
+def test_a_measured_distribution_is_read_beside_the_file_and_dumped_in_full(tmp_path: Path, small_toml: str) -> None:
+    (tmp_path / "sizes.csv").write_text("# after Mah\nprobability,bytes\n0,100\n0.5,2000\n1,1e6\n")
+    path = tmp_path / "x.toml"
+    path.write_text(
+        small_toml.replace(
+            'inline = "3kB"', 'inline = { law = "empirical", file = "sizes.csv", scale = 0.7, maximum = "1MB" }'
+        )
+    )
+    scenario = Scenario.load(path)
+    law = scenario.to_plan()["applications"][0]["inline"]
+    assert law["points"] == [[0, 100], [0.5, 2000], [1, 1e6]]
+    assert (law["scale"], law["maximum"], law["interpolation"]) == (0.7, 1_000_000, "log")
+    (tmp_path / "sizes.csv").unlink()
+    assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+
+
+def test_assigning_a_field_changes_the_plan(small: Scenario) -> None:
+    small.duration = Duration("60s")
+    small.tcp.initial_window = 10
+    small.application[0].clients = 7
+    plan = small.to_plan()
+    assert plan["duration_ns"] == 60_000_000_000
+    assert plan["applications"][0]["server_tcp"]["initial_window"]["segments"] == 10
+    assert plan["applications"][0]["clients"] == 7
+
+
+def test_replacing_leaves_the_original_alone(small: Scenario) -> None:
+    before = small.to_toml()
+    small.replace("application.web.clients", 9).tcp.initial_window = 9
+    assert small.to_toml() == before
+
+
+def test_every_example_is_a_scenario() -> None:
+    examples = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+    assert examples
+    for path in examples:
+        Scenario.load(path)
