@@ -5,6 +5,10 @@ from collections.abc import Callable
 import polars as pl
 
 from firstflight.studies.rfc2415.grid import Point, points
+from firstflight.studies.rfc2415.measure import PageClocks
+
+CONNECTED: PageClocks = {"1.0": "connected", "1.1": "connected"}
+"""Page clocks that start when the first connection is up."""
 
 Delay = Callable[[Point, int], float]
 """Median page delay of a cell in a replicate, in seconds."""

@@ -1,4 +1,4 @@
-"""A study small enough to be killed often: 3 x 8 cells of a few hundredths of a second each.
+"""A study small enough to be killed often: many cells of a few milliseconds each.
 
 python small_grid.py DIR JOBS      runs it and says "started" when the work begins
 """
@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from conftest import SMALL
-
 from firstflight.analysis.summary import summary_tables
 from firstflight.scenario import Cell, Scenario
 from firstflight.studies import Study
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 
+WINDOWS = 30
+
+
 class SmallGrid(Study):
     """Clients times initial windows."""
 
@@ -26,14 +28,14 @@ class SmallGrid(Study):
     source = "none"
     engines = ("simulate",)
     shows = "nothing"
-    replicates = 6
+    replicates = 2
 
     def cells(self, engine: str) -> list[Cell]:
-        base = Scenario.from_toml(SMALL).replace("duration", "120s")
+        base = Scenario.from_toml(SMALL).replace("duration", "300s")
         return [
             Cell({"clients": n, "iw": iw}, base.replace("application.web.clients", n).replace("tcp.initial_window", iw))
             for n in (8, 16, 24)
-            for iw in range(1, 9)
+            for iw in range(1, WINDOWS + 1)
         ]
 
     def tables(self, run: "Run") -> "list[Table]":

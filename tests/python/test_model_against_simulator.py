@@ -34,7 +34,7 @@ def _tcp(draw: random.Random) -> dict[str, Any]:
         "mss": draw.choice(["1460B", "1460B", "536B", "1200B", "8960B"]),
         "data_on_handshake_ack": draw.random() < 0.5,
         "window_scaling": scaling,
-        "receive_window": f"{draw.choice([1 << 20, 65535, 300001] if scaling else [65535, 32768])}B",
+        "receive_window": f"{draw.choice([1 << 20, 65535, 300001] if scaling else [65535, 32768, 5000])}B",
     }
 
 

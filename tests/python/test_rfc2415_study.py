@@ -8,7 +8,7 @@ from firstflight.studies.rfc2415.grid import Point, points
 from firstflight.studies.rfc2415.measure import Measures, from_records
 from firstflight.studies.rfc2415.study import scenario
 from firstflight.studies.rfc2415.tables import all_tables
-from rfc2415_records import synthetic
+from rfc2415_records import CONNECTED, synthetic
 
 
 def printed_delay(point: Point, replicate: int) -> float:
@@ -21,7 +21,7 @@ def printed_delay(point: Point, replicate: int) -> float:
 
 @pytest.fixture(scope="module")
 def measures() -> Measures:
-    return from_records(*synthetic(), "connected")
+    return from_records(*synthetic(), CONNECTED)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_tables_put_the_printed_values_beside_ours(measures: Measures):
         frame = tables[f"table{number}"].frame
         assert frame["published"].is_not_null().sum() == rows == published.printed(number).height
     first = tables["table1"].frame.row(0, named=True)
-    assert (first["iw"], first["published"], first["unit"]) == ("1", 0.56, "s")
+    assert (first["iw"], first["published"], first["unit"]) == (1, 0.56, "s")
 
 
 def test_there_are_statements_for_every_section_with_unique_ids():
@@ -145,7 +145,7 @@ def test_claims_follow_from_the_data_alone(claims: dict):
 
 
 def test_the_rfcs_own_numbers_pass_the_checks_of_its_tables():
-    claims = {claim.id: claim for claim in all_claims(from_records(*synthetic(printed_delay), "connected"))}
+    claims = {claim.id: claim for claim in all_claims(from_records(*synthetic(printed_delay), CONNECTED))}
     for number in (8, 9, 10, 26, 27, 28):
         claim = claims[f"rfc2415-s3-{number:02d}"]
         assert claim.verdict == "holds", claim
@@ -170,7 +170,7 @@ def test_misprinted_drop_rates_are_never_compared(claims: dict, measures: Measur
 
 def test_partly_finished_run_gives_what_it_has_and_says_what_is_missing():
     some = [point for point in points() if point.variant == "base" and point.http == "1.0" and point.webs == 8]
-    measures = from_records(*synthetic(grid=some), "connected")
+    measures = from_records(*synthetic(grid=some), CONNECTED)
     assert {table.name for table in all_tables(measures)} == {"table1", "table2", "table3", "figure1", "figure2"}
     found = {claim.id: claim for claim in all_claims(measures)}
     assert found["rfc2415-s3-08"].verdict == "cannot be checked"
@@ -179,7 +179,7 @@ def test_partly_finished_run_gives_what_it_has_and_says_what_is_missing():
 
 
 def test_one_replicate_gives_verdicts_without_intervals():
-    measures = from_records(*synthetic(replicates=1), "connected")
+    measures = from_records(*synthetic(replicates=1), CONNECTED)
     claims = {claim.id: claim for claim in all_claims(measures)}
     assert claims["rfc2415-s3-04"].verdict == "holds"
     assert claims["rfc2415-s3-04"].low is None

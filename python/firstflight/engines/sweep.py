@@ -15,6 +15,10 @@ from . import Engine, find
 _CHUNKS_PER_JOB = 4
 
 
+# Polars handles SIGINT so that a wait is not woken by it; Python notices Ctrl-C only between waits.
+_CTRL_C_WITHIN_S = 0.1
+
+
 @dataclass
 class _Work:
     """A cell to be computed, in chunks of replicates that may end in any order."""
@@ -59,11 +63,17 @@ def sweep(
         for index in range(len(item.chunks))
     ]
     try:
-        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, _CTRL_C_WITHIN_S, FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+    except BaseException as error:
+        # The native module cannot be stopped. Who pressed Ctrl-C does not want to wait for it, and what it still
+        # delivers is dropped, since a run takes nothing once closed; otherwise cells under way are let finish.
+        pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _work(run: Run, identity: Identity, cells: Sequence[Cell], jobs: int) -> list[_Work]:

@@ -73,6 +73,9 @@ class Run:
             lock = files.Lock(directory)
         try:
             document = _document(directory)
+            # A run in which nothing has finished holds nothing to be mixed with.
+            if document and not any((directory / "cells" / cell["hash"]).is_dir() for cell in document["cells"]):
+                document = None
             refusal = misfit(directory, document, identity, cells, order) if document else ""
             if refusal and set_aside:
                 with files.explained(directory):

@@ -31,7 +31,8 @@ Limit = Annotated[Packets | Bytes, BeforeValidator(_queue_limit)]
 class DropTail(Table):
     """First in, first out; what finds it full is dropped.
 
-    `counts_packet_in_service`: whether the packet being transmitted takes a place (ns-2: no, ns-3's device: its own).
+    `counts_packet_in_service`: whether the packet being transmitted takes a place. It does for ns-2 (measured with
+    ns-2.35); it does not for ns-3 and Linux.
     """
 
     kind: Literal["drop_tail"] = "drop_tail"

@@ -6,9 +6,6 @@ from firstflight.errors import RequestError
 
 from .single_transfer import SingleTransfer
 
-# RFC 7323 section 2.2: without the window scale option, and in a SYN in any case, a window is 16 bits.
-LARGEST_UNSCALED = 65535
-
 
 class Receiver:
     """Counts segments towards the next ACK; the application reads at once, so the window stays open."""
@@ -21,15 +18,12 @@ class Receiver:
         self.held = 0
         self.deadline: int | None = None
         self.window = int(tcp["receive_window_bytes"])
-        # A server's SYN-ACK could announce no more than 16 bits; the rest waits for its first ACK.
-        self.unannounced = max(0, self.window - LARGEST_UNSCALED) if transfer.upload else 0
-        # Below one segment the sender sends pieces; a policy beyond RFC 5681's two segments an ACK meets the
-        # other rule for window updates, that of a window almost used up.
-        needed = transfer.mss_bytes * (2 * self.segments_per_ack if self.segments_per_ack > 2 else 1)
-        if self.window < min(needed, transfer.size_bytes):
+        self.unannounced = 0
+        self.two_segments = 2 * transfer.mss_bytes
+        if self.window < min(self.two_segments, transfer.size_bytes):
             raise RequestError(
-                f"outside the model's regime: a receive window of {self.window} bytes is too small; give {needed} "
-                "bytes or more, or use --engine simulate"
+                f"outside the model's regime: a receive window of {self.window} bytes holds no two segments, and the "
+                f"sender cuts them; give {self.two_segments} bytes or more, or use --engine simulate"
             )
 
     @property
@@ -42,8 +36,10 @@ class Receiver:
         self.received += length
         self.held += 1
         self.unannounced += length
-        # As BSD does, a window update goes out when it opens half of the buffer.
-        if self.held >= self.segments_per_ack or 2 * self.unannounced >= self.window:
+        # RFC 9293 section 3.8.6.2.2 leaves the moment of a window update open; the simulator's: two segments or half of
+        # the buffer are free, and the sender has no room for two segments left.
+        free = self.unannounced >= min(self.two_segments, self.window // 2)
+        if self.held >= self.segments_per_ack or (free and self.window - self.unannounced < self.two_segments):
             return True
         if self.deadline is None:
             if self.policy["policy"] == "delayed":

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .initial_window import initial_window_bytes
-from .receiver import LARGEST_UNSCALED
 from .single_transfer import SingleTransfer
 from .timer import RetransmissionTimer
+
+# RFC 7323 section 2.2: without the window scale option, and in a SYN in any case, a window is 16 bits.
+LARGEST_UNSCALED = 65535
 
 
 class Sender:

@@ -105,7 +105,10 @@ def _printed_drops(frame: pl.DataFrame) -> pl.DataFrame:
     )
     on = ["webs", "ftps", "http", "iw", "metric"]
     return frame.join(
-        table_6.select(*on, pl.col("published").alias("table_6")), on=on, how="left", maintain_order="left"
+        table_6.select(*on, pl.col("published").alias("table_6")).with_columns(pl.col("iw").cast(pl.Int64)),
+        on=on,
+        how="left",
+        maintain_order="left",
     ).with_columns(pl.when(wrong).then(pl.col("table_6")).otherwise(pl.col("published")).alias("published"))
 
 
@@ -113,7 +116,7 @@ def _points(frame: pl.DataFrame) -> list[dict[str, Any]]:
     """One point a value, ours and the RFC's, in the order in which lines are drawn."""
     points = []
     for row in frame.iter_rows(named=True):
-        place = {"webs": str(row["webs"]), "ftps": FTP_ORDER[row["ftps"]], "iw": int(row["iw"])}
+        place = {"webs": str(row["webs"]), "ftps": FTP_ORDER[row["ftps"]], "iw": row["iw"]}
         points.append(place | {"who": OURS, "value": row["ours"], "low": row["low"], "high": row["high"]})
         if row["published"] is not None:
             points.append(place | {"who": RFC, "value": row["published"], "low": None, "high": None})

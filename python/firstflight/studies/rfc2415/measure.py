@@ -37,7 +37,7 @@ SEGMENT_BYTES = 1460
 BOTTLENECK = "bottleneck.reverse"
 """Servers are on the right, so the data direction of the bottleneck is its reverse link."""
 
-PageClock = Literal["start", "connected"]
+PageClocks = dict[str, Literal["start", "connected"]]
 _COLUMNS = [*KEYS, "group", "replicate", "metric", "value"]
 _PLACE = [*KEYS, "group", "replicate"]
 
@@ -62,15 +62,19 @@ class Measures:
     values: dict[Place, dict[int, float]]
 
 
-def page_clock() -> PageClock:
-    """The study's global choice of where a page's clock starts. Raises ValueError if it is neither."""
+def page_clocks() -> PageClocks:
+    """The study's choice of where a page's clock starts, by HTTP version. Raises ValueError if it is neither."""
     with (HERE / "study.toml").open("rb") as file:
-        clock = tomllib.load(file)["measure"]["page_clock"]
-    if clock == "start":
-        return "start"
-    if clock == "connected":
-        return "connected"
-    raise ValueError(f'study.toml: measure.page_clock is "{clock}", not "start" or "connected"')
+        chosen = tomllib.load(file)["measure"]["page_clock"]
+    clocks: PageClocks = {}
+    for http, clock in chosen.items():
+        if clock == "start":
+            clocks[http] = "start"
+        elif clock == "connected":
+            clocks[http] = "connected"
+        else:
+            raise ValueError(f'study.toml: measure.page_clock."{http}" is "{clock}", not "start" or "connected"')
+    return clocks
 
 
 def measure(run: Run) -> Measures:
@@ -81,13 +85,13 @@ def measure(run: Run) -> Measures:
 @lru_cache(maxsize=2)
 def _measured(run: Run, finished_cells: int) -> Measures:
     # The number of cells is part of the key because a run may grow between two calls.
-    return from_records(run.transfers, run.pages, run.links, page_clock())
+    return from_records(run.transfers, run.pages, run.links, page_clocks())
 
 
-def from_records(transfers: pl.LazyFrame, pages: pl.LazyFrame, links: pl.LazyFrame, clock: PageClock) -> Measures:
+def from_records(transfers: pl.LazyFrame, pages: pl.LazyFrame, links: pl.LazyFrame, clocks: PageClocks) -> Measures:
     """The metrics of the three record tables, each with the cells' key columns."""
     direct = [
-        _page_delays(pages, clock),
+        _page_delays(pages, clocks),
         _file_delays(transfers),
         _goodputs(transfers),
         *_web_files(transfers),
@@ -132,10 +136,10 @@ def _by_application(frame: pl.LazyFrame, value: pl.Expr) -> pl.LazyFrame:
     )
 
 
-def _page_delays(pages: pl.LazyFrame, clock: PageClock) -> pl.LazyFrame:
-    delay = pl.col("completion_time_s")
-    if clock == "connected":
-        delay = delay - pl.col("connect_time_s")
+def _page_delays(pages: pl.LazyFrame, clocks: PageClocks) -> pl.LazyFrame:
+    late = [http for http, clock in clocks.items() if clock == "connected"]
+    connecting = pl.when(pl.col("http").is_in(late)).then(pl.col("connect_time_s")).otherwise(0.0)
+    delay = pl.col("completion_time_s") - connecting
     return _named(_by_application(pages.filter(pl.col("completed") == 1), delay.median()), "median_page_delay")
 
 

@@ -114,7 +114,7 @@ def scenario(point: Point) -> Scenario:
         _scale(document["network"], chosen, SCALE_FACTOR[point.variant])
     if point.variant == "red":
         bottleneck = document["network"]["bottleneck"]
-        bottleneck["queue"] = RED | {"limit": bottleneck["queue"]}
+        bottleneck["queue"] |= RED
     if point.variant == "long":
         document["duration"] = LONG_DURATION
     document["application"] = chosen
@@ -144,6 +144,6 @@ def _scale(network: dict[str, Any], applications: list[dict[str, Any]], factor: 
     for name in ("bottleneck", "left", "right"):
         link = network[name]
         link["rate"] = f"{int(BitsPerSecond(link['rate'])) * factor}bit"
-        link["queue"] = f"{int(Packets(link['queue'])) * factor}p"
+        link["queue"]["limit"] = f"{int(Packets(link['queue']['limit'])) * factor}p"
     for application in applications:
         application["clients"] *= factor

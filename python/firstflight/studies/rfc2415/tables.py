@@ -87,11 +87,16 @@ def estimates(measures: Measures, where: pl.Expr, *metrics: str) -> pl.DataFrame
 
 def _beside(ours: pl.DataFrame, printed: pl.DataFrame) -> pl.DataFrame:
     on = [*CELL, "metric"]
-    return ours.join(printed.select(*on, "published"), on=on, how="left", maintain_order="left")
+    return _numbered(ours.join(printed.select(*on, "published"), on=on, how="left", maintain_order="left"))
+
+
+def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
+    """IW as a number; it is text in the records because of the split cells of Table 6."""
+    return rows.with_columns(pl.col("iw").cast(pl.Int64))
 
 
 def _alone(ours: pl.DataFrame) -> pl.DataFrame:
-    return ours.with_columns(pl.lit(None, dtype=pl.Float64).alias("published"))
+    return _numbered(ours).with_columns(pl.lit(None, dtype=pl.Float64).alias("published"))
 
 
 def _base(http: str, group: str) -> pl.Expr:

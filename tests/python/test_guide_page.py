@@ -1,0 +1,91 @@
+"""docs/guide.md and docs/reference.md keep up with the code: keys, commands, examples."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+
+from firstflight.cli import main
+from firstflight.scenario import Scenario, profiles
+from firstflight.scenario.applications import FileTransfer, RequestResponse, WebPage
+from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
+from firstflight.scenario.network import Chain, Direction, DropTail, Dumbbell, Links, Red, Star
+
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = (DOCS / "guide.md").read_text(encoding="utf-8")
+TABLES: list[type[pydantic.BaseModel]] = [
+    *(Scenario, Dumbbell, Star, Chain, Links, Direction, DropTail, Red, FileTransfer, WebPage, RequestResponse),
+    *(Constant, Uniform, Exponential, Lognormal, Pareto, Empirical),
+]
+
+
+def _profile_keys(table: dict[str, Any], before: str = "") -> set[str]:
+    keys = set()
+    for name, value in table.items():
+        keys.add(before + name.removesuffix("_ns").removesuffix("_bytes"))
+        if isinstance(value, dict) and "policy" not in value:
+            keys |= _profile_keys(value, f"{before}{name}.")
+    return keys
+
+
+def test_every_key_of_a_scenario_is_in_the_guide() -> None:
+    keys = {key for table in TABLES for key in table.model_fields} | _profile_keys(profiles()["rfc"])
+    # `links` = several in a row; [tcp], [network] and [[application]] are tables of their own.
+    tables = {"tcp": "[tcp]", "network": "[network]", "application": "[[application]]"}
+    queues = {"kind": 'kind = "red"'}
+    missing = [
+        key for key in sorted(keys) if f"`{tables.get(key, key)}`" not in GUIDE and queues.get(key, "\0") not in GUIDE
+    ]
+    assert missing == []
+
+
+def test_the_scenarios_in_docs_load_and_the_guide_shows_one_of_them() -> None:
+    for path in DOCS.glob("*.toml"):
+        Scenario.load(path)
+    assert (DOCS / "home.toml").read_text(encoding="utf-8").strip() in GUIDE
+
+
+def test_the_guides_links_lead_somewhere() -> None:
+    headings = {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in GUIDE.splitlines()}
+    for target in re.findall(r"\]\(([^)]+)\)", GUIDE):
+        if target.startswith("#"):
+            assert target[1:] in headings
+        else:
+            assert (DOCS / target).exists(), target
+
+
+def test_the_reference_is_what_the_code_says(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = importlib.util.spec_from_file_location("reference_page", DOCS / "reference_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main()
+    assert (DOCS / "reference.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+def test_every_command_of_the_guide_works_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").symlink_to(DOCS)
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^    (firstflight [^#\n]+)", GUIDE, re.MULTILINE)
+    assert len(commands) > 15
+    for command in commands:
+        monkeypatch.setattr(sys, "argv", shlex.split(command))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0, command
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(DOCS / "example.py"))
+    printed = capsys.readouterr().out
+    assert "refused: tcp.initial_window" in printed
+    assert "Found 3." in printed
