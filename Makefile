@@ -24,7 +24,8 @@ setup: .venv/.built
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.txt
 	@touch $@
 
-# A run of an older version of the code is kept under a new name, not mixed with and not lost.
+# A run of an older version of the code is kept under a new name: the program says where it is, what it takes and how to
+# delete it.
 run: setup
 	$(BIN)/firstflight run rfc2415 --out $(RUN) --set-aside
 	$(BIN)/firstflight report $(RUN)

@@ -13,8 +13,8 @@ from firstflight.engines.model import compute, from_scenario
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.slow_start import SlowStart
 
-docs = Path(__file__).parent
-scenario = firstflight.load_scenario(docs / "one_transfer.toml")
+examples = Path(__file__).parents[1] / "examples"
+scenario = firstflight.load_scenario(examples / "transfer-20-segments.toml")
 print(scenario.name, scenario.duration, scenario.tcp.initial_window)
 try:
     scenario.tcp.initial_window = 0
@@ -42,7 +42,7 @@ print(f"{case.stalls} stalls, {1e3 * case.stalled_s:.1f} ms; IW 10 gains {1e3 * 
 print("segments by round, IW 3 and 10:", first_rounds(3, 5), first_rounds(10, 5))
 
 # %% Several clients, several replicates: what a larger window does for web pages beside a download.
-home = firstflight.load_scenario(docs / "home.toml")
+home = firstflight.load_scenario(examples / "home.toml")
 home.duration = firstflight.Duration("30s")
 for iw in (3, 10):
     pages = firstflight.run(home.replace("tcp.initial_window", iw), replicates=3).pages

@@ -10,6 +10,10 @@
     run = firstflight.run("rfc2415", only={"webs": [8]}, out="runs/rfc2415")
     firstflight.study("rfc2415").claims(run)
 
+    scenario = firstflight.study("rfc2415").cells("simulate")[0].scenario   # one of its cells, to be changed
+    scenario.tcp.initial_window = 10
+    firstflight.run(scenario).pages.collect()
+
 A wrong request raises RequestError, a machine that cannot do it MachineError; each message is one sentence.
 """
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from firstflight.analysis.intervals import Means, jackknife, student, summarise
+from firstflight.analysis.intervals import Means, jackknife, reach, student, summarise
 
 SAMPLE = [0.91, 1.02, 0.97, 1.10, 0.95]
 
@@ -48,6 +48,21 @@ def test_interval_rests_on_the_replicates_that_all_cells_have():
     assert found.value == 1.0
     assert found.replicates == 2
     assert found.low < 1.0 < found.high
+
+
+def test_a_cell_with_more_replicates_than_others_does_not_narrow_the_interval():
+    # Deleting one of ten replicates hardly moves a mean: an interval made that way is far too narrow.
+    few, many = {0: 1.0, 1: 3.0}, {0: 4.0, 1: 2.0} | dict.fromkeys(range(2, 10), 3.0)
+    found = jackknife({"many": many, "few": few}, lambda data: data("many") - data("few"))
+    expected = student([4.0 - 1.0, 2.0 - 3.0])
+    assert found.value == pytest.approx(1.0)
+    assert (found.high - found.low) == pytest.approx(expected.high - expected.low)
+
+
+def test_a_count_says_how_far_it_depends_on_single_replicates():
+    values = {"a": {0: 1.0, 1: 1.0, 2: -1.5}, "b": {0: 1.0, 1: 1.0, 2: 1.0}}
+    assert reach(values, lambda data: float((data("a") > 0) + (data("b") > 0))) == (1.0, 2.0)
+    assert reach({"a": {0: 1.0}}, lambda data: data("a")) == (1.0, 1.0)
 
 
 def test_statistic_without_common_replicates_has_no_interval():

@@ -6,9 +6,7 @@ from firstflight.bench.row import Goal, Row, as_json, as_text
 
 
 def test_json_has_the_six_keys_of_the_contract_and_nothing_else():
-    row = Row(
-        "bulk, even", 8e6, "data packets / CPU s", peer="ns-2", peer_value=1e6, spread=(7.5, 8.5), note="n"
-    )
+    row = Row("bulk, even", 8e6, "data packets / CPU s", peer="ns-2", peer_value=1e6, spread=(7.5, 8.5), note="n")
 
     assert json.loads(as_json([row])) == [
         {

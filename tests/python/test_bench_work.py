@@ -27,9 +27,7 @@ def test_a_cell_holds_its_clients_initial_window_and_http_version():
     web, ftp = with_files["applications"]
     assert (web["clients"], ftp["clients"], web["version"]) == (32, 3, "1.1")
     assert {
-        end["initial_window"]["segments"]
-        for app in (web, ftp)
-        for end in (app["client_tcp"], app["server_tcp"])
+        end["initial_window"]["segments"] for app in (web, ftp) for end in (app["client_tcp"], app["server_tcp"])
     } == {4}
     assert [app["name"] for app in web_only["applications"]] == ["web"]
 

@@ -67,12 +67,32 @@ def test_set_aside_keeps_the_old_run_under_a_new_name(firstflight: Program, smal
     assert package.open_run(out).provenance["replicates"] == 2
 
 
+def test_runs_set_aside_are_named_with_their_size_and_how_to_delete_them(
+    firstflight: Program, small_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    first, second, third = (
+        firstflight("run", small_file, "--replicates", number, "--out", out, "--set-aside").out for number in (1, 2, 3)
+    )
+    assert "rm -r" not in first
+    assert f"The earlier run in {out} is now {out}.1. It takes 0 MB" in second
+    assert f"is now {out}.2. The 2 runs set aside there take 0 MB" in third
+    assert f"\nrm -r {out}.1 {out}.2\n" in third
+
+
+def test_without_a_command_the_help_goes_to_stderr(firstflight: Program) -> None:
+    answer = firstflight()
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("Usage: ")
+
+
 WRONG_REQUESTS = [
     (("run", "rfc2451"), 'unknown study "rfc2451"; did you mean "rfc2415"?'),
     (("run", "nowhere.toml"), 'there is no file "nowhere.toml"'),
     (("run", "no/such/thing"), 'there is no file "no/such/thing"'),
     (("run", "{small}", "--engine", "simulator"), 'unknown engine "simulator"; did you mean "simulate"?'),
-    (("run", "{small}", "--replicates", "0"), "replicates is 0; write at least 1"),
+    (("run", "{small}", "--replicates", "0"), "replicates is 0; write a whole number from 1"),
+    (("run", "{small}", "--replicates", "99999999999"), "replicates is 99999999999; write a whole number from 1"),
     (("run", "{small}", "--jobs", "0"), "jobs is 0; write at least 1"),
     (("run", "{small}", "--seed", "-1"), "the seed is -1"),
     (("run", "{small}", "--set", "tcp.initial_window=0"), "--set tcp.initial_window=0: tcp.initial_window.segments: 0"),
@@ -88,6 +108,7 @@ WRONG_REQUESTS = [
     (("report", "nowhere"), 'there is no directory "nowhere"'),
     (("trace", "nowhere.toml"), 'there is no file "nowhere.toml"'),
     (("trace", "{small}", "--plot", "x.pdf"), '--plot "x.pdf": a plot is written as .svg or .png'),
+    (("trace", "{small}", "--seed", "-1"), "the seed is -1"),
     (("run",), "Missing argument"),
     (("rnu",), "No such command"),
     (("run", "{small}", "--sed", "1"), "No such option"),
@@ -224,4 +245,14 @@ def test_output_into_a_closed_pipe_is_no_error() -> None:
         [str(PROGRAM), "trace", str(EXAMPLE)], stdout=write, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(write)
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_output_onto_a_full_disk_is_one_sentence_and_status_3() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [str(PROGRAM), "trace", str(EXAMPLE)], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 3
+    assert done.stderr == "firstflight: the output cannot be written: No space left on device; make room\n"

@@ -20,6 +20,7 @@ from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognorma
 from firstflight.scenario.network import Chain, Direction, DropTail, Dumbbell, Links, Red, Star
 
 DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = DOCS.parent / "examples"
 GUIDE = (DOCS / "guide.md").read_text(encoding="utf-8")
 TABLES: list[type[pydantic.BaseModel]] = [
     *(Scenario, Dumbbell, Star, Chain, Links, Direction, DropTail, Red, FileTransfer, WebPage, RequestResponse),
@@ -47,10 +48,10 @@ def test_every_key_of_a_scenario_is_in_the_guide() -> None:
     assert missing == []
 
 
-def test_the_scenarios_in_docs_load_and_the_guide_shows_one_of_them() -> None:
-    for path in DOCS.glob("*.toml"):
+def test_the_examples_load_and_the_guide_shows_one_of_them() -> None:
+    for path in EXAMPLES.glob("*.toml"):
         Scenario.load(path)
-    assert (DOCS / "home.toml").read_text(encoding="utf-8").strip() in GUIDE
+    assert (EXAMPLES / "home.toml").read_text(encoding="utf-8").strip() in GUIDE
 
 
 def test_the_guides_links_lead_somewhere() -> None:
@@ -73,7 +74,7 @@ def test_the_reference_is_what_the_code_says(capsys: pytest.CaptureFixture[str])
 
 
 def test_every_command_of_the_guide_works_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "docs").symlink_to(DOCS)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"^    (firstflight [^#\n]+)", GUIDE, re.MULTILINE)
     assert len(commands) > 15

@@ -98,6 +98,10 @@ def test_replicates_differ_and_do_not_depend_on_their_number(small: Scenario) ->
     assert first != second
 
 
+def test_a_restriction_to_one_value_needs_no_list(small: Scenario) -> None:
+    assert firstflight.run(SmallGrid(), only={"clients": 8, "iw": "2"}).cells == [{"clients": 8, "iw": 2}]
+
+
 def test_a_key_that_is_a_column_is_refused(small: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SmallGrid, "cells", lambda self, engine: [Cell({"replicate": 1}, small)])
     with pytest.raises(ValueError, match='a cell key cannot be called "replicate"'):

@@ -1,3 +1,4 @@
+import polars as pl
 import pytest
 
 from firstflight.studies.rfc2415 import STUDY, published
@@ -174,8 +175,48 @@ def test_partly_finished_run_gives_what_it_has_and_says_what_is_missing():
     assert {table.name for table in all_tables(measures)} == {"table1", "table2", "table3", "figure1", "figure2"}
     found = {claim.id: claim for claim in all_claims(measures)}
     assert found["rfc2415-s3-08"].verdict == "cannot be checked"
-    assert found["rfc2415-s3-08"].reason == ("The run holds no median page delay for 16 webs, 0 ftps, HTTP/1.0, IW 1.")
+    assert found["rfc2415-s3-08"].reason == (
+        "The run lacks 8 of the 12 cells that this needs: 16 and 32 webs with 0 to 3 ftps, HTTP/1.0, IW 1."
+    )
+    assert found["rfc2415-s3-16"].reason == (
+        "The run lacks the cell that this needs: 32 webs with 3 ftps, HTTP/1.0, IW 4."
+    )
+    assert found["rfc2415-s3-36"].reason == (
+        "The run lacks all 2 cells that this needs: 64 webs with 0 ftps, HTTP/1.0, IW 3 and 1+3, variant mix."
+    )
+    # Sizes are drawn alike in every cell.
+    assert found["rfc2415-s3-07"].verdict == "holds"
     assert "does not cover" in answer(measures, list(found.values()))[0]
+
+
+def test_a_missing_initial_window_of_one_is_said_where_a_gain_needs_it():
+    some = [point for point in points() if point.variant == "base" and point.iw == "3"]
+    found = {claim.id: claim for claim in all_claims(from_records(*synthetic(grid=some), CONNECTED))}
+    assert found["rfc2415-s4-01"].reason == (
+        "The run lacks 24 of the 48 cells that this needs: 8, 16 and 32 webs with 0 to 3 ftps, HTTP/1.0, IW 1; "
+        "8, 16 and 32 webs with 0 to 3 ftps, HTTP/1.1, IW 1."
+    )
+
+
+def test_a_cell_in_which_nothing_finished_is_not_called_missing():
+    transfers, pages, links = synthetic()
+    transfers = transfers.filter(pl.col("application") != "ftp")
+    found = {claim.id: claim for claim in all_claims(from_records(transfers, pages, links, CONNECTED))}
+    assert found["rfc2415-s3-03"].reason == (
+        "The run has no median file delay for 8, 16 and 32 webs with 1 to 3 ftps, HTTP/1.0, IW 1 and 3: nothing "
+        "finished there."
+    )
+
+
+def test_a_claim_about_one_cell_is_checked_in_a_run_of_that_cell():
+    some = [
+        point for point in points() if (point.variant, point.http, point.webs, point.ftps) == ("base", "1.0", 32, 3)
+    ]
+    found = {claim.id: claim for claim in all_claims(from_records(*synthetic(grid=some), CONNECTED))}
+    assert {id for id, claim in found.items() if claim.verdict != "cannot be checked"} == {
+        "rfc2415-s3-15",
+        "rfc2415-s3-16",
+    }
 
 
 def test_one_replicate_gives_verdicts_without_intervals():

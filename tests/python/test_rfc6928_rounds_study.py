@@ -10,6 +10,7 @@ from firstflight.analysis.claim import counts
 from firstflight.records import Run
 from firstflight.studies import find
 from firstflight.studies.execute import run
+from firstflight.studies.rfc6928_rounds.answer import answer
 
 STUDY = find("rfc6928-rounds")
 
@@ -56,6 +57,13 @@ def test_answer_and_figure_come_from_the_run(whole: Run) -> None:
     assert "they take 3, as the table itself implies" in slip
     (figure,) = STUDY.figures(whole)
     assert figure.chart.to_dict()["layer"]
+
+
+def test_a_slip_is_the_rfcs_only_where_the_rule_agrees_with_the_run() -> None:
+    assert "is a slip" in answer({(32, 10): 3.0})[2]
+    ours = answer({(32, 10): 4.0})[2]
+    assert "slip" not in ours
+    assert "here they take 4, where the rule has 3" in ours
 
 
 def test_a_restricted_run_says_what_it_cannot_check(part: Run) -> None:

@@ -2,10 +2,12 @@
 
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,18 @@ def test_a_changed_grid_is_not_mixed_in(tmp_path: Path, monkeypatch: pytest.Monk
         firstflight.run(changed, only=only, out=tmp_path)
 
 
+def test_cells_with_other_replicates_are_not_called_another_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = {"clients": [8], "iw": [1]}
+    cells = [type(cell)(cell.key, cell.scenario, 1) for cell in SmallGrid().cells("simulate")]
+    with monkeypatch.context() as patch:
+        patch.setattr(SmallGrid, "cells", lambda self, engine: cells)
+        firstflight.run(SmallGrid(), only=only, out=tmp_path)
+    with pytest.raises(RequestError, match="some of its cells have another number of replicates"):
+        firstflight.run(SmallGrid(), only=only, out=tmp_path)
+
+
 def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("do not touch")
     with pytest.raises(RequestError, match="is not a run and not empty; choose another --out"):
@@ -153,12 +167,35 @@ def test_what_is_no_run_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("[1, 2]")
     with pytest.raises(RequestError, match="was not written by firstflight"):
         Run.open(tmp_path)
+    (tmp_path / "run.json").write_text('{"format": "firstflight run"}')
+    with pytest.raises(RequestError, match="was not written by firstflight"):
+        Run.open(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-9])])
+def test_a_damaged_cell_is_named_with_what_mends_it(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    only = {"clients": [8], "iw": [1]}
+    run = firstflight.run(SmallGrid(), only=only, out=tmp_path)
+    pages = run.pages.collect()
+    path = next(tmp_path.rglob("pages.parquet"))
+    damage(path)
+    for attempt in (lambda: Run.open(tmp_path), lambda: firstflight.run(SmallGrid(), only=only, out=tmp_path)):
+        with pytest.raises(RequestError, match=r"pages\.parquet\" is missing or damaged; delete .* and run the same"):
+            attempt()
+    shutil.rmtree(path.parent)
+    assert firstflight.run(SmallGrid(), only=only, out=tmp_path).pages.collect().equals(pages)
 
 
 def test_a_run_of_another_record_schema_cannot_be_opened(tmp_path: Path) -> None:
     firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
     path = tmp_path / "run.json"
     path.write_text(path.read_text().replace('"schema": 1,', '"schema": 999,'))
+    with pytest.raises(RequestError, match="a run of another version: its records have schema 999"):
+        Run.open(tmp_path)
+    with pytest.raises(RequestError, match="a run of another version: its records have schema 999"):
+        firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
+    # Its entries may be others than ours.
+    path.write_text('{"format": "firstflight run", "schema": 999}')
     with pytest.raises(RequestError, match="a run of another version: its records have schema 999"):
         Run.open(tmp_path)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from firstflight import Duration
+from firstflight import Duration, RequestError
 from firstflight.scenario import Scenario, profiles
 
 
@@ -153,6 +153,23 @@ def test_assigning_a_field_changes_the_plan(small: Scenario) -> None:
     assert plan["duration_ns"] == 60_000_000_000
     assert plan["applications"][0]["server_tcp"]["initial_window"]["segments"] == 10
     assert plan["applications"][0]["clients"] == 7
+
+
+def test_a_refused_assignment_leaves_the_value_that_was_there(small: Scenario) -> None:
+    before = small.to_toml()
+    think = small.application[0].think  # type: ignore[union-attr]
+    for table, field, value in (
+        (small.tcp, "initial_window", 0),
+        (small.tcp, "profile", "rcf"),
+        (small, "duration", "0s"),
+        (small.application[0], "clients", 0),
+        # Only the whole table shows that this is wrong: low is then above high.
+        (think, "low", "9s"),
+    ):
+        with pytest.raises(RequestError):
+            setattr(table, field, value)
+    assert small.to_toml() == before
+    assert small.to_plan()["applications"][0]["server_tcp"]["initial_window"] == {"policy": "fixed", "segments": 3}
 
 
 def test_replacing_leaves_the_original_alone(small: Scenario) -> None:

@@ -10,7 +10,7 @@ replicate before they are averaged.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -88,12 +88,12 @@ def summarise(per_replicate: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 class Means(Generic[Key]):
     """Means over replicates of one quantity a key, as a statistic sees them; remembers what it read.
 
-    `left_out` drops one replicate everywhere (for the jackknife).
+    `only`: the replicates to use (for the jackknife); by default all.
     """
 
-    def __init__(self, values: Mapping[Key, Mapping[int, float]], left_out: int | None = None):
+    def __init__(self, values: Mapping[Key, Mapping[int, float]], only: Set[int] | None = None):
         self._values = values
-        self._left_out = left_out
+        self._only = only
         self.read: set[Key] = set()
 
     def __call__(self, key: Key) -> float:
@@ -108,7 +108,8 @@ class Means(Generic[Key]):
 
     def _kept(self, key: Key) -> list[float]:
         self.read.add(key)
-        return [v for r, v in self._values[key].items() if r != self._left_out]
+        values = self._values[key]
+        return [v for r, v in values.items() if self._only is None or r in self._only]
 
     def __contains__(self, key: object) -> bool:
         return key in self._values
@@ -117,21 +118,46 @@ class Means(Generic[Key]):
 def jackknife(values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float]) -> Estimate:
     """A statistic of many cells' means with a 95 % interval.
 
-    `values` maps a key (cell and metric) to its value in each replicate. The statistic is computed
-    from all replicates, then once without each replicate that every cell it reads has in common;
-    the spread of these gives the standard error (Tukey's delete-one jackknife) and Student's t the
-    interval. For a plain mean this equals `student`. With fewer than two common replicates the
-    interval is NaN.
+    `values` maps a key (cell and metric) to its value in each replicate. The value is that of all
+    replicates. The interval rests on those that every cell read has in common: the statistic is computed
+    from them without each in turn; the spread of these gives the standard error (Tukey's delete-one
+    jackknife) and Student's t the interval. For a plain mean this equals `student`. Where a cell has more
+    replicates than others, what they add counts for the value and not for the interval, which is then
+    wider than need be. With fewer than two common replicates the interval is NaN.
     """
-    means = Means(values)
-    value = float(statistic(means))
-    common: set[int] = set()
-    for i, key in enumerate(means.read):
-        common = set(values[key]) if i == 0 else common & set(values[key])
+    value, common = _value(values, statistic)
     n = len(common)
     if n < 2:
         return Estimate(value, replicates=n)
-    without = np.array([statistic(Means(values, left_out)) for left_out in sorted(common)])
+    without = _without_one(values, statistic, common)
     error = math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
     half = t_quantile(n) * error
     return Estimate(value, value - half, value + half, n)
+
+
+def reach(values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float]) -> tuple[float, float]:
+    """Least and greatest value of a statistic when any one replicate is left out; for counts, which the jackknife
+    gives no interval. Twice the value itself with fewer than two common replicates.
+    """
+    value, common = _value(values, statistic)
+    if len(common) < 2:
+        return value, value
+    without = _without_one(values, statistic, common)
+    return float(without.min()), float(without.max())
+
+
+def _value(
+    values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float]
+) -> tuple[float, set[int]]:
+    """The statistic of all replicates, and the replicates that all cells it reads have."""
+    means = Means(values)
+    value = float(statistic(means))
+    common = set.intersection(*(set(values[key]) for key in means.read)) if means.read else set()
+    return value, common
+
+
+def _without_one(
+    values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float], common: set[int]
+) -> Values:
+    # Deleted from the common ones only: in a cell with ten replicates one of two would hardly show.
+    return np.array([statistic(Means(values, common - {left_out})) for left_out in sorted(common)])

@@ -52,9 +52,7 @@ class Ns2(Peer):
         low, high = access_delays_s
         return self._script("bulk.tcl", adelay_lo=low, adelay_hi=high, stop=stop_s)
 
-    def rfc2415(
-        self, webs: int, ftps: int, initial_window: int = 1, http: str = "1.0", seed: int = 1
-    ) -> PeerRun:
+    def rfc2415(self, webs: int, ftps: int, initial_window: int = 1, http: str = "1.0", seed: int = 1) -> PeerRun:
         """One cell of RFC 2415 for 360 s: util, drop (per cent), down_packets, ..."""
         return self._script(
             "rfc2415.tcl", webs=webs, ftps=ftps, iw=initial_window, http=http, seed=seed, **RFC2415_SETTINGS

@@ -53,9 +53,7 @@ class Row:
         if not self.goals or found is None:
             return ""
         named = zip(("must", "aim"), self.goals, strict=False)
-        return ", ".join(
-            f"{name} {goal}: {'reached' if goal.met(found) else 'short'}" for name, goal in named
-        )
+        return ", ".join(f"{name} {goal}: {'reached' if goal.met(found) else 'short'}" for name, goal in named)
 
 
 def as_json(rows: Sequence[Row]) -> str:
@@ -71,9 +69,7 @@ def as_text(rows: Sequence[Row]) -> str:
         remark = "; ".join(filter(None, (row.verdict(), row.note)))
         lines.append((row.work, _short(row.ours), _peer(row), row.unit, _ratio(row), remark))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = (
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
-    )
+    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
     return "\n".join(line.rstrip() for line in padded)
 
 

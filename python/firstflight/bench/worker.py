@@ -43,9 +43,7 @@ def main() -> None:
     json.dump(answer, sys.stdout)
 
 
-def _run_all(
-    run: Callable[[str], "Simulated"], plans: list[str], threads: int
-) -> tuple["Simulated", dict[str, int]]:
+def _run_all(run: Callable[[str], "Simulated"], plans: list[str], threads: int) -> tuple["Simulated", dict[str, int]]:
     """The first plan's result, and the counts of all; other results are dropped as they come."""
     first = run(plans[0])
     counts = dict(first["counts"])
@@ -102,9 +100,7 @@ def _links(result: "Simulated") -> dict[str, dict[str, int]]:
 
 def _page_delays_s(tables: Tables) -> list[float]:
     delays_s = _column(tables, "pages", "completion_time_s")
-    return [
-        delay for delay, done in zip(delays_s, _column(tables, "pages", "completed"), strict=True) if done
-    ]
+    return [delay for delay, done in zip(delays_s, _column(tables, "pages", "completed"), strict=True) if done]
 
 
 if __name__ == "__main__":

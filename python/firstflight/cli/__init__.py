@@ -1,11 +1,14 @@
 """The `firstflight` program. Exit status: 0 done; 1 something did not hold; 2 wrong request; 3 the machine cannot."""
 
+import errno
+import os
 import sys
 
-from ..errors import FirstflightError
+from ..errors import FirstflightError, MachineError
 
 # What shells report for a program ended by Ctrl-C (128 + SIGINT).
 _INTERRUPTED = 130
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 def main() -> None:
@@ -17,6 +20,7 @@ def main() -> None:
 
     try:
         status = app(standalone_mode=False)
+        sys.stdout.flush()
     except FirstflightError as error:
         print(f"firstflight: {error}", file=sys.stderr)
         sys.exit(error.exit_status)
@@ -29,8 +33,21 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         print("firstflight: interrupted", file=sys.stderr)
         sys.exit(_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has gone (`| head`); Python would complain about it once more at exit.
-        sys.stderr.close()
+    except (BrokenPipeError, SystemExit) as error:
+        # Typer makes status 1 of a reader that has gone (`| head`), which here means that something did not hold.
+        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        _discard_output()
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise
+        _discard_output()
+        print(f"firstflight: the output cannot be written: {error.strerror}; make room", file=sys.stderr)
+        sys.exit(MachineError.exit_status)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _discard_output() -> None:
+    """What is still buffered must not fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

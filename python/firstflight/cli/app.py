@@ -1,5 +1,6 @@
 """The commands and their options; what each does is in the module it imports when it is called."""
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,6 @@ import typer
 app = typer.Typer(
     name="firstflight",
     help="A laboratory for TCP's initial window.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -33,12 +33,17 @@ Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.", sh
 
 
 @app.callback(invoke_without_command=True)
-def _top(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _top(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
     if version:
         from ..records.machine import version as package_version
 
         print(package_version())
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(2)
 
 
 @app.command(short_help="Run a study or a scenario.")
@@ -98,11 +103,16 @@ def table(
 
 
 @app.command(short_help="Write the report of a run.")
-def report(directory: Directory) -> None:
+def report(
+    directory: Directory,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Write each figure as SVG and PNG to DIR/figures as well.")
+    ] = False,
+) -> None:
     """Write DIR/report.html, one self-contained page."""
     from .reading import write_report
 
-    write_report(directory)
+    write_report(directory, figures)
 
 
 @app.command(short_help="Show one transfer segment by segment.")

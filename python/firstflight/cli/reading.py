@@ -45,11 +45,12 @@ def print_table(directory: Path, name: str, form: str) -> None:
     print(text.rstrip("\n"))
 
 
-def write_report(directory: Path) -> None:
-    """Write the report and say where it is."""
-    from ..records.files import explained
-    from ..report import write
+def write_report(directory: Path, figures: bool) -> None:
+    """Write the report, and the figures if wanted, and say where they are."""
+    from ..report import figures_to_files, write
 
     run = Run.open(directory)
-    with explained(run.directory):
-        print(write(run))
+    print(write(run))
+    if figures:
+        for path in figures_to_files(run, run.directory / "figures"):
+            print(path)

@@ -1,6 +1,7 @@
 """`firstflight run`: progress while it works, a short summary when it is done."""
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 from ..analysis.claim import counts
 from ..errors import RequestError
 from ..records import Run
+from ..records.directory import set_aside_before
+from ..records.files import size_bytes
 from ..scenario import Scenario
 from ..studies import NAMES
 from ..studies.execute import Request, carry_out, prepare, started
@@ -35,6 +38,8 @@ def run_command(
     directory = out or Path("runs") / name
     began = time.perf_counter()
     with started(request, directory, set_aside) as run:
+        if run.aside is not None:
+            _tell_of_aside(directory, run.aside)
         try:
             with progress(request, run) as on_replicates:
                 carry_out(request, run, on_replicates)
@@ -60,6 +65,18 @@ def _subject(what: str, settings: list[str]) -> tuple[Scenario | str, str]:
     if what not in NAMES and os.sep in what:
         raise RequestError(f'there is no file "{what}", and no study is called so; studies: {", ".join(NAMES)}')
     return what, what
+
+
+def _tell_of_aside(directory: Path, aside: Path) -> None:
+    """Where the earlier run is, what all of them take, and how to be rid of them: nothing else deletes them."""
+    earlier = set_aside_before(directory)
+    taken = sum(map(size_bytes, earlier)) / 1e6
+    which = "It takes" if len(earlier) == 1 else f"The {len(earlier)} runs set aside there take"
+    print(
+        f"The earlier run in {directory} is now {aside}. {which} {taken:.0f} MB; what is no longer needed can go:\n"
+        f"rm -r {shlex.join(map(str, earlier))}\n",
+        flush=True,
+    )
 
 
 def _summarise(request: Request, run: Run, seconds: float) -> None:

@@ -7,6 +7,7 @@ import polars as pl
 
 from ..engines.simulate import capture
 from ..errors import MachineError, RequestError
+from ..studies.execute import check_seed
 from ..studies.single import SingleScenario
 from .settings import load_scenario
 
@@ -19,6 +20,8 @@ def trace_command(file: Path, plot: Path | None, csv: Path | None, settings: lis
     """Print the table unless a plot or CSV is asked for."""
     if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
         raise RequestError(f'--plot "{plot}": a plot is written as .svg or .png')
+    if seed is not None:
+        check_seed(seed)
     scenario = load_scenario(file, settings)
     tables = capture(scenario, SingleScenario.seed if seed is None else seed)
     segments = first_connection(tables)

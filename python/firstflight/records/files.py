@@ -18,12 +18,13 @@ from ..errors import MachineError, RequestError
 # Names that only an unfinished write has; whoever holds the lock may remove them.
 TEMPORARY = ".unfinished-"
 _LOCK = ".lock"
+_MAGIC = b"PAR1"
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextlib.contextmanager
 def explained(directory: Path) -> Iterator[None]:
-    """Turn what the file system refuses into MachineError with one sentence."""
+    """Turn what the file system refuses to write at `directory` (or file) into MachineError with one sentence."""
     try:
         yield
     except OSError as error:
@@ -57,6 +58,22 @@ def write_cell(place: Path, tables: dict[str, pl.DataFrame], metadata: dict[str,
     _sync_directory(beside)
     beside.rename(place)
     _sync_directory(place.parent)
+
+
+def is_whole_parquet(path: Path) -> bool:
+    """Whether `path` begins and ends as a Parquet file does. Its content is not read."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+            file.seek(-len(_MAGIC), os.SEEK_END)
+            return head == file.read() == _MAGIC
+    except OSError:
+        return False
+
+
+def size_bytes(directory: Path) -> int:
+    """What the files in `directory` and below hold together."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
 def _write(path: Path, content: bytes | memoryview) -> None:

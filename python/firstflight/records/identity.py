@@ -64,9 +64,13 @@ def misfit(
     """Why the cells cannot join the run that `document` describes, as one sentence; empty if they can."""
     differences = identity.differences(document)
     if not differences:
-        recorded = {_text(cell["key"]): cell["hash"] for cell in document["cells"]}
+        recorded = {_text(cell["key"]): cell for cell in document["cells"]}
         grid = {_text(key) for key in order} if order is not None else None
-        if any(recorded.get(_text(c.key), identity.cell_hash(c)) != identity.cell_hash(c) for c in cells) or (
+        pairs = [(recorded[_text(cell.key)], cell) for cell in cells if _text(cell.key) in recorded]
+        # A number given in the request also replaces those that single cells of a study have.
+        if any(old["replicates"] != (cell.replicates or identity.replicates) for old, cell in pairs):
+            differences = ["some of its cells have another number of replicates"]
+        elif any(old["hash"] != identity.cell_hash(cell) for old, cell in pairs) or (
             grid is not None and not recorded.keys() <= grid
         ):
             differences = ["its study was another"]

@@ -21,7 +21,8 @@ import polars as pl
 from ..errors import RequestError
 from ..scenario import Cell
 from . import files, machine, schema
-from .identity import FORMAT, Identity, check_keys, extended, misfit
+from .directory import check_cells, foreign, move_aside, of_another_version, read_document
+from .identity import Identity, check_keys, extended, misfit
 
 
 class Run:
@@ -32,21 +33,23 @@ class Run:
         self.directory = directory
         self._document = document
         self._lock: files.Lock | None = None
+        self.aside: Path | None = None
+        """Where `create` moved the run that was in the directory before; None if it moved none."""
 
     @classmethod
     def open(cls, directory: str | Path) -> Self:
-        """The run in `directory`, to be read. RequestError if there is none, or one of another record schema."""
+        """The run in `directory`, to be read. RequestError if there is none, a damaged one, or one of another record
+        schema.
+        """
         directory = Path(directory)
         if not directory.is_dir():
             raise RequestError(f'there is no directory "{directory}"; name one that "firstflight run" wrote')
-        document = _document(directory)
+        document = read_document(directory)
         if document is None:
             raise RequestError(f'"{directory}" is not a run: it has no run.json; name a directory that "run" wrote')
         if document["schema"] != schema.SCHEMA_VERSION:
-            raise RequestError(
-                f'"{directory}" is a run of another version: its records have schema {document["schema"]} and this '
-                f"firstflight reads {schema.SCHEMA_VERSION}; run it again with another --out"
-            )
+            raise RequestError(f"{of_another_version(directory, document)}; run it again with another --out")
+        check_cells(directory, document)
         return cls(directory, document)
 
     @classmethod
@@ -66,24 +69,31 @@ class Run:
         """
         directory = Path(directory)
         check_keys(cells)
-        if directory.exists() and (refusal := _foreign(directory)):
+        if directory.exists() and (refusal := foreign(directory)):
             raise RequestError(refusal)
         with files.explained(directory):
             directory.mkdir(parents=True, exist_ok=True)
             lock = files.Lock(directory)
         try:
-            document = _document(directory)
-            # A run in which nothing has finished holds nothing to be mixed with.
-            if document and not any((directory / "cells" / cell["hash"]).is_dir() for cell in document["cells"]):
-                document = None
-            refusal = misfit(directory, document, identity, cells, order) if document else ""
+            document = read_document(directory)
+            if document and document["schema"] != schema.SCHEMA_VERSION:
+                refusal = f"{of_another_version(directory, document)}; choose another --out, or add --set-aside"
+            elif document and not any((directory / "cells" / cell["hash"]).is_dir() for cell in document["cells"]):
+                # A run in which nothing has finished holds nothing to be mixed with.
+                document, refusal = None, ""
+            else:
+                refusal = misfit(directory, document, identity, cells, order) if document else ""
             if refusal and set_aside:
                 with files.explained(directory):
-                    _set_aside(directory)
+                    aside = move_aside(directory)
                 lock.release()
-                return cls.create(directory, identity, cells, order)
+                fresh = cls.create(directory, identity, cells, order)
+                fresh.aside = aside
+                return fresh
             if refusal:
                 raise RequestError(refusal)
+            if document:
+                check_cells(directory, document)
             with files.explained(directory):
                 (directory / "cells").mkdir(exist_ok=True)
                 files.remove_unfinished(directory)
@@ -254,38 +264,6 @@ class Run:
                 for key, part in parts
             ]
         )
-
-
-def _document(directory: Path) -> dict[str, Any] | None:
-    path = directory / "run.json"
-    if not path.exists():
-        return None
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        known = document["format"] == FORMAT
-    except (OSError, ValueError, KeyError, TypeError):
-        known = False
-    if not known:
-        raise RequestError(
-            f'"{directory}" is not a run: its run.json was not written by firstflight; choose another directory'
-        )
-    return dict(document)
-
-
-def _foreign(directory: Path) -> str:
-    """Why `directory` is none of ours, before anything is written there; empty if it is ours or empty."""
-    if not directory.is_dir():
-        return f'"{directory}" is a file; choose another --out'
-    if _document(directory) is None and files.holds_something(directory):
-        return f'"{directory}" is not a run and not empty; choose another --out'
-    return ""
-
-
-def _set_aside(directory: Path) -> None:
-    number = 1
-    while (aside := directory.with_name(f"{directory.name}.{number}")).exists():
-        number += 1
-    directory.rename(aside)
 
 
 def _key_types(keys: list[dict[str, Any]]) -> dict[str, type[pl.DataType]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import VERDICTS, counts
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, number
+from firstflight.records.files import explained
 from firstflight.report.content import Content, gather
 from firstflight.report.figure import Figure, png, svg
 
@@ -22,13 +23,15 @@ def write(run: Run, path: Path | None = None) -> Path:
     """Write the report of a run, by default to `report.html` in its directory; returns the path.
 
     The file is written beside and renamed, so that a reader never sees half a report. Works for any
-    study, for a plain scenario, and for a run of which only some cells are finished.
+    study, for a plain scenario, and for a run of which only some cells are finished. MachineError if
+    it cannot be written.
     """
     target = path or run.directory / "report.html"
     html = render(gather(run))
     beside = target.with_name(target.name + ".part")
-    beside.write_text(html, encoding="utf-8")
-    beside.replace(target)
+    with explained(target):
+        beside.write_text(html, encoding="utf-8")
+        beside.replace(target)
     return target
 
 

@@ -53,8 +53,10 @@ class Scenario(Table):
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise RequestError(f'there is no file "{path}"') from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise RequestError(f'"{path}" cannot be read: {error}') from None
+        except OSError as error:
+            raise RequestError(f'"{path}" cannot be read: {error.strerror}') from None
+        except UnicodeDecodeError as error:
+            raise RequestError(f'"{path}" is not UTF-8 text: {error.reason} at byte {error.start}') from None
         return cls.from_toml(text, directory=path.parent, source=str(path))
 
     @classmethod

@@ -40,12 +40,15 @@ class Table(BaseModel):
         return handler(data)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Assign, checked as in a file; raises RequestError."""
+        """Assign, checked as in a file; raises RequestError, and then the value stays what it was."""
         if name not in type(self).model_fields:
             raise RequestError(f'unknown key "{name}"; {nearest(name, type(self).model_fields)}')
+        before = dict(self.__dict__)
         try:
             super().__setattr__(name, value)
         except ValidationError as error:
+            # Checks that see the whole table (low against high) run when pydantic has already assigned.
+            self.__dict__.update(before)
             raise RequestError(sentence(error)) from None
 
 

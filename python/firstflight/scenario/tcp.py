@@ -78,13 +78,9 @@ class Tcp:
             profile(value)
             object.__setattr__(self, "_profile", value)
             return
+        # Checked against a complete profile: which one does not matter to the names and ranges.
+        applied(profile(self._profile or next(iter(profiles()))), {name: value})
         self._fields[name] = value
-        try:
-            # Checked against a complete profile: which one does not matter to the names and ranges.
-            applied(profile(self._profile or next(iter(profiles()))), {name: value})
-        except ValueError:
-            del self._fields[name]
-            raise
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:

@@ -20,7 +20,7 @@ from . import find
 from .single import SingleScenario
 from .study import Study
 
-Only = Mapping[str, Sequence[str | int | float]]
+Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ def prepare(
     find_engine(engine)
     if engine not in study.engines:
         raise RequestError(f'"{study.name}" cannot be run by "{engine}"; its engines: {", ".join(study.engines)}')
-    if replicates is not None and replicates < 1:
-        raise RequestError(f"replicates is {replicates}; write at least 1")
+    if replicates is not None and not 1 <= replicates < 2**32:
+        raise RequestError(f"replicates is {replicates}; write a whole number from 1 to 2^32 - 1")
     if jobs is not None and jobs < 1:
         raise RequestError(f"jobs is {jobs}; write at least 1")
-    if seed is not None and not 0 <= seed < 2**64:
-        raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
+    if seed is not None:
+        check_seed(seed)
     # The model draws nothing, so its replicates would all be the same.
     default = 1 if engine == "model" else study.replicates
     grid = study.cells(engine)
@@ -72,12 +72,20 @@ def prepare(
     return Request(study, identity, cells, grid, jobs or usable_cpus())
 
 
+def check_seed(seed: int) -> None:
+    """Raise RequestError unless the native module's random streams take `seed`."""
+    if not 0 <= seed < 2**64:
+        raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
+
+
 def _checked(only: Only, grid: Sequence[Cell]) -> dict[str, set[str]]:
     chosen: dict[str, set[str]] = {}
     for key, values in only.items():
         if key not in grid[0].key:
             raise RequestError(f'the cells have no key "{key}"; {nearest(key, grid[0].key)}')
         known = list(dict.fromkeys(str(cell.key[key]) for cell in grid))
+        # A value by itself means itself; a text would else be taken letter by letter.
+        values = [values] if isinstance(values, str | int | float) else values
         for value in values:
             if str(value) not in known:
                 raise RequestError(f'no cell has {key} = "{value}"; known: {", ".join(known)}')
@@ -119,8 +127,8 @@ def run(
 ) -> Run:
     """Run a study (or its name) or a scenario, and return its records.
 
-    `only` restricts the grid: `{"webs": [8, 16]}`. `out` is the run's directory, continued if it holds the same run;
-    without it the records live until the process ends. Raises RequestError and MachineError.
+    `only` restricts the grid: `{"webs": [8, 16], "http": "1.0"}`. `out` is the run's directory, continued if it holds
+    the same run; without it the records live until the process ends. Raises RequestError and MachineError.
     """
     request = prepare(what, engine, replicates, seed, jobs, only)
     directory = Path(tempfile.mkdtemp(dir=_scratch())) if out is None else out

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from firstflight.analysis.claim import Claim, Expectation, NoDataError, judge, unchecked
-from firstflight.analysis.intervals import Estimate, Means, jackknife
+from firstflight.analysis.intervals import Estimate, Means, jackknife, reach
+from firstflight.studies.rfc2415.claims.coverage import missing
 from firstflight.studies.rfc2415.measure import Measures, Place
 
 Data = Means[Place]
@@ -60,11 +61,12 @@ class Statement:
         """The claim with its verdict; "cannot be checked" if the run lacks a cell that it needs."""
         try:
             found = jackknife(measures.values, self.found)
+            notes = [self.note(Means(measures.values))] if self.note else []
             if self.counted:
+                notes.append(_steadiness(measures, self.found))
                 found = Estimate(found.value, replicates=found.replicates)
-            note = self.note(Means(measures.values)) if self.note else ""
-        except KeyError as error:
-            return self._unchecked(_missing(error.args[0]))
+        except KeyError:
+            return self._unchecked(missing(measures.values, self.found))
         except NoDataError as error:
             return self._unchecked(str(error))
         except ZeroDivisionError:
@@ -80,7 +82,7 @@ class Statement:
             why=self.why,
             unit=self.unit,
             found=found,
-            note=note,
+            note=" ".join(filter(None, notes)),
         )
 
     def _unchecked(self, reason: str) -> Claim:
@@ -93,6 +95,12 @@ class Statement:
             unit=self.unit,
             reason=reason,
         )
+
+
+def _steadiness(measures: Measures, found: Callable[[Data], float]) -> str:
+    """How far a count depends on single replicates, since it has no interval that would say so."""
+    low, high = reach(measures.values, found)
+    return f"It is {low:g} to {high:g} when any one replicate is left out." if low < high else ""
 
 
 def at(
@@ -117,11 +125,3 @@ def mean(values: list[float]) -> float:
 def change(data: Data, before: Place, after: Place) -> float:
     """Change from `before` to `after` in percent of `before`."""
     return 100 * (data(after) / data(before) - 1)
-
-
-def _missing(place: Place) -> str:
-    what = place.metric.replace("_", " ")
-    variant = "" if place.variant == "base" else f", variant {place.variant}"
-    return (
-        f"The run holds no {what} for {place.webs} webs, {place.ftps} ftps, HTTP/{place.http}, IW {place.iw}{variant}."
-    )
