@@ -78,7 +78,8 @@ impl Link {
             return Fate::Dropped;
         }
         let start = self.free_at.max(now);
-        let finish = start + self.rate.serialization(bytes);
+        // Saturating: what would come later than the clock can tell never comes.
+        let finish = start.saturating_add(self.rate.serialization(bytes));
         let lost = self.loss > 0.0 && random() < self.loss;
         self.meter.accepted(now, start, finish, bytes, self.backlog.packets(), lost);
         if line_busy {
@@ -87,7 +88,12 @@ impl Link {
             self.backlog.serve(bytes);
         }
         self.free_at = finish;
-        if lost { Fate::Lost } else { Fate::Arrives(finish + self.delay) }
+        if lost { Fate::Lost } else { Fate::Arrives(finish.saturating_add(self.delay)) }
+    }
+
+    /// Time from the arrival of a packet of `bytes` to its arrival at the far end, if it need not wait.
+    pub fn transit(&self, bytes: u32) -> Nanos {
+        self.rate.serialization(bytes).saturating_add(self.delay)
     }
 
     /// Packets that wait at `now`, without the one on the line. `now` must not lie before the last arrival.

@@ -21,6 +21,8 @@ pub struct Interval {
     pub waiting: u128,
     /// Most packets that waited at once.
     pub queue_max_packets: u32,
+    /// Packets that waited as the interval began.
+    queue_at_start_packets: u32,
 }
 
 /// Splits time into equal intervals and books each happening to the one in which it falls; what falls after the end
@@ -102,7 +104,16 @@ impl Meter {
             interval.queue_max_packets = interval.queue_max_packets.max(queue);
         }
         if start > now {
-            self.span(now, start, |interval, time| interval.waiting += u128::from(time));
+            let mut began_here = true;
+            self.span(now, start, |interval, time| {
+                interval.waiting += u128::from(time);
+                if !began_here {
+                    // Without an arrival to notice it, the queue that an interval inherits would go unseen.
+                    interval.queue_at_start_packets += 1;
+                    interval.queue_max_packets = interval.queue_max_packets.max(interval.queue_at_start_packets);
+                }
+                began_here = false;
+            });
         }
         if finish > start {
             self.span(start, finish, |interval, time| interval.busy += time);
@@ -115,7 +126,7 @@ impl Meter {
 
     /// Books the time from `from` to `to`, split at the borders of the intervals.
     #[inline]
-    fn span(&mut self, mut from: Nanos, to: Nanos, book: impl Fn(&mut Interval, Nanos)) {
+    fn span(&mut self, mut from: Nanos, to: Nanos, mut book: impl FnMut(&mut Interval, Nanos)) {
         let to = to.min(self.end);
         while from < to {
             self.seek(from);

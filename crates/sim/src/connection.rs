@@ -48,11 +48,11 @@ pub struct Connection {
     pub opened_at: Nanos,
     /// When the client's handshake was complete.
     pub connected_at: Option<Nanos>,
-    /// What was asked for.
+    /// What was asked for, without what was done long ago.
     pub objects: Vec<Object>,
-    /// Objects whose request reached the server.
+    /// Objects (of `objects`, from the first) whose request reached the server.
     pub served: usize,
-    /// Objects that are complete.
+    /// Objects (of `objects`, from the first) that are complete.
     pub done: usize,
     /// The client sends the files.
     pub upload: bool,
@@ -85,6 +85,15 @@ impl Connection {
     /// The end that sends the files.
     pub fn data_sender(&self) -> usize {
         if self.upload { CLIENT } else { SERVER }
+    }
+
+    /// Forgets the objects that are complete, up to the last: its offsets say where the next one begins. A connection
+    /// that never ends must not remember all that it ever carried.
+    pub fn forget_done(&mut self) {
+        let forgotten = self.done.min(self.served).saturating_sub(1);
+        self.objects.drain(..forgotten);
+        self.done -= forgotten;
+        self.served -= forgotten;
     }
 
     /// In-order bytes of files that have reached their receiver.

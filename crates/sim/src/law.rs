@@ -94,14 +94,16 @@ impl Law {
             Law::Constant { value } => *value >= 0.0,
             Law::Uniform { low, high } => *low >= 0.0 && high >= low,
             Law::Exponential { mean } => *mean > 0.0,
-            Law::Lognormal { median, sigma, .. } => *median > 0.0 && *sigma >= 0.0,
+            Law::Lognormal { median, sigma, minimum, maximum } => {
+                *median > 0.0 && *sigma >= 0.0 && bounds_are_in_order(*minimum, *maximum)
+            }
             Law::Pareto { shape, minimum, maximum } => {
                 *shape > 0.0 && *minimum > 0.0 && maximum.is_none_or(|maximum| maximum > *minimum)
             }
-            Law::Empirical { points, scale, .. } => {
+            Law::Empirical { points, scale, minimum, maximum, .. } => {
                 let rises = points.windows(2).all(|pair| pair[1].0 > pair[0].0 && pair[1].1 >= pair[0].1);
                 let spans = points.len() >= 2 && points[0].0 == 0.0 && points[points.len() - 1].0 == 1.0;
-                rises && spans && points[0].1 >= 0.0 && *scale > 0.0
+                rises && spans && points[0].1 >= 0.0 && *scale > 0.0 && bounds_are_in_order(*minimum, *maximum)
             }
         };
         if ok && self.parameters_are_finite() {
@@ -120,6 +122,19 @@ impl Law {
             Law::Pareto { shape, minimum, .. } => shape.is_finite() && minimum.is_finite(),
             Law::Empirical { points, scale, .. } => {
                 scale.is_finite() && points.iter().all(|&(p, x)| p.is_finite() && x.is_finite())
+            }
+        }
+    }
+
+    /// The largest value that can be drawn; none: there is no bound.
+    pub fn largest(&self) -> Option<f64> {
+        match self {
+            Law::Constant { value } => Some(*value),
+            Law::Uniform { high, .. } => Some(*high),
+            Law::Exponential { .. } => None,
+            Law::Lognormal { maximum, .. } | Law::Pareto { maximum, .. } => *maximum,
+            Law::Empirical { points, scale, minimum, maximum, .. } => {
+                points.last().map(|&(_, value)| clip(scale * value, *minimum, *maximum))
             }
         }
     }
@@ -148,6 +163,11 @@ impl Law {
             }
         }
     }
+}
+
+fn bounds_are_in_order(minimum: Option<f64>, maximum: Option<f64>) -> bool {
+    let low = minimum.unwrap_or(0.0);
+    low >= 0.0 && low.is_finite() && maximum.is_none_or(|maximum| maximum >= low && maximum > 0.0)
 }
 
 fn clip(value: f64, minimum: Option<f64>, maximum: Option<f64>) -> f64 {

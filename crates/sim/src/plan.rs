@@ -6,7 +6,17 @@ use firstflight_path::{LinkSpec, Nanos};
 use firstflight_tcp::Profile;
 use serde::Deserialize;
 
-use crate::law::Law;
+use crate::{
+    application::{LARGEST_BYTES, web_page::MOST_INLINE_OBJECTS},
+    law::Law,
+};
+
+/// 31 years: sums and small multiples of times stay far from overflow.
+const LONGEST_DURATION: Nanos = 1_000_000_000_000_000_000;
+/// As long as an IP packet can be; a segment with headers stays far from overflow.
+const MOST_HEADER_BYTES: u32 = 65_535;
+/// Ten million: all of them fit into a machine's memory.
+const MOST_CLIENTS: u64 = 10_000_000;
 
 /// Everything a simulation needs besides its seed.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,11 +55,21 @@ impl Plan {
         if self.duration_ns == 0 {
             return Err("duration_ns is 0: there is nothing to simulate".into());
         }
+        if self.duration_ns > LONGEST_DURATION {
+            return Err(format!("duration_ns is {}: at most {LONGEST_DURATION} can be simulated", self.duration_ns));
+        }
+        if self.header_bytes > MOST_HEADER_BYTES {
+            return Err(format!("header_bytes is {}, but must be at most {MOST_HEADER_BYTES}", self.header_bytes));
+        }
         if self.meter_interval_ns == Some(0) {
             return Err("meter_interval_ns is 0: intervals need a length".into());
         }
         if self.applications.is_empty() || self.applications.len() > 256 {
             return Err(format!("a plan has 1 to 256 applications, not {}", self.applications.len()));
+        }
+        let clients: u64 = self.applications.iter().map(|application| u64::from(application.clients)).sum();
+        if clients > MOST_CLIENTS {
+            return Err(format!("the applications have {clients} clients; at most {MOST_CLIENTS} can be simulated"));
         }
         for application in &self.applications {
             application.validate().map_err(|error| format!("application {:?}: {error}", application.name))?;
@@ -154,7 +174,7 @@ pub enum Kind {
         primary: Law,
         /// Bytes of an in-line object.
         inline: Law,
-        /// In-line objects of a page.
+        /// In-line objects of a page, at most 65535 of them.
         inline_count: Law,
         /// Bytes of a request.
         request_bytes: u32,
@@ -219,23 +239,51 @@ impl Application {
         self.client_tcp.validate().map_err(|error| format!("client_tcp: {error}"))?;
         self.server_tcp.validate().map_err(|error| format!("server_tcp: {error}"))?;
         self.start.validate("start")?;
-        let (laws, count): (Vec<(&str, &Law)>, Option<u32>) = match &self.kind {
-            Kind::FileTransfer { size, gap, count, .. } => (vec![("size", size), ("gap", gap)], *count),
-            Kind::WebPage { primary, inline, inline_count, think, count, parallel, .. } => {
+        let bytes = LARGEST_BYTES as f64;
+        let objects = MOST_INLINE_OBJECTS;
+        let time = f64::INFINITY;
+        // A law with its name and the largest value that makes sense.
+        let (laws, count): (Vec<(&str, &Law, f64)>, Option<u32>) = match &self.kind {
+            Kind::FileTransfer { size, gap, count, request_bytes, direction } => {
+                if *direction == Direction::Download {
+                    asks_for_something(*request_bytes)?;
+                }
+                (vec![("size", size, bytes), ("gap", gap, time)], *count)
+            }
+            Kind::WebPage { primary, inline, inline_count, think, count, parallel, request_bytes, .. } => {
+                asks_for_something(*request_bytes)?;
                 if *parallel == Some(0) {
                     return Err("parallel is 0: in-line objects need at least one connection".into());
                 }
-                let laws =
-                    vec![("primary", primary), ("inline", inline), ("inline_count", inline_count), ("think", think)];
+                let laws = vec![
+                    ("primary", primary, bytes),
+                    ("inline", inline, bytes),
+                    ("inline_count", inline_count, objects),
+                    ("think", think, time),
+                ];
                 (laws, *count)
             }
             Kind::RequestResponse { request, response, think, count } => {
-                (vec![("request", request), ("response", response), ("think", think)], *count)
+                (vec![("request", request, bytes), ("response", response, bytes), ("think", think, time)], *count)
             }
         };
         if count == Some(0) {
             return Err("count is 0: leave it out for no end, or give at least 1".into());
         }
-        laws.into_iter().try_for_each(|(name, law)| law.validate(name))
+        laws.into_iter().try_for_each(|(name, law, most)| {
+            law.validate(name)?;
+            match law.largest() {
+                Some(largest) if largest > most => Err(format!("{name} reaches {largest}, but must be at most {most}")),
+                _ => Ok(()),
+            }
+        })
     }
+}
+
+/// A server answers the requests that reach it, and nothing cannot reach it.
+fn asks_for_something(request_bytes: u32) -> Result<(), String> {
+    if request_bytes == 0 {
+        return Err("request_bytes is 0: the server would never hear of it; give at least 1".into());
+    }
+    Ok(())
 }

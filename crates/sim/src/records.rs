@@ -22,7 +22,7 @@ table! {
         /// Page of the client, or [`NO_PAGE`].
         page: u32 as U32,
         /// 0 for the primary or only object.
-        object: u16 as U16,
+        object: u32 as U32,
         /// Connection of the replicate, counted from 0.
         connection: u32 as U32,
         /// When the client opened the connection or, on an open one, asked.

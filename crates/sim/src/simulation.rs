@@ -11,12 +11,19 @@ use crate::{
     connection::{Arena, CLIENT},
     plan::{Plan, ServerChoice},
     random::{Purpose, Sequence, Stream},
-    records::{LinkInterval, Records, seconds},
+    records::{LinkInterval, NO_LINK, Records, seconds},
     ring::Ring,
     scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
     timers::{Timers, Wake},
     topology::{Routes, Then, Topology},
 };
+
+/// Links that a network can have: the records number them with 16 bits.
+const MOST_LINKS: usize = NO_LINK as usize;
+const _: () = assert!(MOST_LINKS < MAX_SOURCES);
+
+/// Rows that the links' meters can fill: each costs about 100 bytes from the start.
+const MOST_METER_ROWS: u64 = 10_000_000;
 
 /// A packet on its way to one end of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -105,16 +112,39 @@ impl<'p> Simulation<'p> {
                 Client::new(application as u16, index, host)
             }));
         }
-        let routes = Routes::new(&topology, host_pairs(plan, &clients, &servers).into_iter())?;
-        let meter = Meter::new(plan.duration_ns, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
+        if topology.links().len() > MOST_LINKS {
+            return Err(format!(
+                "the network has {} links; at most {MOST_LINKS} can be simulated",
+                topology.links().len()
+            ));
+        }
+        let pairs = host_pairs(plan, &clients, &servers);
+        let routes = Routes::new(&topology, pairs.iter().copied())?;
+        let meter_interval = plan.meter_interval_ns.unwrap_or(plan.duration_ns);
+        let rows = plan.duration_ns.div_ceil(meter_interval).saturating_mul(topology.links().len() as u64);
+        if rows > MOST_METER_ROWS {
+            return Err(format!(
+                "meter_interval_ns is {meter_interval}: {rows} intervals of all links are more than {MOST_METER_ROWS}, \
+                 so give a longer one"
+            ));
+        }
+        let meter = Meter::new(plan.duration_ns, meter_interval);
         let mut lines = Vec::with_capacity(topology.links().len());
         for (index, (name, spec)) in topology.links().iter().enumerate() {
             let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
             let draws = Sequence::new(Stream::new(seed, replicate, Purpose::Link, 0, index as u32));
             lines.push(Line { link, in_flight: Ring::new(NOTHING), draws });
         }
-        if lines.len() >= MAX_SOURCES {
-            return Err(format!("the network has {} links; at most {} can be simulated", lines.len(), MAX_SOURCES - 1));
+        for &(client, server) in &pairs {
+            let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
+            // Without this an application that never waits would do all that it ever does at one moment, for ever.
+            if links.iter().all(|&link| lines[link as usize].link.transit(plan.header_bytes) == 0) {
+                return Err(format!(
+                    "from {} to {} and back takes no time: give one of the links between them a delay or a rate",
+                    topology.host_name(client),
+                    topology.host_name(server)
+                ));
+            }
         }
         let records = Records {
             link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),
@@ -210,6 +240,10 @@ impl<'p> Simulation<'p> {
 
     #[cold]
     fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, fate: Fate) {
+        if at >= self.plan.duration_ns {
+            // A link computed ahead has looked beyond the end of the run.
+            return;
+        }
         let (slot, sender) = (packet.to / 2, (1 - packet.to % 2) as usize);
         let connection = &mut self.connections[slot];
         if connection.generation != packet.generation {
@@ -389,12 +423,19 @@ impl<'p> Simulation<'p> {
 /// The pairs of hosts between which packets may travel.
 fn host_pairs(plan: &Plan, clients: &[Client], servers: &[Range<u32>]) -> Vec<(u32, u32)> {
     let mut pairs = Vec::new();
+    let mut random = Vec::new();
     for client in clients {
         let hosts = &servers[usize::from(client.application)];
         match plan.applications[usize::from(client.application)].server_choice {
-            ServerChoice::Random => pairs.extend(hosts.clone().map(|server| (client.host, server))),
+            ServerChoice::Random => random.push((client.application, client.host)),
             ServerChoice::ByClient => pairs.push((client.host, hosts.start + client.index % hosts.len() as u32)),
         }
+    }
+    // Many clients may share a host: the hosts, not the clients, are multiplied by the servers.
+    random.sort_unstable();
+    random.dedup();
+    for (application, host) in random {
+        pairs.extend(servers[usize::from(application)].clone().map(|server| (host, server)));
     }
     pairs.sort_unstable();
     pairs.dedup();

@@ -117,6 +117,12 @@ impl Topology {
         }
     }
 
+    /// The name of a host, as [`Topology::select`] knows it.
+    pub fn host_name(&self, host: u32) -> String {
+        let group = self.groups.iter().find(|(_, range)| range.contains(&host));
+        group.map_or_else(|| host.to_string(), |(name, range)| format!("{name}[{}]", host - range.start))
+    }
+
     /// The links from one host to another, in order.
     ///
     /// # Errors

@@ -18,8 +18,10 @@ fn assert_packets_are_conserved(records: &Records) {
         let sum = |column: &Vec<u64>| rows.iter().map(|&row| column[row]).sum::<u64>();
         let offered = sum(&links.offered_packets);
         let gone = sum(&links.sent_packets) + sum(&links.dropped_packets);
-        // The rest was queued or on the line at the end.
-        assert!(offered >= gone && offered - gone <= 1001, "link {link}: {offered} offered, {gone} gone");
+        // The rest was queued or on the line at the end; no test here gives the bottleneck, which comes first, a queue
+        // of more than 40 packets.
+        let held = if link < 2 { 41 } else { 1001 };
+        assert!(offered >= gone && offered - gone <= held, "link {link}: {offered} offered, {gone} gone");
         let busy: f64 = rows.iter().map(|&row| links.busy_s[row]).sum();
         let length: f64 = rows.iter().map(|&row| links.interval_s[row]).sum();
         assert!(busy <= length + 1e-9);
@@ -116,21 +118,13 @@ fn in_line_objects_share_the_connections_that_the_browser_allows() {
     let page: Vec<usize> =
         (0..transfers.page.len()).filter(|&row| transfers.page[row] == 0 && transfers.object[row] > 0).collect();
     assert_eq!(page.len(), 12);
-    for &row in &page {
-        let (start, end) = (transfers.start_s[row], transfers.start_s[row] + transfers.completion_time_s[row]);
-        let at_once = page
-            .iter()
-            .filter(|&&other| {
-                let begin = transfers.start_s[other];
-                begin < end - 1e-9 && begin + transfers.completion_time_s[other] > start + 1e-9
-            })
-            .count();
-        // Each overlaps itself, one neighbour, and that neighbour's successor.
-        assert!(
-            at_once <= 12
-                && page.iter().filter(|&&other| (transfers.start_s[other] - start).abs() < 1e-12).count() <= 2
-        );
-    }
+    let at_once = |moment: f64| {
+        let end = |row: usize| transfers.start_s[row] + transfers.completion_time_s[row];
+        page.iter().filter(|&&row| transfers.start_s[row] <= moment && end(row) > moment + 1e-9).count()
+    };
+    // An object begins at the moment at which another is complete, so there are always two until the last has begun.
+    assert!(page.iter().all(|&row| (1..=2).contains(&at_once(transfers.start_s[row]))));
+    assert!(page.iter().filter(|&&row| at_once(transfers.start_s[row]) == 2).count() >= 11);
 }
 
 #[test]

@@ -36,7 +36,7 @@ TRANSFERS = (
     _APPLICATION,
     _CLIENT,
     Column("page", pl.UInt32, "", "page of the client, from 0; null outside pages", none=2**32 - 1),
-    Column("object", pl.UInt16, "", "0 for the primary or only object, then the in-line ones"),
+    Column("object", pl.UInt32, "", "0 for the primary or only object, then the in-line ones; requests count from 0"),
     Column("connection", pl.UInt32, "", "connection of the replicate, from 0"),
     _START,
     Column("handshake_time_s", pl.Float64, "s", "from start until the client's handshake was complete"),

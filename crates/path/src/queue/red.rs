@@ -45,10 +45,13 @@ impl Red {
     /// Builds the queue; `mean_serialization` is the time to send one packet of `mean_packet_bytes`.
     ///
     /// # Errors
-    /// A limit of zero, thresholds that do not rise, a probability or weight outside (0, 1].
+    /// A limit or mean packet of zero, thresholds that do not rise, a probability or weight outside (0, 1].
     pub fn new(spec: &RedSpec, mean_serialization: Nanos) -> Result<Red, String> {
         if spec.limit_packets == 0 {
             return Err("a queue of zero holds nothing: give limit_packets of at least 1".into());
+        }
+        if spec.mean_packet_bytes == 0 {
+            return Err("RED's mean_packet_bytes is 0: idle time is counted in packets of this size".into());
         }
         if !(spec.min_threshold_packets >= 0.0 && spec.max_threshold_packets > spec.min_threshold_packets) {
             return Err(format!(

@@ -26,6 +26,6 @@ impl Simulation<'_> {
         let Kind::FileTransfer { gap, .. } = &self.spec(client).kind else { return };
         let file = self.clients[client as usize].begun;
         let gap = nanos(self.draw(client, gap, Purpose::Think, u64::from(file)));
-        self.wake_client_at(client, self.now + gap);
+        self.wake_client_at(client, self.now.saturating_add(gap));
     }
 }

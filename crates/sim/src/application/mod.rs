@@ -5,7 +5,7 @@
 
 mod file_transfer;
 mod request_response;
-mod web_page;
+pub(crate) mod web_page;
 
 use firstflight_path::Nanos;
 use firstflight_tcp::Events;
@@ -70,9 +70,11 @@ struct Ask {
     response_bytes: u64,
 }
 
-/// A finished object, for the client that asked.
+/// An object that has arrived, or never will, for the client that asked.
 #[derive(Clone, Copy, Debug)]
 struct Done {
+    client: u32,
+    /// Where its connection is, or was: a failed one has left the slot.
     slot: u32,
     object: Object,
     booked: Booked,
@@ -80,14 +82,17 @@ struct Done {
     completed: bool,
 }
 
-/// Seconds as nanoseconds.
+/// The largest file, 8.8 TB: more than a run is likely to carry, and small enough for a page's worth of them to be added up.
+pub(crate) const LARGEST_BYTES: u64 = 1 << 43;
+
+/// Seconds as nanoseconds; what no clock can tell is the end of time.
 fn nanos(seconds: f64) -> Nanos {
     (seconds * 1e9).round() as Nanos
 }
 
-/// A drawn number of bytes: whole, at least one.
+/// A drawn number of bytes: whole, at least one. The tail of an unbounded law can go beyond all bounds, hence the cut.
 fn bytes(value: f64) -> u64 {
-    (value.round() as u64).max(1)
+    (value.round() as u64).clamp(1, LARGEST_BYTES)
 }
 
 impl<'p> Simulation<'p> {
@@ -140,6 +145,7 @@ impl<'p> Simulation<'p> {
         let connection = &mut self.connections[slot];
         let (request_start, response_start) =
             connection.objects.last().map_or((0, 0), |last| (last.request_end, last.response_end));
+        connection.forget_done();
         connection.objects.push(Object {
             request_end: request_start + ask.request_bytes,
             response_end: response_start + ask.response_bytes,
@@ -248,7 +254,7 @@ impl<'p> Simulation<'p> {
     }
 
     fn object_done(&mut self, done: Done) {
-        let client = self.connections[done.slot].client;
+        let client = done.client;
         match &self.spec(client).kind {
             Kind::FileTransfer { .. } => self.file_done(client),
             Kind::WebPage { .. } => self.page_object_done(client, done),
@@ -268,7 +274,7 @@ impl<'p> Simulation<'p> {
             application: client.application,
             client: client.index,
             page: object.page,
-            object: object.number as u16,
+            object: object.number,
             connection: connection.number,
             start_s: seconds(object.asked_at),
             handshake_time_s: handshake_time(connection, &object),
@@ -286,7 +292,7 @@ impl<'p> Simulation<'p> {
             first_flight_lost: booked.first_flight_lost,
             completed: u8::from(completed),
         });
-        Done { slot, object, booked, connected_at: connection.connected_at, completed }
+        Done { client: connection.client, slot, object, booked, connected_at: connection.connected_at, completed }
     }
 
     /// At the end of the run: the rows of objects still on their way.

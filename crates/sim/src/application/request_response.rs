@@ -33,6 +33,6 @@ impl Simulation<'_> {
             self.clients[client as usize].activity = Activity::None;
         }
         let pause = nanos(self.draw(client, think, Purpose::Think, u64::from(done.object.number)));
-        self.wake_client_at(client, self.now + pause);
+        self.wake_client_at(client, self.now.saturating_add(pause));
     }
 }

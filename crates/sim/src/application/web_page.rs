@@ -30,6 +30,9 @@ pub(super) struct Page {
     timeouts: u32,
 }
 
+/// The records number a page's objects with 16 bits. Only the tail of an unbounded law can pass this.
+pub(crate) const MOST_INLINE_OBJECTS: f64 = 65_535.0;
+
 /// Draws for object `number` of a page: pages have a million numbers each.
 fn object_index(page: u32, number: u32) -> u64 {
     (u64::from(page) << 20) | u64::from(number)
@@ -43,7 +46,8 @@ impl Simulation<'_> {
         };
         let Some(number) = self.clients[client as usize].begin(*count) else { return };
         let inline_objects =
-            self.draw(client, inline_count, Purpose::InlineCount, u64::from(number)).round().min(1e6) as u32;
+            self.draw(client, inline_count, Purpose::InlineCount, u64::from(number)).round().min(MOST_INLINE_OBJECTS)
+                as u32;
         let joined = *version == HttpVersion::Http11 && *persistent == Persistent::Joined;
         let response_bytes = if joined {
             (0..=inline_objects).map(|object| self.object_bytes(client, number, object)).sum()
@@ -78,28 +82,26 @@ impl Simulation<'_> {
     pub(super) fn page_object_done(&mut self, client: u32, done: Done) {
         let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
         page.add(&done);
+        if done.object.number == 0 && !done.completed {
+            // Without the primary object nobody knows of the others.
+            page.expected = 1;
+        }
         let page = *page;
         if page.ended >= page.expected {
             return self.end_page(client, page);
         }
+        let primary_arrived = done.object.number == 0;
         let Kind::WebPage { version, parallel, .. } = &self.spec(client).kind else { return };
         match version {
             HttpVersion::Http10 => {
-                let budget = if done.object.number == 0 { parallel.unwrap_or(u32::MAX) } else { 1 };
+                let budget = if primary_arrived { parallel.unwrap_or(u32::MAX) } else { 1 };
                 for _ in 0..budget.min(page.inline_objects - page.asked) {
                     self.ask_inline(client, None);
                 }
             }
             HttpVersion::Http11 => {
-                // A failed connection takes the rest of its page along.
-                if !done.completed {
-                    let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
-                    page.expected = page.ended + (page.asked + 1 - page.ended);
-                    let page = *page;
-                    if page.ended >= page.expected {
-                        self.end_page(client, page);
-                    }
-                } else if done.object.number == 0 {
+                // All in-line objects are asked for at once, so a connection that fails later owes all that is left.
+                if primary_arrived {
                     for _ in 0..page.inline_objects {
                         self.ask_inline(client, Some(done.slot));
                     }
@@ -131,9 +133,9 @@ impl Simulation<'_> {
     fn end_page(&mut self, client: u32, page: Page) {
         let Kind::WebPage { think, .. } = &self.spec(client).kind else { return };
         self.clients[client as usize].activity = Activity::None;
-        self.write_page(client, &page, page.arrived == page.expected && page.asked_all());
+        self.write_page(client, &page, page.arrived == page.expected);
         let pause = nanos(self.draw(client, think, Purpose::Think, u64::from(page.number)));
-        self.wake_client_at(client, self.now + pause);
+        self.wake_client_at(client, self.now.saturating_add(pause));
     }
 
     fn write_page(&mut self, client: u32, page: &Page, completed: bool) {
@@ -156,8 +158,7 @@ impl Simulation<'_> {
 
     /// At the end of the run: an object on its way adds to its page.
     pub(super) fn page_object_unfinished(&mut self, done: &Done) {
-        let client = self.connections[done.slot].client;
-        if let Activity::Page(page) = &mut self.clients[client as usize].activity {
+        if let Activity::Page(page) = &mut self.clients[done.client as usize].activity {
             page.add(done);
         }
     }
@@ -182,10 +183,5 @@ impl Page {
         self.bytes += done.object.bytes;
         self.retransmissions += done.booked.retransmissions;
         self.timeouts += done.booked.timeouts;
-    }
-
-    /// Nothing of the page was left unasked because its connection failed.
-    fn asked_all(&self) -> bool {
-        self.expected == 1 || self.asked == self.inline_objects
     }
 }

@@ -15,6 +15,24 @@ pub fn pair(rate_bps: Option<u64>, delay_ns: u64, limit_packets: u32) -> Value {
     json!({"forward": link, "reverse": link})
 }
 
+/// A law that always gives this value.
+pub fn constant(value: f64) -> Value {
+    json!({"law": "constant", "value": value})
+}
+
+/// Clients that download files from `servers`, from time 0 on; `more` replaces and adds fields.
+pub fn files(name: &str, clients: &str, servers: &str, more: &Value, tcp: &Value) -> Value {
+    let mut application = json!({
+        "name": name, "clients": 1, "client_hosts": clients, "server_hosts": servers, "server_choice": "by_client",
+        "client_tcp": tcp, "server_tcp": tcp, "start": constant(0.0), "kind": "file_transfer",
+        "size": constant(1000.0), "request_bytes": 80, "gap": constant(0.0), "direction": "download",
+    });
+    for (key, value) in more.as_object().unwrap() {
+        application[key] = value.clone();
+    }
+    application
+}
+
 /// A profile with some fields replaced.
 pub fn profile(name: &str, overrides: Value) -> Value {
     let mut profile = serde_json::to_value(Profile::named(name).unwrap()).unwrap();

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use arbitrary::Arbitrary;
-use firstflight_tcp::{Endpoint, Flags, NEVER, Nanos, Profile, Segment};
+use firstflight_tcp::{Endpoint, Flags, NEVER, NO_WINDOW_SCALE, Nanos, Profile, Segment};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -23,15 +23,43 @@ struct Input {
 #[derive(Arbitrary, Debug)]
 enum Step {
     /// A segment, its numbers relative to what the endpoint last sent, so that many hit the window.
-    Segment { seq: i16, ack: i16, payload: u16, window: u16, mss: u16, scale: u8, flags: u8 },
+    Segment {
+        seq: i16,
+        ack: i16,
+        payload: u16,
+        window: u16,
+        mss: u16,
+        scale: u8,
+        flags: u8,
+    },
+    /// What a peer would send next: SYN while there was none, then data and an ACK that may lag behind.
+    Answer {
+        data: Option<u16>,
+        ack: Acknowledge,
+    },
+    /// The peer's FIN.
+    Fin,
     /// A segment of arbitrary numbers.
-    Wild { seq: u32, ack: u32, payload: u32, flags: u8 },
+    Wild {
+        seq: u32,
+        ack: u32,
+        payload: u32,
+        flags: u8,
+    },
     Write(u16),
     Read(u16),
     Close,
     Abort,
     Wait(u32),
     Timeout,
+}
+
+/// What an ACK covers.
+#[derive(Arbitrary, Debug)]
+enum Acknowledge {
+    Everything,
+    OneMoreSegment,
+    NothingNew,
 }
 
 /// Takes all that the endpoint has to send; the numbers after the last segment, if there was one.
@@ -70,6 +98,42 @@ fuzz_target!(|input: Input| {
                     mss,
                     window_scale: scale,
                     flags: Flags::from_bits(flags),
+                    retransmission: false,
+                };
+                endpoint.handle_segment(now, &segment);
+            }
+            Step::Fin => {
+                let segment = Segment {
+                    seq: last.1,
+                    ack: last.0,
+                    payload_bytes: 0,
+                    window: 65_535,
+                    mss: 0,
+                    window_scale: NO_WINDOW_SCALE,
+                    flags: Flags::FIN | Flags::ACK,
+                    retransmission: false,
+                };
+                endpoint.handle_segment(now, &segment);
+            }
+            Step::Answer { data, ack } => {
+                let greeting = endpoint.peer_initial_sequence().is_none();
+                let acknowledged = endpoint.initial_sequence().wrapping_add(1 + endpoint.acknowledged_bytes() as u32);
+                let mut flags = if greeting { Flags::SYN } else { Flags::NONE };
+                if !(greeting && input.server) {
+                    flags = flags | Flags::ACK;
+                }
+                let segment = Segment {
+                    seq: last.1,
+                    ack: match ack {
+                        Acknowledge::NothingNew if !greeting => acknowledged,
+                        Acknowledge::OneMoreSegment if !greeting => acknowledged.wrapping_add(1460),
+                        _ => last.0,
+                    },
+                    payload_bytes: if greeting { 0 } else { data.unwrap_or(0).into() },
+                    window: 65_535,
+                    mss: if greeting { 1460 } else { 0 },
+                    window_scale: if greeting { 3 } else { NO_WINDOW_SCALE },
+                    flags,
                     retransmission: false,
                 };
                 endpoint.handle_segment(now, &segment);

@@ -1,7 +1,7 @@
 //! Opening a connection, and failing to.
 
 use crate::wire::*;
-use firstflight_tcp::{Endpoint, Events, Flags, NO_WINDOW_SCALE, Profile, Segment, State};
+use firstflight_tcp::{Endpoint, Events, Flags, InitialWindow, NO_WINDOW_SCALE, Profile, Segment, State};
 use std::sync::Arc;
 
 #[test]
@@ -198,4 +198,29 @@ fn the_syn_of_a_simultaneous_open_goes_out_twice_and_is_not_timed() {
     wire.server.connect(0);
     wire.run();
     assert_eq!((wire.client.srtt(), wire.client.rto()), (None, SECOND));
+}
+
+#[test]
+fn a_window_scale_above_14_counts_as_14() {
+    for (announced, bytes) in [(13, 1 << 13), (14, 1 << 14), (15, 1 << 14), (200, 1 << 14)] {
+        let profile = Profile { mss_bytes: 1024, initial_window: InitialWindow::Fixed { segments: 100 }, ..rfc() };
+        let mut wire = Wire::new(&profile, 0);
+        wire.lose(0, |_| true);
+        wire.inject(
+            Server,
+            Segment { flags: Flags::SYN, mss: 1024, window_scale: announced, ..bare_ack(CLIENT_ISN, 0) },
+        );
+        wire.inject(Server, Segment { window: 1, ..bare_ack(CLIENT_ISN + 1, SERVER_ISN + 1) });
+        wire.server.write(0, 1_000_000);
+        wire.pump();
+        assert_eq!(wire.server.flight_bytes(), bytes, "shift {announced}");
+    }
+}
+
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_is_answered_and_dropped() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.inject(Server, Segment { payload_bytes: 10, ..bare_ack(CLIENT_ISN + 1, SERVER_ISN + 2) });
+    assert_eq!(wire.acks(Server).len(), 1);
+    assert_eq!((wire.server.received_bytes(), wire.server.acknowledged_bytes()), (0, 0));
 }

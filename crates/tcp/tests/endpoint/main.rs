@@ -7,6 +7,7 @@ mod growth;
 mod handshake;
 mod idle;
 mod initial_window;
+mod musts;
 mod profile;
 mod properties;
 mod recovery;

@@ -138,7 +138,7 @@ fn stream(profile: &Profile, peer: &Profile, segments: u64, rest: u64) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn both_streams_arrive_complete_once_and_in_order(

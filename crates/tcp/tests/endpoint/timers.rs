@@ -240,3 +240,21 @@ fn a_timeout_before_the_poll_takes_the_place_of_the_retransmission() {
     assert_eq!(wire.log.len(), 1);
     assert_eq!(wire.server.flight_bytes(), 1460);
 }
+
+#[test]
+fn the_rfc_profile_tries_a_syn_for_three_minutes_and_data_for_longer_than_100_seconds() {
+    let mut wire = Wire::new(&rfc(), 50 * MS);
+    wire.lose(0, |_| true);
+    wire.client.connect(0);
+    wire.run();
+    assert!(wire.client_events.contains(Events::TIMED_OUT));
+    assert!((180 * SECOND..200 * SECOND).contains(&wire.now), "{} s", wire.now / SECOND);
+
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    let start = wire.now;
+    wire.lose(0, |_| true);
+    wire.server.write(start, 1000);
+    wire.run();
+    assert!(wire.server_events.contains(Events::TIMED_OUT));
+    assert!(wire.now - start > 100 * SECOND);
+}

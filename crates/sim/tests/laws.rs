@@ -1,0 +1,156 @@
+//! The laws against their closed forms.
+
+use firstflight_sim::{
+    law::{Interpolation, Law},
+    random::{Purpose, Stream},
+};
+
+const DRAWS: u64 = 200_000;
+
+fn draws(law: &Law) -> Vec<f64> {
+    law.validate("law").unwrap();
+    let stream = Stream::new(7, 0, Purpose::ResponseSize, 0, 0);
+    (0..DRAWS).map(|index| law.draw(&stream, index)).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Share of the draws below `bound`.
+fn below(values: &[f64], bound: f64) -> f64 {
+    values.iter().filter(|&&value| value < bound).count() as f64 / values.len() as f64
+}
+
+/// Four standard errors of a share over the draws are at most 0.0045.
+fn assert_share(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 0.0045, "{found} against {expected}");
+}
+
+fn assert_near(found: f64, expected: f64, relative: f64) {
+    assert!((found / expected - 1.0).abs() < relative, "{found} against {expected}");
+}
+
+#[test]
+fn a_constant_is_constant_and_a_uniform_law_flat() {
+    assert!(draws(&Law::Constant { value: 3.5 }).iter().all(|&value| value == 3.5));
+    let values = draws(&Law::Uniform { low: 1.0, high: 5.0 });
+    assert!(values.iter().all(|value| (1.0..5.0).contains(value)));
+    for quarter in 1..4 {
+        assert_share(below(&values, 1.0 + f64::from(quarter)), f64::from(quarter) / 4.0);
+    }
+}
+
+#[test]
+fn an_exponential_law_has_its_mean_and_its_tail() {
+    let values = draws(&Law::Exponential { mean: 4.0 });
+    assert_near(mean(&values), 4.0, 0.01);
+    for bound in [0.5, 4.0, 12.0f64] {
+        assert_share(below(&values, bound), 1.0 - (-bound / 4.0).exp());
+    }
+}
+
+#[test]
+fn a_lognormal_law_has_its_median_its_mean_and_its_spread() {
+    let (median, sigma) = (2000.0, 1.2f64);
+    let values = draws(&Law::Lognormal { median, sigma, minimum: None, maximum: None });
+    assert_share(below(&values, median), 0.5);
+    // The normal distribution function at 1 and at -2.
+    assert_share(below(&values, median * sigma.exp()), 0.841_345);
+    assert_share(below(&values, median * (-2.0 * sigma).exp()), 0.022_750);
+    assert_near(mean(&values), median * (sigma * sigma / 2.0).exp(), 0.03);
+}
+
+#[test]
+fn a_lognormal_law_is_clipped_at_its_bounds() {
+    let (median, sigma) = (1000.0, 1.0f64);
+    let bounds = (Some(median / sigma.exp()), Some(median * sigma.exp()));
+    let values = draws(&Law::Lognormal { median, sigma, minimum: bounds.0, maximum: bounds.1 });
+    let at = |bound: Option<f64>| values.iter().filter(|&&value| Some(value) == bound).count() as f64 / DRAWS as f64;
+    // What lies beyond a bound, 1 - 0.841345 of the draws, sits on it.
+    assert_share(at(bounds.0), 0.158_655);
+    assert_share(at(bounds.1), 0.158_655);
+}
+
+#[test]
+fn a_pareto_law_has_its_tail_and_its_mean() {
+    let (shape, minimum) = (2.5, 100.0);
+    let values = draws(&Law::Pareto { shape, minimum, maximum: None });
+    assert!(values.iter().all(|&value| value >= minimum));
+    for factor in [1.5, 2.0, 4.0f64] {
+        assert_share(below(&values, factor * minimum), 1.0 - factor.powf(-shape));
+    }
+    assert_near(mean(&values), shape * minimum / (shape - 1.0), 0.01);
+}
+
+#[test]
+fn a_truncated_pareto_law_has_no_draw_beyond_its_maximum_and_no_heap_at_it() {
+    let (shape, minimum, maximum) = (1.1, 100.0, 1000.0);
+    let values = draws(&Law::Pareto { shape, minimum, maximum: Some(maximum) });
+    assert!(values.iter().all(|value| (minimum..maximum).contains(value)));
+    let whole = 1.0 - (minimum / maximum).powf(shape);
+    for bound in [150.0, 300.0, 900.0f64] {
+        assert_share(below(&values, bound), (1.0 - (minimum / bound).powf(shape)) / whole);
+    }
+}
+
+fn tabulated(interpolation: Interpolation) -> Law {
+    let points = vec![(0.0, 10.0), (0.25, 100.0), (0.75, 1000.0), (1.0, 100_000.0)];
+    Law::Empirical { points, interpolation, scale: 1.0, minimum: None, maximum: None }
+}
+
+#[test]
+fn a_tabulated_law_runs_through_its_points_and_between_them_as_asked() {
+    for (interpolation, middle) in [(Interpolation::Linear, 550.0), (Interpolation::Log, 100_000.0f64.sqrt())] {
+        let values = draws(&tabulated(interpolation));
+        for (probability, value) in [(0.25, 100.0), (0.5, middle), (0.75, 1000.0)] {
+            assert_share(below(&values, value), probability);
+        }
+        assert!(values.iter().all(|value| (10.0..100_000.0).contains(value)));
+    }
+}
+
+#[test]
+fn a_tabulated_law_is_scaled_first_and_clipped_then() {
+    let Law::Empirical { points, interpolation, .. } = tabulated(Interpolation::Linear) else { unreachable!() };
+    let law = Law::Empirical { points, interpolation, scale: 2.0, minimum: Some(200.0), maximum: Some(2000.0) };
+    assert_eq!(law.largest(), Some(2000.0));
+    let values = draws(&law);
+    let at = |bound: f64| values.iter().filter(|&&value| value == bound).count() as f64 / DRAWS as f64;
+    assert_share(at(200.0), 0.25);
+    assert_share(at(2000.0), 0.25);
+    assert_share(below(&values, 1100.0), 0.5);
+}
+
+#[test]
+fn laws_that_cannot_be_are_refused_by_name() {
+    let empirical = |points: Vec<(f64, f64)>| Law::Empirical {
+        points,
+        interpolation: Interpolation::Linear,
+        scale: 1.0,
+        minimum: None,
+        maximum: None,
+    };
+    let lognormal = |minimum, maximum| Law::Lognormal { median: 1.0, sigma: 1.0, minimum, maximum };
+    for law in [
+        Law::Constant { value: -1.0 },
+        Law::Constant { value: f64::NAN },
+        Law::Constant { value: f64::INFINITY },
+        Law::Uniform { low: 2.0, high: 1.0 },
+        Law::Exponential { mean: 0.0 },
+        lognormal(Some(2.0), Some(1.0)),
+        lognormal(Some(-1.0), None),
+        lognormal(None, Some(0.0)),
+        lognormal(None, Some(f64::NAN)),
+        Law::Pareto { shape: 0.0, minimum: 1.0, maximum: None },
+        Law::Pareto { shape: 1.0, minimum: 2.0, maximum: Some(1.0) },
+        empirical(vec![]),
+        empirical(vec![(0.0, 1.0)]),
+        empirical(vec![(0.0, 1.0), (0.5, 2.0)]),
+        empirical(vec![(0.0, 1.0), (0.5, 0.5), (1.0, 2.0)]),
+        empirical(vec![(0.0, 1.0), (0.6, 2.0), (0.5, 3.0), (1.0, 4.0)]),
+    ] {
+        let error = law.validate("size").unwrap_err();
+        assert!(error.starts_with("size: "), "{error}");
+    }
+}

@@ -1,0 +1,48 @@
+//! Bernoulli loss: as often as asked, each packet for itself, and repaired by the endpoints.
+
+mod world;
+
+use firstflight_path::{Fate, Link, LinkSpec, Meter};
+use firstflight_sim::random::{Purpose, Sequence, Stream};
+use serde_json::json;
+use world::{constant, files, pair, profile, run};
+
+#[test]
+fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
+    let spec: LinkSpec = serde_json::from_value(json!({
+        "rate_bps": null, "delay_ns": 1, "loss": 0.05, "queue": {"kind": "drop_tail", "limit_packets": 1},
+    }))
+    .unwrap();
+    let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40)).unwrap();
+    let mut draws = Sequence::new(Stream::new(3, 0, Purpose::Link, 0, 0));
+    let lost: Vec<bool> = (0..200_000).map(|now| link.offer(now, 1500, || draws.uniform()) == Fate::Lost).collect();
+    let count = lost.iter().filter(|&&lost| lost).count() as f64;
+    let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
+    // Four standard errors: of 200,000 and of 10,000 draws.
+    assert!((count / 200_000.0 - 0.05).abs() < 0.002, "{count}");
+    assert!((pairs / count - 0.05).abs() < 0.009, "{pairs} after {count}");
+    let (_, _, counts) = link.meter().intervals().next().unwrap();
+    assert_eq!((counts.lost_packets as f64, counts.sent_packets), (count, 200_000));
+}
+
+#[test]
+fn files_arrive_whole_over_lossy_links_and_every_lost_data_segment_is_sent_again() {
+    let mut link = pair(Some(10_000_000), 20_000_000, 1000);
+    link["forward"]["loss"] = json!(0.02);
+    link["reverse"]["loss"] = json!(0.02);
+    let network = json!({"topology": "chain", "links": [link]});
+    let more = json!({"size": constant(200_000.0), "count": 20});
+    let plan = json!({
+        "duration_ns": 2_000_000_000_000u64, "network": network,
+        "applications": [files("files", "node[0]", "node[1]", &more, &profile("rfc", json!({})))],
+    });
+    let records = run(&plan, 5);
+    assert_eq!(records.transfers.completed, vec![1; 20]);
+    assert_eq!(records.transfers.delivered_bytes, vec![200_000; 20]);
+    let sum = |column: &[u32]| column.iter().map(|&value| u64::from(value)).sum::<u64>();
+    let retransmissions = sum(&records.transfers.retransmissions);
+    assert_eq!(sum(&records.transfers.segments_sent), 20 * 137 + retransmissions);
+    // About 2 % of 2740 segments; go-back-N repeats some that had arrived.
+    assert!((30..200).contains(&retransmissions), "{retransmissions}");
+    assert_eq!(records.links.dropped_packets, [0, 0]);
+}
