@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,14 +27,14 @@ class PeerRun:
     figures: dict[str, float]
 
 
-class Peer:
+class Peer(ABC):
     """A simulator that takes the same work: `bulk` runs it, `name` is the table's."""
 
     name: str
 
+    @abstractmethod
     def bulk(self, access_delays_s: tuple[float, float], stop_s: float) -> PeerRun:
         """The bulk work for `stop_s` simulated seconds; access delays of the first and the last flow."""
-        raise NotImplementedError
 
 
 class Ns2(Peer):

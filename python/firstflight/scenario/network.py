@@ -1,5 +1,6 @@
 """Links, queues and the three topologies a scenario can name."""
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
@@ -176,24 +177,24 @@ def _expanded(groups: list[Links]) -> list[dict[str, Any]]:
     return [group.plan() for group in groups for _ in range(group.count)]
 
 
-class Topology(Table):
+class Topology(Table, ABC):
     """What every topology answers: its plan, its hosts, and where clients and servers sit unless told."""
 
+    @abstractmethod
     def plan(self) -> dict[str, Any]:
         """The topology as the native module reads it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hosts(self) -> dict[str, int]:
         """Names of the host groups and how many hosts each has; "name[i]" is one of them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def default_hosts(self) -> tuple[str, str]:
         """(client hosts, server hosts) for an application that does not say."""
-        raise NotImplementedError
 
+    @abstractmethod
     def capacity_bps(self) -> float:
         """The rate that bounds how much work a second of this network is; for ordering cells, not a result."""
-        raise NotImplementedError
 
 
 class Dumbbell(Topology):
