@@ -109,7 +109,9 @@ impl Law {
         if ok && self.parameters_are_finite() {
             Ok(())
         } else {
-            Err(format!("{what}: this law's parameters are out of order or negative: {self:?}"))
+            Err(format!(
+                "{what}: this law's parameters are out of order, negative, or zero where they may not be: {self:?}"
+            ))
         }
     }
 

@@ -38,6 +38,7 @@ def run_command(
     directory = out or Path("runs") / name
     began = time.perf_counter()
     with started(request, directory, set_aside) as run:
+        kept = sum(cell.key in run.cells for cell in request.cells)
         if run.aside is not None:
             _tell_of_aside(directory, run.aside)
         try:
@@ -52,7 +53,7 @@ def run_command(
             )
             # Threads inside the native module cannot be stopped, and an orderly exit would wait for them.
             os._exit(_INTERRUPTED)
-        _summarise(request, run, time.perf_counter() - began)
+        _summarise(request, run, kept, time.perf_counter() - began)
 
 
 def _subject(what: str, settings: list[str]) -> tuple[Scenario | str, str]:
@@ -79,11 +80,12 @@ def _tell_of_aside(directory: Path, aside: Path) -> None:
     )
 
 
-def _summarise(request: Request, run: Run, seconds: float) -> None:
+def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
     study = request.study
     cells = f"{len(request.cells)} cell{'s' if len(request.cells) != 1 else ''}"
     left = f"; {run.missing} more were asked for before and have not finished" if run.missing else ""
-    print(f"{study.title}\n{cells} in {seconds:.1f} s, in {run.directory}{left}\n")
+    before = f" ({kept} of them had finished before)" if kept else ""
+    print(f"{study.title}\n{cells}{before} in {seconds:.1f} s, in {run.directory}{left}\n")
     for sentence in study.answer(run):
         print(f"  {sentence}")
     claims = study.claims(run)

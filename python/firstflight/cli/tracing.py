@@ -7,6 +7,7 @@ import polars as pl
 
 from ..engines.simulate import capture
 from ..errors import MachineError, RequestError
+from ..scenario import Scenario
 from ..studies.execute import check_seed
 from ..studies.single import SingleScenario
 from .settings import load_scenario
@@ -38,13 +39,22 @@ def trace_command(file: Path, plot: Path | None, csv: Path | None, settings: lis
         if plot is not None:
             from ..report.trace_plot import draw
 
-            draw(segments, plot, scenario.name)
+            draw(segments, plot, _title(scenario))
     except OSError as error:
-        raise MachineError(f"{error.filename or csv or plot} cannot be written: {error.strerror}") from None
+        # The plot is written beside its place first; the name to tell is the one that was asked for.
+        name = str(error.filename or csv or plot).removesuffix(".part")
+        raise MachineError(f"{name} cannot be written: {error.strerror}") from None
     except ValueError as error:
         raise RequestError(f"{file}: {error}") from None
     if csv is None and plot is None:
         _print(shown)
+
+
+def _title(scenario: Scenario) -> str:
+    """The scenario's name and the initial window of the plan's first server, which sends in a download."""
+    window = scenario.to_plan()["applications"][0]["server_tcp"]["initial_window"]
+    policy = f"{window['segments']} segments" if window["policy"] == "fixed" else window["policy"]
+    return f"{scenario.name}, initial window: {policy}"
 
 
 def first_connection(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-# The Python rooms that decide what is in a record. Analysis, reports and studies only choose and read cells.
+# The Python packages that decide what is in a record. Analysis, reports and studies only choose and read cells.
 _DECIDING = ("scenario", "engines", "records")
 
 
@@ -25,13 +25,13 @@ def version() -> str:
 def code_version() -> str:
     """16 hex digits that change whenever code does that can change a record.
 
-    That is the native module's bytes, and the sources of the rooms between scenario and records.
+    That is the native module's bytes, and the sources of the packages between scenario and records.
     """
     from .. import _native
 
     digest = hashlib.sha256()
     files = [Path(str(_native.__file__))]
-    files += sorted(path for room in _DECIDING for path in (_PACKAGE / room).rglob("*.py"))
+    files += sorted(path for package in _DECIDING for path in (_PACKAGE / package).rglob("*.py"))
     for path in files:
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode())
@@ -58,7 +58,8 @@ def commit() -> str | None:
     if not (checkout / ".git").exists():
         return None
     answers = []
-    for command in (("rev-parse", "HEAD"), ("status", "--porcelain")):
+    # Files that git does not know are none of the code: plots and runs may lie about.
+    for command in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no")):
         try:
             done = subprocess.run(
                 ["git", "-C", str(checkout), *command], capture_output=True, text=True, timeout=10, check=False

@@ -43,7 +43,8 @@ def chart(segments: pl.DataFrame, title: str) -> altair.TopLevelMixin:
 
     rows = _busiest(segments)
     marks = _marks(rows)
-    time = alt.X("time_s:Q", title="time, s", axis=alt.Axis(tickCount=8))
+    # From the start of the run, so that plots of several initial windows can be held beside each other.
+    time = alt.X("time_s:Q", title="time, s", axis=alt.Axis(tickCount=8), scale=alt.Scale(zero=True))
     colour = alt.Color(
         "what:N", sort=list(_MARKS), scale=alt.Scale(domain=list(_MARKS), range=list(_COLOURS)), title=None
     )

@@ -39,6 +39,12 @@ class Exponential(Table, Generic[Q]):
     law: Literal["exponential"] = "exponential"
     mean: Q
 
+    @model_validator(mode="after")
+    def _spread(self) -> "Exponential[Q]":
+        if self.mean <= 0:
+            raise ValueError("a mean of zero leaves nothing to draw; write a mean above zero, or the constant law")
+        return self
+
 
 class Lognormal(Table, Generic[Q]):
     """The logarithm is normal; `sigma` is its standard deviation (natural logarithm), `median` its centre.
@@ -51,6 +57,12 @@ class Lognormal(Table, Generic[Q]):
     sigma: float = Field(ge=0)
     minimum: Q | None = None
     maximum: Q | None = None
+
+    @model_validator(mode="after")
+    def _centred(self) -> "Lognormal[Q]":
+        if self.median <= 0:
+            raise ValueError("a median of zero has no logarithm; write a median above zero, or the constant law")
+        return self
 
 
 class Pareto(Table, Generic[Q]):
