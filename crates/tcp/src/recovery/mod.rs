@@ -111,7 +111,9 @@ impl Recovery {
             self.inflation += i64::from(outstanding.mss_bytes);
             return OnDuplicate::Nothing;
         }
-        if self.duplicate_acks != self.threshold {
+        // RFC 6582 §3.2 step 2: enter only if the cumulative acknowledgment covers more than recover. A retransmission
+        // timeout sets it for all; NewReno and Tahoe set it themselves as well.
+        if self.duplicate_acks != self.threshold || outstanding.first <= self.recover {
             return OnDuplicate::Nothing;
         }
         match self.algorithm {

@@ -11,11 +11,8 @@ pub(super) fn on_threshold(
     outstanding: &Outstanding,
     controller: &mut Controller,
 ) -> OnDuplicate {
-    // RFC 6582 §3.2 step 2: enter only if the cumulative acknowledgment field covers more than recover.
-    // The optional heuristics of §4, which would tell some later losses from duplicates, are left out.
-    if outstanding.first <= recovery.recover {
-        return OnDuplicate::Nothing;
-    }
+    // RFC 6582 §3.2 step 2. The optional heuristics of §4, which would tell some later losses from duplicates, are
+    // left out.
     recovery.recover = outstanding.highest;
     recovery.enter(now, outstanding, controller)
 }

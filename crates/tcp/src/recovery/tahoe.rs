@@ -13,9 +13,6 @@ pub(super) fn on_threshold(
     outstanding: &Outstanding,
     controller: &mut Controller,
 ) -> OnDuplicate {
-    if outstanding.first <= recovery.recover {
-        return OnDuplicate::Nothing;
-    }
     recovery.recover = outstanding.highest;
     controller.on_timeout(now, outstanding.flight_bytes, true);
     OnDuplicate::GoBack

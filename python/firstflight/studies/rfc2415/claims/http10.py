@@ -162,9 +162,7 @@ STATEMENTS = (
         "segments",
         "A limit stated exactly.",
         _larger_median_size,
-        lambda data: (
-            "The sizes are an input of the simulation: this checks the fitted scale of Mah's data, not a result."
-        ),
+        lambda data: "The sizes are an input of the simulation: this checks the fitted law, not a result.",
     ),
     *tables.delays(1, 8),
     *tables.bottleneck(),
