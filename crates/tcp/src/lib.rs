@@ -10,37 +10,51 @@
 //! consumes at once calls `read` between `handle_segment` and `poll_transmit`, so that the acknowledgement already
 //! announces the window that it freed; in the same place it writes what it wants to ride on that acknowledgement. The
 //! endpoint owns no clock, no timer, no socket and no randomness, and allocates nothing as long as data arrives in
-//! order. Nagle's algorithm is off. TIME-WAIT arms no timer: a simulation has no old duplicates of the same pair of
+//! order. TIME-WAIT arms no timer: a simulation has no old duplicates of the same pair of
 //! ports to fear beyond the packets in flight, so the state lasts, acknowledging what still comes, until the caller
 //! recycles the endpoint.
 //!
 //! Behaviour is a [`Profile`]: initial, restart and loss windows, lost-SYN rule, acknowledgements, timers, recovery.
 
 mod ack_policy;
+mod choices;
 mod congestion;
+mod delivery_rate;
+mod ecn;
 mod endpoint;
 mod events;
 mod initial_window;
 mod lost_syn;
+mod nagle;
+mod pacing;
 mod profile;
 mod reassembly;
+mod receive_window;
 mod recovery;
 mod restart_window;
 mod rtt;
 mod segment;
 mod sequence;
+mod startup;
 mod stats;
+mod timestamps;
+mod window_validation;
 
-pub use ack_policy::AckPolicy;
-pub use congestion::{CongestionAvoidance, SlowStartGrowth};
-pub use endpoint::{Endpoint, State};
+pub use ack_policy::{AckPolicy, AdaptiveAck};
+pub use choices::Choices;
+pub use congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
+pub use endpoint::{Endpoint, Info, State};
 pub use events::Events;
-pub use initial_window::InitialWindow;
+pub use initial_window::{
+    Adaptive, DestinationMemory, InitialWindow, MemoryOf, Outcome, PopulationWindow, Remembered, StartingPoint,
+};
 pub use lost_syn::LostSyn;
-pub use profile::{Profile, RtoRules};
+pub use nagle::Nagle;
+pub use profile::{EcnPolicy, Profile, ReceiveWindowGrowth, RtoEstimator, RtoRules, WindowValidation};
 pub use recovery::RecoveryAlgorithm;
 pub use restart_window::RestartWindow;
-pub use segment::{Flags, NO_WINDOW_SCALE, Segment};
+pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, Timestamps};
+pub use startup::Startup;
 pub use stats::Stats;
 
 /// Nanoseconds of the caller's clock.

@@ -1,12 +1,15 @@
 //! A complete set of behaviours by name, every one of them a field that can be overridden.
 
-use crate::Nanos;
-use crate::ack_policy::AckPolicy;
-use crate::congestion::{CongestionAvoidance, SlowStartGrowth};
+use crate::ack_policy::{AckPolicy, AdaptiveAck};
+use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
 use crate::initial_window::InitialWindow;
 use crate::lost_syn::LostSyn;
+use crate::nagle::Nagle;
 use crate::recovery::RecoveryAlgorithm;
 use crate::restart_window::RestartWindow;
+use crate::startup::Startup;
+use crate::timestamps::OPTION_BYTES;
+use crate::{NEVER, Nanos};
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -36,14 +39,57 @@ pub struct Profile {
     pub max_send_window_segments: Option<u32>,
     /// Size of the receive buffer, and with it the largest window announced, in bytes.
     pub receive_window_bytes: u32,
+    /// How the announced window grows up to `receive_window_bytes`; none: it is there from the start.
+    pub receive_window_growth: Option<ReceiveWindowGrowth>,
     /// Whether to offer the window scale option (RFC 7323).
     pub window_scaling: bool,
     /// When to acknowledge data.
     pub ack: AckPolicy,
+    /// Whether to offer selective acknowledgements (RFC 2018), which `recovery` may then use.
+    pub sack: bool,
+    /// Whether to report duplicates in SACK options (RFC 2883).
+    pub dsack: bool,
+    /// Whether to offer timestamps (RFC 7323): 12 bytes of each segment, taken from `mss_bytes`.
+    pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: EcnPolicy,
+    /// Whether a small segment waits while data is outstanding. Simulated applications write whole files, so it is off
+    /// in `rfc`.
+    pub nagle: Nagle,
     /// Loss recovery.
     pub recovery: RecoveryAlgorithm,
+    /// With `recovery = sack`: judge losses by time (RACK, RFC 8985) rather than by counting (RFC 6675).
+    pub rack: bool,
+    /// With `recovery = sack`: tail loss probes (RFC 8985 §7).
+    pub tail_loss_probe: bool,
+    /// With `recovery = sack`: proportional rate reduction (RFC 9937) rather than half a window at once.
+    pub proportional_rate_reduction: bool,
+    /// With `recovery = new_reno`: restart the retransmission timer on every partial acknowledgement ("slow but steady")
+    /// rather than on the first only ("impatient", RFC 6582 §4).
+    pub slow_but_steady: bool,
+    /// With `recovery = new_reno`: after a timeout, tell duplicates that mean a loss from those of needless
+    /// retransmissions by how far acknowledgements advance (RFC 6582 §4.1).
+    pub acknowledgement_heuristic: bool,
+    /// New data on the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// Fewer duplicates suffice when less than four segments are outstanding (RFC 5827).
+    pub early_retransmit: bool,
+    /// With `recovery = sack`: whether timestamps (Eifel, RFC 3522) may show that a repair was needless.
+    pub undo_by_timestamps: bool,
+    /// With `recovery = sack`: whether DSACKs (RFC 3708) may show that a repair was needless.
+    pub undo_by_dsack: bool,
+    /// With `recovery = sack`: whether acknowledgements after a timeout may show that it was needless (RFC 5682).
+    pub f_rto: bool,
+    /// Tick to which timers are rounded up, as a kernel's are to its jiffies; none: they are exact.
+    pub timer_tick_ns: Option<Nanos>,
     /// Duplicate acknowledgements that trigger fast retransmit.
     pub duplicate_ack_threshold: u32,
+    /// Congestion control.
+    pub congestion_control: CongestionAlgorithm,
+    /// Which acknowledgements let cwnd grow, and what idleness does to it.
+    pub window_validation: WindowValidation,
+    /// What begins a connection besides its initial window.
+    pub startup: Startup,
     /// Growth of cwnd in slow start.
     pub slow_start_growth: SlowStartGrowth,
     /// Growth of cwnd in congestion avoidance.
@@ -54,8 +100,55 @@ pub struct Profile {
     pub data_on_handshake_ack: bool,
     /// Retransmissions of one segment before the connection is given up.
     pub max_retries: u32,
-    /// Retransmissions of a SYN or SYN-ACK before the connection is given up.
+    /// Retransmissions of a SYN before the connection is given up.
     pub max_syn_retries: u32,
+    /// Retransmissions of a SYN-ACK before the connection is given up.
+    pub max_syn_ack_retries: u32,
+    /// Timeouts of a SYN, the first so many, that do not lengthen the next.
+    pub linear_syn_timeouts: u32,
+}
+
+/// Use of explicit congestion notification.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnPolicy {
+    /// Neither asked for nor granted.
+    Off,
+    /// Granted to a peer that asks, not asked for (Linux's default).
+    Passive,
+    /// Asked for and granted.
+    On,
+}
+
+/// Which acknowledgements let cwnd grow, and what unused window comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowValidation {
+    /// Each acknowledgement of new data lets cwnd grow (RFC 5681).
+    Off,
+    /// cwnd grows only while it limits the sender (Linux).
+    CwndLimited,
+    /// RFC 7661: cwnd grows while at least half of it is used, and falls to what was used after five minutes or a loss.
+    Rfc7661,
+}
+
+/// A receive window that begins small.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveWindowGrowth {
+    /// Receive buffer at the start, in bytes of payload: the first window is as many whole segments, 65535 bytes at
+    /// most.
+    pub initial_bytes: u32,
+}
+
+/// How round-trip samples become the retransmission timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RtoEstimator {
+    /// RFC 6298: SRTT + 4 RTTVAR, not below the floor.
+    Rfc6298,
+    /// Linux: the floor bounds the variation, not the sum, and the variation follows its maximum over a round trip.
+    Linux,
 }
 
 /// The retransmission timer (RFC 6298).
@@ -70,9 +163,11 @@ pub struct RtoRules {
     pub maximum_ns: Nanos,
     /// Clock granularity G.
     pub granularity_ns: Nanos,
+    /// How samples become the timeout.
+    pub estimator: RtoEstimator,
     /// Factor by which each expiry lengthens the timeout.
     pub backoff: u32,
-    /// Whether a sample is counted in whole ticks of the clock, at least one (BSD, ns-2).
+    /// With RFC 6298's estimator: whether a sample is counted in whole ticks of the clock, at least one (BSD, ns-2).
     pub quantised_samples: bool,
     /// Timeout when data begins after a SYN timed out; none: the backed-off one stays until a sample.
     pub after_syn_loss_ns: Option<Nanos>,
@@ -82,18 +177,36 @@ impl RtoRules {
     /// Unit in which round trips are counted.
     #[inline]
     pub(crate) fn unit_ns(&self) -> Nanos {
-        if self.quantised_samples { self.granularity_ns } else { 1 }
+        let ticks = self.quantised_samples && self.estimator == RtoEstimator::Rfc6298;
+        if ticks { self.granularity_ns } else { 1 }
     }
 }
 
 impl Profile {
+    /// Shortest time that a timer is set for.
+    // Linux never sets one for less than two ticks.
+    #[inline]
+    pub(crate) fn shortest_timer_ns(&self) -> Nanos {
+        self.timer_tick_ns.map_or(0, |tick| 2 * tick)
+    }
+
+    /// When a timer that is set for this time expires.
+    #[inline]
+    pub(crate) fn on_tick(&self, deadline: Nanos) -> Nanos {
+        match self.timer_tick_ns {
+            None => deadline,
+            Some(tick) => deadline.checked_next_multiple_of(tick).unwrap_or(NEVER),
+        }
+    }
+
     /// Names that [`Profile::named`] knows.
-    pub const NAMES: [&'static str; 2] = ["rfc", "ns2-full-1998"];
+    pub const NAMES: [&'static str; 3] = ["rfc", "linux", "ns2-full-1998"];
 
     /// The profile of that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "rfc" => Some(Self::rfc()),
+            "linux" => Some(Self::linux()),
             "ns2-full-1998" => Some(Self::ns2_full_1998()),
             _ => None,
         }
@@ -115,10 +228,30 @@ impl Profile {
             initial_ssthresh_segments: None,
             max_send_window_segments: None,
             receive_window_bytes: 1 << 20,
+            receive_window_growth: None,
             window_scaling: true,
+            sack: false,
+            dsack: false,
+            timestamps: false,
+            ecn: EcnPolicy::Off,
+            nagle: Nagle::Off,
             ack: AckPolicy::Delayed { segments: 2, timer_ns: 200 * MILLISECOND },
             recovery: RecoveryAlgorithm::NewReno,
+            rack: false,
+            tail_loss_probe: false,
+            proportional_rate_reduction: false,
+            slow_but_steady: false,
+            acknowledgement_heuristic: false,
+            limited_transmit: false,
+            early_retransmit: false,
+            undo_by_timestamps: false,
+            undo_by_dsack: false,
+            f_rto: false,
+            timer_tick_ns: None,
             duplicate_ack_threshold: 3,
+            congestion_control: CongestionAlgorithm::Reno,
+            window_validation: WindowValidation::Off,
+            startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
             congestion_avoidance: CongestionAvoidance::PerAck,
             rto: RtoRules {
@@ -126,6 +259,7 @@ impl Profile {
                 minimum_ns: SECOND,
                 maximum_ns: 60 * SECOND,
                 granularity_ns: MILLISECOND,
+                estimator: RtoEstimator::Rfc6298,
                 backoff: 2,
                 quantised_samples: false,
                 after_syn_loss_ns: Some(3 * SECOND),
@@ -133,6 +267,69 @@ impl Profile {
             data_on_handshake_ack: false,
             max_retries: 15,
             max_syn_retries: 7,
+            max_syn_ack_retries: 7,
+            linear_syn_timeouts: 0,
+        }
+    }
+
+    /// What a current Linux kernel (6.x) does with its default settings, where that differs from [`rfc`](Self::rfc).
+    /// `docs/validation.md` lists each difference with its source.
+    pub fn linux() -> Self {
+        let rfc = Self::rfc();
+        Self {
+            // TCP_INIT_CWND: ten segments at any segment size.
+            initial_window: InitialWindow::Linux,
+            // tcp_slow_start_after_idle = 1: tcp_cwnd_restart.
+            restart_window: RestartWindow::Halving,
+            // tcp_init_transfer: one segment after more than one retransmission.
+            lost_syn: LostSyn::Rfc6928,
+            // Half of tcp_rmem[2] = 6 MB, the rest being overhead; tcp_select_initial_window begins with half of
+            // tcp_rmem[1] = 128 KB.
+            receive_window_bytes: 3 << 20,
+            receive_window_growth: Some(ReceiveWindowGrowth { initial_bytes: 65536 }),
+            // tcp_sack, tcp_dsack, tcp_timestamps = 1: segments of 1448 bytes on a path of 1500.
+            sack: true,
+            dsack: true,
+            timestamps: true,
+            // tcp_ecn = 2.
+            ecn: EcnPolicy::Passive,
+            // Minshall's variant, unless TCP_NODELAY is set.
+            nagle: Nagle::Minshall,
+            // TCP_DELACK_MIN = TCP_ATO_MIN = 40 ms, TCP_DELACK_MAX = 200 ms, TCP_MAX_QUICKACKS.
+            ack: AckPolicy::Adaptive(AdaptiveAck {
+                delay_min_ns: 40 * MILLISECOND,
+                delay_max_ns: 200 * MILLISECOND,
+                quick_segments: 16,
+            }),
+            // tcp_recovery = 1, tcp_early_retrans = 3, tcp_frto = 2, tcp_reordering = 3; PRR always; undo always.
+            recovery: RecoveryAlgorithm::Sack,
+            rack: true,
+            tail_loss_probe: true,
+            proportional_rate_reduction: true,
+            limited_transmit: true,
+            undo_by_timestamps: true,
+            undo_by_dsack: true,
+            f_rto: true,
+            // tcp_congestion_control = cubic, with its module's hystart = 1.
+            congestion_control: CongestionAlgorithm::Cubic { hystart: Hystart::Hystart },
+            // tcp_is_cwnd_limited.
+            window_validation: WindowValidation::CwndLimited,
+            // tcp_slow_start and tcp_cong_avoid_ai count segments acknowledged.
+            slow_start_growth: SlowStartGrowth::AllBytes,
+            congestion_avoidance: CongestionAvoidance::PerWindow,
+            rto: RtoRules {
+                // TCP_TIMEOUT_INIT 1 s, TCP_RTO_MIN 200 ms, TCP_RTO_MAX 120 s.
+                minimum_ns: 200 * MILLISECOND,
+                maximum_ns: 120 * SECOND,
+                estimator: RtoEstimator::Linux,
+                ..rfc.rto
+            },
+            // tcp_retries2 = 15, tcp_synack_retries = 5; tcp_syn_retries = 6 on top of tcp_syn_linear_timeouts = 4.
+            max_retries: 15,
+            max_syn_retries: 10,
+            max_syn_ack_retries: 5,
+            linear_syn_timeouts: 4,
+            ..rfc
         }
     }
 
@@ -153,10 +350,30 @@ impl Profile {
             initial_ssthresh_segments: Some(11),
             max_send_window_segments: Some(11),
             receive_window_bytes: 11 * 1460,
+            receive_window_growth: None,
             window_scaling: false,
+            sack: false,
+            dsack: false,
+            timestamps: false,
+            ecn: EcnPolicy::Off,
+            nagle: Nagle::Off,
             ack: AckPolicy::EverySegment,
             recovery: RecoveryAlgorithm::Reno,
+            rack: false,
+            tail_loss_probe: false,
+            proportional_rate_reduction: false,
+            slow_but_steady: false,
+            acknowledgement_heuristic: false,
+            limited_transmit: false,
+            early_retransmit: false,
+            undo_by_timestamps: false,
+            undo_by_dsack: false,
+            f_rto: false,
+            timer_tick_ns: None,
             duplicate_ack_threshold: 3,
+            congestion_control: CongestionAlgorithm::Reno,
+            window_validation: WindowValidation::Off,
+            startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
             congestion_avoidance: CongestionAvoidance::PerAck,
             rto: RtoRules {
@@ -164,6 +381,7 @@ impl Profile {
                 minimum_ns: 200 * MILLISECOND,
                 maximum_ns: 64 * SECOND,
                 granularity_ns: 100 * MILLISECOND,
+                estimator: RtoEstimator::Rfc6298,
                 backoff: 2,
                 quantised_samples: true,
                 after_syn_loss_ns: None,
@@ -171,6 +389,8 @@ impl Profile {
             data_on_handshake_ack: true,
             max_retries: 15,
             max_syn_retries: 6,
+            max_syn_ack_retries: 6,
+            linear_syn_timeouts: 0,
         }
     }
 
@@ -190,9 +410,11 @@ impl Profile {
         // A window in segments must stay expressible in bytes.
         let most_segments = largest / u64::from(self.mss_bytes.max(1));
         within("mss_bytes", self.mss_bytes.into(), 1, 65535)?;
-        if let InitialWindow::Fixed { segments } = self.initial_window {
-            within("initial_window.segments", segments.into(), 1, most_segments)?;
+        if self.timestamps {
+            within("mss_bytes", self.mss_bytes.into(), 1 + u64::from(OPTION_BYTES), 65535)
+                .map_err(|sentence| format!("{sentence} with timestamps"))?;
         }
+        self.initial_window.validate(within, most_segments, LONGEST_TIMEOUT)?;
         if let RestartWindow::Fixed { segments } = self.restart_window {
             within("restart_window.segments", segments.into(), 1, most_segments)?;
         }
@@ -207,6 +429,13 @@ impl Profile {
         within("receive_window_bytes", self.receive_window_bytes.into(), 1, largest_receive).map_err(|sentence| {
             if self.window_scaling { sentence } else { format!("{sentence} without window_scaling") }
         })?;
+        if let Some(growth) = self.receive_window_growth {
+            let largest = self.receive_window_bytes.into();
+            within("receive_window_growth.initial_bytes", growth.initial_bytes.into(), 1, largest)?;
+        }
+        if let Some(tick) = self.timer_tick_ns {
+            within("timer_tick_ns", tick, 1, SECOND)?;
+        }
         match self.ack {
             AckPolicy::EverySegment => {}
             AckPolicy::Delayed { segments, timer_ns } => {
@@ -217,8 +446,22 @@ impl Profile {
                 within("ack.segments", segments.into(), 1, u32::MAX.into())?;
                 within("ack.interval_ns", interval_ns, 1, LONGEST_TIMEOUT)?;
             }
+            AckPolicy::Adaptive(rules) => {
+                within("ack.delay_min_ns", rules.delay_min_ns, 1, LONGEST_TIMEOUT)?;
+                within("ack.delay_max_ns", rules.delay_max_ns, rules.delay_min_ns, LONGEST_TIMEOUT)?;
+            }
         }
         within("duplicate_ack_threshold", self.duplicate_ack_threshold.into(), 1, 255)?;
+        // The rate of delivery is measured segment by segment, which takes the scoreboard.
+        if self.congestion_control == CongestionAlgorithm::Bbr && self.recovery != RecoveryAlgorithm::Sack {
+            return Err(
+                "congestion_control is bbr, but recovery is not sack, which measures the rate of delivery".into()
+            );
+        }
+        self.startup.validate(within, most_segments, LONGEST_TIMEOUT)?;
+        if self.congestion_control == CongestionAlgorithm::Bbr && self.startup != Startup::Window {
+            return Err("startup must be window with congestion_control = bbr, which sets its own pace".into());
+        }
         self.rto.validate(within)
     }
 }

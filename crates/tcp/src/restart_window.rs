@@ -17,6 +17,9 @@ pub enum RestartWindow {
     /// As RFC 5681, but RFC 3390's initial window bounds it once a burst of more than 4 KB, the first flight or a
     /// restart, has lost something.
     Rfc6928,
+    /// Linux, after RFC 2861: halved for each RTO of idleness but one, in whole segments, down to the initial window;
+    /// the slow start threshold rises to three quarters of the window before.
+    Halving,
     /// At most a fixed number of segments.
     Fixed {
         /// Segments, at least 1.
@@ -25,9 +28,17 @@ pub enum RestartWindow {
 }
 
 impl RestartWindow {
-    /// Congestion window in bytes after an idle time, given the one before it, the connection's initial window and
-    /// whether a first flight or restart burst of more than 4 KB has lost something.
-    pub fn window_bytes(self, cwnd_bytes: u32, initial_window_bytes: u32, mss_bytes: u32, burst_was_lost: bool) -> u32 {
+    /// Congestion window in bytes after an idle time that is longer than the RTO, given the one before it, the
+    /// connection's initial window, whether a first flight or restart burst of more than 4 KB has lost something, and how
+    /// many times the RTO has fully passed.
+    pub fn window_bytes(
+        self,
+        cwnd_bytes: u32,
+        initial_window_bytes: u32,
+        mss_bytes: u32,
+        burst_was_lost: bool,
+        timeouts_passed: u64,
+    ) -> u32 {
         match self {
             Self::Off => cwnd_bytes,
             // RFC 5681 §4.1: RW = min(IW,cwnd).
@@ -38,7 +49,26 @@ impl RestartWindow {
                 cwnd_bytes.min(initial_window_bytes).min(rfc3390_window_bytes(mss_bytes))
             }
             Self::Rfc6928 => cwnd_bytes.min(initial_window_bytes),
+            // Linux, tcp_cwnd_restart: while more of the idle time is left than an RTO, and the window is above the
+            // restart window, halve it.
+            Self::Halving => {
+                let (segments, least) = (cwnd_bytes / mss_bytes, initial_window_bytes / mss_bytes);
+                if segments <= least {
+                    return cwnd_bytes;
+                }
+                let halved = segments.checked_shr(u32::try_from(timeouts_passed).unwrap_or(u32::MAX)).unwrap_or(0);
+                halved.max(least).max(1) * mss_bytes
+            }
             Self::Fixed { segments } => cwnd_bytes.min(segments.saturating_mul(mss_bytes)),
+        }
+    }
+
+    /// Slow start threshold after an idle time, given the one before it.
+    // RFC 2861 §3.2 and Linux, tcp_current_ssthresh: ssthresh = max (ssthresh, 3/4 cwnd).
+    pub(crate) fn threshold_bytes(self, ssthresh_bytes: u32, cwnd_bytes: u32) -> u32 {
+        match self {
+            Self::Halving => ssthresh_bytes.max(cwnd_bytes / 2 + cwnd_bytes / 4),
+            _ => ssthresh_bytes,
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Round-trip time estimation and the retransmission timeout (RFC 6298).
+//! Round-trip time estimation and the retransmission timeout: RFC 6298's and Linux's.
 
 use crate::Nanos;
-use crate::profile::RtoRules;
+use crate::profile::{RtoEstimator, RtoRules};
+use crate::sequence::Position;
 
 /// Smoothed round-trip time, its variation and the timeout that follows from them.
 ///
@@ -12,12 +13,84 @@ pub(crate) struct RttEstimator {
     smoothed_times_8: u64,
     variation_times_4: u64,
     rto: Nanos,
+    /// With Linux's estimator, in place of `variation_times_4`.
+    linux: Option<Box<LinuxVariation>>,
+    minimum: Nanos,
+    minimum_at: Nanos,
+}
+
+/// How long a smallest round trip is believed.
+const MINIMUM_VALID: Nanos = 300_000_000_000;
+
+/// How Linux follows the variation (tcp_rtt_estimator): up at once, down slowly and once a round trip, and never below the
+/// floor, which therefore comes on top of the round trip.
+#[derive(Clone, Debug, Default)]
+struct LinuxVariation {
+    /// Smoothed deviation, times 4 [mdev_us].
+    deviation_times_4: u64,
+    /// Its maximum in this round, the floor at least [mdev_max_us].
+    maximum: u64,
+    /// What is added to the round trip [rttvar_us].
+    variation: u64,
+    /// The round ends when this is acknowledged [rtt_seq].
+    round_end: Position,
+}
+
+impl LinuxVariation {
+    /// The timeout after one more sample.
+    fn sample(
+        &mut self,
+        rules: &RtoRules,
+        smoothed_times_8: &mut u64,
+        rtt: u64,
+        una: Position,
+        nxt: Position,
+    ) -> Nanos {
+        let floor = rules.minimum_ns;
+        if *smoothed_times_8 == 0 {
+            *smoothed_times_8 = rtt * 8;
+            self.deviation_times_4 = rtt * 2;
+            self.variation = self.deviation_times_4.max(floor);
+            self.maximum = self.variation;
+            self.round_end = nxt;
+        } else {
+            let smoothed = *smoothed_times_8 >> 3;
+            *smoothed_times_8 = (*smoothed_times_8 + rtt - smoothed).max(1);
+            let (error, deviation) = (smoothed.abs_diff(rtt), self.deviation_times_4 >> 2);
+            self.deviation_times_4 += error;
+            self.deviation_times_4 -= if rtt < smoothed && error > deviation {
+                // A shorter round trip says little of the longest to come: an eighth of the usual gain.
+                error - ((error - deviation) >> 3)
+            } else {
+                deviation
+            };
+            if self.deviation_times_4 > self.maximum {
+                self.maximum = self.deviation_times_4;
+                self.variation = self.variation.max(self.maximum);
+            }
+            if una > self.round_end {
+                if self.maximum < self.variation {
+                    self.variation -= (self.variation - self.maximum) >> 2;
+                }
+                self.round_end = nxt;
+                self.maximum = floor;
+            }
+        }
+        ((*smoothed_times_8 >> 3) + self.variation).min(rules.maximum_ns)
+    }
 }
 
 impl RttEstimator {
     pub(crate) fn new(rules: &RtoRules) -> Self {
         // RFC 6298 §2.1: until a measurement has been made, the RTO is a constant (1 second).
-        Self { smoothed_times_8: 0, variation_times_4: 0, rto: rules.initial_ns }
+        Self {
+            smoothed_times_8: 0,
+            variation_times_4: 0,
+            rto: rules.initial_ns,
+            linux: (rules.estimator == RtoEstimator::Linux).then(Box::default),
+            minimum: Nanos::MAX,
+            minimum_at: 0,
+        }
     }
 
     /// The timeout in force, back-off included.
@@ -30,8 +103,13 @@ impl RttEstimator {
         (self.smoothed_times_8 != 0).then(|| self.smoothed_times_8 * rules.unit_ns() / 8)
     }
 
-    /// Takes in one segment's round trip, sent at `sent` and acknowledged at `now`; ends any back-off.
+    /// Takes in one segment's round trip, sent at `sent` and acknowledged at `now`; ends any back-off. For senders that
+    /// time one segment at a time, so that every sample ends a round.
     pub(crate) fn sample(&mut self, rules: &RtoRules, sent: Nanos, now: Nanos) {
+        if let Some(variation) = &mut self.linux {
+            let round = now.saturating_sub(sent).max(1);
+            return self.rto = variation.sample(rules, &mut self.smoothed_times_8, round, Position::MAX, 0);
+        }
         let unit = rules.unit_ns();
         let measured = if rules.quantised_samples {
             // BSD and ns-2 count the ticks of a free-running clock that fall within the round trip, at least one.
@@ -58,6 +136,39 @@ impl RttEstimator {
         self.rto = rto.clamp(rules.minimum_ns, rules.maximum_ns);
     }
 
+    /// Takes in a round trip that ended now; `una` and `nxt` tell rounds apart.
+    pub(crate) fn sample_duration(&mut self, rules: &RtoRules, rtt: Nanos, una: Position, nxt: Position) {
+        match &mut self.linux {
+            Some(variation) => {
+                self.rto = variation.sample(rules, &mut self.smoothed_times_8, rtt.max(1), una, nxt);
+            }
+            None => self.sample(rules, 0, rtt),
+        }
+    }
+
+    /// Smoothed variation of the round trip, 0 without a sample.
+    pub(crate) fn variation(&self, rules: &RtoRules) -> Nanos {
+        match &self.linux {
+            Some(variation) => variation.deviation_times_4 / 4,
+            None => self.variation_times_4 * rules.unit_ns() / 4,
+        }
+    }
+
+    /// Takes in a round trip for the minimum.
+    // Linux, tcp_update_rtt_min: a filter of five minutes (tcp_min_rtt_wlen), here without its second and third choice.
+    pub(crate) fn note_minimum(&mut self, now: Nanos, rtt: Nanos) {
+        if rtt <= self.minimum || now.saturating_sub(self.minimum_at) > MINIMUM_VALID {
+            self.minimum = rtt;
+            self.minimum_at = now;
+        }
+    }
+
+    /// The smallest round trip of late, or `Nanos::MAX`.
+    #[inline]
+    pub(crate) fn minimum(&self) -> Nanos {
+        self.minimum
+    }
+
     /// The timer expired.
     // RFC 6298 §5.5: RTO <- RTO * 2 ("back off the timer"), up to the cap of §2.5.
     pub(crate) fn back_off(&mut self, rules: &RtoRules) {
@@ -68,7 +179,9 @@ impl RttEstimator {
     // RFC 6298 §5.7: if the timer expired awaiting the ACK of a SYN and the RTO is less than 3 seconds, the RTO MUST
     // be re-initialized to 3 seconds when data transmission begins.
     pub(crate) fn restart_after_syn_loss(&mut self, rules: &RtoRules) {
-        if let Some(rto) = rules.after_syn_loss_ns {
+        // Linux (tcp_init_metrics) does so only if timestamps have not told the round trip all the same.
+        let known = self.linux.is_some() && self.smoothed_times_8 != 0;
+        if let Some(rto) = rules.after_syn_loss_ns.filter(|_| !known) {
             self.rto = rto;
         }
     }
@@ -118,5 +231,65 @@ mod tests {
         rtt.sample(&rules, 190 * MS, 310 * MS);
         assert_eq!(rtt.smoothed(&rules), Some(200 * MS));
         assert_eq!(rtt.rto(), 600 * MS);
+    }
+
+    #[test]
+    fn linux_adds_a_floor_of_variation_to_the_round_trip() {
+        let rules = Profile::linux().rto;
+        let mut rtt = RttEstimator::new(&rules);
+        assert_eq!(rtt.rto(), 1000 * MS);
+        rtt.sample_duration(&rules, 100 * MS, 1, 2);
+        assert_eq!((rtt.rto(), rtt.variation(&rules)), (300 * MS, 50 * MS));
+        // Steady samples: the deviation fades, the floor remains.
+        for round in 2..60 {
+            rtt.sample_duration(&rules, 100 * MS, round + 1, round + 2);
+        }
+        assert_eq!(rtt.rto(), 300 * MS);
+        assert!(rtt.variation(&rules) < MS);
+    }
+
+    #[test]
+    fn linux_follows_a_longer_round_trip_at_once_and_a_shorter_one_slowly() {
+        let rules = Profile::linux().rto;
+        let mut rtt = RttEstimator::new(&rules);
+        rtt.sample_duration(&rules, 100 * MS, 1, 10);
+        // Within the round: deviation 3/4 x 200 + 400 = 550 ms (times 4), round trip 100 + 400/8 = 150 ms.
+        rtt.sample_duration(&rules, 500 * MS, 5, 10);
+        assert_eq!(rtt.rto(), (150 + 550) * MS);
+        // Back to 100 ms, 50 below the mean: deviation 137.5 ms is larger, so 3/4 x 550 + 50 = 462.5 ms; no fall within
+        // the round.
+        rtt.sample_duration(&rules, 100 * MS, 6, 10);
+        assert_eq!(rtt.rto(), 143_750_000 + 550 * MS);
+        assert_eq!(rtt.variation(&rules), 462_500_000 / 4);
+        // The next rounds bring it down by a quarter of the distance to what each has seen.
+        rtt.sample_duration(&rules, 143_750_000, 11, 20);
+        assert_eq!(rtt.rto(), 143_750_000 + 550 * MS);
+        rtt.sample_duration(&rules, 143_750_000, 21, 30);
+        assert!(rtt.rto() < 143_750_000 + 550 * MS);
+    }
+
+    #[test]
+    fn a_much_shorter_round_trip_raises_linux_deviation_by_an_eighth() {
+        let rules = Profile::linux().rto;
+        let mut rtt = RttEstimator::new(&rules);
+        for una in 1..100 {
+            rtt.sample_duration(&rules, 800 * MS, una, una);
+        }
+        let before = rtt.variation(&rules);
+        assert!(before < MS);
+        rtt.sample_duration(&rules, 400 * MS, 100, 100);
+        let rise = rtt.variation(&rules) - before;
+        assert!((12 * MS..13 * MS).contains(&rise), "{rise}");
+    }
+
+    #[test]
+    fn the_smallest_round_trip_is_forgotten_after_five_minutes() {
+        let mut rtt = RttEstimator::new(&Profile::rfc().rto);
+        assert_eq!(rtt.minimum(), Nanos::MAX);
+        rtt.note_minimum(0, 20 * MS);
+        rtt.note_minimum(299_000 * MS, 30 * MS);
+        assert_eq!(rtt.minimum(), 20 * MS);
+        rtt.note_minimum(301_000 * MS, 30 * MS);
+        assert_eq!(rtt.minimum(), 30 * MS);
     }
 }

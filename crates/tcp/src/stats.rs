@@ -13,6 +13,12 @@ pub struct Stats {
     pub timeouts: u32,
     /// Retransmissions begun by duplicate acknowledgements: once a loss event.
     pub fast_retransmits: u32,
+    /// Tail loss probes sent (RFC 8985 §7.3).
+    pub tail_loss_probes: u32,
+    /// Reductions of cwnd taken back because the repair turned out to be needless.
+    pub undos: u32,
+    /// Reductions of cwnd in answer to ECN echoes (RFC 3168 §6.1.2): at most one a window.
+    pub congestion_marks: u32,
     /// Segments of new data sent before data was acknowledged for the first time.
     pub first_flight_segments: u32,
     /// SYNs or SYN-ACKs sent again, because the timer expired or the peer's SYN came again.

@@ -98,7 +98,7 @@ fuzz_target!(|input: Input| {
                     mss,
                     window_scale: scale,
                     flags: Flags::from_bits(flags),
-                    retransmission: false,
+                    ..Segment::EMPTY
                 };
                 endpoint.handle_segment(now, &segment);
             }
@@ -111,7 +111,7 @@ fuzz_target!(|input: Input| {
                     mss: 0,
                     window_scale: NO_WINDOW_SCALE,
                     flags: Flags::FIN | Flags::ACK,
-                    retransmission: false,
+                    ..Segment::EMPTY
                 };
                 endpoint.handle_segment(now, &segment);
             }
@@ -134,7 +134,7 @@ fuzz_target!(|input: Input| {
                     mss: if greeting { 1460 } else { 0 },
                     window_scale: if greeting { 3 } else { NO_WINDOW_SCALE },
                     flags,
-                    retransmission: false,
+                    ..Segment::EMPTY
                 };
                 endpoint.handle_segment(now, &segment);
             }
@@ -148,7 +148,7 @@ fuzz_target!(|input: Input| {
                     mss: 1460,
                     window_scale: 3,
                     flags: Flags::from_bits(flags),
-                    retransmission: false,
+                    ..Segment::EMPTY
                 };
                 endpoint.handle_segment(now, &segment);
             }

@@ -1,13 +1,32 @@
 //! Congestion control: how large the window is when nothing is being repaired, and what loss does to it.
 //!
 //! A controller knows nothing of sequence numbers, timers or retransmission: `recovery` decides *that* there was
-//! congestion, the controller decides *how much* to send from then on. One file an algorithm.
+//! congestion, the controller decides *how much* to send from then on. One file an algorithm. Reno, the yardstick of
+//! the simulator's speed, lies in the endpoint itself; the larger ones are boxed.
 
+#[cfg(test)]
+mod alone;
+mod bbr;
+mod cubic;
+mod hystart;
+mod hystart_plus_plus;
+mod max_filter;
 mod reno;
+mod slow_start_exit;
+mod vegas;
+mod westwood;
+
+pub(crate) use max_filter::MaxFilter;
+pub use slow_start_exit::Hystart;
 
 use crate::Nanos;
+use crate::sequence::Position;
+use bbr::Bbr;
+use cubic::Cubic;
 use reno::Reno;
 use serde::{Deserialize, Serialize};
+use vegas::Vegas;
+use westwood::Westwood;
 
 /// Growth of cwnd in slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -17,6 +36,9 @@ pub enum SlowStartGrowth {
     PerAck,
     /// The bytes newly acknowledged, at most one segment (RFC 5681).
     Bytes,
+    /// The bytes newly acknowledged, however many, up to the threshold; what is left over counts towards congestion
+    /// avoidance (Linux).
+    AllBytes,
 }
 
 /// Growth of cwnd in congestion avoidance.
@@ -29,30 +51,113 @@ pub enum CongestionAvoidance {
     PerWindow,
 }
 
-/// An acknowledgement of new data outside of loss recovery.
+/// Congestion control algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]
+pub enum CongestionAlgorithm {
+    /// Slow start and congestion avoidance of RFC 5681, counted as `slow_start_growth` and `congestion_avoidance` say.
+    Reno,
+    /// CUBIC (RFC 9438) in Linux's arithmetic: windows in whole segments, time in milliseconds.
+    Cubic {
+        /// What ends slow start before a loss does.
+        #[serde(default)]
+        hystart: Hystart,
+    },
+    /// Westwood+: grows like Reno, and falls to the bandwidth-delay product that it measured.
+    Westwood,
+    /// Vegas: keeps two to four segments in the bottleneck's queue.
+    Vegas,
+    /// BBR, version 1 as Linux ships it: a rate and a window from measured bandwidth and round trips, not from losses.
+    Bbr,
+}
+
+/// An acknowledgement that lets the window grow: new data is acknowledged and nothing is being repaired.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledged {
-    /// Bytes newly acknowledged.
+    /// Bytes newly acknowledged; with SACK, newly delivered.
     pub bytes: u32,
 }
 
-/// What a congestion control algorithm answers to.
+/// A round trip measured by an acknowledgement, whatever the state of recovery.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundTrip {
+    /// Of the segment acknowledged last that was never sent twice.
+    pub rtt: Nanos,
+    /// First position not acknowledged after this acknowledgement.
+    pub una: Position,
+    /// Next position to send: a round ends when `una` passes the `nxt` of its beginning.
+    pub nxt: Position,
+}
+
+/// What an acknowledgement says of the rate of delivery (draft-cheng-iccrg-delivery-rate-estimation), whatever the
+/// state of recovery; only for controllers that say [`CongestionControl::is_rate_based`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivery {
+    /// Bytes delivered over the connection so far, this acknowledgement included.
+    pub delivered_bytes: u64,
+    /// The value of `delivered_bytes` when the segment acknowledged last was sent.
+    pub prior_delivered_bytes: u64,
+    /// Bytes delivered over `interval_ns`; no sample if `interval_ns` is 0.
+    pub sample_bytes: u64,
+    /// The longer of the send and the acknowledgement interval; 0: no valid sample.
+    pub interval_ns: Nanos,
+    /// The sample was taken while the application limited the sender.
+    pub app_limited: bool,
+    /// Bytes newly delivered by this acknowledgement.
+    pub newly_delivered_bytes: u32,
+    /// Bytes newly marked lost by this acknowledgement.
+    pub newly_lost_bytes: u32,
+    /// Round trip measured by this acknowledgement, if any.
+    pub rtt: Option<Nanos>,
+    /// Bytes in flight before this acknowledgement.
+    pub prior_flight_bytes: u32,
+    /// Bytes in flight after it.
+    pub flight_bytes: u32,
+    /// The acknowledgement probably waited for the receiver's timer.
+    pub ack_delayed: bool,
+    /// Fast recovery is under way, after this acknowledgement.
+    pub in_recovery: bool,
+    /// Repair after a retransmission timeout is under way.
+    pub in_loss: bool,
+}
+
+/// What a congestion control algorithm answers to. All windows are bytes; those that count segments divide by the
+/// segment size that [`Start`] tells.
 pub(crate) trait CongestionControl {
-    /// `bytes` of payload leave.
-    fn on_sent(&mut self, now: Nanos, bytes: u32);
-    /// New data is acknowledged, and nothing is being repaired.
+    /// `bytes` of payload leave with `flight_bytes` in flight before them. With nothing in flight it is a start after
+    /// idleness.
+    fn on_sent(&mut self, _now: Nanos, _bytes: u32, _flight_bytes: u32) {}
+    /// An acknowledgement gave a round trip. Called before `on_ack` for the same acknowledgement.
+    fn on_round_trip(&mut self, _now: Nanos, _sample: &RoundTrip) {}
+    /// New data is acknowledged, nothing is being repaired, and window validation lets the window grow.
     fn on_ack(&mut self, now: Nanos, acknowledged: Acknowledged);
-    /// Loss was noticed by duplicate acknowledgements, with so many bytes in flight: once a loss event.
+    /// Every acknowledgement that delivers, for rate-based algorithms.
+    fn on_delivery(&mut self, _now: Nanos, _delivery: &Delivery) {}
+    /// Loss was noticed by duplicate or selective acknowledgements, or an ECN mark arrived, with so many bytes in
+    /// flight: once a loss event. Sets the threshold and, for those who do without proportional rate reduction, the
+    /// window.
     fn on_congestion(&mut self, now: Nanos, flight_bytes: u32);
     /// The retransmission timer expired, with so many bytes in flight; `first` unless it is for the same segment
     /// again.
     fn on_timeout(&mut self, now: Nanos, flight_bytes: u32, first: bool);
+    /// The last congestion event turned out to be none: `window` and `ssthresh` are those before it.
+    fn on_undo(&mut self, _now: Nanos, window: u32, ssthresh: u32);
     /// The congestion window, in bytes.
     fn window(&self) -> u32;
-    /// The slow start threshold, in bytes.
+    /// The slow start threshold, in bytes; `u32::MAX` stands for "arbitrarily high".
     fn ssthresh(&self) -> u32;
     /// Replaces the window: initial, restart and loss-recovery rules that lie outside of the algorithm.
     fn set_window(&mut self, bytes: u32);
+    /// Replaces the threshold: window validation after idleness, start-up schemes.
+    fn set_ssthresh(&mut self, bytes: u32);
+    /// The rate at which segments may leave, in bytes a second; none: as the window allows.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+    /// Whether the window follows from deliveries alone, so that recovery leaves it alone (BBR).
+    fn is_rate_based(&self) -> bool {
+        false
+    }
 }
 
 /// Settings that every algorithm begins with.
@@ -62,66 +167,111 @@ pub(crate) struct Start {
     pub window_bytes: u32,
     pub ssthresh_bytes: u32,
     pub loss_window_bytes: u32,
+    pub algorithm: CongestionAlgorithm,
     pub slow_start_growth: SlowStartGrowth,
     pub congestion_avoidance: CongestionAvoidance,
+    /// Whether segments leave at a rate rather than as the window allows.
+    pub paced: bool,
+    /// Stands in for the randomness of algorithms that want some: the initial sequence number.
+    pub seed: u32,
 }
 
 /// The algorithms, dispatched statically.
 #[derive(Clone, Debug)]
 pub(crate) enum Controller {
     Reno(Reno),
+    Cubic(Box<Cubic>),
+    Westwood(Box<Westwood>),
+    Vegas(Box<Vegas>),
+    Bbr(Box<Bbr>),
 }
+
+// An endpoint holds its controller, and a simulation holds very many endpoints.
+const _: () = assert!(size_of::<Controller>() <= 48);
 
 impl Controller {
     pub(crate) fn new(start: &Start) -> Self {
-        Self::Reno(Reno::new(start))
+        match start.algorithm {
+            CongestionAlgorithm::Reno => Self::Reno(Reno::new(start)),
+            CongestionAlgorithm::Cubic { hystart } => Self::Cubic(Box::new(Cubic::new(start, hystart))),
+            CongestionAlgorithm::Westwood => Self::Westwood(Box::new(Westwood::new(start))),
+            CongestionAlgorithm::Vegas => Self::Vegas(Box::new(Vegas::new(start))),
+            CongestionAlgorithm::Bbr => Self::Bbr(Box::new(Bbr::new(start))),
+        }
     }
+}
+
+/// Calls the same method of whichever algorithm it is.
+macro_rules! dispatch {
+    ($self:ident, $algorithm:ident => $call:expr) => {
+        match $self {
+            Self::Reno($algorithm) => $call,
+            Self::Cubic($algorithm) => $call,
+            Self::Westwood($algorithm) => $call,
+            Self::Vegas($algorithm) => $call,
+            Self::Bbr($algorithm) => $call,
+        }
+    };
 }
 
 impl CongestionControl for Controller {
     #[inline]
-    fn on_sent(&mut self, now: Nanos, bytes: u32) {
-        match self {
-            Self::Reno(reno) => reno.on_sent(now, bytes),
-        }
+    fn on_sent(&mut self, now: Nanos, bytes: u32, flight_bytes: u32) {
+        dispatch!(self, algorithm => algorithm.on_sent(now, bytes, flight_bytes));
+    }
+
+    #[inline]
+    fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip) {
+        dispatch!(self, algorithm => algorithm.on_round_trip(now, sample));
     }
 
     #[inline]
     fn on_ack(&mut self, now: Nanos, acknowledged: Acknowledged) {
-        match self {
-            Self::Reno(reno) => reno.on_ack(now, acknowledged),
-        }
+        dispatch!(self, algorithm => algorithm.on_ack(now, acknowledged));
+    }
+
+    #[inline]
+    fn on_delivery(&mut self, now: Nanos, delivery: &Delivery) {
+        dispatch!(self, algorithm => algorithm.on_delivery(now, delivery));
     }
 
     fn on_congestion(&mut self, now: Nanos, flight_bytes: u32) {
-        match self {
-            Self::Reno(reno) => reno.on_congestion(now, flight_bytes),
-        }
+        dispatch!(self, algorithm => algorithm.on_congestion(now, flight_bytes));
     }
 
     fn on_timeout(&mut self, now: Nanos, flight_bytes: u32, first: bool) {
-        match self {
-            Self::Reno(reno) => reno.on_timeout(now, flight_bytes, first),
-        }
+        dispatch!(self, algorithm => algorithm.on_timeout(now, flight_bytes, first));
+    }
+
+    fn on_undo(&mut self, now: Nanos, window: u32, ssthresh: u32) {
+        dispatch!(self, algorithm => algorithm.on_undo(now, window, ssthresh));
     }
 
     #[inline]
     fn window(&self) -> u32 {
-        match self {
-            Self::Reno(reno) => reno.window(),
-        }
+        dispatch!(self, algorithm => algorithm.window())
     }
 
     #[inline]
     fn ssthresh(&self) -> u32 {
-        match self {
-            Self::Reno(reno) => reno.ssthresh(),
-        }
+        dispatch!(self, algorithm => algorithm.ssthresh())
     }
 
     fn set_window(&mut self, bytes: u32) {
-        match self {
-            Self::Reno(reno) => reno.set_window(bytes),
-        }
+        dispatch!(self, algorithm => algorithm.set_window(bytes));
+    }
+
+    fn set_ssthresh(&mut self, bytes: u32) {
+        dispatch!(self, algorithm => algorithm.set_ssthresh(bytes));
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<u64> {
+        dispatch!(self, algorithm => algorithm.pacing_rate())
+    }
+
+    #[inline]
+    fn is_rate_based(&self) -> bool {
+        dispatch!(self, algorithm => algorithm.is_rate_based())
     }
 }

@@ -29,41 +29,77 @@ impl Reno {
         }
     }
 
-    // RFC 5681 §3.1 equation (4): ssthresh = max (FlightSize / 2, 2*SMSS).
+    // RFC 5681 §3.1 equation (4): ssthresh = max (FlightSize / 2, 2*SMSS). Linux counts whole segments.
     fn halved(&self, flight_bytes: u32) -> u32 {
-        (flight_bytes / 2).max(2 * self.mss)
+        let half = flight_bytes / 2;
+        let whole = if self.slow_start_growth == SlowStartGrowth::AllBytes { half - half % self.mss } else { half };
+        whole.max(2 * self.mss)
+    }
+
+    // No peer can announce more than the largest window, so a larger cwnd would mean nothing.
+    #[inline]
+    fn grow(&mut self, bytes: u32) {
+        self.window = (self.window + bytes).min(LARGEST_WINDOW);
+    }
+
+    /// Growth in slow start by everything acknowledged, up to the threshold; what is left over counts towards
+    /// congestion avoidance (Linux's tcp_slow_start).
+    pub(super) fn slow_start_by_all(&mut self, bytes: u32) -> u32 {
+        let increase = bytes.min(self.ssthresh.saturating_sub(self.window));
+        self.grow(increase);
+        bytes - increase
+    }
+
+    /// Growth in congestion avoidance.
+    #[inline]
+    fn avoid(&mut self, bytes: u32) {
+        match self.congestion_avoidance {
+            // RFC 5681 §3.1 equation (3): cwnd += SMSS*SMSS/cwnd, and 1 byte if that is 0.
+            CongestionAvoidance::PerAck => self.grow((self.mss * self.mss / self.window).max(1)),
+            CongestionAvoidance::PerWindow => self.avoid_by_window(bytes),
+        }
+    }
+
+    // RFC 5681 §3.1: count the bytes acknowledged; when they reach cwnd, cwnd grows by up to SMSS. As in Linux's
+    // tcp_cong_avoid_ai, what was counted under a larger window buys one segment, not many.
+    #[inline]
+    fn avoid_by_window(&mut self, bytes: u32) {
+        let window = self.window;
+        if self.counted >= window {
+            self.counted = 0;
+            self.grow(self.mss);
+        }
+        self.counted += bytes;
+        if self.counted >= window {
+            let segments = self.counted / window;
+            self.counted -= segments * window;
+            self.grow(segments * self.mss);
+        }
+    }
+
+    pub(super) fn mss(&self) -> u32 {
+        self.mss
     }
 }
 
 impl CongestionControl for Reno {
     #[inline]
-    fn on_sent(&mut self, _now: Nanos, _bytes: u32) {}
-
-    #[inline]
     fn on_ack(&mut self, _now: Nanos, acknowledged: Acknowledged) {
-        let increase = if self.window < self.ssthresh {
-            match self.slow_start_growth {
-                SlowStartGrowth::PerAck => self.mss,
-                // RFC 5681 §3.1 equation (2): cwnd += min (N, SMSS).
-                SlowStartGrowth::Bytes => acknowledged.bytes.min(self.mss),
-            }
-        } else {
-            match self.congestion_avoidance {
-                // RFC 5681 §3.1 equation (3): cwnd += SMSS*SMSS/cwnd, and 1 byte if that is 0.
-                CongestionAvoidance::PerAck => (self.mss * self.mss / self.window).max(1),
-                // RFC 5681 §3.1: count the bytes acknowledged; when they reach cwnd, cwnd grows by up to SMSS.
-                CongestionAvoidance::PerWindow => {
-                    self.counted += acknowledged.bytes;
-                    if self.counted < self.window {
-                        return;
-                    }
-                    self.counted -= self.window;
-                    self.mss
+        let bytes = acknowledged.bytes;
+        if self.window >= self.ssthresh {
+            return self.avoid(bytes);
+        }
+        match self.slow_start_growth {
+            SlowStartGrowth::PerAck => self.grow(self.mss),
+            // RFC 5681 §3.1 equation (2): cwnd += min (N, SMSS).
+            SlowStartGrowth::Bytes => self.grow(bytes.min(self.mss)),
+            SlowStartGrowth::AllBytes => {
+                let left_over = self.slow_start_by_all(bytes);
+                if left_over > 0 {
+                    self.avoid(left_over);
                 }
             }
-        };
-        // No peer can announce more than the largest window, so a larger cwnd would mean nothing.
-        self.window = (self.window + increase).min(LARGEST_WINDOW);
+        }
     }
 
     fn on_congestion(&mut self, _now: Nanos, flight_bytes: u32) {
@@ -95,22 +131,39 @@ impl CongestionControl for Reno {
     fn set_window(&mut self, bytes: u32) {
         self.window = bytes.min(LARGEST_WINDOW);
     }
+
+    fn set_ssthresh(&mut self, bytes: u32) {
+        self.ssthresh = bytes;
+    }
+
+    fn on_undo(&mut self, _now: Nanos, window: u32, ssthresh: u32) {
+        self.window = self.window.max(window);
+        self.ssthresh = self.ssthresh.max(ssthresh);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::CongestionAlgorithm;
+
+    fn reno(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: u32) -> Reno {
+        Reno::new(&Start {
+            mss_bytes: 1000,
+            window_bytes,
+            ssthresh_bytes,
+            loss_window_bytes: 1000,
+            algorithm: CongestionAlgorithm::Reno,
+            slow_start_growth,
+            congestion_avoidance: CongestionAvoidance::PerWindow,
+            paced: false,
+            seed: 0,
+        })
+    }
 
     #[test]
     fn bytes_counted_before_a_loss_do_not_count_towards_growth_after_it() {
-        let mut reno = Reno::new(&Start {
-            mss_bytes: 1000,
-            window_bytes: 10_000,
-            ssthresh_bytes: 10_000,
-            loss_window_bytes: 1000,
-            slow_start_growth: SlowStartGrowth::Bytes,
-            congestion_avoidance: CongestionAvoidance::PerWindow,
-        });
+        let mut reno = reno(SlowStartGrowth::Bytes, 10_000, 10_000);
         reno.on_ack(0, Acknowledged { bytes: 9000 });
         assert_eq!(reno.window(), 10_000);
         reno.on_congestion(0, 10_000);
@@ -119,5 +172,40 @@ mod tests {
         assert_eq!(reno.window(), 5000);
         reno.on_ack(0, Acknowledged { bytes: 1000 });
         assert_eq!(reno.window(), 6000);
+    }
+
+    #[test]
+    fn what_slow_start_leaves_over_counts_towards_congestion_avoidance() {
+        let mut reno = reno(SlowStartGrowth::AllBytes, 8000, 10_000);
+        reno.on_ack(0, Acknowledged { bytes: 8000 });
+        assert_eq!(reno.window(), 10_000);
+        reno.on_ack(0, Acknowledged { bytes: 3000 });
+        assert_eq!(reno.window(), 10_000);
+        reno.on_ack(0, Acknowledged { bytes: 1000 });
+        assert_eq!(reno.window(), 11_000);
+    }
+
+    #[test]
+    fn credit_from_a_larger_window_buys_one_segment_and_no_more() {
+        let mut reno = reno(SlowStartGrowth::AllBytes, 20_000, 10_000);
+        reno.on_ack(0, Acknowledged { bytes: 19_000 });
+        reno.set_window(5000);
+        reno.set_ssthresh(5000);
+        reno.on_ack(0, Acknowledged { bytes: 1000 });
+        assert_eq!(reno.window(), 6000);
+        reno.on_ack(0, Acknowledged { bytes: 4000 });
+        assert_eq!(reno.window(), 6000);
+        reno.on_ack(0, Acknowledged { bytes: 1000 });
+        assert_eq!(reno.window(), 7000);
+    }
+
+    #[test]
+    fn counted_as_in_linux_the_threshold_is_whole_segments() {
+        let mut linux = reno(SlowStartGrowth::AllBytes, 11_000, 10_000);
+        linux.on_congestion(0, 11_000);
+        assert_eq!(linux.ssthresh(), 5000);
+        let mut rfc = reno(SlowStartGrowth::Bytes, 11_000, 10_000);
+        rfc.on_congestion(0, 11_000);
+        assert_eq!(rfc.ssthresh(), 5500);
     }
 }

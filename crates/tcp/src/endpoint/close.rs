@@ -1,8 +1,8 @@
 //! The ways a connection ends.
 
-use super::{Endpoint, Reset, State, due};
+use super::{Endpoint, Reset, State, due, feature};
 use crate::events::Events;
-use crate::segment::{Flags, NO_WINDOW_SCALE, Segment};
+use crate::segment::{Flags, Segment};
 use crate::sequence::{Position, wire};
 use crate::{NEVER, Nanos};
 
@@ -43,6 +43,7 @@ impl Endpoint {
         self.due = 0;
         self.persisting = false;
         self.closing = true;
+        self.launch = None;
     }
 
     /// Our FIN leaves, maybe not for the first time.
@@ -68,7 +69,12 @@ impl Endpoint {
         self.rcv_nxt = self.peer_fin + 1;
         self.events |= Events::PEER_CLOSED;
         match self.state {
-            State::Established => self.state = State::CloseWait,
+            State::Established => {
+                self.state = State::CloseWait;
+                if self.features & feature::ADAPTIVE_ACK != 0 {
+                    return self.hold_ack_of_fin();
+                }
+            }
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.finish(State::TimeWait, Events::CLOSED),
             _ => {}
@@ -109,10 +115,8 @@ impl Endpoint {
             ack: self.reset.ack,
             payload_bytes: 0,
             window: 0,
-            mss: 0,
-            window_scale: NO_WINDOW_SCALE,
             flags: self.reset.flags,
-            retransmission: false,
+            ..Segment::EMPTY
         }
     }
 }

@@ -1,10 +1,11 @@
 //! From closed to established.
 
 use super::{Endpoint, State, due};
-use crate::congestion::Controller;
+use crate::congestion::{CongestionControl, Controller};
 use crate::events::Events;
 use crate::profile::LARGEST_WINDOW;
-use crate::segment::{Flags, NO_WINDOW_SCALE, Segment};
+use crate::receive_window;
+use crate::segment::{Ecn, Flags, NO_WINDOW_SCALE, Segment};
 use crate::sequence::{near, origin, wire};
 use crate::{NEVER, Nanos};
 
@@ -26,8 +27,9 @@ impl Endpoint {
 
     /// A segment arrived before the connection is established.
     pub(super) fn on_handshake_segment(&mut self, now: Nanos, segment: &Segment) {
+        self.note_quick_start(segment);
         match self.state {
-            State::Listen => self.on_listening(segment),
+            State::Listen => self.on_listening(now, segment),
             State::SynSent => self.on_syn_sent(now, segment),
             State::SynReceived => self.on_syn_received(now, segment),
             _ => self.refuse(segment),
@@ -35,14 +37,14 @@ impl Endpoint {
     }
 
     // RFC 9293 §3.10.7.2.
-    fn on_listening(&mut self, segment: &Segment) {
+    fn on_listening(&mut self, now: Nanos, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
         if segment.flags.contains(Flags::ACK) {
             self.refuse(segment);
         } else if segment.flags.contains(Flags::SYN) {
-            self.learn_peer(segment);
+            self.learn_peer(now, segment);
             self.state = State::SynReceived;
             self.due |= due::SYN;
         }
@@ -51,7 +53,8 @@ impl Endpoint {
     // RFC 9293 §3.10.7.3.
     fn on_syn_sent(&mut self, now: Nanos, segment: &Segment) {
         let acknowledges = segment.flags.contains(Flags::ACK);
-        if acknowledges && near(self.una, segment.ack) != self.initial + 1 {
+        let ours_was_sent = self.highest_sent > self.initial;
+        if acknowledges && !(ours_was_sent && near(self.una, segment.ack) == self.initial + 1) {
             return self.refuse(segment);
         }
         if segment.flags.contains(Flags::RST) {
@@ -63,12 +66,14 @@ impl Endpoint {
         if !segment.flags.contains(Flags::SYN) {
             return;
         }
-        self.learn_peer(segment);
+        self.learn_peer(now, segment);
         if acknowledges {
-            self.establish(now);
+            // RFC 9040 §C.3 step 3: a SYN-ACK that is marked counts as an initial window that is too large.
+            self.initial_window_failed |= segment.ecn == Ecn::Congestion;
+            self.establish(now, segment);
             self.due |= due::ACK;
             if !self.profile.data_on_handshake_ack {
-                self.due |= due::HANDSHAKE_ACK;
+                self.due |= due::ACK_FIRST;
             }
         } else {
             // Simultaneous open: our SYN goes out again, with the ACK.
@@ -91,7 +96,7 @@ impl Endpoint {
             if seq + 1 != self.rcv_nxt {
                 self.due |= due::ACK;
             } else if ours {
-                self.establish(now);
+                self.establish(now, segment);
                 self.due |= due::ACK;
             } else if acknowledged.is_none() {
                 // The peer's SYN again: our SYN-ACK was lost, or is late.
@@ -103,7 +108,7 @@ impl Endpoint {
         if !self.is_acceptable(seq, segment.sequence_length()) {
             self.due |= due::ACK;
         } else if ours {
-            self.establish(now);
+            self.establish(now, segment);
             self.on_synchronised(now, segment);
         } else if acknowledged.is_some() {
             self.refuse(segment);
@@ -111,34 +116,35 @@ impl Endpoint {
     }
 
     /// Takes over what the peer's SYN says.
-    fn learn_peer(&mut self, segment: &Segment) {
+    fn learn_peer(&mut self, now: Nanos, segment: &Segment) {
         self.peer_initial = origin(segment.seq);
         self.rcv_nxt = self.peer_initial + 1;
         self.read_next = self.rcv_nxt;
+        self.last_ack_sent = self.rcv_nxt;
         // RFC 9293 §3.7.1: the effective MSS is bounded by what the peer is willing to receive.
         let offered = if segment.mss == 0 { DEFAULT_MSS } else { u32::from(segment.mss) };
-        self.mss = self.profile.mss_bytes.min(offered);
+        self.negotiate(now, segment, self.profile.mss_bytes.min(offered));
         // RFC 7323 §2.2 and §2.3: scaling is on only if both SYNs carry the option; a shift above 14 counts as 14.
         if segment.window_scale != NO_WINDOW_SCALE && self.profile.window_scaling {
             self.scaling_is_on = true;
             self.snd_shift = segment.window_scale.min(14);
-            self.rcv_shift = own_shift(self.profile.receive_window_bytes);
+            self.rcv_shift = self.own_shift();
         }
         // A SYN can announce no more than 65535 bytes; our first segment after it tells the rest of a scaled window.
         // Counting that as announced already keeps it from passing for a window that reading has opened.
-        self.rcv_edge = self.rcv_nxt + u64::from(self.profile.receive_window_bytes);
+        self.begin_receiving(now);
         self.max_send_window =
             self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss));
         self.set_peer_window(u32::from(segment.window));
         self.window_seq = self.peer_initial;
         self.window_ack = self.una;
         // The controller must not hold a window in segments of the old size.
-        let window = self.profile.initial_window.window_bytes(self.mss);
-        self.controller = Controller::new(&Self::start(&self.profile, self.mss, window));
+        let window = self.initial_window_bytes();
+        self.controller = Controller::new(&Self::start(&self.profile, self.initial, self.mss, window));
     }
 
     /// Our SYN is acknowledged and the peer's is known.
-    fn establish(&mut self, now: Nanos) {
+    fn establish(&mut self, now: Nanos, segment: &Segment) {
         self.una = self.initial + 1;
         self.nxt = self.una;
         self.state = State::Established;
@@ -150,15 +156,21 @@ impl Endpoint {
             self.rtt.sample(&self.profile.rto, self.timed_at, now);
             self.timed_at = NEVER;
         } else if self.stats.syn_retransmissions > 0 {
+            // RFC 7323 §4.1: the echo tells which of several copies was acknowledged.
+            if let Some(rtt) = self.echoed_age(now, segment) {
+                self.rtt.sample(&self.profile.rto, now - rtt, now);
+            }
             self.rtt.restart_after_syn_loss(&self.profile.rto);
         }
         let profile = &self.profile;
-        let window = profile.lost_syn.window_bytes(
-            self.stats.syn_retransmissions,
-            profile.initial_window.window_bytes(self.mss),
-            self.mss,
-        );
-        self.controller = Controller::new(&Self::start(profile, self.mss, window));
+        let window =
+            profile.lost_syn.window_bytes(self.stats.syn_retransmissions, self.initial_window_bytes(), self.mss);
+        self.controller = Controller::new(&Self::start(profile, self.initial, self.mss, window));
+        if self.start_ssthresh > 0 {
+            self.controller.set_ssthresh(u32::from(self.start_ssthresh).saturating_mul(self.mss));
+        }
+        self.establish_selective();
+        self.prepare_launch();
     }
 
     /// Our SYN or SYN-ACK is due again.
@@ -183,20 +195,29 @@ impl Endpoint {
         }
         self.stats.segments_sent += 1;
         let offers_scaling = self.profile.window_scaling && (!answering || self.scaling_is_on);
-        Segment {
+        let mut segment = Segment {
             seq: wire(self.initial),
             ack: if answering { wire(self.rcv_nxt) } else { 0 },
             payload_bytes: 0,
-            window: self.profile.receive_window_bytes.min(LARGEST_FIELD) as u16,
+            window: self.first_window_bytes().min(LARGEST_FIELD) as u16,
             mss: self.profile.mss_bytes as u16,
-            window_scale: if offers_scaling { own_shift(self.profile.receive_window_bytes) } else { NO_WINDOW_SCALE },
+            window_scale: if offers_scaling { self.own_shift() } else { NO_WINDOW_SCALE },
             flags: if answering { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            quick_start: self.quick_start_request(),
+            quick_start_response: self.quick_start_response(),
             retransmission: self.stats.syn_retransmissions > 0,
+            ..Segment::EMPTY
+        };
+        self.offer(now, answering, &mut segment);
+        segment
+    }
+
+    /// Shift that makes the receive window expressible in a window field.
+    fn own_shift(&self) -> u8 {
+        let largest = self.profile.receive_window_bytes;
+        match self.profile.receive_window_growth {
+            None => (0..14).find(|&shift| largest >> shift <= LARGEST_FIELD).unwrap_or(14),
+            Some(_) => receive_window::shift(largest),
         }
     }
-}
-
-/// Smallest shift that makes the receive buffer expressible in a window field.
-fn own_shift(buffer_bytes: u32) -> u8 {
-    (0..14).find(|&shift| buffer_bytes >> shift <= LARGEST_FIELD).unwrap_or(14)
 }

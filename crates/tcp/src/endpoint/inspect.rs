@@ -1,14 +1,110 @@
 //! What can be seen of an endpoint from outside.
 
-use super::{Endpoint, State};
+use super::{Endpoint, State, feature};
 use crate::Nanos;
 use crate::congestion::CongestionControl;
 use crate::profile::Profile;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{NOWHERE, near, wire};
 use crate::stats::Stats;
+use crate::timestamps::OPTION_BYTES;
+
+/// A snapshot of the sender, in Linux's terms (`struct tcp_info`), counted in segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Info {
+    /// `tcpi_snd_cwnd`.
+    pub cwnd_segments: u32,
+    /// `tcpi_snd_ssthresh`; `u32::MAX`: arbitrarily high.
+    pub ssthresh_segments: u32,
+    /// `tcpi_ca_state`: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
+    pub recovery_state: u8,
+    /// `tcpi_unacked`: segments sent and not acknowledged cumulatively.
+    pub unacked: u32,
+    /// `tcpi_sacked`: of these, acknowledged selectively (or counted so by duplicate acknowledgements).
+    pub sacked: u32,
+    /// `tcpi_lost`: of these, marked lost.
+    pub lost: u32,
+    /// `tcpi_retrans`: of these, retransmitted and not yet acknowledged.
+    pub retransmitted: u32,
+    /// `tcpi_total_retrans`.
+    pub total_retransmitted: u32,
+    /// `tcpi_retransmits`: consecutive timeouts.
+    pub retries: u32,
+    /// `tcpi_backoff`.
+    pub backoff: u32,
+    /// `tcpi_reordering`: segments by which the network is known to reorder.
+    pub reordering: u32,
+    /// `tcpi_reord_seen`: times that reordering was noticed.
+    pub reordering_seen: u32,
+    /// `tcpi_rtt`, smoothed, 0 without a sample.
+    pub srtt_ns: Nanos,
+    /// `tcpi_rttvar`.
+    pub rttvar_ns: Nanos,
+    /// `tcpi_min_rtt`; `u64::MAX` without a sample.
+    pub min_rtt_ns: Nanos,
+    /// `tcpi_rto`.
+    pub rto_ns: Nanos,
+    /// `tcpi_snd_mss`.
+    pub mss_bytes: u32,
+    /// `tcpi_advmss`.
+    pub announced_mss_bytes: u32,
+    /// `tcpi_delivered`, in segments.
+    pub delivered: u32,
+    /// `tcpi_delivered_ce`: of these, marked on the way.
+    pub delivered_marked: u32,
+    /// `tcpi_dsack_dups`.
+    pub dsack_duplicates: u32,
+    /// `tcpi_notsent_bytes`.
+    pub not_sent_bytes: u64,
+    /// `tcpi_pacing_rate` in bytes a second, if segments are paced.
+    pub pacing_rate: Option<u64>,
+    /// Whether timestamps are in use on the connection.
+    pub timestamps: bool,
+    /// Whether selective acknowledgements are in use on the connection.
+    pub sack: bool,
+    /// Whether window scaling is in use on the connection.
+    pub window_scaling: bool,
+    /// Whether ECN is in use on the connection.
+    pub ecn: bool,
+}
 
 impl Endpoint {
+    /// What a stack developer would look at.
+    pub fn info(&self) -> Info {
+        let mss = self.mss.max(1);
+        let ssthresh = self.ssthresh_bytes();
+        let mut info = Info {
+            cwnd_segments: self.cwnd_bytes() / mss,
+            ssthresh_segments: if ssthresh == u32::MAX { u32::MAX } else { ssthresh / mss },
+            recovery_state: self.recovery.state(self.una),
+            unacked: self.flight_bytes().div_ceil(mss),
+            total_retransmitted: self.stats.retransmissions,
+            retries: self.retries,
+            srtt_ns: self.srtt().unwrap_or(0),
+            min_rtt_ns: self.rtt.minimum(),
+            rttvar_ns: self.rtt.variation(&self.profile.rto),
+            rto_ns: self.rto(),
+            mss_bytes: self.mss,
+            // Linux takes the timestamps off (`advmss`).
+            announced_mss_bytes: if self.features & feature::TIMESTAMPS == 0 {
+                self.profile.mss_bytes
+            } else {
+                self.profile.mss_bytes.saturating_sub(OPTION_BYTES)
+            },
+            pacing_rate: self.launch.as_ref().and_then(|launch| launch.rate()),
+            not_sent_bytes: self.data_end.saturating_sub(self.nxt),
+            window_scaling: self.scaling_is_on,
+            timestamps: self.features & feature::TIMESTAMPS != 0,
+            sack: self.features & feature::SACK != 0,
+            ecn: self.features & feature::ECN != 0,
+            ..Info::default()
+        };
+        if let Some(selective) = &self.selective {
+            selective.describe(&mut info);
+        }
+        info
+    }
+
     /// Bytes received in order and not read yet.
     #[inline]
     pub fn readable_bytes(&self) -> u64 {

@@ -1,21 +1,39 @@
 //! One end of a connection: its state, and what the application sees of it.
 
+mod acknowledgement;
 mod close;
 mod handshake;
 mod inspect;
+mod launch;
+mod options;
+mod payload;
 mod receive;
+mod receiver;
+mod selective;
 mod send;
+mod socket_options;
 mod timers;
+mod validation;
+mod window;
+
+pub use inspect::Info;
+use receiver::Memory;
+use socket_options::RecordEnds;
 
 use crate::congestion::{Controller, Start};
+use crate::ecn::EcnState;
 use crate::events::Events;
+use crate::nagle::Nagle;
 use crate::profile::{LARGEST_WINDOW, Profile};
 use crate::reassembly::Reassembly;
-use crate::recovery::Recovery;
+use crate::recovery::{Recovery, RecoveryAlgorithm, Selective};
 use crate::rtt::RttEstimator;
 use crate::segment::Flags;
-use crate::sequence::{NOWHERE, Position, origin};
+use crate::sequence::{NOWHERE, Position, origin, wire};
+use crate::startup::Launch;
 use crate::stats::Stats;
+use crate::timestamps::TimestampState;
+use crate::window_validation::Validation;
 use crate::{NEVER, Nanos};
 use std::sync::Arc;
 
@@ -52,8 +70,8 @@ mod due {
     pub const RESET: u8 = 1;
     /// SYN or SYN-ACK.
     pub const SYN: u8 = 2;
-    /// The third segment of the handshake, without data.
-    pub const HANDSHAKE_ACK: u8 = 4;
+    /// An acknowledgement alone, ahead of data.
+    pub const ACK_FIRST: u8 = 4;
     /// The first unacknowledged segment again.
     pub const RETRANSMIT: u8 = 8;
     /// A probe of a closed window.
@@ -63,7 +81,24 @@ mod due {
     /// An acknowledgement, alone if no data goes out.
     pub const ACK: u8 = 64;
     /// What comes before data.
-    pub const URGENT: u8 = RESET | SYN | HANDSHAKE_ACK | RETRANSMIT | PROBE;
+    pub const URGENT: u8 = RESET | SYN | ACK_FIRST | RETRANSMIT | PROBE;
+}
+
+/// What every segment of a connection has to do besides carrying data, as a set of bits. None for plain TCP, so that
+/// one test skips it all.
+mod feature {
+    /// Selective acknowledgements are agreed on.
+    pub const SACK: u8 = 1;
+    /// Timestamps are agreed on.
+    pub const TIMESTAMPS: u8 = 2;
+    /// Explicit congestion notification is agreed on.
+    pub const ECN: u8 = 4;
+    /// Acknowledgements follow what arrives.
+    pub const ADAPTIVE_ACK: u8 = 8;
+    /// The receiver remembers what arrives.
+    pub const RECEIVER: u8 = 16;
+    /// A Quick-Start option waits for the next segment.
+    pub const QUICK_START: u8 = 32;
 }
 
 /// End of an endless stream: later than any position that a connection can reach.
@@ -104,23 +139,39 @@ pub struct Endpoint {
     /// The segment being timed: sent when (or `NEVER`), and the position that acknowledges it.
     timed_at: Nanos,
     timed_end: Position,
+    /// One past the last segment of new data that was not full.
+    small_end: Position,
     /// When payload was last sent, or `NEVER`.
     data_sent_at: Nanos,
     profile: Arc<Profile>,
+    /// The start-up scheme and the pacer, as long as there is something for them to do.
+    launch: Option<Box<Launch>>,
     state: State,
     due: u8,
+    features: u8,
     events: Events,
+    ecn: EcnState,
     /// Shifts of the window fields that we send and receive.
     rcv_shift: u8,
     snd_shift: u8,
     /// Both SYNs carry the window scale option.
     scaling_is_on: bool,
+    /// When a small segment waits.
+    nagle: Nagle,
+    /// The application holds back a last segment that is not full.
+    corked: bool,
+    /// Ends of records, in order: places that no segment spans.
+    record_ends: Option<Box<RecordEnds>>,
     /// The application wants our FIN sent after the data.
     closing: bool,
+    /// Something left since the window was last validated.
+    sent_since_validation: bool,
     persisting: bool,
     persist_backoff: u8,
     /// A first flight or restart burst of more than 4 KB lost something.
     burst_was_lost: bool,
+    /// Some of the initial window was sent again, or the SYN-ACK was marked on its way.
+    initial_window_failed: bool,
     /// Effective segment size in both directions.
     mss: u32,
     /// Window of the peer, bytes.
@@ -129,12 +180,22 @@ pub struct Endpoint {
     send_window: u32,
     largest_peer_window: u32,
     max_send_window: u32,
+    timestamps: TimestampState,
+    /// Last.ACK.sent: RCV.NXT of the latest segment sent; kept only with `features`.
+    last_ack_sent: Position,
+    /// What the receiver remembers of arrivals.
+    memory: Option<Box<Memory>>,
     /// Data segments received in order since the last acknowledgement.
     unacknowledged_segments: u32,
     /// Consecutive expiries of the retransmission timer, or probes without an answer.
     retries: u32,
     controller: Controller,
+    validation: Validation,
+    /// Retransmissions before the repair that is under way, for window validation.
+    retransmissions_before_repair: u32,
     recovery: Recovery,
+    /// With `recovery = sack`, in place of `recovery`.
+    selective: Option<Box<Selective>>,
     rtt: RttEstimator,
     stats: Stats,
     reassembly: Reassembly,
@@ -146,6 +207,10 @@ pub struct Endpoint {
     burst_start: Position,
     burst_end: Position,
     initial: Position,
+    /// Initial window that others have left, in segments; 0: as the profile's policy says.
+    start_window: u16,
+    /// Slow start threshold that others have left, in segments; 0: as the profile says.
+    start_ssthresh: u16,
     /// Position of the peer's SYN, or `NOWHERE`.
     peer_initial: Position,
     reset: Reset,
@@ -166,7 +231,8 @@ impl Endpoint {
         debug_assert_eq!(profile.validate(), Ok(()));
         let initial = origin(initial_sequence);
         let mss = profile.mss_bytes;
-        let start = Self::start(&profile, mss, profile.initial_window.window_bytes(mss));
+        let start = Self::start(&profile, initial, mss, profile.initial_window.window_bytes(mss));
+        let memory = Memory::of(&profile);
         Self {
             una: initial,
             nxt: initial,
@@ -181,26 +247,42 @@ impl Endpoint {
             ack_deadline: NEVER,
             timed_at: NEVER,
             timed_end: 0,
+            small_end: 0,
             data_sent_at: NEVER,
+            launch: None,
             state,
             due: 0,
+            features: Memory::features(memory.as_deref()),
             events: Events::NONE,
+            ecn: EcnState::default(),
             rcv_shift: 0,
             snd_shift: 0,
             scaling_is_on: false,
+            nagle: profile.nagle,
+            corked: false,
+            record_ends: None,
             closing: false,
+            sent_since_validation: false,
             persisting: false,
             persist_backoff: 0,
             burst_was_lost: false,
+            initial_window_failed: false,
             mss,
             peer_window: 0,
             send_window: 0,
             largest_peer_window: 0,
             max_send_window: LARGEST_WINDOW,
+            timestamps: TimestampState::new(initial_sequence),
+            last_ack_sent: 0,
+            memory,
             unacknowledged_segments: 0,
             retries: 0,
             controller: Controller::new(&start),
-            recovery: Recovery::new(profile.recovery, profile.duplicate_ack_threshold, initial),
+            retransmissions_before_repair: 0,
+            validation: Validation::new(profile.window_validation, mss),
+            recovery: Recovery::new(&profile, initial),
+            selective: (profile.recovery == RecoveryAlgorithm::Sack)
+                .then(|| Box::new(Selective::new(&profile, initial + 1))),
             rtt: RttEstimator::new(&profile.rto),
             stats: Stats::default(),
             reassembly: Reassembly::default(),
@@ -209,29 +291,35 @@ impl Endpoint {
             burst_start: initial + 1,
             burst_end: NOWHERE,
             initial,
+            start_window: 0,
+            start_ssthresh: 0,
             peer_initial: NOWHERE,
             reset: Reset::default(),
             profile,
         }
     }
 
-    fn start(profile: &Profile, mss_bytes: u32, window_bytes: u32) -> Start {
+    fn start(profile: &Profile, initial: Position, mss_bytes: u32, window_bytes: u32) -> Start {
         Start {
             mss_bytes,
             window_bytes: window_bytes.min(LARGEST_WINDOW),
             // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
             ssthresh_bytes: profile.initial_ssthresh_segments.map_or(u32::MAX, |n| n.saturating_mul(mss_bytes)),
             loss_window_bytes: profile.loss_window_segments.saturating_mul(mss_bytes),
+            algorithm: profile.congestion_control,
             slow_start_growth: profile.slow_start_growth,
             congestion_avoidance: profile.congestion_avoidance,
+            paced: false,
+            seed: wire(initial),
         }
     }
 
     /// The application hands over `bytes` more. Without effect once the connection is closed or closing. A stream of
     /// 2^62 bytes is endless: nothing can be added to it.
     #[inline]
-    pub fn write(&mut self, _now: Nanos, bytes: u64) {
+    pub fn write(&mut self, now: Nanos, bytes: u64) {
         if !self.closing {
+            self.note_writing(now);
             self.data_end = self.data_end.saturating_add(bytes).min(ENDLESS);
         }
     }
@@ -239,9 +327,12 @@ impl Endpoint {
     /// The application consumes up to `bytes` of what is readable; returns how many it got. A window update is sent
     /// if the peer may be waiting for one.
     #[inline]
-    pub fn read(&mut self, _now: Nanos, bytes: u64) -> u64 {
+    pub fn read(&mut self, now: Nanos, bytes: u64) -> u64 {
         let taken = bytes.min(self.readable_bytes());
         self.read_next += taken;
+        if self.features & feature::RECEIVER != 0 {
+            self.note_reading(now, taken);
+        }
         self.update_window_if_needed();
         taken
     }
@@ -249,7 +340,7 @@ impl Endpoint {
     /// Earliest deadline, or [`NEVER`].
     #[inline]
     pub fn poll_timeout(&self) -> Nanos {
-        self.retransmit_deadline.min(self.ack_deadline)
+        self.retransmit_deadline.min(self.ack_deadline).min(self.launch_deadline())
     }
 
     /// Events since the last call, which clears them.

@@ -1,13 +1,9 @@
-//! A segment arrives on a synchronised connection: acceptance, acknowledgement, data.
+//! A segment arrives on a synchronised connection: is it acceptable, and what is it about?
 
 use super::{Endpoint, State, due};
-use crate::ack_policy::Verdict;
-use crate::congestion::{Acknowledged, CongestionControl};
-use crate::events::Events;
-use crate::recovery::{OnAck, OnDuplicate, Outstanding};
+use crate::Nanos;
 use crate::segment::{Flags, Segment};
-use crate::sequence::{NOWHERE, Position, near};
-use crate::{NEVER, Nanos};
+use crate::sequence::{Position, near};
 
 impl Endpoint {
     /// A segment arrived.
@@ -38,7 +34,15 @@ impl Endpoint {
             }
             // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgement in a duplicate still counts.
         }
-        if !self.on_acknowledgement(now, seq, segment) {
+        if self.features != 0 && !self.on_options(now, seq, segment) {
+            return;
+        }
+        let goes_on = if self.selective.is_some() {
+            self.on_selective_acknowledgement(now, seq, segment)
+        } else {
+            self.on_acknowledgement(now, seq, segment)
+        };
+        if !goes_on {
             return;
         }
         if segment.payload_bytes > 0 || segment.flags.contains(Flags::FIN) {
@@ -66,196 +70,5 @@ impl Endpoint {
         } else {
             seq < self.rcv_edge && seq + u64::from(length) > self.rcv_nxt
         }
-    }
-
-    /// Processes the acknowledgement field; false if the segment is to be dropped.
-    #[inline]
-    fn on_acknowledgement(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
-        let ack = near(self.una, segment.ack);
-        if ack > self.highest_sent {
-            // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment.
-            self.due |= due::ACK;
-            return false;
-        }
-        let window = u32::from(segment.window) << self.snd_shift;
-        if ack > self.una {
-            self.on_new_ack(now, ack);
-            if self.state == State::Closed {
-                return false;
-            }
-        } else if ack == self.una {
-            if self.persisting {
-                // RFC 9293 §3.8.6.1: a closed window is no reason to give up as long as the peer acknowledges.
-                self.retries = 0;
-            }
-            // RFC 5681 §2: a duplicate acknowledgement: data outstanding, no payload, no SYN or FIN, the greatest
-            // acknowledgement received, and the window as it was.
-            if self.highest_sent > self.una
-                && segment.sequence_length() == 0
-                && window == self.peer_window
-                && seq >= self.rcv_nxt
-            {
-                self.on_duplicate_ack(now);
-            }
-        }
-        // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
-        if ack >= self.una && (seq > self.window_seq || seq == self.window_seq && ack >= self.window_ack) {
-            self.window_seq = seq;
-            self.window_ack = ack;
-            if window != self.peer_window {
-                self.set_peer_window(window);
-            }
-        }
-        true
-    }
-
-    pub(super) fn set_peer_window(&mut self, window: u32) {
-        self.peer_window = window;
-        self.send_window = window.min(self.max_send_window);
-        self.largest_peer_window = self.largest_peer_window.max(window);
-    }
-
-    fn outstanding(&self) -> Outstanding {
-        Outstanding {
-            first: self.una,
-            highest: self.highest_sent,
-            flight_bytes: self.flight_bytes(),
-            mss_bytes: self.mss,
-        }
-    }
-
-    fn on_new_ack(&mut self, now: Nanos, ack: Position) {
-        let acknowledged_data = ack.min(self.data_end) - self.una.min(self.data_end);
-        if self.timed_at != NEVER && ack >= self.timed_end {
-            self.rtt.sample(&self.profile.rto, self.timed_at, now);
-            self.timed_at = NEVER;
-        }
-        let before = self.una;
-        self.una = ack;
-        // After a timeout, segments that the peer already holds need not be sent again.
-        self.nxt = self.nxt.max(ack);
-        self.retries = 0;
-        self.due &= !due::RETRANSMIT;
-        if self.burst_end == NOWHERE {
-            self.end_burst();
-        }
-        let outstanding = self.outstanding();
-        let mut restart_timer = true;
-        match self.recovery.on_ack(acknowledged_data as u32, &outstanding, &mut self.controller) {
-            OnAck::Grow => self.controller.on_ack(now, Acknowledged { bytes: acknowledged_data as u32 }),
-            OnAck::Repaired => {}
-            OnAck::Partial { restart_timer: restart } => {
-                self.due |= due::RETRANSMIT;
-                self.note_loss();
-                restart_timer = restart;
-            }
-        }
-        // RFC 6298 §5.2 and §5.3: stop the timer when all is acknowledged, restart it when new data is.
-        if self.una == self.nxt {
-            self.retransmit_deadline = NEVER;
-        } else if restart_timer {
-            self.retransmit_deadline = now.saturating_add(self.rtt.rto());
-        }
-        if ack >= self.data_end {
-            if before < self.data_end {
-                self.events |= Events::SENT;
-            }
-            if ack > self.data_end {
-                self.on_fin_acknowledged();
-            }
-        }
-    }
-
-    /// The first acknowledgement since a first flight or restart: what has been sent by now is that burst.
-    #[cold]
-    fn end_burst(&mut self) {
-        self.burst_end = self.highest_sent;
-        if self.first_flight_end == NOWHERE {
-            self.first_flight_end = self.highest_sent;
-        }
-    }
-
-    #[cold]
-    fn on_duplicate_ack(&mut self, now: Nanos) {
-        self.stats.duplicate_acks += 1;
-        let outstanding = self.outstanding();
-        match self.recovery.on_duplicate_ack(now, &outstanding, &mut self.controller) {
-            OnDuplicate::Nothing => return,
-            OnDuplicate::Retransmit => self.due |= due::RETRANSMIT,
-            OnDuplicate::GoBack => self.nxt = self.una,
-        }
-        self.stats.fast_retransmits += 1;
-        self.note_loss();
-        // BSD, Linux and ns-2 restart the timer with a fast retransmit, RFC 6298 leaves it running; with a short RTO
-        // a timer that kept running would expire before the retransmission can be acknowledged.
-        self.retransmit_deadline = now.saturating_add(self.rtt.rto());
-    }
-
-    /// Payload, FIN or both.
-    #[inline]
-    fn on_payload(&mut self, now: Nanos, seq: Position, segment: &Segment) {
-        let mut end = (seq + u64::from(segment.payload_bytes)).min(self.peer_fin);
-        let mut fin = segment.flags.contains(Flags::FIN);
-        if end > self.rcv_edge {
-            // RFC 9293 §3.10.7.4: what lies outside of the window is trimmed off.
-            end = self.rcv_edge.max(seq);
-            fin = false;
-            self.due |= due::ACK;
-        }
-        if end < self.rcv_nxt || (end == self.rcv_nxt && !fin) {
-            // A duplicate, or only bytes after the peer's FIN.
-            self.due |= due::ACK;
-            return;
-        }
-        if seq > self.rcv_nxt {
-            return self.on_gap(seq, end, fin);
-        }
-        if end > self.rcv_nxt {
-            self.rcv_nxt = end;
-            self.events |= Events::READABLE;
-            if self.reassembly.is_empty() {
-                self.acknowledge_by_policy(now);
-            } else {
-                self.fill_gap();
-            }
-        }
-        if fin {
-            self.peer_fin = end;
-        }
-        if self.rcv_nxt >= self.peer_fin {
-            self.on_peer_fin();
-        }
-    }
-
-    #[inline]
-    fn acknowledge_by_policy(&mut self, now: Nanos) {
-        self.unacknowledged_segments += 1;
-        match self.profile.ack.on_data(now, self.unacknowledged_segments) {
-            Verdict::AtOnce => self.due |= due::ACK,
-            Verdict::Until(deadline) => {
-                if self.ack_deadline == NEVER {
-                    self.ack_deadline = deadline;
-                }
-            }
-        }
-    }
-
-    // RFC 5681 §4.2: out-of-order data SHOULD be acknowledged immediately.
-    #[cold]
-    fn on_gap(&mut self, seq: Position, end: Position, fin: bool) {
-        if end > seq {
-            self.reassembly.insert(seq, end);
-        }
-        if fin {
-            self.peer_fin = end;
-        }
-        self.due |= due::ACK;
-    }
-
-    // RFC 5681 §4.2: a segment that fills in all or part of a gap SHOULD be acknowledged immediately.
-    #[cold]
-    fn fill_gap(&mut self) {
-        self.rcv_nxt = self.reassembly.advance(self.rcv_nxt).min(self.peer_fin);
-        self.due |= due::ACK;
     }
 }

@@ -1,11 +1,10 @@
-//! What to send, and when a window update is worth sending.
+//! What to send.
 
-use super::handshake::LARGEST_FIELD;
 use super::{Endpoint, State, due};
 use crate::congestion::CongestionControl;
-use crate::restart_window::FALLBACK_BYTES;
-use crate::segment::{Flags, NO_WINDOW_SCALE, Segment};
-use crate::sequence::{NOWHERE, Position, wire};
+use crate::restart_window::{FALLBACK_BYTES, RestartWindow};
+use crate::segment::{Flags, Segment};
+use crate::sequence::{NOWHERE, Position};
 use crate::{NEVER, Nanos};
 
 impl Endpoint {
@@ -15,13 +14,22 @@ impl Endpoint {
         if self.due & due::URGENT != 0 {
             return Some(self.urgent_segment(now));
         }
-        if self.nxt < self.stream_end() && self.state >= State::Established {
+        if self.selective.is_some() {
+            if self.state >= State::Established
+                && let Some(segment) = self.selective_segment(now)
+            {
+                return Some(segment);
+            }
+        } else if self.nxt < self.stream_end() && self.state >= State::Established {
             let segment = self.stream_segment(now);
             if segment.is_some() {
                 return segment;
             }
         }
-        (self.due & due::ACK != 0).then(|| self.bare_segment(self.highest_sent))
+        if !self.validation.is_off() && self.state >= State::Established {
+            self.validate_window(now);
+        }
+        (self.due & due::ACK != 0).then(|| self.bare_segment(now, self.highest_sent))
     }
 
     /// One past the last position that we have to send: data and, once closing, the FIN.
@@ -37,12 +45,12 @@ impl Endpoint {
         match next {
             due::RESET => self.reset_segment(),
             due::SYN => self.syn_segment(now),
-            due::HANDSHAKE_ACK => self.bare_segment(self.highest_sent),
+            due::ACK_FIRST => self.bare_segment(now, self.highest_sent),
             due::RETRANSMIT => self.retransmit_first(now),
             _ => {
                 // A segment left of the peer's window, which must be answered with an ACK that tells the window.
                 self.stats.window_probes += 1;
-                self.bare_segment(self.una - 1)
+                self.bare_segment(now, self.una - 1)
             }
         }
     }
@@ -52,14 +60,24 @@ impl Endpoint {
         if self.una == self.highest_sent {
             self.restart_if_idle(now);
         }
+        if self.holds_back(now) {
+            return None;
+        }
         let cwnd = self.recovery.window(&self.controller, self.mss);
         let edge = self.una + u64::from(cwnd.min(self.send_window));
-        let usable = edge.saturating_sub(self.nxt);
-        let remaining = self.data_end.saturating_sub(self.nxt);
-        let length = usable.min(remaining).min(u64::from(self.mss)) as u32;
-        // RFC 9293 §3.8.6.2.1, sender's SWS avoidance without Nagle: send a full segment or all that there is, or else at
-        // least half of the largest window seen, or anything once the override timeout has occurred.
-        if length < self.mss && (u64::from(length) < remaining || length == 0) {
+        let length = self.new_data_length(now, edge.saturating_sub(self.nxt))?;
+        Some(self.transmit(now, self.nxt, length))
+    }
+
+    /// How many bytes of new data may leave in one segment when the windows have room for `usable`.
+    // RFC 9293 §3.8.6.2.1, sender's SWS avoidance: send a full segment or all that there is, or else at
+    // least half of the largest window seen, or anything once the override timeout has occurred.
+    #[inline]
+    pub(super) fn new_data_length(&mut self, now: Nanos, usable: u64) -> Option<u32> {
+        let remaining = self.record_end(self.nxt).saturating_sub(self.nxt);
+        let room = self.payload_room();
+        let length = usable.min(remaining).min(u64::from(room)) as u32;
+        if length < room && (u64::from(length) < remaining || length == 0) {
             let allowed = if length > 0 {
                 2 * u64::from(length) >= u64::from(self.largest_peer_window) || self.due & due::OVERRIDE != 0
             } else {
@@ -71,8 +89,16 @@ impl Endpoint {
                 return None;
             }
         }
+        let end = self.nxt + u64::from(length);
+        // As in Linux only the last segment waits: the end of a record that is followed by another one does not.
+        if length < room && length > 0 && !self.closing {
+            if end == self.data_end && (self.corked || self.nagle.holds(self.una, self.nxt, self.small_end)) {
+                return None;
+            }
+            self.small_end = end;
+        }
         self.due &= !due::OVERRIDE;
-        Some(self.transmit(now, self.nxt, length))
+        Some(length)
     }
 
     /// Starts the persist timer if no acknowledgement is to come that could open the window.
@@ -86,7 +112,7 @@ impl Endpoint {
 
     /// Sends `length` bytes from `position` on, and the FIN if it follows.
     #[inline]
-    fn transmit(&mut self, now: Nanos, position: Position, length: u32) -> Segment {
+    pub(super) fn transmit(&mut self, now: Nanos, position: Position, length: u32) -> Segment {
         let mut end = position + u64::from(length);
         let mut flags = Flags::ACK;
         if end == self.data_end {
@@ -100,12 +126,17 @@ impl Endpoint {
             }
         }
         let retransmission = position < self.highest_sent;
+        if retransmission {
+            self.note_sent_again(position);
+        }
         if length > 0 {
             self.stats.data_segments_sent += 1;
             self.stats.retransmissions += u32::from(retransmission);
             self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight_end == NOWHERE);
             self.data_sent_at = now;
-            self.controller.on_sent(now, length);
+            self.sent_since_validation = true;
+            self.controller.on_sent(now, length, self.flight_bytes());
+            self.pace(now, length);
         }
         // RFC 6298 §3: one segment timed at a time, and Karn's algorithm: no sample from what is sent twice; nor, as in
         // BSD, from a segment that waits behind one sent twice.
@@ -125,91 +156,51 @@ impl Endpoint {
             self.persist_backoff = 0;
             self.retransmit_deadline = now.saturating_add(self.rtt.rto());
         }
-        let mut segment = self.bare_segment(position);
-        segment.payload_bytes = length;
-        segment.flags = flags;
-        segment.retransmission = retransmission;
+        let mut segment = self.segment(now, position, length, retransmission);
+        segment.flags = segment.flags | flags;
         self.check_invariants();
         segment
     }
 
     /// The first unacknowledged segment again; not more than was sent.
     fn retransmit_first(&mut self, now: Nanos) -> Segment {
-        let sent = self.highest_sent.min(self.data_end);
+        let sent = self.highest_sent.min(self.record_end(self.una));
         let length = sent.saturating_sub(self.una).min(u64::from(self.mss)) as u32;
+        self.launch_delivered(0, length);
         self.transmit(now, self.una, length)
-    }
-
-    /// A segment without payload. Every segment acknowledges, so none is due after it.
-    #[inline]
-    pub(super) fn bare_segment(&mut self, position: Position) -> Segment {
-        self.due &= !(due::ACK | due::HANDSHAKE_ACK);
-        self.unacknowledged_segments = 0;
-        self.ack_deadline = NEVER;
-        self.stats.segments_sent += 1;
-        Segment {
-            seq: wire(position),
-            ack: wire(self.rcv_nxt),
-            payload_bytes: 0,
-            window: self.announce_window(),
-            mss: 0,
-            window_scale: NO_WINDOW_SCALE,
-            flags: Flags::ACK,
-            retransmission: false,
-        }
-    }
-
-    /// Where the right edge of the receive window could be.
-    #[inline]
-    fn possible_edge(&self) -> Position {
-        self.read_next + u64::from(self.profile.receive_window_bytes)
-    }
-
-    /// The window field of a segment that leaves now.
-    #[inline]
-    fn announce_window(&mut self) -> u16 {
-        // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
-        let edge = self.possible_edge();
-        let step = (self.profile.receive_window_bytes / 2).min(self.mss);
-        if edge >= self.rcv_edge + u64::from(step) {
-            self.rcv_edge = edge;
-        }
-        let window = self.rcv_edge.saturating_sub(self.rcv_nxt) >> self.rcv_shift;
-        window.min(u64::from(LARGEST_FIELD)) as u16
-    }
-
-    /// Makes an acknowledgement due if the peer may be waiting for a larger window.
-    #[inline]
-    pub(super) fn update_window_if_needed(&mut self) {
-        let opened = self.possible_edge().saturating_sub(self.rcv_edge);
-        let buffer = u64::from(self.profile.receive_window_bytes);
-        let mss = u64::from(self.mss);
-        let left = self.rcv_edge.saturating_sub(self.rcv_nxt);
-        // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer cannot
-        // send two segments, so that an application that reads at once does not upset the acknowledgement policy.
-        let wanted = left < 2 * mss && opened >= (2 * mss).min(buffer / 2);
-        if wanted && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
-            self.due |= due::ACK;
-        }
     }
 
     // RFC 5681 §4.1: if no data was sent in an interval longer than the RTO, cwnd falls to the restart window.
     #[inline]
-    fn restart_if_idle(&mut self, now: Nanos) {
-        if self.data_sent_at == NEVER
-            || now.saturating_sub(self.data_sent_at) <= self.rtt.rto()
-            || self.nxt == self.data_end
-        {
+    pub(super) fn restart_if_idle(&mut self, now: Nanos) {
+        // Linux looks when the application writes, not when the segment leaves: time in which the peer's window was
+        // closed is not idle.
+        let at_writing = self.profile.restart_window == RestartWindow::Halving;
+        if !at_writing && self.nxt != self.data_end && self.has_new_data() {
+            self.restart_after_idleness(now);
+        }
+    }
+
+    /// Nothing is outstanding: applies the restart window if nothing was sent for too long.
+    pub(super) fn restart_after_idleness(&mut self, now: Nanos) {
+        if self.data_sent_at == NEVER || now.saturating_sub(self.data_sent_at) <= self.rtt.rto() {
             return;
         }
         let profile = &self.profile;
         let window = profile.restart_window.window_bytes(
             self.controller.window(),
-            profile.initial_window.window_bytes(self.mss),
+            self.initial_window_bytes(),
             self.mss,
             self.burst_was_lost,
+            // Of an idle time that just exceeds n RTOs, n have passed.
+            (now.saturating_sub(self.data_sent_at) - 1) / self.rtt.rto(),
         );
-        if window < self.controller.window() {
+        let before = self.controller.window();
+        let threshold = profile.restart_window.threshold_bytes(self.controller.ssthresh(), before);
+        if threshold > self.controller.ssthresh() {
+            self.controller.set_ssthresh(threshold);
+        }
+        if window < before {
             self.controller.set_window(window);
             self.stats.idle_restarts += 1;
             self.burst_start = self.nxt;
@@ -219,8 +210,13 @@ impl Endpoint {
 
     /// Something at the first unacknowledged position counts as lost: remember it if a burst was to blame.
     pub(super) fn note_loss(&mut self) {
+        self.note_loss_at(self.una);
+    }
+
+    /// As [`note_loss`](Self::note_loss), for a loss at another position.
+    pub(super) fn note_loss_at(&mut self, position: Position) {
         let end = self.burst_end.min(self.highest_sent);
-        if self.una >= self.burst_start && self.una < end && end - self.burst_start > FALLBACK_BYTES {
+        if position >= self.burst_start && position < end && end - self.burst_start > FALLBACK_BYTES {
             self.burst_was_lost = true;
         }
     }

@@ -9,14 +9,17 @@ impl Endpoint {
     /// Time passed. To be called once `now` reaches [`poll_timeout`](Self::poll_timeout); harmless at other times.
     pub fn handle_timeout(&mut self, now: Nanos) {
         if now >= self.ack_deadline {
-            self.ack_deadline = NEVER;
-            self.due |= due::ACK;
+            self.on_ack_timeout();
+        }
+        if let Some(launch) = &mut self.launch {
+            launch.on_time(now);
         }
         if now >= self.retransmit_deadline {
             self.retransmit_deadline = NEVER;
             match self.state {
                 State::SynSent | State::SynReceived => self.on_syn_timeout(),
                 _ if self.persisting => self.on_persist_timeout(now),
+                _ if self.selective.is_some() => self.on_selective_timeout(now),
                 _ => self.on_retransmission_timeout(now),
             }
         }
@@ -24,11 +27,17 @@ impl Endpoint {
     }
 
     fn on_syn_timeout(&mut self) {
-        if self.retries >= self.profile.max_syn_retries {
+        let answering = self.state == State::SynReceived;
+        let profile = &self.profile;
+        let most = if answering { profile.max_syn_ack_retries } else { profile.max_syn_retries };
+        if self.retries >= most {
             return self.finish(State::Closed, Events::TIMED_OUT);
         }
         self.retries += 1;
-        self.rtt.back_off(&self.profile.rto);
+        // Linux, tcp_syn_linear_timeouts: a lost SYN is no congestion yet, so the first few follow at the same interval.
+        if answering || self.retries > profile.linear_syn_timeouts {
+            self.rtt.back_off(&profile.rto);
+        }
         self.repeat_syn();
     }
 
@@ -40,7 +49,9 @@ impl Endpoint {
         self.stats.timeouts += 1;
         self.note_loss();
         self.controller.on_timeout(now, self.flight_bytes(), self.retries == 0);
+        self.launch_timed_out();
         self.recovery.on_timeout(self.highest_sent);
+        self.validation.on_timeout(now);
         self.rtt.back_off(&self.profile.rto);
         self.retries += 1;
         // Go back N: everything outstanding is sent again as the window allows; the cumulative acknowledgement skips

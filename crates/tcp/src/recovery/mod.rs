@@ -4,13 +4,32 @@
 //! controller's window: the window in force is their sum, and leaving recovery is dropping the inflation.
 //! One file an algorithm; this one holds what they share.
 
+mod congestion_mark;
+mod duplicates;
+mod early_retransmit;
+mod episodes;
+mod f_rto;
+mod growth;
+mod limited_transmit;
 mod new_reno;
+mod prr;
+mod rack;
 mod reno;
+mod sack;
+mod scoreboard;
+mod selective;
 mod tahoe;
+mod tail_loss_probe;
+mod undo;
+
+pub(crate) use growth::Progress;
+pub(crate) use selective::{Arrival, Selective, Sender};
 
 use crate::Nanos;
 use crate::congestion::{CongestionControl, Controller};
+use crate::profile::Profile;
 use crate::sequence::Position;
+use limited_transmit::LimitedTransmit;
 use serde::{Deserialize, Serialize};
 
 /// Loss recovery algorithm.
@@ -23,6 +42,10 @@ pub enum RecoveryAlgorithm {
     Reno,
     /// Fast retransmit and fast recovery with partial acknowledgements (RFC 6582).
     NewReno,
+    /// A scoreboard of every segment in flight (RFC 6675), fed by selective acknowledgements where the peer sends them
+    /// and by duplicate acknowledgements where it does not; `rack`, `tail_loss_probe`, `proportional_rate_reduction`
+    /// and the undo rules refine it.
+    Sack,
 }
 
 /// What the sender has outstanding when an acknowledgement arrives.
@@ -35,6 +58,8 @@ pub(crate) struct Outstanding {
     /// Bytes counted as in flight.
     pub flight_bytes: u32,
     pub mss_bytes: u32,
+    /// New data could leave if the congestion window allowed it.
+    pub has_new_data: bool,
 }
 
 /// What to do after a duplicate acknowledgement.
@@ -65,25 +90,43 @@ pub(crate) enum OnAck {
 pub(crate) struct Recovery {
     /// Acknowledgements up to here belong to an episode already answered (RFC 6582's `recover`, plus one).
     recover: Position,
+    /// Congestion was answered for data sent before this position.
+    answered: Position,
     /// Bytes added to the congestion window for the repair; negative after large partial acknowledgements.
     inflation: i64,
     duplicate_acks: u32,
     threshold: u32,
     algorithm: RecoveryAlgorithm,
+    /// What limited transmit did; none: it is off.
+    limited: Option<LimitedTransmit>,
+    early: bool,
+    slow_but_steady: bool,
+    heuristic: bool,
+    /// Bytes by which the latest acknowledgement advanced.
+    advance: u32,
     recovering: bool,
+    /// `inflation` counts.
+    inflated: bool,
     partial_seen: bool,
 }
 
 impl Recovery {
     // RFC 6582 §3.2 step 1: recover is initially the initial send sequence number.
-    pub(crate) fn new(algorithm: RecoveryAlgorithm, threshold: u32, initial: Position) -> Self {
+    pub(crate) fn new(profile: &Profile, initial: Position) -> Self {
         Self {
             recover: initial,
+            answered: initial,
             inflation: 0,
             duplicate_acks: 0,
-            threshold,
-            algorithm,
+            threshold: profile.duplicate_ack_threshold,
+            algorithm: profile.recovery,
+            limited: profile.limited_transmit.then(LimitedTransmit::new),
+            early: profile.early_retransmit,
+            slow_but_steady: profile.slow_but_steady,
+            heuristic: profile.acknowledgement_heuristic,
+            advance: 0,
             recovering: false,
+            inflated: false,
             partial_seen: false,
         }
     }
@@ -91,12 +134,17 @@ impl Recovery {
     /// The window in force: the controller's, changed by the repair, and never below one segment.
     #[inline]
     pub(crate) fn window(&self, controller: &Controller, mss_bytes: u32) -> u32 {
-        if self.recovering {
+        if self.inflated {
             let window = i64::from(controller.window()) + self.inflation;
             window.clamp(i64::from(mss_bytes), i64::from(u32::MAX)) as u32
         } else {
             controller.window()
         }
+    }
+
+    /// Whether a loss is being repaired.
+    pub(crate) fn is_recovering(&self) -> bool {
+        self.recovering
     }
 
     pub(crate) fn on_duplicate_ack(
@@ -113,13 +161,26 @@ impl Recovery {
         }
         // RFC 6582 §3.2 step 2: enter only if the cumulative acknowledgment covers more than recover. A retransmission
         // timeout sets it for all; NewReno and Tahoe set it themselves as well.
-        if self.duplicate_acks != self.threshold || outstanding.first <= self.recover {
+        if outstanding.first <= self.recover && !new_reno::heuristic_says_lost(self, outstanding, controller) {
+            return OnDuplicate::Nothing;
+        }
+        let segments = outstanding.flight_bytes.div_ceil(outstanding.mss_bytes);
+        let threshold = early_retransmit::threshold(self.early, segments, outstanding.has_new_data, self.threshold);
+        if self.duplicate_acks != threshold {
+            if self.duplicate_acks < threshold
+                && let Some(limited) = &mut self.limited
+            {
+                self.inflation = limited.on_duplicate(self.duplicate_acks, outstanding);
+                self.inflated = true;
+            }
             return OnDuplicate::Nothing;
         }
         match self.algorithm {
             RecoveryAlgorithm::Tahoe => tahoe::on_threshold(self, now, outstanding, controller),
             RecoveryAlgorithm::Reno => reno::on_threshold(self, now, outstanding, controller),
-            RecoveryAlgorithm::NewReno => new_reno::on_threshold(self, now, outstanding, controller),
+            RecoveryAlgorithm::NewReno | RecoveryAlgorithm::Sack => {
+                new_reno::on_threshold(self, now, outstanding, controller)
+            }
         }
     }
 
@@ -127,7 +188,11 @@ impl Recovery {
     #[inline]
     pub(crate) fn on_ack(&mut self, bytes: u32, outstanding: &Outstanding, controller: &mut Controller) -> OnAck {
         self.duplicate_acks = 0;
+        self.advance = bytes;
         if !self.recovering {
+            if self.inflated {
+                self.leave();
+            }
             return OnAck::Grow;
         }
         if self.algorithm == RecoveryAlgorithm::NewReno {
@@ -137,11 +202,24 @@ impl Recovery {
         }
     }
 
+    /// What is under way, as `tcpi_ca_state` tells it: 0 nothing, 1 duplicate acknowledgements, 3 fast recovery, 4 sending
+    /// again what was outstanding at a timeout (or, with Tahoe, at a fast retransmit).
+    pub(crate) fn state(&self, first: Position) -> u8 {
+        if self.recovering {
+            3
+        } else if first < self.recover {
+            4
+        } else {
+            u8::from(self.duplicate_acks > 0)
+        }
+    }
+
     /// The retransmission timer expired with `highest` one past the highest position sent.
     // RFC 6582 §3.2 step 4 ("retransmit timeouts"): record the highest sequence number transmitted in recover, and
     // exit fast recovery. It keeps duplicates of segments sent again from passing for a new loss, so all use it.
     pub(crate) fn on_timeout(&mut self, highest: Position) {
         self.recover = highest;
+        self.answered = highest;
         self.duplicate_acks = 0;
         self.leave();
     }
@@ -149,15 +227,22 @@ impl Recovery {
     // RFC 5681 §3.2 steps 2 and 3: ssthresh = max (FlightSize/2, 2*SMSS); cwnd = ssthresh plus 3*SMSS, which stands
     // for the segments that have left the network and are buffered at the receiver.
     fn enter(&mut self, now: Nanos, outstanding: &Outstanding, controller: &mut Controller) -> OnDuplicate {
-        controller.on_congestion(now, outstanding.flight_bytes);
-        self.inflation = i64::from(self.threshold) * i64::from(outstanding.mss_bytes);
+        let limited = self.limited.as_ref().map_or(0, |limited| limited.sent_bytes(outstanding));
+        controller.on_congestion(now, outstanding.flight_bytes.saturating_sub(limited));
+        self.answered = outstanding.highest;
+        self.inflation = i64::from(self.duplicate_acks) * i64::from(outstanding.mss_bytes);
         self.recovering = true;
+        self.inflated = true;
         self.partial_seen = false;
         OnDuplicate::Retransmit
     }
 
     fn leave(&mut self) {
         self.recovering = false;
+        self.inflated = false;
         self.inflation = 0;
+        if let Some(limited) = &mut self.limited {
+            limited.forget();
+        }
     }
 }

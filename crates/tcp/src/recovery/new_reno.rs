@@ -11,10 +11,16 @@ pub(super) fn on_threshold(
     outstanding: &Outstanding,
     controller: &mut Controller,
 ) -> OnDuplicate {
-    // RFC 6582 §3.2 step 2. The optional heuristics of §4, which would tell some later losses from duplicates, are
-    // left out.
+    // RFC 6582 §3.2 step 2.
     recovery.recover = outstanding.highest;
     recovery.enter(now, outstanding, controller)
+}
+
+/// Whether duplicates of something that the timer sent again mean a loss all the same.
+// RFC 6582 §4.1: if cwnd is greater than SMSS and the difference between highest_ack and prev_highest_ack is at most
+// 4*SMSS, duplicate ACKs indicate a lost segment; else they likely come from needless retransmissions.
+pub(super) fn heuristic_says_lost(recovery: &Recovery, outstanding: &Outstanding, controller: &Controller) -> bool {
+    recovery.heuristic && controller.window() > outstanding.mss_bytes && recovery.advance <= 4 * outstanding.mss_bytes
 }
 
 /// New data is acknowledged during fast recovery.
@@ -39,7 +45,8 @@ pub(super) fn on_ack(
     if bytes >= mss {
         recovery.inflation += i64::from(mss);
     }
-    let restart_timer = !recovery.partial_seen;
+    // RFC 6582 §4: the impatient variant; the slow but steady one resets it for each.
+    let restart_timer = !recovery.partial_seen || recovery.slow_but_steady;
     recovery.partial_seen = true;
     OnAck::Partial { restart_timer }
 }

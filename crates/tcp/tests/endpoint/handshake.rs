@@ -70,7 +70,7 @@ fn a_lost_syn_ack_is_sent_again_when_the_syn_comes_again() {
 
 #[test]
 fn a_syn_ack_without_answer_is_sent_again_by_its_own_timer() {
-    let mut wire = Wire::new(&Profile { max_syn_retries: 2, ..rfc() }, 50 * MS);
+    let mut wire = Wire::new(&Profile { max_syn_ack_retries: 2, ..rfc() }, 50 * MS);
     wire.lose(50 * MS, |sent| sent.at > 0);
     wire.client.connect(0);
     wire.pump();

@@ -120,3 +120,13 @@ fn a_fin_after_an_idle_time_is_no_restart() {
     wire.run();
     assert_eq!(wire.server.stats().idle_restarts, 0);
 }
+
+#[test]
+fn linux_halves_the_window_for_each_timeout_of_idleness_and_raises_the_threshold() {
+    for (idle_ms, segments) in [(190, 64), (310, 32), (650, 16), (1300, 10), (10_000, 10)] {
+        let window = RestartWindow::Halving.window_bytes(64_000, 10_000, 1000, false, (idle_ms * MS - 1) / (300 * MS));
+        assert_eq!(window, segments * 1000, "{idle_ms} ms");
+    }
+    // A window below the initial one stays.
+    assert_eq!(RestartWindow::Halving.window_bytes(4500, 10_000, 1000, false, 5), 4500);
+}

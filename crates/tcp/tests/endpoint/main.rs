@@ -2,6 +2,7 @@
 
 mod acknowledgements;
 mod closing;
+mod ecn;
 mod flow_control;
 mod growth;
 mod handshake;
@@ -10,6 +11,14 @@ mod initial_window;
 mod musts;
 mod profile;
 mod properties;
+mod quick_ack;
+mod receive_window;
 mod recovery;
+mod sack_receiver;
+mod startup_jump_start;
+mod startup_paced;
+mod startup_quick_start;
+mod startup_rapid_start;
 mod timers;
+mod timestamps;
 mod wire;

@@ -1,7 +1,8 @@
 //! The MUSTs that this crate claims to keep under the `rfc` profile, each with the test that checks it.
 //!
 //! Only what is really tested stands here, in our words. Known to be missing: RFC 9293's TIME-WAIT of two segment
-//! lifetimes (the crate's documentation says why), urgent data, keep-alives and options other than MSS and window scale.
+//! lifetimes (the crate's documentation says why), urgent data and keep-alives. A few rules that their RFC states without
+//! the word stand here too, those of RFC 2883 among them.
 
 use std::path::Path;
 
@@ -18,6 +19,35 @@ const fn must(section: &'static str, rule: &'static str, test: &'static str) -> 
 
 #[rustfmt::skip]
 const CLAIMED: &[Must] = &[
+    must("RFC 2018 §2", "no SACK option is sent on a connection whose peer did not send SACK-permitted",
+        "sack_is_on_only_if_both_syns_offer_it"),
+    must("RFC 2018 §4", "the first block holds the segment that triggered the acknowledgement",
+        "each_hole_is_reported_with_the_latest_arrival_first"),
+    must("RFC 2018 §4", "the first block is contiguous and as large as what is held",
+        "reports_describe_what_is_held_newest_first_and_never_overlap"),
+    must("RFC 2018 §4", "every acknowledgement while data is held out of order carries the option",
+        "every_acknowledgement_carries_sack_while_a_hole_is_open_and_none_after"),
+
+    must("RFC 2883 §4", "a duplicate is reported in one block only, the first of one acknowledgement",
+        "a_segment_received_again_is_reported_once"),
+    must("RFC 2883 §4", "a block reports one contiguous sequence that came twice",
+        "only_the_part_that_came_twice_is_reported"),
+    must("RFC 2883 §4", "a duplicate below the cumulative acknowledgement is reported too",
+        "a_duplicate_below_the_acknowledgement_is_reported_once"),
+
+    must("RFC 3168 §6.1.1", "no ECT on a SYN or SYN-ACK; ECE and CWR ask, ECE alone grants",
+        "ecn_is_on_if_the_client_asks_and_the_server_does_not_refuse"),
+    must("RFC 3168 §6.1.1", "an answer with both bits grants nothing",
+        "a_peer_that_reflects_reserved_bits_has_not_agreed"),
+    must("RFC 3168 §6.1.3", "after a mark every acknowledgement has ECE until CWR arrives",
+        "a_mark_is_echoed_at_once_and_in_every_acknowledgement_until_cwr"),
+    must("RFC 3168 §6.1.4", "pure acknowledgements are not ECN-capable",
+        "only_new_data_is_capable"),
+    must("RFC 3168 §6.1.5", "retransmissions are not ECN-capable",
+        "only_new_data_is_capable"),
+    must("RFC 3168 §6.1.5", "a mark on a packet outside of the window is ignored",
+        "a_mark_on_a_duplicate_is_ignored"),
+
     must("RFC 3390 §1", "the initial window is one segment if the SYN or SYN-ACK was lost (rule `rfc3390`)",
         "lost_syn_resets_initial_window_to_one_segment"),
     must("RFC 3390 §1", "... and so it is for the end whose SYN-ACK was lost",
@@ -75,6 +105,20 @@ const CLAIMED: &[Must] = &[
         "windows_are_scaled_only_if_both_ends_offer_it"),
     must("RFC 7323 §2.3", "a shift above 14 counts as 14",
         "a_window_scale_above_14_counts_as_14"),
+    must("RFC 7323 §3.2", "timestamps are used only if both SYNs carry them, and then in every segment",
+        "timestamps_are_on_only_if_both_syns_carry_them_and_take_12_bytes_of_each_segment"),
+    must("RFC 7323 §3.2", "a segment that lacks the option does not abort the connection",
+        "a_segment_without_the_option_does_not_abort_the_connection"),
+    must("RFC 7323 §4.3", "TSecr is the timestamp of the earliest segment not acknowledged",
+        "a_held_back_acknowledgement_echoes_the_first_segment_that_waits"),
+    must("RFC 7323 §4.3", "TSecr stays while a hole is open and follows what fills it",
+        "ahead_of_a_hole_the_echo_stays_and_its_filling_moves_it"),
+    must("RFC 7323 §5.2", "a RST is not judged by its timestamp",
+        "a_reset_counts_whatever_its_timestamp"),
+    must("RFC 7323 §5.3", "an older timestamp is answered with an acknowledgement and dropped",
+        "an_older_timestamp_is_acknowledged_and_dropped"),
+    must("RFC 7323 §5.5", "a timestamp to echo that is 24 days old judges nothing",
+        "after_24_days_of_silence_any_timestamp_is_good"),
 
     must("RFC 9293 §3.5", "both ends may open at once",
         "both_ends_may_open_at_once"),

@@ -1,6 +1,9 @@
 //! The profiles, their JSON and their validation.
 
-use firstflight_tcp::{AckPolicy, Endpoint, InitialWindow, Profile, RestartWindow, RtoRules, Segment};
+use firstflight_tcp::{
+    AckPolicy, CongestionAlgorithm, Endpoint, Hystart, InitialWindow, Profile, RecoveryAlgorithm, RestartWindow,
+    RtoRules,
+};
 
 #[test]
 fn each_named_profile_is_valid_and_survives_json() {
@@ -34,6 +37,35 @@ fn policies_are_spelled_as_agreed() {
     assert_eq!(parse(r#"{"policy":"every_segment"}"#), AckPolicy::EverySegment);
     let heartbeat = AckPolicy::Heartbeat { segments: 2, interval_ns: 100_000_000 };
     assert_eq!(parse(r#"{"policy":"heartbeat","segments":2,"interval_ns":100000000}"#), heartbeat);
+}
+
+#[test]
+fn congestion_control_is_spelled_as_agreed() {
+    let parse = |json: &str| serde_json::from_str::<CongestionAlgorithm>(json).unwrap();
+    assert_eq!(parse(r#"{"algorithm":"reno"}"#), CongestionAlgorithm::Reno);
+    assert_eq!(parse(r#"{"algorithm":"westwood"}"#), CongestionAlgorithm::Westwood);
+    assert_eq!(parse(r#"{"algorithm":"vegas"}"#), CongestionAlgorithm::Vegas);
+    assert_eq!(parse(r#"{"algorithm":"bbr"}"#), CongestionAlgorithm::Bbr);
+    for (name, hystart) in [
+        ("off", Hystart::Off),
+        ("hystart", Hystart::Hystart),
+        ("ack_train", Hystart::AckTrain),
+        ("delay", Hystart::Delay),
+        ("hystart_plus_plus", Hystart::HystartPlusPlus),
+    ] {
+        let json = format!(r#"{{"algorithm":"cubic","hystart":"{name}"}}"#);
+        assert_eq!(serde_json::from_str::<CongestionAlgorithm>(&json).unwrap(), CongestionAlgorithm::Cubic { hystart });
+    }
+}
+
+#[test]
+fn bbr_needs_the_recovery_that_measures_rates_of_delivery() {
+    let profile = Profile { congestion_control: CongestionAlgorithm::Bbr, ..Profile::rfc() };
+    assert_eq!(
+        profile.validate().unwrap_err(),
+        "congestion_control is bbr, but recovery is not sack, which measures the rate of delivery"
+    );
+    Profile { recovery: RecoveryAlgorithm::Sack, ..profile }.validate().unwrap();
 }
 
 #[test]
@@ -75,5 +107,4 @@ fn a_value_out_of_range_is_named_with_what_would_be_right() {
 #[test]
 fn an_endpoint_is_small() {
     assert!(size_of::<Endpoint>() <= 512, "{}", size_of::<Endpoint>());
-    assert_eq!(size_of::<Segment>(), 20);
 }

@@ -2,8 +2,9 @@
 
 use crate::wire::*;
 use firstflight_tcp::{
-    AckPolicy, CongestionAvoidance, Events, Flags, InitialWindow, LostSyn, Profile, RecoveryAlgorithm, RestartWindow,
-    RtoRules, Segment, SlowStartGrowth,
+    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
+    InitialWindow, LostSyn, Nagle, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
+    RtoRules, SackBlocks, Segment, SlowStartGrowth, Startup, Timestamps, WindowValidation,
 };
 use proptest::prelude::*;
 
@@ -37,25 +38,72 @@ fn profiles() -> impl Strategy<Value = Profile> {
         Just(RestartWindow::Off),
         Just(RestartWindow::Rfc5681),
         Just(RestartWindow::Rfc6928),
+        Just(RestartWindow::Halving),
         (1u32..4).prop_map(|segments| RestartWindow::Fixed { segments }),
     ];
     let acks = prop_oneof![
         Just(AckPolicy::EverySegment),
         (1u32..4, 0u64..500).prop_map(|(segments, ms)| AckPolicy::Delayed { segments, timer_ns: ms * MS }),
         (1u32..4, 1u64..500).prop_map(|(segments, ms)| AckPolicy::Heartbeat { segments, interval_ns: ms * MS }),
+        (1u64..100, 0u64..300, 0u16..20).prop_map(|(least, more, quick_segments)| {
+            AckPolicy::Adaptive(AdaptiveAck {
+                delay_min_ns: least * MS,
+                delay_max_ns: (least + more) * MS,
+                quick_segments,
+            })
+        }),
     ];
-    let recovery =
-        prop_oneof![Just(RecoveryAlgorithm::Tahoe), Just(RecoveryAlgorithm::Reno), Just(RecoveryAlgorithm::NewReno)];
+    let recovery = prop_oneof![
+        Just(RecoveryAlgorithm::Tahoe),
+        Just(RecoveryAlgorithm::Reno),
+        Just(RecoveryAlgorithm::NewReno),
+        Just(RecoveryAlgorithm::Sack)
+    ];
+    let refinements = prop::collection::vec(any::<bool>(), 15);
     let lost_syn = prop_oneof![Just(LostSyn::Rfc3390), Just(LostSyn::Rfc6928), Just(LostSyn::Keep)];
     let sizes = (1u32..9000, 1u32..200_000, any::<bool>(), 1u32..4);
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let ecn = prop_oneof![Just(EcnPolicy::Off), Just(EcnPolicy::Passive), Just(EcnPolicy::On)];
+    let options = (any::<bool>(), any::<bool>(), any::<bool>(), ecn);
     let limits = (prop::option::of(1u32..30), prop::option::of(1u32..30));
-    (windows, restarts, acks, recovery, lost_syn, sizes, switches, limits).prop_map(
-        |(initial_window, restart_window, ack, recovery, lost_syn, sizes, switches, limits)| {
+    let startups = prop_oneof![
+        Just(Startup::Window),
+        (1u32..=100).prop_map(|over_rtt_percent| Startup::Paced { over_rtt_percent }),
+        Just(Startup::JumpStart),
+        (1u8..=15, 1u32..20)
+            .prop_map(|(rate, segments)| Startup::QuickStart { rate, limited_slow_start_segments: segments }),
+        (1u32..=10, 2u32..=4, 1u64..20, 1u32..50).prop_map(|(window_factor, growth, ms, queue_delay_percent)| {
+            Startup::RapidStart { window_factor, growth, queue_delay_ns: ms * MS, queue_delay_percent }
+        }),
+    ];
+    let controls = prop_oneof![
+        Just(CongestionAlgorithm::Reno),
+        Just(CongestionAlgorithm::Cubic { hystart: Hystart::Off }),
+        Just(CongestionAlgorithm::Cubic { hystart: Hystart::HystartPlusPlus }),
+        Just(CongestionAlgorithm::Westwood),
+        Just(CongestionAlgorithm::Vegas),
+        Just(CongestionAlgorithm::Bbr),
+    ];
+    let validations =
+        prop_oneof![Just(WindowValidation::Off), Just(WindowValidation::CwndLimited), Just(WindowValidation::Rfc7661)];
+    let growth = (startups, controls, validations);
+    (windows, restarts, acks, recovery, lost_syn, sizes, switches, (limits, options, refinements, growth)).prop_map(
+        |(initial_window, restart_window, ack, recovery, lost_syn, sizes, switches, rest)| {
+            let (limits, options, refinements, (startup, congestion_control, window_validation)) = rest;
+            // BBR measures rates, which takes the scoreboard, and sets its own pace.
+            let (recovery, startup) = match congestion_control {
+                CongestionAlgorithm::Bbr => (RecoveryAlgorithm::Sack, Startup::Window),
+                _ => (recovery, startup),
+            };
             let (mss_bytes, window, window_scaling, loss_window_segments) = sizes;
+            let (sack, dsack, timestamps, ecn) = options;
             let (per_ack, per_window, data_on_handshake_ack, quantised_samples) = switches;
             Profile {
-                mss_bytes,
+                mss_bytes: if timestamps { mss_bytes.max(13) } else { mss_bytes },
+                sack,
+                dsack,
+                timestamps,
+                ecn,
                 initial_window,
                 restart_window,
                 loss_window_segments,
@@ -63,6 +111,9 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 initial_ssthresh_segments: limits.0,
                 max_send_window_segments: limits.1,
                 receive_window_bytes: if window_scaling { window } else { window.min(65535) },
+                receive_window_growth: refinements[12]
+                    .then(|| ReceiveWindowGrowth { initial_bytes: (window.min(65535) / 2).max(1) }),
+                timer_tick_ns: refinements[14].then_some(4 * MS),
                 window_scaling,
                 ack,
                 recovery,
@@ -79,14 +130,39 @@ fn profiles() -> impl Strategy<Value = Profile> {
                     granularity_ns: 100 * MS,
                     quantised_samples,
                     after_syn_loss_ns: None,
+                    estimator: if refinements[13] { RtoEstimator::Linux } else { RtoEstimator::Rfc6298 },
                     ..Profile::rfc().rto
                 },
                 data_on_handshake_ack,
                 max_retries: 1000,
                 max_syn_retries: 1000,
+                max_syn_ack_retries: 1000,
+                rack: refinements[3],
+                tail_loss_probe: refinements[4],
+                proportional_rate_reduction: refinements[5],
+                limited_transmit: refinements[6],
+                early_retransmit: refinements[7],
+                undo_by_timestamps: refinements[8],
+                undo_by_dsack: refinements[9],
+                f_rto: refinements[10],
+                nagle: if refinements[11] { Nagle::Minshall } else { Nagle::Off },
+                startup,
+                congestion_control,
+                window_validation,
+                ..Profile::rfc()
             }
         },
     )
+}
+
+/// Up to four blocks of any kind.
+fn stray_blocks(dice: &mut Dice, base: u32) -> SackBlocks {
+    let mut blocks = SackBlocks::NONE;
+    for _ in 0..dice.roll() % 5 {
+        let left = base.wrapping_add(dice.roll() as u32 % 20_000);
+        blocks.push(left, left.wrapping_add(dice.roll() as u32 % 5000));
+    }
+    blocks
 }
 
 #[derive(Clone, Debug)]
@@ -219,8 +295,12 @@ proptest! {
                 window,
                 mss,
                 window_scale: if scale == 15 { 255 } else { scale },
-                flags: Flags::from_bits(if dice.percent(60) { 16 } else { flags }),
-                retransmission: false,
+                flags: Flags::from_bits(if dice.percent(60) { 16 | flags & 192 } else { flags }),
+                sack_permitted: dice.percent(50),
+                timestamps: dice.percent(50).then(|| Timestamps { value: dice.roll() as u32, echo: dice.roll() as u32 }),
+                sack: stray_blocks(&mut dice, near(ours, ack)),
+                ecn: [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congestion][dice.roll() as usize % 4],
+                ..Segment::EMPTY
             };
             let now = wire.now;
             wire.endpoint(to).handle_segment(now, &segment);

@@ -258,3 +258,15 @@ fn the_rfc_profile_tries_a_syn_for_three_minutes_and_data_for_longer_than_100_se
     assert!(wire.server_events.contains(Events::TIMED_OUT));
     assert!(wire.now - start > 100 * SECOND);
 }
+
+#[test]
+fn linux_repeats_a_syn_five_times_at_the_same_interval_and_gives_up_after_131_seconds() {
+    let mut wire = Wire::new(&Profile::linux(), 0);
+    wire.set_fate(Box::new(|_| vec![]));
+    wire.client.connect(0);
+    wire.run();
+    let seconds: Vec<_> = wire.syns(Client).iter().map(|ms| ms / 1000).collect();
+    assert_eq!(seconds, [0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67]);
+    assert_eq!(wire.now, 131 * SECOND);
+    assert!(wire.client_events.contains(Events::TIMED_OUT));
+}

@@ -1,6 +1,6 @@
 //! Two endpoints and what lies between them: a delay in each direction, and a rule that decides each segment's fate.
 
-use firstflight_tcp::{Endpoint, Events, Flags, NEVER, NO_WINDOW_SCALE, Nanos, Profile, Segment};
+use firstflight_tcp::{Endpoint, Events, Flags, NEVER, NO_WINDOW_SCALE, Nanos, Profile, QuickStart, Segment};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct Wire {
     pub server_reads: bool,
     pub client_events: Events,
     pub server_events: Events,
+    /// What the routers on the path make of Quick-Start options.
+    pub on_path: Option<fn(QuickStart) -> QuickStart>,
     fate: Fate,
     arrivals: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Bytes of each side's stream that have reached the other end: sorted, disjoint ranges of offsets.
@@ -74,6 +76,7 @@ impl Wire {
             server_reads: true,
             client_events: Events::NONE,
             server_events: Events::NONE,
+            on_path: None,
             fate: Box::new(move |_| vec![delay]),
             arrivals: BinaryHeap::new(),
             arrived: [Vec::new(), Vec::new()],
@@ -88,10 +91,14 @@ impl Wire {
     }
 
     pub fn connect(&mut self) {
+        self.connect_and_keep_the_log();
+        self.log.clear();
+    }
+
+    pub fn connect_and_keep_the_log(&mut self) {
         self.client.connect(self.now);
         self.run_until(self.now + 10 * SECOND);
         assert!(self.client_events.contains(Events::CONNECTED) && self.server_events.contains(Events::CONNECTED));
-        self.log.clear();
     }
 
     /// Loses the segments that `lost` picks; the others take `delay`.
@@ -126,6 +133,7 @@ impl Wire {
             let now = self.now;
             while let Some(segment) = self.endpoint(side).poll_transmit(now) {
                 let mut sent = Sent { at: now, from: side, segment, lost: false };
+                self.check_sack(&sent);
                 let delays = (self.fate)(&sent);
                 sent.lost = delays.is_empty();
                 self.log.push(sent);
@@ -180,13 +188,16 @@ impl Wire {
     }
 
     fn deliver(&mut self, index: usize) {
-        let sent = self.log[index];
+        let mut sent = self.log[index];
+        if let Some(on_path) = self.on_path {
+            sent.segment.quick_start = on_path(sent.segment.quick_start);
+        }
         let now = self.now;
         let (to, reads) = match sent.from {
             Client => (Server, self.server_reads),
             Server => (Client, self.client_reads),
         };
-        self.note_arrival(&sent);
+        self.note_arrival(sent.from, &sent.segment);
         let receiver = self.endpoint(to);
         let before = receiver.received_bytes();
         receiver.handle_segment(now, &sent.segment);
@@ -200,14 +211,31 @@ impl Wire {
         assert!(after <= prefix, "bytes {prefix}..{after} were never delivered");
     }
 
-    fn note_arrival(&mut self, sent: &Sent) {
-        if sent.segment.payload_bytes == 0 {
+    /// Every block of a SACK option describes what has arrived, and apart from a duplicate none overlaps another.
+    fn check_sack(&mut self, sent: &Sent) {
+        let peer = if sent.from == Client { Server } else { Client };
+        let isn = self.endpoint(peer).initial_sequence();
+        let blocks = sent.segment.sack.as_slice();
+        for (index, &[left, right]) in blocks.iter().enumerate() {
+            let offset = |sequence: u32| u64::from(sequence.wrapping_sub(isn).wrapping_sub(1));
+            let (start, end) = (offset(left), offset(right));
+            let arrived = &self.arrived[peer as usize];
+            assert!(arrived.iter().any(|range| range.0 <= start && end <= range.1), "block {start}..{end}");
+            let disjoint = |other: &[u32; 2]| offset(other[1]) <= start || end <= offset(other[0]);
+            let duplicate = |other: &[u32; 2]| index == 0 && offset(other[0]) <= start && end <= offset(other[1]);
+            assert!(blocks[index + 1..].iter().all(|other| disjoint(other) || duplicate(other)), "{blocks:?}");
+        }
+    }
+
+    fn note_arrival(&mut self, from: Side, segment: &Segment) {
+        let isn = self.endpoint(from).initial_sequence();
+        if segment.sequence_length() == 0 || segment.flags.contains(Flags::SYN) {
             return;
         }
-        let isn = self.endpoint(sent.from).initial_sequence();
-        let start = u64::from(sent.segment.seq.wrapping_sub(isn).wrapping_sub(1));
-        let ranges = &mut self.arrived[sent.from as usize];
-        ranges.push((start, start + u64::from(sent.segment.payload_bytes)));
+        let start = u64::from(segment.seq.wrapping_sub(isn).wrapping_sub(1));
+        let ranges = &mut self.arrived[from as usize];
+        // A FIN counts as a byte.
+        ranges.push((start, start + u64::from(segment.sequence_length())));
         ranges.sort_unstable();
         let mut merged: Vec<(u64, u64)> = Vec::new();
         for &(start, end) in ranges.iter() {
@@ -222,6 +250,7 @@ impl Wire {
     /// Delivers a segment out of the blue.
     pub fn inject(&mut self, to: Side, segment: Segment) {
         let now = self.now;
+        self.note_arrival(if to == Client { Server } else { Client }, &segment);
         self.endpoint(to).handle_segment(now, &segment);
         self.pump();
     }
@@ -234,6 +263,12 @@ impl Wire {
         };
         let data = self.log.iter().filter(|sent| sent.from == from && sent.segment.payload_bytes > 0);
         data.map(|sent| (sent.at / MS, sent.segment.seq.wrapping_sub(isn + 1) / mss)).collect()
+    }
+
+    /// Times at which the server sent data, in nanoseconds after `start`.
+    pub fn departures(&self, start: Nanos) -> Vec<Nanos> {
+        let data = self.log.iter().filter(|sent| sent.from == Server && sent.segment.payload_bytes > 0);
+        data.map(|sent| sent.at - start).collect()
     }
 
     /// Segments without payload of a side as (milliseconds, acknowledged bytes of the other's stream).
@@ -265,7 +300,7 @@ pub fn bare_ack(seq: u32, ack: u32) -> Segment {
         mss: 0,
         window_scale: NO_WINDOW_SCALE,
         flags: Flags::ACK,
-        retransmission: false,
+        ..Segment::EMPTY
     }
 }
 

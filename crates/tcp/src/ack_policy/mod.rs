@@ -1,6 +1,10 @@
 //! When the receiver acknowledges data that arrived in order.
 
+mod adaptive;
+
 use crate::{NEVER, Nanos};
+pub use adaptive::AdaptiveAck;
+pub(crate) use adaptive::{Arrival, Arrivals};
 use serde::{Deserialize, Serialize};
 
 /// Policy for acknowledgements. Out-of-order data, a filled hole and a FIN are acknowledged at once under each.
@@ -23,6 +27,10 @@ pub enum AckPolicy {
         /// Time between two beats.
         interval_ns: Nanos,
     },
+    /// As Linux: at once at the start of a connection, then for more than one full segment, or after a delay that
+    /// follows the pace of what arrives; short segments are acknowledged as the application reads them, and what is
+    /// answered is acknowledged by the answer.
+    Adaptive(AdaptiveAck),
 }
 
 /// What to do about a data segment that arrived in order.
@@ -53,6 +61,8 @@ impl AckPolicy {
                     Verdict::Until((now / interval_ns).saturating_add(1).checked_mul(interval_ns).unwrap_or(NEVER))
                 }
             }
+            // What to do depends on more than the number of segments: `Endpoint::acknowledge_adaptively`.
+            Self::Adaptive(_) => Verdict::Until(NEVER),
         }
     }
 }

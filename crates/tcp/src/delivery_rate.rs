@@ -1,0 +1,134 @@
+//! The rate at which the network delivers, sampled by every acknowledgement (draft-cheng-iccrg-delivery-rate-estimation,
+//! as Linux has it).
+//!
+//! A sample is what was delivered between the sending of a segment and its acknowledgement, over the longer of two
+//! times: that in which the data was sent, and that in which it was acknowledged.
+
+use crate::Nanos;
+use crate::sequence::Position;
+use std::collections::VecDeque;
+
+/// What is noted when a segment leaves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Departure {
+    sent_at: Nanos,
+    /// C.first_sent_time: when the segment delivered last before this one left had left.
+    first_sent_at: Nanos,
+    /// C.delivered_time: when something was delivered last before this one left.
+    delivered_at: Nanos,
+    /// Segments delivered by then.
+    delivered: u32,
+    app_limited: bool,
+    /// It counted in a sample already.
+    counted: bool,
+}
+
+/// Rate estimation of one connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeliveryRate {
+    /// Departures of the segments in flight, in the order and with the numbers of the scoreboard.
+    departures: VecDeque<Departure>,
+    first: u64,
+    first_sent_at: Nanos,
+    delivered_at: Nanos,
+    /// C.app_limited: while fewer segments than this are delivered, samples are limited by the application.
+    app_limited_until: Option<u32>,
+    pending: Option<Pending>,
+}
+
+/// The sample that the current acknowledgement will give.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    delivered: u32,
+    delivered_at: Nanos,
+    sent_at: Nanos,
+    end: Position,
+    send_interval: Nanos,
+    app_limited: bool,
+}
+
+/// A sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RateSample {
+    /// Segments delivered by the time the segment acknowledged last had left.
+    pub prior_delivered: u32,
+    /// Length of the sample; 0: it says nothing of the rate.
+    pub interval: Nanos,
+    pub app_limited: bool,
+}
+
+impl DeliveryRate {
+    fn departure(&self, now: Nanos, delivered: u32) -> Departure {
+        Departure {
+            sent_at: now,
+            first_sent_at: self.first_sent_at,
+            delivered_at: self.delivered_at,
+            delivered,
+            app_limited: self.app_limited_until.is_some(),
+            counted: false,
+        }
+    }
+
+    /// New data leaves; `idle`: nothing was in flight.
+    pub fn on_sent(&mut self, now: Nanos, delivered: u32, idle: bool) {
+        if idle {
+            self.first_sent_at = now;
+            self.delivered_at = now;
+        }
+        let departure = self.departure(now, delivered);
+        self.departures.push_back(departure);
+    }
+
+    /// The segment of this number leaves again.
+    pub fn on_repeated(&mut self, now: Nanos, number: u64, delivered: u32) {
+        let departure = self.departure(now, delivered);
+        self.departures[(number - self.first) as usize] = departure;
+    }
+
+    /// The segment of this number, ending at `end`, was delivered.
+    pub fn on_delivered(&mut self, number: u64, end: Position) {
+        let departure = &mut self.departures[(number - self.first) as usize];
+        if std::mem::replace(&mut departure.counted, true) {
+            return;
+        }
+        let departure = *departure;
+        if self.pending.is_some_and(|pending| (departure.sent_at, end) <= (pending.sent_at, pending.end)) {
+            return;
+        }
+        self.first_sent_at = departure.sent_at;
+        self.pending = Some(Pending {
+            delivered: departure.delivered,
+            delivered_at: departure.delivered_at,
+            sent_at: departure.sent_at,
+            end,
+            send_interval: departure.sent_at - departure.first_sent_at,
+            app_limited: departure.app_limited,
+        });
+    }
+
+    /// The first segment in flight is acknowledged cumulatively and leaves the scoreboard.
+    pub fn pop(&mut self) {
+        self.departures.pop_front();
+        self.first += 1;
+    }
+
+    /// The application has nothing to send though the window would let it.
+    pub fn limit_by_application(&mut self, delivered: u32, in_flight: u32) {
+        self.app_limited_until = Some(delivered + in_flight);
+    }
+
+    /// Closes the books of an acknowledgement by which `delivered` segments in all are delivered, `news` of them newly.
+    pub fn sample(&mut self, now: Nanos, delivered: u32, news: u32, min_rtt: Nanos) -> Option<RateSample> {
+        if self.app_limited_until.is_some_and(|until| delivered > until) {
+            self.app_limited_until = None;
+        }
+        if news > 0 {
+            self.delivered_at = now;
+        }
+        let pending = self.pending.take()?;
+        let interval = pending.send_interval.max(now - pending.delivered_at);
+        // A shorter interval than a round trip comes from aggregated or spurious acknowledgements.
+        let interval = if interval < min_rtt { 0 } else { interval };
+        Some(RateSample { prior_delivered: pending.delivered, interval, app_limited: pending.app_limited })
+    }
+}

@@ -1,0 +1,63 @@
+//! Explicit congestion notification (RFC 3168) of an established connection: what each end tells the other in ECE and
+//! CWR.
+
+use crate::segment::{Ecn, Flags, Segment};
+
+const ECHOING: u8 = 1;
+const CWR_QUEUED: u8 = 2;
+const CAPABLE_SEEN: u8 = 4;
+
+/// State of both halves of one end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EcnState(u8);
+
+impl EcnState {
+    /// New or old data arrived; true if the peer should hear about it at once.
+    ///
+    /// Linux hurries as the echo begins and as CWR arrives, because the sender may be down to a window of one segment,
+    /// and when a segment comes without ECT after others had it, because that is a retransmission.
+    pub(crate) fn on_data(&mut self, segment: &Segment) -> bool {
+        let mut hurry = false;
+        // RFC 3168 §6.1.3: after the receipt of the CWR packet, ECE is set no more, unless for another CE packet.
+        if segment.flags.contains(Flags::CWR) {
+            self.0 &= !ECHOING;
+            hurry = true;
+        }
+        match segment.ecn {
+            // RFC 3168 §6.1.3: ECE is set in all acknowledgements from the CE packet on.
+            Ecn::Congestion => {
+                hurry |= self.0 & ECHOING == 0;
+                self.0 |= ECHOING | CAPABLE_SEEN;
+            }
+            Ecn::Capable0 | Ecn::Capable1 => self.0 |= CAPABLE_SEEN,
+            Ecn::NotCapable => hurry |= self.0 & CAPABLE_SEEN != 0,
+        }
+        hurry
+    }
+
+    /// Sets the bits of a segment that leaves.
+    // RFC 3168 §6.1.2: ECT on data; §6.1.4, §6.1.5, §6.1.6: not on pure acknowledgements, retransmissions, probes.
+    pub(crate) fn mark(&mut self, segment: &mut Segment) {
+        if segment.payload_bytes > 0 && !segment.retransmission {
+            segment.ecn = Ecn::Capable0;
+            // RFC 3168 §6.1.2: CWR on the first new data packet sent after the window was reduced.
+            if self.0 & CWR_QUEUED != 0 {
+                self.0 &= !CWR_QUEUED;
+                segment.flags = segment.flags | Flags::CWR;
+            }
+        }
+        if self.0 & ECHOING != 0 {
+            segment.flags = segment.flags | Flags::ECE;
+        }
+    }
+
+    /// The sender reduced its window, for whatever reason: the next new data says so.
+    pub(crate) fn queue_cwr(&mut self) {
+        self.0 |= CWR_QUEUED;
+    }
+
+    /// The reduction was undone before it was told.
+    pub(crate) fn withdraw_cwr(&mut self) {
+        self.0 &= !CWR_QUEUED;
+    }
+}

@@ -1,0 +1,281 @@
+//! Where the connection's start-up scheme, its pacer and Quick-Start's options meet the endpoint. All of it is skipped
+//! with one look at `launch`, which is empty unless the profile asks for a scheme or the controller paces.
+
+use super::{Endpoint, State, feature};
+use crate::congestion::{Acknowledged, CongestionControl};
+use crate::initial_window::{Outcome, StartingPoint};
+use crate::recovery::Progress;
+use crate::segment::{Flags, QuickStart, Segment};
+use crate::sequence::{Position, near};
+use crate::startup::{First, Growth, Launch, Standing, Startup};
+use crate::timestamps::OPTION_BYTES;
+use crate::{NEVER, Nanos};
+
+/// Headers of a segment without options.
+const HEADER_BYTES: u32 = 40;
+
+impl Endpoint {
+    /// Begins with what others have left rather than with what the profile's policy says, up to 65535 segments. Without
+    /// effect on a connection that is open already.
+    pub fn start_from(&mut self, start: StartingPoint) {
+        if self.state < State::Established {
+            let kept = |segments: u32| segments.min(u16::MAX.into()) as u16;
+            self.start_window = kept(start.window_segments.max(1));
+            self.start_ssthresh = kept(start.ssthresh_segments.unwrap_or(0));
+        }
+    }
+
+    /// What others can go by of this connection.
+    pub fn outcome(&self) -> Outcome {
+        let segments = |bytes: u32| bytes / self.mss.max(1);
+        let ssthresh = self.ssthresh_bytes();
+        Outcome {
+            window_segments: segments(self.controller.window()),
+            ssthresh_segments: (ssthresh != u32::MAX).then(|| segments(ssthresh)),
+            initial_window_failed: self.initial_window_failed,
+        }
+    }
+
+    /// The initial window in bytes, before what a lost SYN makes of it.
+    pub fn initial_window_bytes(&self) -> u32 {
+        match self.start_window {
+            0 => self.profile.initial_window.window_bytes(self.mss),
+            segments => u32::from(segments).saturating_mul(self.mss),
+        }
+    }
+
+    /// Something is sent again: remember it if it was part of the initial window.
+    // RFC 9040 §C.3 step 4: if (seqno - ISN) < IW, the re-sent segment fixes an IW loss.
+    #[cold]
+    pub(super) fn note_sent_again(&mut self, position: Position) {
+        self.initial_window_failed |= position - self.initial <= u64::from(self.initial_window_bytes());
+    }
+
+    /// Our SYN is acknowledged: what there is to know before the first data leaves.
+    pub(super) fn prepare_launch(&mut self) {
+        let paces = self.controller.is_rate_based() || self.controller.pacing_rate().is_some();
+        if self.profile.startup == Startup::Window && !paces {
+            return;
+        }
+        // RFC 4782 §4.7.2: a SYN or SYN-ACK that is sent again carries no request.
+        let requested = self.stats.syn_retransmissions == 0;
+        let launch = self.launch_or_new();
+        launch.set_controller_paces(paces);
+        launch.report_quick_start(requested);
+        if launch.has_options() {
+            self.features |= feature::QUICK_START;
+        }
+    }
+
+    fn launch_or_new(&mut self) -> &mut Launch {
+        let startup = self.profile.startup;
+        self.launch.get_or_insert_with(|| Box::new(Launch::new(startup, false)))
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { una: self.una, nxt: self.nxt, flight_bytes: self.flight_bytes(), mss_bytes: self.mss }
+    }
+
+    /// Whether data that is ready has to wait for its turn; [`poll_timeout`](Self::poll_timeout) then says how long.
+    #[inline]
+    pub(super) fn holds_back(&mut self, now: Nanos) -> bool {
+        self.launch.is_some() && self.is_held(now)
+    }
+
+    #[inline(never)]
+    fn is_held(&mut self, now: Nanos) -> bool {
+        let Some(launch) = &mut self.launch else { return false };
+        if self.nxt >= self.data_end {
+            return false;
+        }
+        if !launch.has_begun() {
+            let first = First {
+                position: self.nxt,
+                queued_bytes: self.data_end - self.nxt,
+                send_window: self.send_window,
+                mss_bytes: self.mss,
+                header_bytes: HEADER_BYTES + if self.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES },
+                rtt: self.rtt.smoothed(&self.profile.rto),
+            };
+            launch.begin(&first, &mut self.controller);
+        }
+        launch.holds(now, self.nxt, &self.controller)
+    }
+
+    /// Whether repairs, too, have to wait for their turn: a controller that sets the rate sets it for all that leaves.
+    #[inline]
+    pub(super) fn holds_back_repairs(&mut self, now: Nanos) -> bool {
+        match &mut self.launch {
+            Some(launch) => launch.holds_repairs(now, &self.controller),
+            None => false,
+        }
+    }
+
+    /// Runs `act`, which may begin or end a repair over the scoreboard, and tells the scheme of what it did.
+    #[inline]
+    pub(super) fn watch_repair(&mut self, act: impl FnOnce(&mut Self)) {
+        if self.launch.is_none() {
+            return act(self);
+        }
+        let before = self.selective.as_ref().map(|selective| selective.progress());
+        let undos = self.stats.undos;
+        act(self);
+        if let (Some(before), Some(selective)) = (before, &self.selective) {
+            let after = selective.progress();
+            self.after_repair(before, after, self.stats.undos > undos);
+        }
+    }
+
+    #[inline(never)]
+    fn after_repair(&mut self, before: Progress, after: Progress, undone: bool) {
+        let standing = self.standing();
+        let Some(launch) = &mut self.launch else { return };
+        let controller = &mut self.controller;
+        if undone {
+            launch.on_undone();
+        } else if after.recovering {
+            if !before.recovering {
+                launch.on_loss(&standing, controller);
+            }
+            let bytes = |segments: u32| segments.saturating_mul(standing.mss_bytes);
+            let (delivered, lost) = (after.delivered - before.delivered, after.lost - before.lost);
+            launch.on_delivery(bytes(delivered), bytes(lost), controller);
+        } else if before.recovering {
+            launch.on_repaired(&standing, controller);
+        }
+        if launch.is_over() {
+            self.launch = None;
+        }
+    }
+
+    /// `bytes` of payload leave.
+    #[inline]
+    pub(super) fn pace(&mut self, now: Nanos, bytes: u32) {
+        if let Some(launch) = &mut self.launch {
+            launch.on_sent(now, bytes);
+        }
+    }
+
+    /// When a segment that is held back may leave, or [`NEVER`].
+    #[inline]
+    pub(super) fn launch_deadline(&self) -> Nanos {
+        self.launch.as_ref().map_or(NEVER, |launch| launch.deadline())
+    }
+
+    /// Data was acknowledged and nothing is being repaired: the window may grow, if it is `allowed` to.
+    #[inline]
+    pub(super) fn grow(&mut self, now: Nanos, bytes: u32, allowed: bool) {
+        if self.launch.is_some() {
+            self.grow_in_launch(now, bytes, allowed);
+        } else if allowed {
+            self.controller.on_ack(now, Acknowledged { bytes });
+        }
+    }
+
+    #[inline(never)]
+    fn grow_in_launch(&mut self, now: Nanos, bytes: u32, allowed: bool) {
+        let standing = self.standing();
+        if let Some(launch) = &mut self.launch {
+            launch.grow(&Growth { now, bytes, allowed }, &standing, &mut self.controller);
+            if launch.is_over() {
+                self.launch = None;
+            }
+        }
+    }
+
+    /// An acknowledgement gave a round trip.
+    #[inline]
+    pub(super) fn note_round_trip(&mut self, rtt: Nanos) {
+        let standing = self.standing();
+        if let Some(launch) = &mut self.launch {
+            launch.on_round_trip(rtt, &standing);
+        }
+    }
+
+    /// A loss was noticed by acknowledgements, and the controller has answered it.
+    pub(super) fn launch_lost(&mut self) {
+        let standing = self.standing();
+        if let Some(launch) = &mut self.launch {
+            launch.on_loss(&standing, &mut self.controller);
+        }
+    }
+
+    /// While a loss is being repaired: bytes that newly left the network, and bytes newly known to be lost.
+    pub(super) fn launch_delivered(&mut self, delivered_bytes: u32, lost_bytes: u32) {
+        if let Some(launch) = &mut self.launch {
+            launch.on_delivery(delivered_bytes, lost_bytes, &mut self.controller);
+        }
+    }
+
+    /// A repair is over.
+    pub(super) fn launch_repaired(&mut self) {
+        let standing = self.standing();
+        if let Some(launch) = &mut self.launch {
+            launch.on_repaired(&standing, &mut self.controller);
+        }
+    }
+
+    /// The retransmission timer expired, or everything is sent again for another reason, and the controller has answered
+    /// it.
+    pub(super) fn launch_timed_out(&mut self) {
+        let standing = self.standing();
+        if let Some(launch) = &mut self.launch {
+            launch.on_timeout(&standing, &mut self.controller);
+        }
+    }
+
+    /// A segment of the handshake arrived, maybe with a Quick-Start option.
+    #[inline]
+    pub(super) fn note_quick_start(&mut self, segment: &Segment) {
+        if segment.quick_start != QuickStart::None || segment.quick_start_response.is_some() {
+            self.on_quick_start(segment);
+        }
+    }
+
+    #[cold]
+    fn on_quick_start(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let acknowledges = segment.flags.contains(Flags::ACK)
+            && matches!(self.state, State::SynSent | State::SynReceived)
+            && near(self.una, segment.ack) == self.initial + 1;
+        if let Some(rate) = segment.quick_start_response.filter(|_| acknowledges) {
+            self.launch_or_new().on_quick_start_response(rate);
+        }
+        // RFC 4782 §4.3: a response to each request, but not to one with a rate of zero. A request that some router has
+        // ignored comes back with a TTL difference that is not the one sent, which is as good as no rate.
+        if let (QuickStart::Request { rate: 1.., approved }, true) =
+            (segment.quick_start, segment.flags.contains(Flags::SYN))
+        {
+            let QuickStart::Request { rate, .. } = segment.quick_start else { return };
+            self.launch_or_new().answer_quick_start(if approved { rate } else { 0 });
+            self.features |= feature::QUICK_START;
+        }
+    }
+
+    /// The request of our SYN or SYN-ACK.
+    pub(super) fn quick_start_request(&self) -> QuickStart {
+        match self.profile.startup {
+            // RFC 4782 §4.7.2: without a response, resend the SYN or SYN/ACK without the Quick-Start Request.
+            Startup::QuickStart { rate, .. } if self.stats.syn_retransmissions == 0 => {
+                QuickStart::Request { rate, approved: true }
+            }
+            _ => QuickStart::None,
+        }
+    }
+
+    /// The response of our SYN-ACK.
+    // RFC 4782 §4.3: the Quick-Start Response MUST NOT be resent if it is lost.
+    pub(super) fn quick_start_response(&mut self) -> Option<u8> {
+        self.launch.as_mut().and_then(|launch| launch.take_response())
+    }
+
+    /// Adds the options that wait for a segment to ride on.
+    pub(super) fn add_quick_start(&mut self, segment: &mut Segment) {
+        self.features &= !feature::QUICK_START;
+        if let Some(launch) = &mut self.launch {
+            (segment.quick_start, segment.quick_start_response) = launch.take_options();
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The receiver with a memory: adaptive acknowledgements and a growing window.
+
+use super::{Endpoint, State, due, feature};
+use crate::ack_policy::{AckPolicy, Arrival, Arrivals};
+use crate::profile::Profile;
+use crate::receive_window::{GrowingWindow, InOrder};
+use crate::segment::{Flags, Segment};
+use crate::timestamps::OPTION_BYTES;
+use crate::{NEVER, Nanos};
+
+/// What the receiver remembers; nothing of this is there with plain acknowledgements and a fixed window.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    /// With the adaptive acknowledgement policy.
+    arrivals: Option<Arrivals>,
+    /// With a growing window, from the peer's SYN on.
+    window: Option<GrowingWindow>,
+}
+
+impl Memory {
+    /// What a connection of this profile needs.
+    pub(super) fn of(profile: &Profile) -> Option<Box<Self>> {
+        let arrivals = match profile.ack {
+            AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules)),
+            _ => None,
+        };
+        let needed = arrivals.is_some() || profile.receive_window_growth.is_some();
+        needed.then(|| Box::new(Self { arrivals, window: None }))
+    }
+
+    /// The features that it stands for.
+    pub(super) fn features(memory: Option<&Self>) -> u8 {
+        match memory {
+            Some(Self { arrivals: Some(_), .. }) => feature::RECEIVER | feature::ADAPTIVE_ACK,
+            Some(_) => feature::RECEIVER,
+            None => 0,
+        }
+    }
+}
+
+impl Endpoint {
+    /// A window that grows.
+    #[inline]
+    pub(super) fn growing_window(&self) -> Option<&GrowingWindow> {
+        self.memory.as_deref()?.window.as_ref()
+    }
+
+    /// Window in force: what the latest acknowledgement announced.
+    fn window_in_force(&self) -> u32 {
+        u32::try_from(self.rcv_edge.saturating_sub(self.last_ack_sent)).unwrap_or(u32::MAX)
+    }
+
+    /// Data arrived in order, and RCV.NXT has moved.
+    pub(super) fn note_arrival(&mut self, now: Nanos, segment: &Segment) {
+        let window_bytes = self.window_in_force();
+        let stamps = if self.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES };
+        let largest_bytes = self.profile.mss_bytes.saturating_sub(stamps).max(1);
+        let rto = self.rtt.rto();
+        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+            let ranges = segment.sack.as_slice().len() as u32;
+            let arrival = Arrival {
+                bytes: segment.payload_bytes,
+                bytes_with_sack: segment.payload_bytes + if ranges == 0 { 0 } else { 4 + 8 * ranges },
+                ends: segment.flags.intersects(Flags::PSH | Flags::FIN),
+                largest_bytes,
+                window_bytes,
+                rto,
+            };
+            arrivals.on_data(now, &arrival);
+        }
+        // A segment may give up 40 bytes to options.
+        let full = segment.payload_bytes + 40 >= largest_bytes;
+        let echo_age = if full { self.echoed_age(now, segment) } else { None };
+        if let Some(Memory { window: Some(window), arrivals }) = self.memory.as_deref_mut() {
+            let arrival = InOrder {
+                bytes: segment.payload_bytes,
+                mss_bytes: largest_bytes,
+                received: self.rcv_nxt,
+                read: self.read_next,
+                window_bytes,
+                echo_age,
+            };
+            if window.on_data(now, &arrival)
+                && let Some(arrivals) = arrivals
+            {
+                arrivals.hurry_once();
+            }
+        }
+    }
+
+    /// When to acknowledge what has arrived.
+    // Linux, __tcp_ack_snd_check: more than one full segment, if the window does not shrink (it would if the application
+    // does not read); or in quick mode; or because something already made it due; or after a delay.
+    pub(super) fn acknowledge_adaptively(&mut self, now: Nanos) {
+        let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref() else { return };
+        let waiting = self.rcv_nxt - self.last_ack_sent;
+        let keeps_up = self.possible_edge() >= self.rcv_nxt + u64::from(self.window_in_force());
+        let enough = waiting > u64::from(arrivals.segment_bytes) && keeps_up;
+        let delay = arrivals.delay(self.srtt());
+        // One that waits already leaves at once if its time is nearly over.
+        let nearly_over = self.ack_deadline != NEVER && self.ack_deadline <= now.saturating_add(delay / 4);
+        if enough || nearly_over || arrivals.is_quick() || self.due & due::ACK != 0 {
+            self.acknowledge_first();
+        } else {
+            self.ack_deadline = self.ack_deadline.min(self.profile.on_tick(now.saturating_add(delay)));
+        }
+    }
+
+    /// An acknowledgement leaves ahead of any data: Linux sends it before the application hears of the arrival.
+    fn acknowledge_first(&mut self) {
+        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+            arrivals.scheduled = true;
+        }
+        self.due |= due::ACK | due::ACK_FIRST;
+    }
+
+    /// The peer should hear at once of what happens, and for `most` acknowledgements more.
+    pub(super) fn hurry(&mut self, most: Option<u16>) {
+        let window = self.window_in_force();
+        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+            arrivals.hurry(most, window);
+        }
+    }
+
+    /// The peer closes, which our application is likely to answer: what it sends acknowledges the FIN.
+    // Linux, tcp_fin: a FIN in ESTABLISHED is not acknowledged before the usual delay.
+    pub(super) fn hold_ack_of_fin(&mut self) {
+        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+            arrivals.interactive = true;
+            arrivals.scheduled = true;
+        }
+    }
+
+    /// The delay of an acknowledgement passed.
+    pub(super) fn on_ack_timeout(&mut self) {
+        self.ack_deadline = NEVER;
+        self.due |= due::ACK;
+        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+            arrivals.on_expiry(self.rtt.rto());
+        }
+    }
+
+    /// A segment leaves, with or without data.
+    pub(super) fn note_departure(&mut self, now: Nanos, has_data: bool) {
+        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+            arrivals.on_ack_sent();
+            if has_data {
+                arrivals.on_data_sent(now);
+            }
+        }
+    }
+
+    /// The application has read `taken` bytes: whether it is time to acknowledge them, and to grow the window.
+    pub(super) fn note_reading(&mut self, now: Nanos, taken: u64) {
+        if taken == 0 {
+            return;
+        }
+        if let Some(Memory { window: Some(window), .. }) = self.memory.as_deref_mut() {
+            window.on_read(now, self.read_next, self.mss, self.profile.receive_window_bytes);
+        }
+        // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
+        // everything is read.
+        let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref() else { return };
+        let second = self.rcv_nxt - self.last_ack_sent > u64::from(arrivals.segment_bytes);
+        let emptied = self.readable_bytes() == 0 && arrivals.is_due_once_read();
+        if arrivals.scheduled && (second || emptied) {
+            self.acknowledge_first();
+        }
+    }
+
+    /// Whether acknowledgements are sent at once or held back for data to ride on, from now until the policy changes its
+    /// mind (`TCP_QUICKACK`). Without effect unless the policy is [`Adaptive`](crate::AckPolicy::Adaptive).
+    pub fn set_quick_ack(&mut self, _now: Nanos, quick: bool) {
+        let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() else { return };
+        arrivals.interactive = !quick;
+        if quick && arrivals.scheduled && matches!(self.state, State::Established | State::CloseWait) {
+            arrivals.push();
+            if self.readable_bytes() == 0 {
+                self.acknowledge_first();
+            }
+        }
+    }
+
+    /// The window that the handshake begins with.
+    pub(super) fn begin_receiving(&mut self, now: Nanos) {
+        let window = self.first_window_bytes();
+        if let Some(memory) = self.memory.as_deref_mut() {
+            let growth = self.profile.receive_window_growth.as_ref();
+            memory.window = growth.map(|rules| GrowingWindow::new(rules, self.mss, now, self.rcv_nxt));
+        }
+        self.rcv_edge = self.rcv_nxt + u64::from(window);
+        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+            arrivals.begin(now, self.mss, window);
+        }
+    }
+
+    /// Receive window at the start, before the window field cuts it.
+    pub(super) fn first_window_bytes(&self) -> u32 {
+        match &self.profile.receive_window_growth {
+            Some(rules) => GrowingWindow::announced_at_first(rules, self.mss),
+            None => self.profile.receive_window_bytes,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The sender with a scoreboard (`recovery = sack`): what acknowledgements and timers tell it, and what it sends next.
+
+use super::{Endpoint, due, feature};
+use crate::Nanos;
+use crate::congestion::CongestionControl;
+use crate::events::Events;
+use crate::recovery::{Arrival, Selective, Sender};
+use crate::restart_window::RestartWindow;
+use crate::segment::{Flags, Segment};
+use crate::sequence::{NOWHERE, Position, near};
+
+impl Endpoint {
+    /// Runs recovery with what it needs of the endpoint.
+    #[inline]
+    fn recover<R>(&mut self, now: Nanos, act: impl FnOnce(&mut Selective, &mut Sender<'_>) -> R) -> Option<R> {
+        let has_new_data = self.has_new_data();
+        let Self { selective: Some(selective), controller, rtt, launch, stats, profile, retransmit_deadline, .. } =
+            self
+        else {
+            return None;
+        };
+        let mut sender = Sender {
+            now,
+            una: self.una,
+            nxt: self.nxt,
+            mss: self.mss,
+            has_new_data,
+            retries: self.retries,
+            profile,
+            controller,
+            rtt,
+            launch,
+            stats,
+            deadline: retransmit_deadline,
+        };
+        let result = act(selective, &mut sender);
+        self.retries = sender.retries;
+        Some(result)
+    }
+
+    /// Whether the application and the peer's window would let a segment of new data leave.
+    #[inline]
+    pub(super) fn has_new_data(&self) -> bool {
+        let room = (self.una + u64::from(self.send_window)).saturating_sub(self.nxt);
+        let waiting = self.stream_end().saturating_sub(self.nxt);
+        waiting > 0 && room >= waiting.min(u64::from(self.mss))
+    }
+
+    /// Processes the acknowledgement field; false if the segment is to be dropped.
+    pub(super) fn on_selective_acknowledgement(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
+        let ack = near(self.una, segment.ack);
+        if ack > self.highest_sent {
+            // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment.
+            self.due |= due::ACK;
+            return false;
+        }
+        let prior_una = self.una;
+        if ack > prior_una {
+            self.una = ack;
+            self.retries = 0;
+            if self.burst_end == NOWHERE {
+                self.end_burst();
+            }
+        } else if self.persisting {
+            self.retries = 0;
+        }
+        let window = u32::from(segment.window) << self.snd_shift;
+        let window_changed = ack >= prior_una && self.update_peer_window(seq, ack, window);
+        let arrival = Arrival {
+            ack,
+            prior_una,
+            not_a_duplicate: window_changed || segment.sequence_length() > 0,
+            sack: &segment.sack,
+            echo_age: self.echoed_age(now, segment),
+            window_may_grow: self.window_may_grow(now),
+            echoes_congestion: self.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE),
+        };
+        if ack == prior_una && !arrival.not_a_duplicate && self.highest_sent > self.una {
+            self.stats.duplicate_acks += 1;
+        }
+        let before = self.repair();
+        self.watch_repair(|endpoint| {
+            endpoint.recover(now, |selective, sender| selective.on_ack(sender, &arrival));
+        });
+        self.validate_repair(&before);
+        self.announce_reduction();
+        self.note_acknowledged(prior_una, ack);
+        self.state != super::State::Closed
+    }
+
+    /// Events that follow from the cumulative acknowledgement.
+    pub(super) fn note_acknowledged(&mut self, before: Position, ack: Position) {
+        if ack >= self.data_end && ack > before {
+            if before < self.data_end {
+                self.events |= Events::SENT;
+            }
+            if ack > self.data_end {
+                self.on_fin_acknowledged();
+            }
+        }
+    }
+
+    /// The timer of outstanding data expired.
+    pub(super) fn on_selective_timeout(&mut self, now: Nanos) {
+        let Some(selective) = &self.selective else { return };
+        if !selective.waits_for_timeout() {
+            self.watch_repair(|endpoint| {
+                endpoint.recover(now, |selective, sender| selective.on_short_timer(sender));
+            });
+        } else {
+            if self.retries >= self.profile.max_retries {
+                return self.finish(super::State::Closed, Events::TIMED_OUT);
+            }
+            self.stats.timeouts += 1;
+            self.recover(now, |selective, sender| selective.enter_loss(sender));
+            self.validation.on_timeout(now);
+            self.launch_timed_out();
+            self.rtt.back_off(&self.profile.rto);
+            self.retries += 1;
+            self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+        }
+        self.announce_reduction();
+    }
+
+    /// The next segment of the stream: a probe, a repair, or new data.
+    pub(super) fn selective_segment(&mut self, now: Nanos) -> Option<Segment> {
+        if self.holds_back_repairs(now) {
+            return None;
+        }
+        if let Some(segment) = self.repair_segment(now) {
+            return Some(segment);
+        }
+        if self.nxt >= self.stream_end() {
+            return None;
+        }
+        if self.una == self.highest_sent {
+            self.restart_if_idle(now);
+        }
+        let selective = self.selective.as_ref()?;
+        let probing = selective.is_probing();
+        if !probing && self.holds_back(now) {
+            return None;
+        }
+        let selective = self.selective.as_ref()?;
+        // The congestion window counts segments in flight here, whatever their size. A bare FIN takes no room in it.
+        let bare_fin = self.nxt >= self.data_end;
+        let taken = (selective.load(&self.profile) + 1).saturating_mul(self.mss);
+        if !probing && !bare_fin && taken > self.controller.window() {
+            return None;
+        }
+        let usable = (self.una + u64::from(self.send_window)).saturating_sub(self.nxt);
+        let length = if probing { Some(self.probe_length(usable)) } else { self.new_data_length(now, usable) }?;
+        let start = self.nxt;
+        let segment = self.transmit(now, start, length);
+        let taken = (self.nxt - start) as u32;
+        self.recover(now, |selective, sender| {
+            selective.on_sent_new(sender, start, taken);
+            if probing {
+                selective.on_probe_sent(sender, None);
+            }
+        });
+        Some(segment)
+    }
+
+    /// How much new data a probe of the tail carries: Nagle's algorithm does not hold it back.
+    fn probe_length(&self, usable: u64) -> u32 {
+        let remaining = self.data_end.saturating_sub(self.nxt);
+        usable.min(remaining).min(u64::from(self.payload_room())) as u32
+    }
+
+    /// A probe of the tail, or a lost segment that the window lets leave again.
+    fn repair_segment(&mut self, now: Nanos) -> Option<Segment> {
+        let (number, sent, as_probe) =
+            self.recover(now, |selective, sender| selective.next_to_repeat(sender)).flatten()?;
+        let length = (sent.end().min(self.data_end) - sent.start.min(self.data_end)) as u32;
+        self.recover(now, |selective, sender| {
+            if as_probe {
+                selective.on_probe_sent(sender, Some(number));
+            } else {
+                selective.on_repaired(sender, number);
+            }
+        });
+        self.note_loss_at(sent.start);
+        Some(self.transmit(now, sent.start, length))
+    }
+
+    /// The application writes: if nothing was waiting and the window has room, it was the application that limited the
+    /// rate until now.
+    #[inline]
+    pub(super) fn note_writing(&mut self, now: Nanos) {
+        if self.una == self.highest_sent && self.profile.restart_window == RestartWindow::Halving {
+            self.restart_after_idleness(now);
+        }
+        let idle = self.data_end.saturating_sub(self.nxt) < u64::from(self.mss);
+        if let Some(selective) = &mut self.selective
+            && idle
+        {
+            selective.limit_by_application(self.controller.window() / self.mss);
+        }
+    }
+
+    /// Tells the peer of a reduced window with the next new data, or no longer.
+    fn announce_reduction(&mut self) {
+        if self.features & feature::ECN == 0 {
+            return;
+        }
+        match self.selective.as_mut().and_then(|selective| selective.take_announcement()) {
+            Some(true) => self.ecn.queue_cwr(),
+            Some(false) => self.ecn.withdraw_cwr(),
+            None => {}
+        }
+    }
+
+    /// Makes the connection's scoreboard ready once the handshake is over.
+    pub(super) fn establish_selective(&mut self) {
+        let sack = self.features & feature::SACK != 0;
+        if let Some(selective) = &mut self.selective {
+            selective.establish(sack, self.una, self.controller.is_rate_based());
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Congestion-window validation where it meets the endpoint: what each burst used of the window.
+
+use super::Endpoint;
+use crate::Nanos;
+use crate::congestion::CongestionControl;
+use crate::profile::WindowValidation;
+use crate::restart_window::RestartWindow;
+use crate::window_validation::{Burst, Unused};
+
+/// What validation has to know of a repair.
+pub(super) struct Repair {
+    recovering: bool,
+    window_bytes: u32,
+    flight_bytes: u32,
+}
+
+impl Endpoint {
+    /// The state of repair before an acknowledgement is processed.
+    #[inline]
+    pub(super) fn repair(&self) -> Repair {
+        Repair {
+            recovering: self.is_recovering(),
+            window_bytes: self.controller.window(),
+            flight_bytes: self.flight_bytes(),
+        }
+    }
+
+    fn is_recovering(&self) -> bool {
+        match &self.selective {
+            Some(selective) => selective.progress().recovering,
+            None => self.recovery.is_recovering(),
+        }
+    }
+
+    /// An acknowledgement was processed: what validation makes of a repair that began or ended with it.
+    #[inline]
+    pub(super) fn validate_repair(&mut self, before: &Repair) {
+        if self.validation.governs_repairs() && self.is_recovering() != before.recovering {
+            self.validate_repair_edge(before);
+        }
+    }
+
+    #[cold]
+    fn validate_repair_edge(&mut self, before: &Repair) {
+        let segments = if before.recovering {
+            self.validation.on_recovered(self.stats.retransmissions - self.retransmissions_before_repair)
+        } else {
+            self.retransmissions_before_repair = self.stats.retransmissions;
+            let flight = before.flight_bytes.div_ceil(self.mss);
+            self.validation.on_congestion(flight, before.window_bytes / self.mss)
+        };
+        if let Some(segments) = segments {
+            self.controller.set_ssthresh(segments.saturating_mul(self.mss).max(2 * self.mss));
+            self.controller.set_window(segments.saturating_mul(self.mss));
+        }
+    }
+
+    /// Nothing more leaves now: notes how much of the window that used, and gives up what was long unused.
+    pub(super) fn validate_window(&mut self, now: Nanos) {
+        let window = self.cwnd_bytes() / self.mss;
+        let (outstanding, in_flight) = match &self.selective {
+            Some(selective) => (selective.outstanding(), selective.in_flight()),
+            None => {
+                let segments = self.flight_bytes().div_ceil(self.mss);
+                (segments, segments)
+            }
+        };
+        let limited = in_flight >= window;
+        if !(self.sent_since_validation || limited) {
+            return;
+        }
+        self.sent_since_validation = false;
+        self.validation.on_transmit(
+            now,
+            &Burst {
+                limited,
+                outstanding_segments: outstanding,
+                una: self.una,
+                nxt: self.nxt,
+                window_segments: window,
+                in_slow_start: self.controller.window() < self.controller.ssthresh(),
+            },
+        );
+        let open = self.selective.as_ref().is_none_or(|selective| selective.is_open());
+        // Linux gives unused window up only if it also slow-starts after idleness.
+        let applies = self.profile.window_validation == WindowValidation::Rfc7661
+            || self.profile.restart_window != RestartWindow::Off;
+        if !open || !applies || self.controller.is_rate_based() {
+            return;
+        }
+        let unused = Unused {
+            window_segments: window,
+            initial_window_segments: self.profile.initial_window.window_bytes(self.mss) / self.mss,
+            rto: self.rtt.rto(),
+        };
+        if let Some(shrunk) = self.validation.unused(now, &unused) {
+            self.controller.set_window(shrunk.window_segments * self.mss);
+            let least = shrunk.least_ssthresh_segments * self.mss;
+            let ssthresh = self.controller.ssthresh().max(least);
+            self.controller.set_ssthresh(ssthresh);
+        }
+    }
+
+    /// Whether an acknowledgement of new data lets the window grow.
+    #[inline]
+    pub(super) fn window_may_grow(&mut self, now: Nanos) -> bool {
+        if self.validation.is_off() {
+            return true;
+        }
+        let window = self.controller.window() / self.mss;
+        let srtt = self.srtt().unwrap_or(0);
+        self.validation.on_ack(now, self.una, self.nxt, srtt, window);
+        self.validation.allows_growth(window, self.controller.window() < self.controller.ssthresh())
+    }
+}

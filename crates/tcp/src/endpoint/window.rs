@@ -1,0 +1,89 @@
+//! What every segment says of the receiver: its acknowledgement and its window; and when an update of the window is
+//! worth a segment.
+
+use super::handshake::LARGEST_FIELD;
+use super::{Endpoint, State, due};
+use crate::segment::{Flags, Segment};
+use crate::sequence::{Position, wire};
+use crate::{NEVER, Nanos};
+
+impl Endpoint {
+    /// A segment without payload.
+    #[inline]
+    pub(super) fn bare_segment(&mut self, now: Nanos, position: Position) -> Segment {
+        self.segment(now, position, 0, false)
+    }
+
+    /// A segment of a synchronised connection. Every one acknowledges, so no acknowledgement is due after it, unless the
+    /// payload leaves no room for what it should report.
+    #[inline]
+    pub(super) fn segment(
+        &mut self,
+        now: Nanos,
+        position: Position,
+        payload_bytes: u32,
+        retransmission: bool,
+    ) -> Segment {
+        self.unacknowledged_segments = 0;
+        self.ack_deadline = NEVER;
+        self.stats.segments_sent += 1;
+        let mut segment = Segment {
+            seq: wire(position),
+            ack: wire(self.rcv_nxt),
+            payload_bytes,
+            window: self.announce_window(),
+            flags: Flags::ACK,
+            retransmission,
+            ..Segment::EMPTY
+        };
+        if self.features == 0 || self.add_options(now, &mut segment) {
+            self.due &= !(due::ACK | due::ACK_FIRST);
+        }
+        segment
+    }
+
+    /// Where the right edge of the receive window could be.
+    #[inline]
+    pub(super) fn possible_edge(&self) -> Position {
+        match self.growing_window() {
+            None => self.read_next + u64::from(self.profile.receive_window_bytes),
+            Some(growing) => growing.edge(self.rcv_nxt, self.read_next),
+        }
+    }
+
+    /// The window field of a segment that leaves now.
+    #[inline]
+    fn announce_window(&mut self) -> u16 {
+        // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
+        let edge = self.possible_edge();
+        let buffer = match self.growing_window() {
+            None => self.profile.receive_window_bytes,
+            Some(growing) => growing.limit(),
+        };
+        let step = (buffer / 2).min(self.mss);
+        if edge >= self.rcv_edge + u64::from(step) {
+            self.rcv_edge = edge;
+        }
+        let window = self.rcv_edge.saturating_sub(self.rcv_nxt) >> self.rcv_shift;
+        window.min(u64::from(LARGEST_FIELD)) as u16
+    }
+
+    /// Makes an acknowledgement due if the peer may be waiting for a larger window.
+    #[inline]
+    pub(super) fn update_window_if_needed(&mut self) {
+        let opened = self.possible_edge().saturating_sub(self.rcv_edge);
+        let buffer = u64::from(self.profile.receive_window_bytes);
+        let mss = u64::from(self.mss);
+        let left = self.rcv_edge.saturating_sub(self.rcv_nxt);
+        // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer cannot
+        // send two segments, so that an application that reads at once does not upset the acknowledgement policy.
+        let wanted = match self.growing_window() {
+            None => left < 2 * mss && opened >= (2 * mss).min(buffer / 2),
+            // Linux, tcp_cleanup_rbuf: when the window is down to half and would at least double.
+            Some(growing) => opened > 0 && 2 * left <= u64::from(growing.clamp()) && opened >= left,
+        };
+        if wanted && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            self.due |= due::ACK;
+        }
+    }
+}

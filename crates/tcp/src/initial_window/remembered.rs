@@ -1,0 +1,202 @@
+//! The window that earlier connections to the same destination came to.
+
+use super::{Outcome, StartingPoint};
+use crate::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Whose windows are remembered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryOf {
+    /// The mean of the windows of live connections, whenever another one is opened, and of those that close: what
+    /// Riptide does (Flores, Khakpour, Bedi: "Riptide: Jump-Starting Back-Office Connections in Cloud Systems", ICDCS 2016).
+    #[default]
+    Live,
+    /// The window and the threshold of each connection when it closes (RFC 9040 §6.2, temporal sharing).
+    Closed,
+}
+
+/// How a destination is remembered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remembered {
+    /// Whose windows count.
+    #[serde(default)]
+    pub of: MemoryOf,
+    /// Window while nothing is known, in segments.
+    #[serde(default = "start_segments")]
+    pub start_segments: u32,
+    /// Most segments that a memory may give.
+    #[serde(default = "most_segments")]
+    pub most_segments: u32,
+    /// Weight of a new value against what is remembered, in percent, 1 to 100.
+    #[serde(default = "weight_percent")]
+    pub weight_percent: u32,
+    /// What has not been renewed for so long is forgotten.
+    #[serde(default = "lifetime_ns")]
+    pub lifetime_ns: Nanos,
+    /// Whether the slow start threshold is handed on as well, with `of = closed`.
+    #[serde(default)]
+    pub ssthresh: bool,
+}
+
+fn start_segments() -> u32 {
+    10
+}
+
+fn most_segments() -> u32 {
+    100
+}
+
+fn weight_percent() -> u32 {
+    50
+}
+
+fn lifetime_ns() -> Nanos {
+    90_000_000_000
+}
+
+/// Segments times so many: means need more than whole segments.
+const SCALE: u64 = 256;
+
+/// What is remembered of one destination.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DestinationMemory {
+    window: Option<u64>,
+    ssthresh: Option<u64>,
+    renewed_at: Nanos,
+}
+
+impl DestinationMemory {
+    /// Where a connection that is opened now begins.
+    // RFC 9040 §6.1, table 1: old_ssthresh and old_sendcwnd initialise a new TCB.
+    pub fn starting_point(&self, policy: &Remembered, now: Nanos) -> StartingPoint {
+        let known = self.forget_old(policy, now);
+        let segments = |value: u64| ((value + SCALE / 2) / SCALE).max(1) as u32;
+        StartingPoint {
+            window_segments: known.window.map_or(policy.start_segments, segments).min(policy.most_segments),
+            ssthresh_segments: known.ssthresh.map(|value| segments(value).max(2)),
+        }
+    }
+
+    /// Takes in the windows, in segments, of the connections that are alive now; for [`MemoryOf::Live`].
+    pub fn observe(&mut self, policy: &Remembered, now: Nanos, windows: impl IntoIterator<Item = u32>) {
+        let (count, sum) =
+            windows.into_iter().fold((0, 0), |(count, sum), window| (count + 1, sum + u64::from(window)));
+        if policy.of == MemoryOf::Live && count > 0 {
+            self.renew(policy, now, sum * SCALE / count, None);
+        }
+    }
+
+    /// Takes in what became of a connection that is over.
+    // RFC 9040 §6.2, table 3: at CLOSE, old_ssthresh and old_sendcwnd become merge(curr, old).
+    pub fn learn(&mut self, policy: &Remembered, now: Nanos, outcome: &Outcome) {
+        let ssthresh = outcome.ssthresh_segments.filter(|_| policy.ssthresh && policy.of == MemoryOf::Closed);
+        self.renew(policy, now, u64::from(outcome.window_segments) * SCALE, ssthresh.map(|n| u64::from(n) * SCALE));
+    }
+
+    // RFC 9040 §8.1: information can become invalid over time.
+    fn forget_old(self, policy: &Remembered, now: Nanos) -> Self {
+        if now.saturating_sub(self.renewed_at) > policy.lifetime_ns { Self::default() } else { self }
+    }
+
+    fn renew(&mut self, policy: &Remembered, now: Nanos, window: u64, ssthresh: Option<u64>) {
+        *self = self.forget_old(policy, now);
+        // RFC 9040 §6.2: merge() may be an exponential decay, new = (1-alpha)*old + alpha*new; without an old value,
+        // the current one is cached (§6.3).
+        let weight = u64::from(policy.weight_percent);
+        let merge = |old: Option<u64>, new: u64| old.map_or(new, |old| (old * (100 - weight) + new * weight) / 100);
+        self.window = Some(merge(self.window, window));
+        if let Some(ssthresh) = ssthresh {
+            self.ssthresh = Some(merge(self.ssthresh, ssthresh));
+        }
+        self.renewed_at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn policy(of: MemoryOf) -> Remembered {
+        Remembered {
+            of,
+            start_segments: 10,
+            most_segments: 100,
+            weight_percent: 50,
+            lifetime_ns: 90 * SECOND,
+            ssthresh: true,
+        }
+    }
+
+    fn outcome(window_segments: u32, ssthresh_segments: Option<u32>) -> Outcome {
+        Outcome { window_segments, ssthresh_segments, initial_window_failed: false }
+    }
+
+    fn window(memory: &DestinationMemory, policy: &Remembered, now: Nanos) -> u32 {
+        memory.starting_point(policy, now).window_segments
+    }
+
+    #[test]
+    fn an_unknown_destination_gets_the_start_value() {
+        let memory = DestinationMemory::default();
+        let start = memory.starting_point(&policy(MemoryOf::Closed), 5 * SECOND);
+        assert_eq!(start, StartingPoint { window_segments: 10, ssthresh_segments: None });
+    }
+
+    #[test]
+    fn closed_connections_merge_with_what_is_remembered() {
+        let policy = policy(MemoryOf::Closed);
+        let mut memory = DestinationMemory::default();
+        memory.learn(&policy, 0, &outcome(40, None));
+        assert_eq!(window(&memory, &policy, SECOND), 40);
+        memory.learn(&policy, SECOND, &outcome(20, Some(16)));
+        memory.learn(&policy, SECOND, &outcome(30, Some(8)));
+        let start = memory.starting_point(&policy, SECOND);
+        assert_eq!(start, StartingPoint { window_segments: 30, ssthresh_segments: Some(12) });
+    }
+
+    #[test]
+    fn live_connections_count_with_their_mean() {
+        let policy = policy(MemoryOf::Live);
+        let mut memory = DestinationMemory::default();
+        memory.observe(&policy, 0, [20, 30, 70]);
+        assert_eq!(window(&memory, &policy, 0), 40);
+        memory.observe(&policy, 0, []);
+        assert_eq!(window(&memory, &policy, 0), 40);
+        memory.observe(&policy, SECOND, [80]);
+        assert_eq!(window(&memory, &policy, SECOND), 60);
+    }
+
+    #[test]
+    fn live_connections_are_nothing_to_a_memory_of_closed_ones() {
+        let policy = policy(MemoryOf::Closed);
+        let mut memory = DestinationMemory::default();
+        memory.observe(&policy, 0, [20, 30, 70]);
+        assert_eq!(window(&memory, &policy, 0), 10);
+    }
+
+    #[test]
+    fn what_is_not_renewed_is_forgotten() {
+        let policy = policy(MemoryOf::Closed);
+        let mut memory = DestinationMemory::default();
+        memory.learn(&policy, 0, &outcome(40, None));
+        assert_eq!(window(&memory, &policy, 90 * SECOND), 40);
+        assert_eq!(window(&memory, &policy, 90 * SECOND + 1), 10);
+        memory.learn(&policy, 100 * SECOND, &outcome(20, None));
+        assert_eq!(window(&memory, &policy, 100 * SECOND), 20, "not merged with what was forgotten");
+    }
+
+    #[test]
+    fn the_cap_holds_and_one_segment_is_the_least() {
+        let policy = policy(MemoryOf::Closed);
+        let mut memory = DestinationMemory::default();
+        memory.learn(&policy, 0, &outcome(5000, None));
+        assert_eq!(window(&memory, &policy, 0), 100);
+        let mut memory = DestinationMemory::default();
+        memory.learn(&policy, 0, &outcome(0, None));
+        assert_eq!(window(&memory, &policy, 0), 1);
+    }
+}

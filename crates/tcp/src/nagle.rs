@@ -1,0 +1,28 @@
+//! When a small segment waits for an acknowledgement, so that small writes do not become small packets.
+
+use crate::sequence::Position;
+use serde::{Deserialize, Serialize};
+
+/// Policy for a last segment that is not full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Nagle {
+    /// It leaves at once (`TCP_NODELAY`).
+    Off,
+    /// It waits while anything is outstanding (RFC 9293 §3.7.4).
+    Classic,
+    /// It waits while another small segment is outstanding (G. Minshall, draft-minshall-nagle; Linux).
+    Minshall,
+}
+
+impl Nagle {
+    /// Whether a small segment has to wait. `small_end` is one past the last small segment sent.
+    #[inline]
+    pub(crate) fn holds(self, una: Position, nxt: Position, small_end: Position) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Classic => nxt > una,
+            Self::Minshall => small_end > una,
+        }
+    }
+}

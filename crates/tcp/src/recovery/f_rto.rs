@@ -1,0 +1,55 @@
+//! F-RTO: after a timeout, the first acknowledgements tell whether it was needless (RFC 5682).
+
+use super::selective::{Arrival, Meaning, Next, Selective, Sender};
+
+/// Whether the algorithm runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FRto {
+    running: bool,
+}
+
+impl FRto {
+    pub fn start(&mut self, allowed: bool) {
+        self.running = allowed;
+    }
+
+    pub fn stop(&mut self) {
+        self.running = false;
+    }
+}
+
+impl Selective {
+    /// An acknowledgement arrived after a timeout, before everything outstanding then is acknowledged. Answers what may
+    /// leave now if the algorithm decides it; `None` leaves it to the ordinary repair.
+    pub(super) fn f_rto(
+        &mut self,
+        sender: &mut Sender<'_>,
+        arrival: &Arrival<'_>,
+        meaning: &Meaning,
+        recovered: bool,
+    ) -> Option<Next> {
+        if !self.f_rto.running {
+            return None;
+        }
+        // RFC 5682 §3.1 step 3.b (SACK-enhanced): something that was never retransmitted, and left before the timeout,
+        // is acknowledged: the timeout was needless.
+        if meaning.original_delivered && self.undo_after_timeout(sender, arrival, true) {
+            self.f_rto.stop();
+            return Some(Next::Nothing);
+        }
+        if sender.nxt > self.high {
+            // RFC 5682 §2.1 step 3.a: a duplicate after new data was sent: the loss was real.
+            if meaning.sacked || meaning.duplicate {
+                self.f_rto.stop();
+            }
+        } else if meaning.advanced && !recovered {
+            // RFC 5682 §2.1 step 2.b: transmit new data, if there is any, and watch what its acknowledgement says.
+            self.high = sender.nxt;
+            if sender.has_new_data {
+                return Some(Next::New);
+            }
+            self.f_rto.stop();
+        }
+        None
+    }
+}

@@ -1,0 +1,101 @@
+//! A receive window that begins small and grows.
+
+use crate::wire::*;
+use firstflight_tcp::{AckPolicy, InitialWindow, Nanos, Profile, ReceiveWindowGrowth};
+
+const MEBIBYTE: u32 = 1 << 20;
+
+fn growing() -> Profile {
+    Profile {
+        receive_window_bytes: 3 * MEBIBYTE,
+        receive_window_growth: Some(ReceiveWindowGrowth { initial_bytes: 65536 }),
+        ack: AckPolicy::EverySegment,
+        ..rfc()
+    }
+}
+
+/// Windows that the client announced, in bytes, with the times in milliseconds.
+fn windows(wire: &Wire) -> Vec<(Nanos, u64)> {
+    let ours = wire.log.iter().filter(|sent| sent.from == Client);
+    ours.map(|sent| (sent.at / MS, wire.client.advertised_window_bytes(&sent.segment))).collect()
+}
+
+#[test]
+fn the_first_window_is_half_of_the_buffer_in_whole_segments() {
+    let mut wire = Wire::new(&growing(), 10 * MS);
+    wire.client.connect(0);
+    wire.run_until(SECOND);
+    let fields: Vec<_> = wire.log.iter().take(2).map(|sent| sent.segment.window).collect();
+    // What Linux announces at an MSS of 1460; with timestamps a server counts segments of 1448.
+    assert_eq!(fields, [64240, 64240]);
+    let mut wire = Wire::new(&Profile { timestamps: true, ..growing() }, 10 * MS);
+    wire.client.connect(0);
+    wire.run_until(SECOND);
+    let fields: Vec<_> = wire.log.iter().take(2).map(|sent| sent.segment.window).collect();
+    assert_eq!(fields, [64240, 65160]);
+    // The shift for a buffer of 6 MiB.
+    assert_eq!(wire.log[0].segment.window_scale, 7);
+}
+
+/// A bulk transfer of the server to a client with this profile; the windows it announced.
+fn bulk(profile: &Profile, client_reads: bool) -> (Wire, Vec<(Nanos, u64)>) {
+    let mut wire = Wire::between(profile, &Profile { initial_window: InitialWindow::Linux, ..growing() }, 50 * MS);
+    wire.connect();
+    wire.client_reads = client_reads;
+    wire.server.write(wire.now, 3 * u64::from(MEBIBYTE));
+    wire.run_until(wire.now + 20 * SECOND);
+    let windows = windows(&wire);
+    (wire, windows)
+}
+
+#[test]
+fn a_reader_that_keeps_up_gets_a_window_for_a_sender_in_slow_start() {
+    let (wire, windows) = bulk(&growing(), true);
+    assert_eq!(wire.client.received_bytes(), 3 * u64::from(MEBIBYTE));
+    assert!(windows[0].1 <= 64240);
+    let largest = windows.iter().map(|(_, window)| *window).max().unwrap();
+    assert!(largest > u64::from(MEBIBYTE) && largest <= 3 * u64::from(MEBIBYTE), "{largest}");
+    // The window never limits the sender: it takes as many rounds as with a large window from the start.
+    let (open, _) = bulk(&Profile { receive_window_growth: None, ..growing() }, true);
+    let end = |wire: &Wire| wire.data(Server).last().unwrap().0;
+    assert_eq!(end(&wire), end(&open));
+}
+
+#[test]
+fn the_right_edge_of_the_window_never_moves_back() {
+    for reads in [true, false] {
+        let (wire, _) = bulk(&growing(), reads);
+        let mut edge = 0;
+        for sent in wire.log.iter().filter(|sent| sent.from == Client) {
+            let acknowledged = u64::from(sent.segment.ack.wrapping_sub(SERVER_ISN));
+            let next = acknowledged + wire.client.advertised_window_bytes(&sent.segment);
+            // A window is announced in units of its scale.
+            assert!(next + (1 << 7) > edge, "{next} after {edge}");
+            edge = edge.max(next);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_sleeps_gets_no_more_than_the_buffer_at_the_start() {
+    let (wire, windows) = bulk(&growing(), false);
+    assert!(wire.client.received_bytes() <= 65536);
+    assert_eq!(windows.last().unwrap().1, 0);
+}
+
+#[test]
+fn the_window_is_bounded_by_the_largest_buffer() {
+    let (_, windows) = bulk(&Profile { receive_window_bytes: 200_000, ..growing() }, true);
+    let largest = windows.iter().map(|(_, window)| *window).max().unwrap();
+    assert!((190_000..=200_000).contains(&largest), "{largest}");
+}
+
+#[test]
+fn growth_brings_quick_acknowledgements() {
+    // Linux, tcp_grow_window: each segment that opens the window is acknowledged at once.
+    let linux = Profile::linux();
+    let (wire, _) = bulk(&Profile { receive_window_bytes: 3 * MEBIBYTE, ..linux }, true);
+    let acks = wire.acks(Client).len();
+    let segments = wire.data(Server).len();
+    assert!(acks > segments / 2 && acks < segments, "{acks} of {segments}");
+}
