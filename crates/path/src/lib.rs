@@ -11,10 +11,12 @@ mod backlog;
 mod link;
 mod meter;
 pub mod queue;
+mod quick_start;
 mod rate;
 
 pub use link::{Fate, Link, LinkSpec};
 pub use meter::{Interval, Meter};
+pub use quick_start::QuickStartSpec;
 pub use rate::Rate;
 
 /// Nanoseconds of the caller's clock.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Meter, Nanos, Rate,
     backlog::Backlog,
-    queue::{Arrival, Queue, QueueSpec},
+    queue::{Arrival, Queue, QueueSpec, Verdict},
+    quick_start::{QuickStartRouter, QuickStartSpec},
 };
 
 /// A link as a scenario describes it.
@@ -21,6 +22,9 @@ pub struct LinkSpec {
     pub loss: f64,
     /// The queue before the line.
     pub queue: QueueSpec,
+    /// What the router before the link makes of Quick-Start requests; none: it does not know them.
+    #[serde(default)]
+    pub quick_start: Option<QuickStartSpec>,
 }
 
 /// What becomes of a packet.
@@ -28,6 +32,8 @@ pub struct LinkSpec {
 pub enum Fate {
     /// It reaches the far end at this time.
     Arrives(Nanos),
+    /// It reaches the far end at this time, with "congestion experienced" in its IP header.
+    Marked(Nanos),
     /// The queue refused it.
     Dropped,
     /// It was transmitted and then lost at random.
@@ -45,6 +51,7 @@ pub struct Link {
     /// When the line has sent everything accepted so far.
     free_at: Nanos,
     meter: Meter,
+    quick_start: Option<Box<QuickStartRouter>>,
 }
 
 impl Link {
@@ -58,22 +65,37 @@ impl Link {
         }
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
-        Ok(Link { rate, delay: spec.delay_ns, loss: spec.loss, queue, backlog: Backlog::default(), free_at: 0, meter })
+        if let Some(policy) = &spec.quick_start {
+            policy.validate()?;
+        }
+        let quick_start = spec.quick_start.map(|policy| Box::new(QuickStartRouter::new(policy, spec.rate_bps)));
+        Ok(Link {
+            rate,
+            delay: spec.delay_ns,
+            loss: spec.loss,
+            queue,
+            backlog: Backlog::default(),
+            free_at: 0,
+            meter,
+            quick_start,
+        })
     }
 
     /// Offers a packet of `bytes` (headers included) that arrives at `now`; `random` gives uniform draws in [0, 1).
+    /// Only an `ecn_capable` packet can be marked.
     ///
     /// Calls must come in the order of `now`.
     #[inline]
-    pub fn offer(&mut self, now: Nanos, bytes: u32, mut random: impl FnMut() -> f64) -> Fate {
+    pub fn offer(&mut self, now: Nanos, bytes: u32, ecn_capable: bool, mut random: impl FnMut() -> f64) -> Fate {
         let line_busy = self.free_at > now;
         if line_busy {
             self.backlog.advance(now);
         } else {
             self.backlog.clear();
         }
-        let arrival = Arrival { now, bytes, backlog: &self.backlog, line_busy, idle_since: self.free_at };
-        if !self.queue.admits(&arrival, &mut random) {
+        let arrival = Arrival { now, bytes, ecn_capable, backlog: &self.backlog, line_busy, idle_since: self.free_at };
+        let verdict = self.queue.judge(&arrival, &mut random);
+        if verdict == Verdict::Drop {
             self.meter.dropped(now);
             return Fate::Dropped;
         }
@@ -88,12 +110,42 @@ impl Link {
             self.backlog.serve(bytes);
         }
         self.free_at = finish;
-        if lost { Fate::Lost } else { Fate::Arrives(finish.saturating_add(self.delay)) }
+        if let Some(router) = &mut self.quick_start {
+            router.on_accepted(now, bytes);
+        }
+        let arrival = finish.saturating_add(self.delay);
+        let marked = verdict == Verdict::Mark;
+        if marked {
+            self.meter.marked(now);
+        }
+        if lost {
+            Fate::Lost
+        } else if marked {
+            Fate::Marked(arrival)
+        } else {
+            Fate::Arrives(arrival)
+        }
+    }
+
+    /// What the router before the link makes of a request for a rate in a packet that arrives at `now`: the bits a second
+    /// that it grants, which `round_down` brings to a rate that can be expressed. None: it does not know such requests.
+    pub fn answer_quick_start(
+        &mut self,
+        now: Nanos,
+        requested_bps: u64,
+        round_down: impl Fn(u64) -> u64,
+    ) -> Option<u64> {
+        self.quick_start.as_mut().map(|router| router.answer(now, requested_bps, round_down))
     }
 
     /// Time from the arrival of a packet of `bytes` to its arrival at the far end, if it need not wait.
     pub fn transit(&self, bytes: u32) -> Nanos {
         self.rate.serialization(bytes).saturating_add(self.delay)
+    }
+
+    /// When the transmission of the packet accepted last begins and ends, if that one has so many `bytes`.
+    pub fn last_transmission(&self, bytes: u32) -> (Nanos, Nanos) {
+        (self.free_at.saturating_sub(self.rate.serialization(bytes)), self.free_at)
     }
 
     /// Packets that wait at `now`, without the one on the line. `now` must not lie before the last arrival.

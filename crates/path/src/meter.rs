@@ -9,6 +9,8 @@ pub struct Interval {
     pub offered_packets: u64,
     /// Packets that the queue refused.
     pub dropped_packets: u64,
+    /// Packets that the queue let in with a mark.
+    pub marked_packets: u64,
     /// Packets lost at random after transmission.
     pub lost_packets: u64,
     /// Packets whose transmission ended in the interval, including those lost at random.
@@ -79,6 +81,14 @@ impl Meter {
         if let Some(interval) = self.at(now) {
             interval.offered_packets += 1;
             interval.dropped_packets += 1;
+        }
+    }
+
+    /// The packet that arrived at `now` and was accepted got a mark.
+    #[cold]
+    pub(crate) fn marked(&mut self, now: Nanos) {
+        if let Some(interval) = self.at(now) {
+            interval.marked_packets += 1;
         }
     }
 

@@ -17,17 +17,19 @@ fn spec() -> RedSpec {
         weight: 1.0,
         gentle: false,
         mean_packet_bytes: 1500,
+        ecn: false,
     }
 }
 
 fn link(red: RedSpec) -> Link {
-    let spec = LinkSpec { rate_bps: Some(12_000_000), delay_ns: 0, loss: 0.0, queue: QueueSpec::Red(red) };
+    let spec =
+        LinkSpec { rate_bps: Some(12_000_000), delay_ns: 0, loss: 0.0, queue: QueueSpec::Red(red), quick_start: None };
     Link::new(&spec, Meter::new(Nanos::MAX / 2, Nanos::MAX / 2)).unwrap()
 }
 
 /// Offers packets at one moment, with draws that never drop before they must.
 fn burst(link: &mut Link, packets: usize, now: Nanos, draw: f64) -> Vec<bool> {
-    (0..packets).map(|_| link.offer(now, 1500, || draw) != Fate::Dropped).collect()
+    (0..packets).map(|_| link.offer(now, 1500, false, || draw) != Fate::Dropped).collect()
 }
 
 #[test]
@@ -70,14 +72,14 @@ fn drops_are_spread_evenly_over_the_arrivals() {
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
     for _ in 0..11 {
-        link.offer(0, 1500, || 0.999_999);
+        link.offer(0, 1500, false, || 0.999_999);
     }
     let (mut gaps, mut since, mut now) = (Vec::new(), 0, 0);
     while gaps.len() < 4000 {
         now += MILLISECOND;
         since += 1;
         while link.waiting_packets(now) < 10 {
-            if link.offer(now, 1500, &mut uniform) == Fate::Dropped {
+            if link.offer(now, 1500, false, &mut uniform) == Fate::Dropped {
                 gaps.push(since);
                 since = 0;
             }
@@ -87,4 +89,69 @@ fn drops_are_spread_evenly_over_the_arrivals() {
     // 1/p_b = 1/0.045 or 1/0.05 as the queue seen is 9 or 10: a uniform gap has half of that as its mean.
     assert!((9.0..=13.0).contains(&mean), "{mean}");
     assert!(gaps.iter().all(|&gap| gap <= 26), "no gap beyond 1/p_b and the slack of the queue seen");
+}
+
+/// Offers packets at one moment and tells what became of each.
+fn fates(link: &mut Link, packets: usize, ecn_capable: bool, draw: f64) -> Vec<Fate> {
+    (0..packets).map(|_| link.offer(0, 1500, ecn_capable, || draw)).collect()
+}
+
+fn count(fates: &[Fate], wanted: impl Fn(&Fate) -> bool) -> usize {
+    fates.iter().filter(|fate| wanted(fate)).count()
+}
+
+fn is_marked(fate: &Fate) -> bool {
+    matches!(fate, Fate::Marked(_))
+}
+
+#[test]
+fn an_ecn_capable_packet_is_marked_where_another_is_dropped() {
+    let red = RedSpec { ecn: true, ..spec() };
+    let other = fates(&mut link(red.clone()), 8, false, 0.0);
+    let capable = fates(&mut link(red), 8, true, 0.0);
+    assert_eq!(count(&other, |fate| *fate == Fate::Dropped), 1);
+    assert_eq!(other[..7], capable[..7]);
+    // It waits its turn like any other: seven packets of 1 ms each are before it.
+    assert_eq!(capable[7], Fate::Marked(8 * MILLISECOND));
+}
+
+#[test]
+fn a_queue_that_was_not_told_to_marks_nothing() {
+    let fates = fates(&mut link(spec()), 15, true, 0.0);
+    assert_eq!(count(&fates, is_marked), 0);
+    assert!(fates.contains(&Fate::Dropped));
+}
+
+/// RFC 3168 section 7: beyond the upper threshold a router drops, whatever the packet says of itself.
+#[test]
+fn from_the_upper_threshold_on_ecn_capable_packets_are_dropped() {
+    let fates = fates(&mut link(RedSpec { ecn: true, ..spec() }), 40, true, 0.0);
+    let marked = count(&fates, is_marked);
+    // The 17th to be let in finds 15 waiting.
+    assert_eq!(count(&fates, |fate| *fate == Fate::Dropped), 40 - 16);
+    assert!(marked > 5 && fates[16..].iter().all(|fate| *fate == Fate::Dropped), "{marked} marked");
+}
+
+#[test]
+fn gentle_mode_marks_up_to_twice_the_upper_threshold() {
+    let fates = fates(&mut link(RedSpec { ecn: true, gentle: true, ..spec() }), 60, true, 0.0);
+    assert_eq!(count(&fates, |fate| *fate == Fate::Dropped), 60 - 31);
+    assert!(fates[16..31].iter().all(is_marked));
+}
+
+#[test]
+fn a_full_queue_drops_ecn_capable_packets() {
+    // The average hardly moves, so that only the limit is left to drop.
+    let red = RedSpec { ecn: true, limit_packets: 20, weight: 1e-9, ..spec() };
+    let fates = fates(&mut link(red), 40, true, 0.0);
+    assert_eq!((count(&fates, |fate| *fate == Fate::Dropped), count(&fates, is_marked)), (40 - 21, 0));
+}
+
+#[test]
+fn the_meter_counts_marks_as_packets_that_were_let_in() {
+    let mut link = link(RedSpec { ecn: true, ..spec() });
+    let fates = fates(&mut link, 40, true, 0.0);
+    let (_, _, counts) = link.meter().intervals().next().unwrap();
+    assert_eq!(counts.marked_packets, count(&fates, is_marked) as u64);
+    assert_eq!((counts.offered_packets, counts.dropped_packets, counts.sent_packets), (40, 24, 16));
 }

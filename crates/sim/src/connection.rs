@@ -5,6 +5,8 @@ use std::sync::Arc;
 use firstflight_path::Nanos;
 use firstflight_tcp::{Endpoint, NEVER, Profile, Stats};
 
+use crate::memory::Pair;
+
 /// The end that opened the connection.
 pub const CLIENT: usize = 0;
 /// The end that listened.
@@ -36,6 +38,8 @@ pub struct Connection {
     pub ends: [Endpoint; 2],
     /// Earliest entry of each end in the timers.
     pub armed: [Nanos; 2],
+    /// Hosts of both ends.
+    pub hosts: [u32; 2],
     /// First hop of each end's packets.
     pub first_hop: [u32; 2],
     /// Tells this connection from earlier ones in the same slot.
@@ -44,6 +48,8 @@ pub struct Connection {
     pub number: u32,
     /// Whose it is, among all clients.
     pub client: u32,
+    /// Between which hosts, and for what.
+    pub pair: Pair,
     /// When the client opened it.
     pub opened_at: Nanos,
     /// When the client's handshake was complete.
@@ -75,6 +81,14 @@ pub struct Booked {
     pub retransmissions: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
+    /// Loss events noticed by acknowledgements.
+    pub fast_retransmits: u32,
+    /// Tail loss probes.
+    pub tail_loss_probes: u32,
+    /// Needless repairs undone.
+    pub undos: u32,
+    /// Reductions in answer to ECN echoes.
+    pub congestion_marks: u32,
     /// First-flight segments.
     pub first_flight_segments: u32,
     /// Of these, lost.
@@ -94,6 +108,12 @@ impl Connection {
         self.objects.drain(..forgotten);
         self.done -= forgotten;
         self.served -= forgotten;
+    }
+
+    /// Initial window of the end that sends the files, in whole segments.
+    pub fn initial_window_segments(&self) -> u32 {
+        let sender = &self.ends[self.data_sender()];
+        sender.initial_window_bytes() / sender.mss_bytes().max(1)
     }
 
     /// In-order bytes of files that have reached their receiver.
@@ -120,6 +140,10 @@ impl Connection {
             segments_sent: stats.data_segments_sent,
             retransmissions: stats.retransmissions,
             timeouts: stats.timeouts,
+            fast_retransmits: stats.fast_retransmits,
+            tail_loss_probes: stats.tail_loss_probes,
+            undos: stats.undos,
+            congestion_marks: stats.congestion_marks,
             first_flight_segments: stats.first_flight_segments,
             first_flight_lost: self.first_flight_lost,
         };
@@ -127,6 +151,10 @@ impl Connection {
             segments_sent: total.segments_sent - self.booked.segments_sent,
             retransmissions: total.retransmissions - self.booked.retransmissions,
             timeouts: total.timeouts - self.booked.timeouts,
+            fast_retransmits: total.fast_retransmits - self.booked.fast_retransmits,
+            tail_loss_probes: total.tail_loss_probes - self.booked.tail_loss_probes,
+            undos: total.undos - self.booked.undos,
+            congestion_marks: total.congestion_marks - self.booked.congestion_marks,
             first_flight_segments: total.first_flight_segments - self.booked.first_flight_segments,
             first_flight_lost: total.first_flight_lost - self.booked.first_flight_lost,
         };
@@ -139,10 +167,14 @@ impl Connection {
 pub struct Opening<'a> {
     /// Among all clients.
     pub client: u32,
+    /// Its hosts.
+    pub pair: Pair,
     /// TCP of the client and of the server.
     pub profiles: [&'a Arc<Profile>; 2],
     /// Initial sequence numbers.
     pub initial_sequences: [u32; 2],
+    /// Hosts of the client and of the server.
+    pub hosts: [u32; 2],
     /// First hops.
     pub first_hop: [u32; 2],
     /// The client sends the files.
@@ -168,10 +200,12 @@ impl Arena {
         let mut connection = Connection {
             ends,
             armed: [NEVER; 2],
+            hosts: opening.hosts,
             first_hop: opening.first_hop,
             generation: 0,
             number: self.opened,
             client: opening.client,
+            pair: opening.pair,
             opened_at: now,
             connected_at: None,
             objects: Vec::new(),

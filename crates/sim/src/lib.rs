@@ -11,8 +11,11 @@
 
 mod application;
 mod capture;
+pub mod capture_file;
 mod connection;
 pub mod law;
+mod memory;
+mod packet;
 pub mod plan;
 pub mod random;
 pub mod records;
@@ -20,6 +23,7 @@ mod ring;
 pub mod scheduler;
 mod simulation;
 pub mod table;
+pub mod tap;
 mod timers;
 pub mod topology;
 

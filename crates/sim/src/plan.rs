@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use firstflight_path::{LinkSpec, Nanos};
-use firstflight_tcp::Profile;
+use firstflight_tcp::{Profile, Startup};
 use serde::Deserialize;
 
 use crate::{
@@ -49,6 +49,15 @@ impl Plan {
         let plan: Plan = serde_json::from_str(json).map_err(|error| format!("this is not a plan: {error}"))?;
         plan.validate()?;
         Ok(plan)
+    }
+
+    /// Whether some profile asks for a rate by Quick-Start.
+    pub(crate) fn asks_for_rates(&self) -> bool {
+        self.applications.iter().any(|application| {
+            [&application.client_tcp, &application.server_tcp]
+                .iter()
+                .any(|profile| matches!(profile.startup, Startup::QuickStart { .. }))
+        })
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -8,6 +8,10 @@ use crate::table::{Column, table};
 pub const NO_PAGE: u32 = u32::MAX;
 /// A link column of events at an endpoint.
 pub const NO_LINK: u16 = u16::MAX;
+/// A Quick-Start response column of segments without one.
+pub const NO_RESPONSE: u8 = u8::MAX;
+/// A connection column of packets whose connection is over.
+pub const NO_CONNECTION: u32 = u32::MAX;
 
 table! {
     /// A file or object. The sender-side figures are those of the end that sends its data; for several objects on one
@@ -43,10 +47,20 @@ table! {
         retransmissions: u32 as U32,
         /// Retransmission timeouts.
         timeouts: u32 as U32,
+        /// Losses repaired by duplicate or selective acknowledgements: once a loss event.
+        fast_retransmits: u32 as U32,
+        /// Tail loss probes (RFC 8985 section 7).
+        tail_loss_probes: u32 as U32,
+        /// Repairs found needless and undone.
+        undos: u32 as U32,
+        /// Reductions of cwnd in answer to ECN echoes.
+        congestion_marks: u32 as U32,
         /// Data segments sent before the first ACK of data.
         first_flight_segments: u32 as U32,
         /// Of these, lost on the path.
         first_flight_lost: u32 as U32,
+        /// Initial window of the connection, in whole segments.
+        initial_window_segments: u32 as U32,
         /// 1 if the last byte arrived before the end of the run.
         completed: u8 as U8,
     }
@@ -97,6 +111,8 @@ table! {
         offered_packets: u64 as U64,
         /// Packets that the queue refused.
         dropped_packets: u64 as U64,
+        /// Packets that the queue marked, "congestion experienced".
+        marked_packets: u64 as U64,
         /// Packets lost at random.
         lost_packets: u64 as U64,
         /// Packets whose transmission ended in the interval.
@@ -139,10 +155,74 @@ table! {
         cwnd_segments: f64 as F64,
         /// Slow start threshold of the same end.
         ssthresh_segments: f64 as F64,
+        /// What the same end is doing about losses, as [`firstflight_tcp::Info::recovery_state`] tells it.
+        recovery_state: u8 as U8,
         /// TCP flags.
         flags: u8 as U8,
         /// 1 for a retransmission.
         retransmission: u8 as U8,
+        /// ECN bits of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
+        ecn: u8 as U8,
+        /// 1 if there is a timestamps option.
+        has_timestamps: u8 as U8,
+        /// Its TSval, else 0.
+        ts_value: u32 as U32,
+        /// Its TSecr, else 0.
+        ts_echo: u32 as U32,
+        /// Ranges in the SACK option.
+        sack_count: u8 as U8,
+        /// First sequence number of a range, relative as `ack` is; 0 where there is no such range.
+        sack_left_0: u32 as U32,
+        /// First sequence number after it.
+        sack_right_0: u32 as U32,
+        /// As `sack_left_0`.
+        sack_left_1: u32 as U32,
+        /// As `sack_right_0`.
+        sack_right_1: u32 as U32,
+        /// As `sack_left_0`.
+        sack_left_2: u32 as U32,
+        /// As `sack_right_0`.
+        sack_right_2: u32 as U32,
+        /// As `sack_left_0`.
+        sack_left_3: u32 as U32,
+        /// As `sack_right_0`.
+        sack_right_3: u32 as U32,
+        /// MSS option, else 0.
+        mss: u16 as U16,
+        /// Shift of the window scale option, else [`firstflight_tcp::NO_WINDOW_SCALE`].
+        window_scale: u8 as U8,
+        /// 1 if there is a SACK-permitted option.
+        sack_permitted: u8 as U8,
+        /// Quick-Start in the IP header: 0 none, 1 request, 2 request that a router passed on without approval, 3 report.
+        quick_start: u8 as U8,
+        /// Its rate code N (40 kbit/s x 2^N), 0 if refused or absent.
+        quick_start_rate: u8 as U8,
+        /// Rate code of the Quick-Start response in the TCP header, else [`NO_RESPONSE`].
+        quick_start_response: u8 as U8,
+    }
+}
+
+table! {
+    /// A packet at a link.
+    Crossing / Crossings {
+        /// When it arrived at the link.
+        time_ns: i64 as I64,
+        /// Replicate of the experiment.
+        replicate: u32 as U32,
+        /// Index of the link.
+        link: u16 as U16,
+        /// Connection of the replicate, or [`NO_CONNECTION`] if both ends were done with it already.
+        connection: u32 as U32,
+        /// 1 if the server sent it.
+        from_server: u8 as U8,
+        /// Bytes, headers included.
+        bytes: u32 as U32,
+        /// 1 it reached the far end, 2 dropped by the queue, 3 lost at random.
+        event: u8 as U8,
+        /// When its transmission began; of a packet that the queue dropped, `time_ns`.
+        start_ns: i64 as I64,
+        /// When its transmission ended; of a packet that the queue dropped, `time_ns`.
+        end_ns: i64 as I64,
     }
 }
 
@@ -161,6 +241,8 @@ pub struct Records {
     pub links: LinkIntervals,
     /// Segments, if asked for.
     pub segments: Option<SegmentEvents>,
+    /// Packets at every link, if segments were asked for.
+    pub crossings: Option<Crossings>,
     /// Costs.
     pub counts: Counts,
 }
@@ -177,6 +259,9 @@ impl Records {
         if let (Some(segments), Some(more)) = (&mut self.segments, other.segments) {
             segments.append(more);
         }
+        if let (Some(crossings), Some(more)) = (&mut self.crossings, other.crossings) {
+            crossings.append(more);
+        }
         self.counts.add(other.counts);
     }
 
@@ -189,6 +274,9 @@ impl Records {
         ];
         if let Some(segments) = self.segments {
             tables.push(("segments", segments.into_columns()));
+        }
+        if let Some(crossings) = self.crossings {
+            tables.push(("crossings", crossings.into_columns()));
         }
         tables
     }

@@ -27,6 +27,12 @@ impl<T: Copy> Ring<T> {
         (self.len > 0).then(|| &self.slots[self.head & (self.slots.len() - 1)])
     }
 
+    /// All values, the first one first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let mask = self.slots.len() - 1;
+        (0..self.len).map(move |index| &self.slots[self.head.wrapping_add(index) & mask])
+    }
+
     /// Forgets the first value.
     #[inline]
     pub fn drop_front(&mut self) {
@@ -48,8 +54,7 @@ impl<T: Copy> Ring<T> {
 
     #[cold]
     fn grow(&mut self) {
-        let mask = self.slots.len() - 1;
-        let mut slots: Vec<T> = (0..self.len).map(|index| self.slots[self.head.wrapping_add(index) & mask]).collect();
+        let mut slots: Vec<T> = self.iter().copied().collect();
         slots.extend_from_within(..);
         self.slots = slots;
         self.head = 0;

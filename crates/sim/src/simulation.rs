@@ -3,17 +3,20 @@
 use std::ops::Range;
 
 use firstflight_path::{Fate, Link, Meter, Nanos};
-use firstflight_tcp::{Flags, NEVER, NO_WINDOW_SCALE, Segment};
+use firstflight_tcp::{Ecn, NEVER};
 
 use crate::{
     application::Client,
     capture::Capture,
-    connection::{Arena, CLIENT},
+    connection::{Arena, CLIENT, SERVER},
+    memory::Memory,
+    packet::{OptionTable, Packet},
     plan::{Plan, ServerChoice},
     random::{Purpose, Sequence, Stream},
-    records::{LinkInterval, NO_LINK, Records, seconds},
+    records::{Crossing, LinkInterval, NO_CONNECTION, NO_LINK, Records, seconds},
     ring::Ring,
     scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
+    tap::{Identity, Place, Tap, Watched},
     timers::{Timers, Wake},
     topology::{Routes, Then, Topology},
 };
@@ -25,17 +28,6 @@ const _: () = assert!(MOST_LINKS < MAX_SOURCES);
 /// Rows that the links' meters can fill: each costs about 100 bytes from the start.
 const MOST_METER_ROWS: u64 = 10_000_000;
 
-/// A packet on its way to one end of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet {
-    pub(crate) segment: Segment,
-    /// `2 * slot + side`.
-    pub(crate) to: u32,
-    pub(crate) generation: u32,
-    /// The hop that it is on.
-    hop: u32,
-}
-
 /// A packet that a link has accepted and not yet brought to its far end.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
@@ -44,26 +36,10 @@ struct InFlight {
     packet: Packet,
 }
 
+const _: () = assert!(size_of::<InFlight>() <= 48, "the rings are what the caches see");
+
 /// What fills the unused slots of a link's ring.
-const NOTHING: InFlight = InFlight {
-    at: 0,
-    order: 0,
-    packet: Packet {
-        segment: Segment {
-            seq: 0,
-            ack: 0,
-            payload_bytes: 0,
-            window: 0,
-            mss: 0,
-            window_scale: NO_WINDOW_SCALE,
-            flags: Flags::NONE,
-            retransmission: false,
-        },
-        to: 0,
-        generation: 0,
-        hop: 0,
-    },
-};
+const NOTHING: InFlight = InFlight { at: 0, order: 0, packet: Packet::NOTHING };
 
 /// A link of the network with the packets on it.
 struct Line {
@@ -84,14 +60,21 @@ pub struct Simulation<'p> {
     scheduler: Scheduler,
     timers: Timers,
     timer_source: u32,
+    /// Options of the packets on the links.
+    options: OptionTable,
     /// Events scheduled so far: breaks ties.
     order: u64,
     pub(crate) connections: Arena,
+    /// What hosts learned from their connections.
+    pub(crate) memory: Memory,
+    /// Some profile asks for a rate by Quick-Start.
+    asks_for_rates: bool,
     pub(crate) clients: Vec<Client>,
     /// Server hosts of each application.
     pub(crate) servers: Vec<Range<u32>>,
     pub(crate) records: Records,
     capture: Option<Capture>,
+    tap: Option<Tap>,
 }
 
 impl<'p> Simulation<'p> {
@@ -162,12 +145,16 @@ impl<'p> Simulation<'p> {
             routes,
             timers: Timers::default(),
             timer_source,
+            options: OptionTable::default(),
             order: 0,
             connections: Arena::default(),
+            memory: Memory::new(plan),
+            asks_for_rates: plan.asks_for_rates(),
             clients,
             servers,
             records,
             capture: capture.then(Capture::default),
+            tap: None,
         };
         for client in 0..simulation.clients.len() as u32 {
             let start = simulation.start_of(client);
@@ -178,50 +165,114 @@ impl<'p> Simulation<'p> {
 
     /// Runs to the end of the plan's duration and hands over the records.
     pub fn run(mut self) -> Records {
-        let end = self.plan.duration_ns;
-        while let Some((time, source)) = self.scheduler.next() {
-            if time >= end {
-                break;
+        while self.step() {}
+        self.now = self.plan.duration_ns;
+        self.finish()
+    }
+
+    /// Deals with the earliest event; false if there is none before the end of the plan's duration.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let Some((time, source)) = self.scheduler.next() else { return false };
+        if time >= self.plan.duration_ns {
+            return false;
+        }
+        debug_assert!(time >= self.now, "time runs backwards");
+        self.now = time;
+        self.records.counts.events += 1;
+        if source == self.timer_source {
+            self.fire_timer();
+        } else {
+            self.arrive(source);
+        }
+        true
+    }
+
+    /// Runs a replicate and hands over the packets that pass a place.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`]; no link of that name; a client's or server's place where no connection begins.
+    pub fn watch(plan: &'p Plan, seed: u64, replicate: u32, place: &Place) -> Result<Watched, String> {
+        let topology = Topology::new(&plan.network)?;
+        let tap = match place {
+            Place::Link(name) => Tap::at_link(name, &topology)?,
+            Place::Client | Place::Server => {
+                let hosts = Simulation::new(plan, seed, replicate, false)?.first_hosts()?;
+                Tap::at_host(hosts[usize::from(*place == Place::Server)], &topology)
             }
-            debug_assert!(time >= self.now, "time runs backwards");
-            self.now = time;
-            self.records.counts.events += 1;
-            if source == self.timer_source {
-                self.fire_timer();
-            } else {
-                self.arrive(source);
+        };
+        let mut simulation = Simulation::new(plan, seed, replicate, false)?;
+        simulation.tap = Some(tap);
+        while simulation.step() {}
+        Ok(simulation.tap.map(|tap| tap.into_watched(plan.duration_ns)).unwrap_or_default())
+    }
+
+    /// Runs until the first application opens its first connection, and tells the hosts of its client and server.
+    fn first_hosts(mut self) -> Result<[u32; 2], String> {
+        loop {
+            for slot in 0..self.connections.len() {
+                let connection = &self.connections[slot];
+                if self.clients[connection.client as usize].application == 0 {
+                    return Ok(connection.hosts);
+                }
+            }
+            if !self.step() {
+                let name = &self.plan.applications[0].name;
+                return Err(format!("application {name:?} opens no connection before the end of the run"));
             }
         }
-        self.now = end;
-        self.finish()
+    }
+
+    /// For those who watch packets: a connection was opened.
+    pub(crate) fn note_opening(&mut self, slot: u32) {
+        let Some(tap) = &mut self.tap else { return };
+        let connection = &self.connections[slot];
+        let initial_sequences = [0, 1].map(|side: usize| connection.ends[side].initial_sequence());
+        let identity = Identity { number: connection.number, hosts: connection.hosts, initial_sequences };
+        tap.opened(slot, connection.generation, identity);
     }
 
     /// The packet at the head of a link reaches the far end.
     #[inline]
     fn arrive(&mut self, source: u32) {
         let line = &mut self.lines[source as usize];
-        let Some(&InFlight { packet, .. }) = line.in_flight.front() else { return };
+        let Some(&InFlight { mut packet, .. }) = line.in_flight.front() else { return };
         line.in_flight.drop_front();
         let key = line.in_flight.front().map_or(IDLE, |next| scheduler::key(next.at, next.order, source));
         self.scheduler.set(source, key);
         match self.routes.hops[packet.hop as usize].then {
             Then::Deliver => self.deliver(&packet),
-            _ => self.forward(Packet { hop: packet.hop + 1, ..packet }),
+            _ => {
+                packet.hop += 1;
+                self.forward(packet);
+            }
         }
     }
 
     /// Offers a packet to the link of its hop, and to the links after it as far as they can be computed ahead.
     #[inline]
     fn forward(&mut self, mut packet: Packet) {
-        let bytes = packet.segment.payload_bytes + self.plan.header_bytes;
+        let bytes = self.plan.header_bytes + packet.payload_and_option_bytes(&self.options);
         let mut at = self.now;
         loop {
             let hop = self.routes.hops[packet.hop as usize];
             let line = &mut self.lines[hop.link as usize];
             self.records.counts.packet_hops += 1;
+            if self.asks_for_rates && packet.has_options() {
+                packet.pass_router(at, &mut line.link, &mut self.options);
+            }
             let draws = &mut line.draws;
-            match line.link.offer(at, bytes, || draws.uniform()) {
+            let fate = line.link.offer(at, bytes, packet.is_ecn_capable(), || draws.uniform());
+            if self.capture.is_some() || self.tap.is_some() {
+                self.note_crossing(&packet, hop.link, at, bytes, fate);
+            }
+            let line = &mut self.lines[hop.link as usize];
+            match fate {
                 Fate::Arrives(arrival) => at = arrival,
+                Fate::Marked(arrival) => {
+                    packet.mark();
+                    at = arrival;
+                }
                 fate => return self.lose(&packet, hop.link, at, fate),
             }
             if hop.then == Then::Computed {
@@ -238,8 +289,46 @@ impl<'p> Simulation<'p> {
         }
     }
 
+    /// For those who watch links: a packet came to one at `at`.
+    #[cold]
+    fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, fate: Fate) {
+        let (start, end) = match fate {
+            Fate::Dropped => (at, at),
+            _ => self.lines[link as usize].link.last_transmission(bytes),
+        };
+        let (slot, sender) = (packet.to / 2, (1 - packet.to % 2) as usize);
+        if let Some(tap) = &mut self.tap {
+            let mut segment = packet.peek(&self.options);
+            if matches!(fate, Fate::Marked(_)) {
+                segment.ecn = Ecn::Congestion;
+            }
+            tap.crossed(link, end, fate, (slot, packet.generation), sender, &segment);
+        }
+        let Some(capture) = &mut self.capture else { return };
+        // A link computed ahead may look beyond the end of the run.
+        if at < self.plan.duration_ns {
+            let connection = &self.connections[slot];
+            let is_alive = connection.generation == packet.generation;
+            capture.crossed(
+                Crossing {
+                    time_ns: at as i64,
+                    replicate: self.replicate,
+                    link: link as u16,
+                    connection: if is_alive { connection.number } else { NO_CONNECTION },
+                    from_server: u8::from(sender == SERVER),
+                    bytes,
+                    event: 0,
+                    start_ns: start as i64,
+                    end_ns: end as i64,
+                },
+                fate,
+            );
+        }
+    }
+
     #[cold]
     fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, fate: Fate) {
+        let segment = &packet.open(&mut self.options);
         if at >= self.plan.duration_ns {
             // A link computed ahead has looked beyond the end of the run.
             return;
@@ -249,7 +338,6 @@ impl<'p> Simulation<'p> {
         if connection.generation != packet.generation {
             return;
         }
-        let segment = &packet.segment;
         if segment.payload_bytes > 0
             && !segment.retransmission
             && sender == connection.data_sender()
@@ -265,13 +353,17 @@ impl<'p> Simulation<'p> {
     #[inline]
     fn deliver(&mut self, packet: &Packet) {
         let (slot, side) = (packet.to / 2, (packet.to % 2) as usize);
+        if let Some(tap) = &mut self.tap {
+            tap.received(self.now, (slot, packet.generation), side, &packet.peek(&self.options));
+        }
         let connection = &mut self.connections[slot];
         if connection.generation != packet.generation {
-            return;
+            return packet.discard(&mut self.options);
         }
-        connection.ends[side].handle_segment(self.now, &packet.segment);
+        let segment = packet.open(&mut self.options);
+        connection.ends[side].handle_segment(self.now, &segment);
         if let Some(capture) = &mut self.capture {
-            capture.received(self.now, self.replicate, connection, side, &packet.segment);
+            capture.received(self.now, self.replicate, connection, side, &segment);
         }
         self.react(slot, side);
     }
@@ -296,16 +388,17 @@ impl<'p> Simulation<'p> {
     pub(crate) fn pump(&mut self, slot: u32, side: usize) {
         loop {
             let connection = &mut self.connections[slot];
-            let Some(segment) = connection.ends[side].poll_transmit(self.now) else { break };
-            let packet = Packet {
-                segment,
-                to: 2 * slot + (1 - side) as u32,
-                generation: connection.generation,
-                hop: connection.first_hop[side],
-            };
+            // By reference: a move would read what the endpoint has only just written, and wait for it.
+            let Some(segment) = &connection.ends[side].poll_transmit(self.now) else { break };
+            let to = 2 * slot + (1 - side) as u32;
+            let hop = connection.first_hop[side];
+            let packet = Packet::new(segment, to, connection.generation, hop, &mut self.options);
             self.records.counts.data_packets += u64::from(segment.payload_bytes > 0);
             if let Some(capture) = &mut self.capture {
-                capture.sent(self.now, self.replicate, connection, side, &segment);
+                capture.sent(self.now, self.replicate, connection, side, segment);
+            }
+            if let Some(tap) = &mut self.tap {
+                tap.sent(self.now, (slot, connection.generation), side, segment);
             }
             self.forward(packet);
         }
@@ -358,6 +451,7 @@ impl<'p> Simulation<'p> {
     }
 
     fn finish(mut self) -> Records {
+        debug_assert_eq!(self.options.in_use(), self.packets_with_options(), "options without a packet");
         for slot in 0..self.connections.len() {
             if self.connections[slot].live {
                 self.book_unfinished(slot);
@@ -373,6 +467,7 @@ impl<'p> Simulation<'p> {
                     interval_s: seconds(length),
                     offered_packets: counts.offered_packets,
                     dropped_packets: counts.dropped_packets,
+                    marked_packets: counts.marked_packets,
                     lost_packets: counts.lost_packets,
                     sent_packets: counts.sent_packets,
                     sent_bytes: counts.sent_bytes,
@@ -382,8 +477,13 @@ impl<'p> Simulation<'p> {
                 });
             }
         }
-        self.records.segments = self.capture.map(Capture::into_events);
+        (self.records.segments, self.records.crossings) = self.capture.map(Capture::into_tables).unzip();
         self.records
+    }
+
+    /// Packets on the links that carry options.
+    fn packets_with_options(&self) -> usize {
+        self.lines.iter().flat_map(|line| line.in_flight.iter()).filter(|flying| flying.packet.has_options()).count()
     }
 
     /// A stream of draws of a client.
@@ -410,8 +510,14 @@ impl<'p> Simulation<'p> {
     /// Both ends are done: the slot is free for another connection.
     pub(crate) fn recycle_if_finished(&mut self, slot: u32) {
         if self.connections[slot].is_finished() {
-            self.connections.release(slot);
+            self.release(slot);
         }
+    }
+
+    /// A connection is over: what it came to is remembered, and its slot is free for another.
+    pub(crate) fn release(&mut self, slot: u32) {
+        self.memory.on_over(self.now, slot, &self.connections);
+        self.connections.release(slot);
     }
 
     /// Sends what a client has to send after it was given work outside of an event of its connection.

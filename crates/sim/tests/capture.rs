@@ -95,3 +95,13 @@ fn the_log_and_the_tables_count_alike() {
     // The meters also see what belongs to no connection any more.
     assert!(dropped > 0 && dropped <= metered && metered - dropped < 20, "{dropped} and {metered}");
 }
+
+#[test]
+fn a_syn_shows_its_options_and_other_segments_have_none_of_them() {
+    let (_, segments) = captured();
+    for row in 0..segments.time_ns.len() {
+        let syn = segments.flags[row] & 2 != 0;
+        assert_eq!(segments.mss[row], if syn { 1460 } else { 0 });
+        assert_eq!(segments.window_scale[row] == 255, !syn);
+    }
+}

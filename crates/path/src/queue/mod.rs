@@ -17,6 +17,8 @@ pub struct Arrival<'a> {
     pub now: Nanos,
     /// Bytes of the arriving packet, headers included.
     pub bytes: u32,
+    /// Its sender reacts to marks as it does to losses: ECT(0), ECT(1) or CE in the IP header (RFC 3168 §5).
+    pub ecn_capable: bool,
     /// Packets that wait for the line.
     pub backlog: &'a Backlog,
     /// The line is transmitting a packet.
@@ -40,6 +42,17 @@ impl Arrival<'_> {
     }
 }
 
+/// What a queue does with an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Lets it in.
+    Admit,
+    /// Lets it in with "congestion experienced" in its IP header.
+    Mark,
+    /// Refuses it.
+    Drop,
+}
+
 /// A queue discipline that decides on arrival.
 #[derive(Clone, Debug)]
 pub enum Queue {
@@ -50,12 +63,18 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Whether the arriving packet is let in. `random` gives uniform draws in [0, 1).
+    /// What becomes of the arriving packet. `random` gives uniform draws in [0, 1).
     #[inline]
-    pub fn admits(&mut self, arrival: &Arrival<'_>, random: &mut impl FnMut() -> f64) -> bool {
+    pub fn judge(&mut self, arrival: &Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         match self {
-            Queue::DropTail(queue) => queue.admits(arrival),
-            Queue::Red(queue) => queue.admits(arrival, random),
+            Queue::DropTail(queue) => {
+                if queue.admits(arrival) {
+                    Verdict::Admit
+                } else {
+                    Verdict::Drop
+                }
+            }
+            Queue::Red(queue) => queue.judge(arrival, random),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Random early detection: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
 //! IEEE/ACM Transactions on Networking 1(4), 1993; gentle mode: S. Floyd, "Recommendation on using the 'gentle_'
-//! variant of RED", 2000.
+//! variant of RED", 2000; marks in place of drops: RFC 3168.
 
 use serde::{Deserialize, Serialize};
 
-use super::Arrival;
+use super::{Arrival, Verdict};
 use crate::Nanos;
 
 /// RED as a scenario describes it.
@@ -29,6 +29,9 @@ pub struct RedSpec {
     pub gentle: bool,
     /// Packet size by which idle time is counted as departures that might have been.
     pub mean_packet_bytes: u32,
+    /// Mark packets that are ECN-capable where they would be dropped at random.
+    #[serde(default)]
+    pub ecn: bool,
 }
 
 /// A RED queue.
@@ -37,7 +40,7 @@ pub struct Red {
     spec: RedSpec,
     mean_serialization: Nanos,
     average_packets: f64,
-    /// Packets since the last one dropped; -1 while the average is below the lower threshold.
+    /// Packets since the last one dropped or marked; -1 while the average is below the lower threshold.
     count: i64,
 }
 
@@ -72,29 +75,32 @@ impl Red {
         self.average_packets
     }
 
-    /// Whether the arriving packet is let in; updates the average.
-    pub fn admits(&mut self, arrival: &Arrival<'_>, random: &mut impl FnMut() -> f64) -> bool {
+    /// What becomes of the arriving packet; updates the average.
+    pub fn judge(&mut self, arrival: &Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         self.update_average(arrival);
         if arrival.line_busy && arrival.packets(self.spec.counts_packet_in_service) >= self.spec.limit_packets {
             self.count = 0;
-            return false;
+            return Verdict::Drop;
         }
         let Some(probability) = self.base_probability() else {
             self.count = -1;
-            return true;
+            return Verdict::Admit;
         };
         self.count += 1;
+        // RFC 3168 §7: beyond the upper threshold packets are dropped, not marked, so that those who only claim to be
+        // ECN-capable gain nothing.
         if probability >= 1.0 {
             self.count = 0;
-            return false;
+            return Verdict::Drop;
         }
         // The paper's section 7: p_a = p_b / (1 - count p_b) spreads the drops evenly over the arrivals.
         let spread = 1.0 - self.count as f64 * probability;
         if spread <= 0.0 || random() < probability / spread {
             self.count = 0;
-            return false;
+            // RFC 3168 §5: a mark where a packet that is not ECN-capable would be dropped.
+            return if self.spec.ecn && arrival.ecn_capable { Verdict::Mark } else { Verdict::Drop };
         }
-        true
+        Verdict::Admit
     }
 
     /// The paper's figure 2: the average follows the queue at each arrival, and decays over idle time by the number
@@ -143,16 +149,18 @@ mod tests {
             weight: 0.5,
             gentle: true,
             mean_packet_bytes: 1500,
+            ecn: false,
         };
         let mut red = Red::new(&spec, 1_000_000).unwrap();
         let mut backlog = Backlog::default();
         (1..=8).for_each(|packet| backlog.push(packet, 1500));
-        let busy = Arrival { now: 0, bytes: 1500, backlog: &backlog, line_busy: true, idle_since: 0 };
-        assert!(red.admits(&busy, &mut || 0.999));
+        let busy =
+            Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, idle_since: 0 };
+        assert_eq!(red.judge(&busy, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 4.0);
         let backlog = Backlog::default();
         let idle = Arrival { now: 12_000_000, backlog: &backlog, line_busy: false, idle_since: 10_000_000, ..busy };
-        assert!(red.admits(&idle, &mut || 0.999));
+        assert_eq!(red.judge(&idle, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 1.0);
     }
 }

@@ -13,6 +13,7 @@ use firstflight_tcp::Events;
 use crate::{
     connection::{Booked, CLIENT, Connection, Object, Opening, SERVER},
     law::Law,
+    memory::Pair,
     plan::{Application, Kind},
     random::Purpose,
     records::{NO_PAGE, Transfer, seconds, seconds_between},
@@ -128,12 +129,20 @@ impl<'p> Simulation<'p> {
         let [isns, _] = self.stream(client, Purpose::InitialSequence).bits(u64::from(opened));
         let opening = Opening {
             client,
+            pair: Pair {
+                application: self.clients[client as usize].application,
+                client_host: host,
+                server_host: server,
+            },
             profiles: [&spec.client_tcp, &spec.server_tcp],
             initial_sequences: [isns as u32, (isns >> 32) as u32],
+            hosts: [host, server],
             first_hop: [self.routes.first_hop(host, server), self.routes.first_hop(server, host)],
             upload,
         };
         let slot = self.connections.open(self.now, &opening);
+        self.memory.on_open(self.now, slot, &mut self.connections);
+        self.note_opening(slot);
         self.connections[slot].ends[CLIENT].connect(self.now);
         self.ask(slot, ask, close_when_served);
         slot
@@ -247,7 +256,7 @@ impl<'p> Simulation<'p> {
     fn fail(&mut self, slot: u32) {
         let owed = self.connections[slot].done..self.connections[slot].objects.len();
         let lost: Vec<Done> = owed.map(|index| self.book(slot, index, false)).collect();
-        self.connections.release(slot);
+        self.release(slot);
         for done in lost {
             self.object_done(done);
         }
@@ -288,8 +297,13 @@ impl<'p> Simulation<'p> {
             segments_sent: booked.segments_sent,
             retransmissions: booked.retransmissions,
             timeouts: booked.timeouts,
+            fast_retransmits: booked.fast_retransmits,
+            tail_loss_probes: booked.tail_loss_probes,
+            undos: booked.undos,
+            congestion_marks: booked.congestion_marks,
             first_flight_segments: booked.first_flight_segments,
             first_flight_lost: booked.first_flight_lost,
+            initial_window_segments: connection.initial_window_segments(),
             completed: u8::from(completed),
         });
         Done { client: connection.client, slot, object, booked, connected_at: connection.connected_at, completed }

@@ -1,0 +1,182 @@
+//! What the router before a link makes of Quick-Start requests (RFC 4782).
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// A router's policy. One without a policy does not know the option and forwards requests as they are, which makes them
+/// void (RFC 4782 §3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
+pub enum QuickStartSpec {
+    /// Grants what is left below a limit, given the link's use and earlier grants (RFC 4782 appendix D, "target").
+    Grant {
+        /// The limit in bits a second, `qs_thresh * bandwidth`; none: the link's rate.
+        #[serde(default)]
+        limit_bps: Option<u64>,
+    },
+    /// Lowers each request to at most this rate, whatever the link's use.
+    Lower {
+        /// Bits a second.
+        rate_bps: u64,
+    },
+    /// Terminates each request.
+    Refuse,
+}
+
+impl QuickStartSpec {
+    /// Checks the rates.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn validate(&self) -> Result<(), String> {
+        match self {
+            Self::Grant { limit_bps: Some(0) } | Self::Lower { rate_bps: 0 } => {
+                Err("quick_start has a rate of 0: write policy = \"refuse\"".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+// RFC 4782 appendix D: intervals of 150 msec, both of the utilization and of the approved requests.
+const INTERVAL: Nanos = 150_000_000;
+/// Intervals whose use counts, the highest of them: the N of "peak utilization", at the lower end of the 3 to 20 that RFC
+/// 4782 appendix D reports.
+const INTERVALS: usize = 3;
+
+/// A router at work: what the link carried and what was granted, by intervals.
+#[derive(Clone, Debug)]
+pub(crate) struct QuickStartRouter {
+    spec: QuickStartSpec,
+    /// None: the link is infinitely fast.
+    limit_bps: Option<u64>,
+    /// Number of the interval under way.
+    interval: u64,
+    /// Bits accepted in the interval under way and those before it.
+    bits: [u64; INTERVALS + 1],
+    /// Bits a second granted in the interval under way and the one before.
+    granted: [u64; 2],
+}
+
+impl QuickStartRouter {
+    pub(crate) fn new(spec: QuickStartSpec, link_bps: Option<u64>) -> Self {
+        let limit_bps = match spec {
+            QuickStartSpec::Grant { limit_bps } => limit_bps.or(link_bps),
+            _ => None,
+        };
+        Self { spec, limit_bps, interval: 0, bits: [0; INTERVALS + 1], granted: [0; 2] }
+    }
+
+    fn advance(&mut self, now: Nanos) {
+        while self.interval < now / INTERVAL {
+            // After a pause longer than the memory there is nothing to keep.
+            if now / INTERVAL - self.interval > self.bits.len() as u64 {
+                self.interval = now / INTERVAL - self.bits.len() as u64;
+            }
+            self.interval += 1;
+            self.bits.rotate_right(1);
+            self.bits[0] = 0;
+            self.granted = [0, self.granted[0]];
+        }
+    }
+
+    /// The link accepted a packet.
+    pub(crate) fn on_accepted(&mut self, now: Nanos, bytes: u32) {
+        if matches!(self.spec, QuickStartSpec::Grant { .. }) {
+            self.advance(now);
+            self.bits[0] += 8 * u64::from(bytes);
+        }
+    }
+
+    /// Bits a second that are granted of those requested; `round_down` brings a rate to one that can be expressed.
+    pub(crate) fn answer(&mut self, now: Nanos, requested_bps: u64, round_down: impl Fn(u64) -> u64) -> u64 {
+        match self.spec {
+            QuickStartSpec::Refuse => 0,
+            QuickStartSpec::Lower { rate_bps } => round_down(requested_bps.min(rate_bps)),
+            QuickStartSpec::Grant { .. } => {
+                self.advance(now);
+                // RFC 4782 appendix D: util_bw = bandwidth * utilization + recent_qs_approvals; approved =
+                // qs_thresh * bandwidth - util_bw, at most what was requested, rounded down.
+                let used = self.bits[1..].iter().map(|bits| bits * 1_000_000_000 / INTERVAL).max().unwrap_or(0);
+                let promised = self.granted[0] + self.granted[1];
+                let left = self.limit_bps.map_or(u64::MAX, |limit| limit.saturating_sub(used.saturating_add(promised)));
+                let approved = round_down(requested_bps.min(left));
+                self.granted[0] = self.granted[0].saturating_add(approved);
+                approved
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MBIT: u64 = 1_000_000;
+
+    fn granting(limit_bps: u64) -> QuickStartRouter {
+        QuickStartRouter::new(QuickStartSpec::Grant { limit_bps: Some(limit_bps) }, Some(100 * MBIT))
+    }
+
+    fn as_it_is(bps: u64) -> u64 {
+        bps
+    }
+
+    #[test]
+    fn an_idle_link_grants_up_to_its_limit() {
+        let mut router = granting(10 * MBIT);
+        assert_eq!(router.answer(0, 4 * MBIT, as_it_is), 4 * MBIT);
+        assert_eq!(router.answer(0, 40 * MBIT, as_it_is), 6 * MBIT);
+        assert_eq!(router.answer(0, 40 * MBIT, as_it_is), 0);
+    }
+
+    #[test]
+    fn earlier_grants_count_for_two_intervals() {
+        let mut router = granting(10 * MBIT);
+        assert_eq!(router.answer(0, 10 * MBIT, as_it_is), 10 * MBIT);
+        assert_eq!(router.answer(INTERVAL, 10 * MBIT, as_it_is), 0);
+        assert_eq!(router.answer(2 * INTERVAL, 10 * MBIT, as_it_is), 10 * MBIT);
+    }
+
+    #[test]
+    fn the_busiest_of_the_last_intervals_counts() {
+        let mut router = granting(10 * MBIT);
+        // 150 kB in the first 150 ms are 8 Mbit/s; afterwards there is silence.
+        router.on_accepted(0, 150_000);
+        assert_eq!(router.answer(INTERVAL, 10 * MBIT, as_it_is), 2 * MBIT);
+        assert_eq!(router.answer(3 * INTERVAL, 10 * MBIT, as_it_is), 2 * MBIT);
+        assert_eq!(router.answer(6 * INTERVAL, 10 * MBIT, as_it_is), 10 * MBIT);
+    }
+
+    #[test]
+    fn the_interval_under_way_does_not_count_yet() {
+        let mut router = granting(10 * MBIT);
+        router.on_accepted(0, 150_000);
+        assert_eq!(router.answer(1, 10 * MBIT, as_it_is), 10 * MBIT);
+    }
+
+    #[test]
+    fn a_grant_is_rounded_down_and_only_that_is_promised() {
+        let mut router = granting(10 * MBIT);
+        let to_four = |bps: u64| bps / (4 * MBIT) * (4 * MBIT);
+        assert_eq!(router.answer(0, 7 * MBIT, to_four), 4 * MBIT);
+        assert_eq!(router.answer(0, 7 * MBIT, to_four), 4 * MBIT);
+        assert_eq!(router.answer(0, 7 * MBIT, to_four), 0);
+    }
+
+    #[test]
+    fn the_other_policies_look_at_nothing() {
+        let mut lowering = QuickStartRouter::new(QuickStartSpec::Lower { rate_bps: MBIT }, None);
+        assert_eq!(lowering.answer(0, 5 * MBIT, as_it_is), MBIT);
+        assert_eq!(lowering.answer(0, 5 * MBIT, as_it_is), MBIT);
+        let mut refusing = QuickStartRouter::new(QuickStartSpec::Refuse, None);
+        assert_eq!(refusing.answer(0, 5 * MBIT, as_it_is), 0);
+    }
+
+    #[test]
+    fn an_infinitely_fast_link_grants_everything() {
+        let mut router = QuickStartRouter::new(QuickStartSpec::Grant { limit_bps: None }, None);
+        assert_eq!(router.answer(0, 1000 * MBIT, as_it_is), 1000 * MBIT);
+    }
+}

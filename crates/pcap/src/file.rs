@@ -1,0 +1,112 @@
+//! A capture file that is either whole or absent.
+
+use std::{
+    error::Error,
+    ffi::OsString,
+    fmt, fs,
+    io::{self, BufWriter, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    packet::Unrepresentable,
+    writer::{Format, Record, Writer},
+};
+
+/// Why there is no capture file.
+#[derive(Debug)]
+pub enum FileError {
+    /// The file system refused.
+    Io {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A segment does not make a packet.
+    Packet(Unrepresentable),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => match source.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                    write!(f, "there is no space left for {}: nothing was written; make room", path.display())
+                }
+                _ => write!(f, "{} cannot be written: {source}", path.display()),
+            },
+            Self::Packet(reason) => reason.fmt(f),
+        }
+    }
+}
+
+impl Error for FileError {}
+
+impl From<Unrepresentable> for FileError {
+    fn from(reason: Unrepresentable) -> Self {
+        Self::Packet(reason)
+    }
+}
+
+/// A capture under way: written beside its place, and renamed into it by [`CaptureFile::finish`]. Dropped before, it
+/// leaves what stood there before.
+#[derive(Debug)]
+pub struct CaptureFile {
+    path: PathBuf,
+    beside: PathBuf,
+    writer: Option<Writer<BufWriter<fs::File>>>,
+}
+
+impl CaptureFile {
+    /// Begins a capture file in the format that its name's ending asks for; the rest is as for [`Writer::new`].
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub fn create(path: &Path, program: &str, comment: &str, interfaces: &[&str]) -> Result<Self, FileError> {
+        let mut name: OsString = path.file_name().unwrap_or_default().to_owned();
+        name.push(".part");
+        let mut file = Self { path: path.to_owned(), beside: path.with_file_name(name), writer: None };
+        let opened = fs::File::create(&file.beside).map_err(|source| file.refused(source))?;
+        let writer = Writer::new(BufWriter::new(opened), Format::of(path), program, comment, interfaces);
+        file.writer = Some(writer.map_err(|source| file.refused(source))?);
+        Ok(file)
+    }
+
+    /// Adds a packet.
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub fn write(&mut self, record: &Record, packet: &[u8]) -> Result<(), FileError> {
+        let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write(record, packet));
+        written.map_err(|source| self.refused(source))
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub fn finish(mut self) -> Result<(), FileError> {
+        let done = match self.writer.take() {
+            Some(writer) => writer
+                .finish()
+                .and_then(|buffer| buffer.into_inner().map_err(io::IntoInnerError::into_error))
+                .and_then(|file| file.sync_all())
+                .and_then(|()| fs::rename(&self.beside, &self.path)),
+            None => Ok(()),
+        };
+        done.map_err(|source| self.refused(source))
+    }
+
+    fn refused(&self, source: io::Error) -> FileError {
+        FileError::Io { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for CaptureFile {
+    fn drop(&mut self) {
+        // After a rename there is nothing to remove, and there is nobody to tell if removing fails.
+        drop(self.writer.take());
+        let _ = fs::remove_file(&self.beside);
+    }
+}

@@ -1,0 +1,70 @@
+//! A segment as an IPv4 packet.
+
+use std::{error::Error, fmt, net::SocketAddrV4};
+
+use firstflight_tcp::Segment;
+
+use crate::{ipv4, payload::write_payload, tcp};
+
+/// What a segment does not know about the packet that carries it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Envelope {
+    /// Address and port of the sender.
+    pub source: SocketAddrV4,
+    /// Address and port of the receiver.
+    pub destination: SocketAddrV4,
+    /// IP identification.
+    pub identification: u16,
+    /// Hops that the packet may still take.
+    pub time_to_live: u8,
+    /// Offset in the sender's stream at which the payload begins: it says which bytes the payload has.
+    pub stream_offset: u64,
+}
+
+/// Why a segment cannot be a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unrepresentable {
+    /// The options take so many bytes; a TCP header has room for 40 (RFC 9293 §3.1).
+    Options(usize),
+    /// Headers and payload take so many bytes; an IPv4 packet has at most 65535 (RFC 791 §3.1).
+    Length(usize),
+}
+
+impl fmt::Display for Unrepresentable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Options(bytes) => {
+                write!(
+                    f,
+                    "a segment has {bytes} bytes of TCP options; a header has room for {}",
+                    tcp::MOST_OPTION_BYTES
+                )
+            }
+            Self::Length(bytes) => {
+                write!(f, "a packet of {bytes} bytes does not fit into IPv4, whose packets have at most 65535")
+            }
+        }
+    }
+}
+
+impl Error for Unrepresentable {}
+
+/// Appends the packet: IPv4 header, TCP header, payload.
+///
+/// # Errors
+/// A segment that no packet can carry; `into` is then as it was.
+pub fn write_packet(segment: &Segment, envelope: &Envelope, into: &mut Vec<u8>) -> Result<(), Unrepresentable> {
+    let ip_options = ipv4::Options::of(segment, envelope.time_to_live);
+    let options = tcp::Options::of(segment)?;
+    let tcp_bytes = tcp::FIXED_BYTES + options.as_slice().len() + segment.payload_bytes as usize;
+    let total = ipv4::FIXED_BYTES + ip_options.as_slice().len() + tcp_bytes;
+    let total_length = u16::try_from(total).map_err(|_| Unrepresentable::Length(total))?;
+    into.reserve(total);
+    ipv4::write_header(segment.ecn, envelope, &ip_options, total_length, into);
+    let header = into.len();
+    tcp::write_header(segment, envelope, &options, into);
+    write_payload(envelope.stream_offset, segment.payload_bytes, into);
+    let checksum = tcp::checksum(envelope, &into[header..]);
+    into[header + tcp::CHECKSUM_AT..][..2].copy_from_slice(&checksum.to_be_bytes());
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! What hosts learn from their connections, for the initial windows of the next ones: `remembered` per destination,
+//! `adaptive` per population.
+//!
+//! A server remembers, for each application, each host that its clients sit on, and a client host the servers of each
+//! application. A population is all connections of an application that one host opens, or answers. All is looked up by
+//! key, never walked through, and nothing is drawn, so a run repeats exactly.
+
+use std::collections::BTreeMap;
+
+use firstflight_path::Nanos;
+use firstflight_tcp::{DestinationMemory, Endpoint, InitialWindow, Outcome, PopulationWindow, StartingPoint, State};
+
+use crate::{
+    connection::{Arena, CLIENT, SERVER},
+    plan::Plan,
+};
+
+/// An application, a side of its connections, and the host that is remembered or that learns.
+type Key = (u16, u8, u32);
+
+/// A destination with the connections to it that are alive.
+#[derive(Debug, Default)]
+struct Destination {
+    memory: DestinationMemory,
+    /// Slots of connections.
+    alive: Vec<u32>,
+}
+
+/// All that was learned.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// Some profile of the plan learns.
+    in_use: bool,
+    destinations: BTreeMap<Key, Destination>,
+    populations: BTreeMap<Key, PopulationWindow>,
+}
+
+/// The two hosts of a connection, and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    /// Index of the application.
+    pub application: u16,
+    /// The client's host.
+    pub client_host: u32,
+    /// The server's host.
+    pub server_host: u32,
+}
+
+impl Pair {
+    fn destination(&self, side: usize) -> Key {
+        (self.application, side as u8, self.client_host)
+    }
+
+    fn population(&self, side: usize) -> Key {
+        (self.application, side as u8, if side == CLIENT { self.client_host } else { self.server_host })
+    }
+}
+
+impl Memory {
+    pub(crate) fn new(plan: &Plan) -> Memory {
+        let learns = |window| matches!(window, InitialWindow::Remembered(_) | InitialWindow::Adaptive(_));
+        let in_use = plan.applications.iter().any(|application| {
+            learns(application.client_tcp.initial_window) || learns(application.server_tcp.initial_window)
+        });
+        Memory { in_use, destinations: BTreeMap::new(), populations: BTreeMap::new() }
+    }
+
+    /// A connection was put into a slot: its ends begin with what was learned.
+    #[inline]
+    pub(crate) fn on_open(&mut self, now: Nanos, slot: u32, connections: &mut Arena) {
+        if self.in_use {
+            for side in [CLIENT, SERVER] {
+                self.start(now, slot, side, connections);
+            }
+        }
+    }
+
+    fn start(&mut self, now: Nanos, slot: u32, side: usize, connections: &mut Arena) {
+        let connection = &connections[slot];
+        let pair = connection.pair;
+        let start = match connection.ends[side].profile().initial_window {
+            InitialWindow::Remembered(policy) => {
+                let destination = self.destinations.entry(pair.destination(side)).or_default();
+                let alive = destination.alive.iter().filter_map(|&slot| window(&connections[slot].ends[side]));
+                destination.memory.observe(&policy, now, alive);
+                destination.alive.push(slot);
+                destination.memory.starting_point(&policy, now)
+            }
+            InitialWindow::Adaptive(policy) => {
+                let population =
+                    self.populations.entry(pair.population(side)).or_insert_with(|| PopulationWindow::new(&policy));
+                StartingPoint { window_segments: population.open(&policy), ssthresh_segments: None }
+            }
+            _ => return,
+        };
+        connections[slot].ends[side].start_from(start);
+    }
+
+    /// A connection is over, and still in its slot: what became of it is learned.
+    #[inline]
+    pub(crate) fn on_over(&mut self, now: Nanos, slot: u32, connections: &Arena) {
+        if self.in_use {
+            for side in [CLIENT, SERVER] {
+                self.learn(now, slot, side, connections);
+            }
+        }
+    }
+
+    fn learn(&mut self, now: Nanos, slot: u32, side: usize, connections: &Arena) {
+        let connection = &connections[slot];
+        let (pair, end) = (connection.pair, &connection.ends[side]);
+        let outcome: Outcome = end.outcome();
+        match end.profile().initial_window {
+            InitialWindow::Remembered(policy) => {
+                let destination = self.destinations.entry(pair.destination(side)).or_default();
+                destination.alive.retain(|&other| other != slot);
+                if has_sent(end) {
+                    destination.memory.learn(&policy, now, &outcome);
+                }
+            }
+            InitialWindow::Adaptive(_) if outcome.initial_window_failed => {
+                if let Some(population) = self.populations.get_mut(&pair.population(side)) {
+                    population.note_failure();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The window of a live connection, if it has one to speak of.
+fn window(end: &Endpoint) -> Option<u32> {
+    (end.state() >= State::Established && has_sent(end)).then(|| end.outcome().window_segments)
+}
+
+/// An end that never sent data has learned nothing of the path.
+fn has_sent(end: &Endpoint) -> bool {
+    end.stats().data_segments_sent > 0
+}

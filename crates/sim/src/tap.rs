@@ -1,0 +1,169 @@
+//! A tap: every packet that passes one place, as a capture program there would see it.
+
+use std::collections::HashMap;
+
+use firstflight_path::{Fate, Nanos};
+use firstflight_tcp::Segment;
+
+use crate::{connection::SERVER, topology::Topology};
+
+/// Where to tap.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The host of the client that opens the first connection of the first application.
+    Client,
+    /// The host of the server of that connection.
+    Server,
+    /// The far end of the link with this name.
+    Link(String),
+}
+
+/// A packet as the tap saw it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tapped {
+    /// When.
+    pub time: Nanos,
+    /// Index of the interface.
+    pub interface: u32,
+    /// Whether it came towards the tap: at a host from the network, on a link over the link with the tap's name.
+    pub inbound: bool,
+    /// Whose it is.
+    pub connection: Identity,
+    /// Whether the server sent it.
+    pub from_server: bool,
+    /// What it carries.
+    pub segment: Segment,
+}
+
+/// What tells a connection from all others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Number in the replicate.
+    pub number: u32,
+    /// Hosts of client and server, numbered over the network.
+    pub hosts: [u32; 2],
+    /// Initial sequence numbers of client and server.
+    pub initial_sequences: [u32; 2],
+}
+
+/// All that a tap saw.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Watched {
+    /// Names of the interfaces.
+    pub interfaces: Vec<String>,
+    /// The packets in the order of time.
+    pub packets: Vec<Tapped>,
+}
+
+/// What the tap listens to.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    Host(u32),
+    /// A link and its way back.
+    Link {
+        towards: u32,
+        away: u32,
+    },
+}
+
+/// A tap in place.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    at: At,
+    interfaces: Vec<String>,
+    /// Packets that are still on their way when both ends are done with their connection keep its identity.
+    identities: HashMap<(u32, u32), Identity>,
+    packets: Vec<Tapped>,
+}
+
+impl Tap {
+    /// A tap at a host.
+    pub(crate) fn at_host(host: u32, topology: &Topology) -> Self {
+        Self::new(At::Host(host), vec![topology.host_name(host)])
+    }
+
+    /// A tap at the far end of a link.
+    ///
+    /// # Errors
+    /// There is no such link.
+    pub(crate) fn at_link(name: &str, topology: &Topology) -> Result<Self, String> {
+        let find = |name: &str| topology.links().iter().position(|(link, _)| link == name).map(|index| index as u32);
+        let back = match name.strip_suffix(".reverse") {
+            Some(forward) => forward.to_owned(),
+            None => format!("{name}.reverse"),
+        };
+        let (Some(towards), Some(away)) = (find(name), find(&back)) else {
+            let known: Vec<String> = topology.links().iter().map(|(link, _)| format!("{link:?}")).collect();
+            return Err(format!("there is no link {name:?} in this network; it has {}", known.join(", ")));
+        };
+        Ok(Self::new(At::Link { towards, away }, vec![name.to_owned(), back]))
+    }
+
+    fn new(at: At, interfaces: Vec<String>) -> Self {
+        Self { at, interfaces, identities: HashMap::new(), packets: Vec::new() }
+    }
+
+    /// A connection takes a slot of the arena.
+    pub(crate) fn opened(&mut self, slot: u32, generation: u32, identity: Identity) {
+        self.identities.insert((slot, generation), identity);
+    }
+
+    /// An end hands a segment to the network.
+    pub(crate) fn sent(&mut self, now: Nanos, place: (u32, u32), sender: usize, segment: &Segment) {
+        self.at_end(now, place, sender, sender, segment);
+    }
+
+    /// A segment reaches the host of an end.
+    pub(crate) fn received(&mut self, now: Nanos, place: (u32, u32), side: usize, segment: &Segment) {
+        self.at_end(now, place, 1 - side, side, segment);
+    }
+
+    fn at_end(&mut self, now: Nanos, place: (u32, u32), sender: usize, side: usize, segment: &Segment) {
+        let connection = self.identities[&place];
+        if matches!(self.at, At::Host(host) if host == connection.hosts[side]) {
+            self.packets.push(Tapped {
+                time: now,
+                interface: 0,
+                inbound: sender != side,
+                connection,
+                from_server: sender == SERVER,
+                segment: *segment,
+            });
+        }
+    }
+
+    /// A packet meets its fate at a link; the line has sent all of it at `end`.
+    pub(crate) fn crossed(
+        &mut self,
+        link: u32,
+        end: Nanos,
+        fate: Fate,
+        place: (u32, u32),
+        sender: usize,
+        segment: &Segment,
+    ) {
+        let At::Link { towards, away } = self.at else { return };
+        let (time, interface) = match fate {
+            Fate::Arrives(arrival) | Fate::Marked(arrival) if link == towards => (arrival, 0),
+            // What leaves the tap is on the wire there, whatever becomes of it farther on.
+            Fate::Arrives(_) | Fate::Marked(_) | Fate::Lost if link == away => (end, 1),
+            _ => return,
+        };
+        self.packets.push(Tapped {
+            time,
+            interface,
+            inbound: link == towards,
+            connection: self.identities[&place],
+            from_server: sender == SERVER,
+            segment: *segment,
+        });
+    }
+
+    /// The packets that passed before `end`. Links are computed ahead, hence the sort; it is stable, so what passed at
+    /// one time stays in the order in which it happened.
+    pub(crate) fn into_watched(mut self, end: Nanos) -> Watched {
+        self.packets.retain(|packet| packet.time < end);
+        self.packets.sort_by_key(|packet| packet.time);
+        Watched { interfaces: self.interfaces, packets: self.packets }
+    }
+}
