@@ -1,0 +1,17 @@
+//! Feeds arbitrary text to the reader and runs what it accepts: whatever is written, nothing panics, and every problem
+//! has a line and a sentence.
+//!
+//! `cargo fuzz run script --sanitizer none` in `crates/script` (the crate forbids unsafe code, so an address sanitizer
+//! has nothing to find); `tests/packet_scripts` is a corpus to start from.
+
+#![no_main]
+
+use firstflight_script::{Options, Verdict, run_text};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let report = run_text(text, &Options::default());
+    if report.verdict != Verdict::Pass {
+        assert!(report.line >= 1 && !report.reason.is_empty(), "{report:?}");
+    }
+});

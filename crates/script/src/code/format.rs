@@ -1,0 +1,52 @@
+//! `'cwnd: %d rtt: %.1f' % (tcpi_snd_cwnd, tcpi_rtt)`.
+
+use super::Value;
+
+/// Puts the values into the template; the error is a sentence.
+pub(super) fn fill(template: &str, values: &Value) -> Result<String, String> {
+    let one;
+    let mut rest = match values {
+        Value::Tuple(values) => values.iter(),
+        value => {
+            one = [value.clone()];
+            one.iter()
+        }
+    };
+    let mut filled = String::new();
+    let mut parts = template.split('%');
+    filled.push_str(parts.next().unwrap_or(""));
+    while let Some(part) = parts.next() {
+        if part.is_empty() {
+            // "%%" stands for a percent sign.
+            filled.push('%');
+            filled.push_str(parts.next().unwrap_or(""));
+            continue;
+        }
+        let end = part.find(|c: char| c.is_ascii_alphabetic()).ok_or("a % in a text is followed by no letter")?;
+        let precision = part[..end].split_once('.').and_then(|(_, digits)| digits.parse::<usize>().ok());
+        let value = rest.next().ok_or("a text has more % than there are values")?;
+        filled.push_str(&shown(value, part.as_bytes()[end], precision.map(|digits| digits.min(20)))?);
+        filled.push_str(&part[end + 1..]);
+    }
+    if rest.next().is_some() {
+        return Err("a text has fewer % than there are values".to_owned());
+    }
+    Ok(filled)
+}
+
+fn shown(value: &Value, letter: u8, precision: Option<usize>) -> Result<String, String> {
+    let number = || value.number().ok_or_else(|| format!("%{} needs a number, not {value}", letter as char));
+    Ok(match letter {
+        b's' | b'r' => value.to_string(),
+        b'd' | b'i' | b'u' => match value {
+            Value::Integer(number) => number.to_string(),
+            _ => format!("{:.0}", number()?.trunc()),
+        },
+        b'x' => match value {
+            Value::Integer(number) => format!("{number:x}"),
+            _ => return Err(format!("%x needs a whole number, not {value}")),
+        },
+        b'f' | b'g' | b'e' => format!("{:.*}", precision.unwrap_or(6), number()?),
+        other => return Err(format!("%{} is not understood", other as char)),
+    })
+}

@@ -1,0 +1,160 @@
+//! What the option lines of a script decide: packetdrill's own, and `--profile` and `--set` for the TCP under test.
+
+use crate::preamble::{Environment, IPV4_AND_TCP_HEADER_BYTES};
+use crate::problem::Problem;
+use crate::script::{OptionLine, Script};
+use crate::settings::Settings;
+use firstflight_tcp::{Nanos, Profile};
+
+/// How a script is run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// How far an event may be from its time, unless the script allows more.
+    pub tolerance_ns: Nanos,
+    /// Fields of the profile to set on top of what the script sets.
+    pub overrides: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    /// In virtual time a microsecond is generous.
+    fn default() -> Self {
+        Self { tolerance_ns: 1_000, overrides: Vec::new() }
+    }
+}
+
+/// What a script's own lines and its caller decide together.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub environment: Environment,
+    pub tolerance_ns: Nanos,
+    /// Share of the time since the last event by which an event may be off.
+    pub tolerance_percent: f64,
+    /// One expected packet is one segment.
+    pub strict_segments: bool,
+    /// Nanoseconds of a tick of the timestamp clock, by which TSval is checked; none: not checked.
+    pub timestamp_tick_ns: Option<Nanos>,
+    /// Map an echoed timestamp that was never sent by its distance from the first one.
+    pub scale_echoes: bool,
+}
+
+/// Bytes that an IPv6 header is longer than an IPv4 one.
+const IPV6_EXTRA_BYTES: u32 = 20;
+
+/// packetdrill's options that say where and how its own program runs.
+const WITHOUT_EFFECT: [&str; 15] = [
+    "bind_port",
+    "code_command",
+    "code_format",
+    "code_sockopt",
+    "connect_port",
+    "debug",
+    "dry_run",
+    "gateway_ip",
+    "local_ip",
+    "mss",
+    "netmask_ip",
+    "remote_ip",
+    "send_omit_free",
+    "speed",
+    "verbose",
+];
+
+impl Plan {
+    /// Reads the option lines and the preamble.
+    pub fn new(script: &Script, options: &Options) -> Result<Self, Problem> {
+        let profile = script.options.iter().rfind(|option| option.name == "profile");
+        let name = profile.map_or(Ok(default_profile()), value)?;
+        let line = profile.map_or(1, |option| option.line);
+        let settings = Settings::named(name).map_err(|sentence| Problem::malformed(line, sentence))?;
+        let mut plan = Self {
+            environment: Environment::new(settings),
+            tolerance_ns: options.tolerance_ns,
+            tolerance_percent: 0.0,
+            strict_segments: false,
+            timestamp_tick_ns: None,
+            scale_echoes: false,
+        };
+        for option in script.options.iter().filter(|option| !matches!(option.name.as_str(), "profile" | "set")) {
+            plan.option(option)?;
+        }
+        if let Some(preamble) = &script.preamble {
+            plan.environment.apply(preamble)?;
+        }
+        for option in script.options.iter().filter(|option| option.name == "set") {
+            plan.set(option)?;
+        }
+        for (path, text) in &options.overrides {
+            let set = plan.environment.settings.write(path, text);
+            set.map_err(|sentence| Problem::malformed(1, sentence))?;
+        }
+        Ok(plan)
+    }
+
+    fn set(&mut self, option: &OptionLine) -> Result<(), Problem> {
+        let wrong = |sentence: String| Problem::malformed(option.line, sentence);
+        let (path, text) = value(option)?
+            .split_once('=')
+            .ok_or_else(|| wrong("--set needs a field and its value, such as --set=initial_window=3".to_owned()))?;
+        self.environment.settings.write(path.trim(), text).map_err(wrong)
+    }
+
+    fn option(&mut self, option: &OptionLine) -> Result<(), Problem> {
+        match option.name.as_str() {
+            "tolerance_usecs" => {
+                self.tolerance_ns = self.tolerance_ns.max(number::<u32>(option)? as Nanos * 1_000);
+            }
+            "tolerance_percent" => self.tolerance_percent = f64::from(number::<u8>(option)?.min(100)),
+            "strict_segments" => self.strict_segments = true,
+            "tcp_ts_tick_usecs" => {
+                let tick = number::<u32>(option)?;
+                self.timestamp_tick_ns = (tick > 0).then_some(Nanos::from(tick) * 1_000);
+            }
+            "tcp_ts_ecr_scaled" => self.scale_echoes = true,
+            "mtu" => self.limit_segments(option, number::<u32>(option)?.saturating_sub(IPV4_AND_TCP_HEADER_BYTES))?,
+            "ip_version" => match value(option)? {
+                "ipv4" | "ipv4-mapped-ipv6" => {}
+                "ipv6" => {
+                    let profile = self.environment.settings.profile();
+                    let mss = profile.map_err(|sentence| Problem::malformed(option.line, sentence))?.mss_bytes;
+                    self.limit_segments(option, mss.saturating_sub(IPV6_EXTRA_BYTES))?;
+                }
+                other => {
+                    let sentence = format!("--ip_version={other} is none of ipv4, ipv4-mapped-ipv6 and ipv6");
+                    return Err(Problem::malformed(option.line, sentence));
+                }
+            },
+            name if WITHOUT_EFFECT.contains(&name) => {}
+            name => {
+                let sentence = format!(
+                    "the option --{name} is not modelled; --profile and --set choose the TCP, --tolerance_usecs and \
+                     --strict_segments the comparison"
+                );
+                return Err(Problem::unsupported(option.line, sentence));
+            }
+        }
+        Ok(())
+    }
+
+    fn limit_segments(&mut self, option: &OptionLine, mss: u32) -> Result<(), Problem> {
+        let set = self.environment.settings.write("mss_bytes", &mss.to_string());
+        set.map_err(|sentence| Problem::malformed(option.line, sentence))
+    }
+}
+
+/// The TCP of a script that names none: the one that the public scripts are written for.
+fn default_profile() -> &'static str {
+    if Profile::NAMES.contains(&"linux") { "linux" } else { "rfc" }
+}
+
+fn value(option: &OptionLine) -> Result<&str, Problem> {
+    option.value.as_deref().map(str::trim).filter(|value| !value.is_empty()).ok_or_else(|| {
+        Problem::malformed(option.line, format!("the option --{0} needs a value: --{0}=...", option.name))
+    })
+}
+
+fn number<N: std::str::FromStr>(option: &OptionLine) -> Result<N, Problem> {
+    let text = value(option)?;
+    text.parse().map_err(|_| {
+        Problem::malformed(option.line, format!("--{}={text} is not a whole number in its range", option.name))
+    })
+}

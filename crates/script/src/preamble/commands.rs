@@ -1,0 +1,94 @@
+//! One shell command: what it would set.
+
+use super::Environment;
+use super::defaults::DEFAULTS;
+use super::shell::Command;
+use super::sysctl;
+
+/// Takes over what the command sets; the error is a sentence.
+pub(super) fn apply(environment: &mut Environment, command: &Command) -> Result<(), String> {
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    let name = words[0].rsplit('/').next().unwrap_or(words[0]);
+    let arguments = &words[1..];
+    match name {
+        "defaults.sh" => DEFAULTS.iter().try_for_each(|(name, value)| sysctl::apply(environment, name, value)),
+        "set_sysctls.py" => assignments(environment, arguments),
+        "sysctl" => {
+            let given: Vec<&str> = arguments.iter().copied().filter(|word| !word.starts_with('-')).collect();
+            assignments(environment, &given)
+        }
+        "echo" => match &command.output {
+            Some(file) => sysctl::apply(environment, file, &arguments.join(" ")),
+            None => Ok(()),
+        },
+        "ip" => ip(environment, arguments),
+        "tc" => queue(environment, arguments),
+        // Offloads merge segments into larger packets; here every segment is a packet of its own.
+        "ethtool" => Ok(()),
+        _ if name.starts_with("sysctl_restore_") => Ok(()),
+        "true" | "modprobe" | "nstat" => Ok(()),
+        _ => Err(format!("the command \"{}\" is not understood", words.join(" "))),
+    }
+}
+
+fn assignments(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
+    words.iter().try_for_each(|word| {
+        let (name, value) = word.split_once('=').ok_or_else(|| format!("\"{word}\" sets nothing: a = is missing"))?;
+        sysctl::apply(environment, name.trim(), value.trim())
+    })
+}
+
+fn ip(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
+    match words {
+        ["tcp_metrics", ..] => Ok(()),
+        ["route", "add" | "replace" | "change", attributes @ ..] => route(environment, attributes),
+        _ => Err(format!("the command \"ip {}\" is not understood", words.join(" "))),
+    }
+}
+
+fn route(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
+    let mut words = words.iter().copied().filter(|word| *word != "lock");
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("the route attribute {word} has no value"));
+        match word {
+            "default" | "onlink" => {}
+            "dev" | "via" | "src" | "proto" | "scope" | "table" | "metric" => drop(value()?),
+            "initcwnd" => environment.settings.write("initial_window", value()?)?,
+            "ssthresh" => environment.settings.write("initial_ssthresh_segments", value()?)?,
+            "advmss" => environment.settings.write("mss_bytes", value()?)?,
+            "mtu" => {
+                let text = value()?;
+                let mtu: u32 = text.parse().map_err(|_| format!("the MTU {text} is not a number"))?;
+                environment.settings.write("mss_bytes", &mtu.saturating_sub(IPV4_AND_TCP_HEADER_BYTES).to_string())?;
+            }
+            "rto_min" => environment.settings.write("rto.minimum_ns", value()?)?,
+            "congctl" => sysctl::apply(environment, "net.ipv4.tcp_congestion_control", value()?)?,
+            address if address.starts_with(|c: char| c.is_ascii_digit()) => {}
+            _ => return Err(format!("the route attribute {word} has no counterpart here")),
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of an IPv4 header and a TCP header without options.
+pub(crate) const IPV4_AND_TCP_HEADER_BYTES: u32 = 40;
+
+fn queue(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
+    let not_understood = || format!("the command \"tc {}\" is not understood", words.join(" "));
+    let ["qdisc", action, rest @ ..] = words else { return Err(not_understood()) };
+    if *action == "del" || *action == "delete" {
+        environment.interface_is_full = false;
+        return Ok(());
+    }
+    if !matches!(*action, "add" | "replace" | "change") {
+        return Err(not_understood());
+    }
+    let Some(root) = rest.iter().position(|word| *word == "root") else { return Err(not_understood()) };
+    match &rest[root + 1..] {
+        ["pfifo", "limit", "0"] => environment.interface_is_full = true,
+        // A queue that the script's few packets cannot fill; fq paces only senders that ask for it.
+        ["pfifo" | "pfifo_fast" | "noqueue" | "fq", ..] => environment.interface_is_full = false,
+        _ => return Err(not_understood()),
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! Sysctls and module parameters by name: the field of the profile that each sets, or why it makes no difference here.
+
+use super::Environment;
+use std::path::Path;
+
+/// What a setting means here.
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// It sets the profile or the environment.
+    Sets(fn(&mut Environment, &str) -> Result<(), String>),
+    /// It makes no difference to what is modelled, whatever its value.
+    Harmless,
+    /// It makes no difference as long as it has this value.
+    Only(&'static str),
+}
+
+use Meaning::{Harmless, Only, Sets};
+
+/// Sorted by name, without the directory.
+const TABLE: &[(&str, Meaning)] = &[
+    ("enabled", Harmless),
+    ("hystart_ack_delta_us", Harmless),
+    ("hystart_detect", Sets(hystart_detect)),
+    ("hystart_low_window", Only("16")),
+    ("ip_local_port_range", Harmless),
+    ("tcp_autocorking", Harmless),
+    ("tcp_congestion_control", Sets(congestion_control)),
+    ("tcp_dsack", Sets(|environment, value| flag(environment, "dsack", value))),
+    ("tcp_early_retrans", Sets(tail_loss_probe)),
+    ("tcp_ecn", Sets(ecn)),
+    ("tcp_ecn_fallback", Harmless),
+    ("tcp_fack", Harmless),
+    ("tcp_fastopen", Harmless),
+    ("tcp_fastopen_key", Harmless),
+    ("tcp_frto", Sets(|environment, value| flag(environment, "f_rto", if value == "0" { "0" } else { "1" }))),
+    ("tcp_invalid_ratelimit", Harmless),
+    ("tcp_limit_output_bytes", Harmless),
+    ("tcp_min_tso_segs", Sets(|environment, value| if_known(environment, "min_tso_segments", value))),
+    ("tcp_moderate_rcvbuf", Harmless),
+    ("tcp_mtu_probing", Only("0")),
+    ("tcp_no_metrics_save", Harmless),
+    ("tcp_notsent_lowat", Harmless),
+    ("tcp_pacing_ca_ratio", Sets(|environment, value| if_known(environment, "pacing_ca_ratio", value))),
+    ("tcp_pacing_ss_ratio", Sets(|environment, value| if_known(environment, "pacing_ss_ratio", value))),
+    ("tcp_recovery", Sets(rack)),
+    ("tcp_reordering", Sets(|environment, value| environment.settings.write("duplicate_ack_threshold", value))),
+    ("tcp_retries2", Sets(|environment, value| environment.settings.write("max_retries", value))),
+    ("tcp_rmem", Sets(receive_memory)),
+    ("tcp_rto_max_ms", Sets(|environment, value| environment.settings.write("rto.maximum", &format!("{value}ms")))),
+    ("tcp_rto_min_us", Sets(|environment, value| environment.settings.write("rto.minimum", &format!("{value}us")))),
+    ("tcp_sack", Sets(|environment, value| flag(environment, "sack", value))),
+    ("tcp_slow_start_after_idle", Sets(restart_window)),
+    (
+        "tcp_syn_retries",
+        Sets(|environment, value| retries(value).map(|retries| environment.syn_retries = Some(retries))),
+    ),
+    (
+        "tcp_synack_retries",
+        Sets(|environment, value| retries(value).map(|retries| environment.synack_retries = Some(retries))),
+    ),
+    ("tcp_syncookies", Harmless),
+    (
+        "tcp_timestamps",
+        Sets(|environment, value| flag(environment, "timestamps", if value == "0" { "0" } else { "1" })),
+    ),
+    ("tcp_tso_win_divisor", Sets(|environment, value| if_known(environment, "tso_window_divisor", value))),
+    ("tcp_tw_reuse", Harmless),
+    ("tcp_window_scaling", Sets(window_scaling)),
+    ("tcp_wmem", Harmless),
+];
+
+/// Sets `name` (dotted, or a path below /proc/sys or /sys/module) to `value`; the error is a sentence.
+pub(super) fn apply(environment: &mut Environment, name: &str, value: &str) -> Result<(), String> {
+    let dotted = name.rsplit('.').next().unwrap_or(name);
+    let short = Path::new(dotted).file_name().and_then(|name| name.to_str()).unwrap_or(dotted);
+    let meaning = TABLE.binary_search_by(|(known, _)| known.cmp(&short)).map(|found| TABLE[found].1);
+    match meaning {
+        Ok(Sets(set)) => set(environment, value).map_err(|sentence| format!("{short}={value}: {sentence}")),
+        Ok(Harmless) => Ok(()),
+        Ok(Only(modelled)) if value == modelled => Ok(()),
+        Ok(Only(modelled)) => Err(format!("{short}={value} has no counterpart here, only {modelled}")),
+        Err(_) => Err(format!("the setting {name} is not known here")),
+    }
+}
+
+fn retries(value: &str) -> Result<u32, String> {
+    value.parse().map_err(|_| "it is not a number of retries".to_owned())
+}
+
+fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
+    let word = match value {
+        "0" => "false",
+        "1" => "true",
+        _ => return Err("only 0 and 1 are modelled".to_owned()),
+    };
+    environment.settings.write(field, word)
+}
+
+/// Sets a field that only some versions of the profile have; without it, segments leave one by one and unpaced.
+fn if_known(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
+    if environment.settings.has(field) { environment.settings.write(field, value) } else { Ok(()) }
+}
+
+fn congestion_control(environment: &mut Environment, value: &str) -> Result<(), String> {
+    let algorithm = match value {
+        // Linux's module comes with both detectors of HyStart.
+        "cubic" => "{ algorithm = cubic, hystart = hystart }",
+        name => name,
+    };
+    environment.settings.write("congestion_control", algorithm)
+}
+
+// Linux: net/ipv4/tcp_cubic.c, a bitmap of the length of ACK trains (1) and the rise of delay (2).
+fn hystart_detect(environment: &mut Environment, value: &str) -> Result<(), String> {
+    let detectors = match value {
+        "0" => "off",
+        "1" => "ack_train",
+        "2" => "delay",
+        "3" => "hystart",
+        _ => return Err("only 0 to 3 are known".to_owned()),
+    };
+    environment.settings.write("congestion_control.hystart", detectors)
+}
+
+// ip-sysctl: 0 disables tail loss probes, 3 and 4 enable them; 1 and 2 are gone.
+fn tail_loss_probe(environment: &mut Environment, value: &str) -> Result<(), String> {
+    flag(environment, "tail_loss_probe", if value == "0" { "0" } else { "1" })
+}
+
+// ip-sysctl: a bitmap; 1 is RACK.
+fn rack(environment: &mut Environment, value: &str) -> Result<(), String> {
+    match value {
+        "0" => environment.settings.write("rack", "false"),
+        "1" | "0x1" => environment.settings.write("rack", "true"),
+        _ => Err("only 0 and 1 are modelled".to_owned()),
+    }
+}
+
+// ip-sysctl: 0 off, 1 asked for and granted, 2 granted; 3 and more are accurate ECN.
+fn ecn(environment: &mut Environment, value: &str) -> Result<(), String> {
+    let policy = match value {
+        "0" => "off",
+        "1" => "on",
+        "2" => "passive",
+        _ => return Err("accurate ECN is not modelled".to_owned()),
+    };
+    environment.settings.write("ecn", policy)
+}
+
+fn restart_window(environment: &mut Environment, value: &str) -> Result<(), String> {
+    environment.settings.write("restart_window", if value == "0" { "off" } else { "halving" })
+}
+
+fn window_scaling(environment: &mut Environment, value: &str) -> Result<(), String> {
+    let settings = &mut environment.settings;
+    if value == "0" && settings.get("receive_window_bytes").and_then(serde_json::Value::as_u64) > Some(65535) {
+        settings.write("receive_window_bytes", "65535")?;
+    }
+    flag(environment, "window_scaling", value)
+}
+
+/// Smallest, initial and largest receive buffer.
+fn receive_memory(environment: &mut Environment, value: &str) -> Result<(), String> {
+    let sizes: Option<Vec<u64>> = value.split_whitespace().map(bytes).collect();
+    let Some([_, initial, largest]) = sizes.as_deref() else {
+        return Err("three sizes in bytes are needed".to_owned());
+    };
+    let settings = &mut environment.settings;
+    // ip-sysctl, tcp_adv_win_scale = 1: half of a buffer is for payload, the rest for what the kernel adds to it.
+    settings.write("receive_window_bytes", &(largest / 2).to_string())?;
+    settings.write("receive_window_growth", &format!("{{ initial_bytes = {} }}", initial / 2))
+}
+
+/// A size as a shell writes it: a number, or a product such as `$((15*1024*1024))`.
+fn bytes(text: &str) -> Option<u64> {
+    let product = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")).unwrap_or(text);
+    product.split('*').try_fold(1u64, |bytes, factor| bytes.checked_mul(factor.trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(TABLE.is_sorted_by(|(a, _), (b, _)| a < b));
+    }
+}

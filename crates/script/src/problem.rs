@@ -1,0 +1,43 @@
+//! What keeps a script from being run.
+
+use std::fmt;
+
+/// Why a script cannot be read or run as it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The script is wrong: what was found and what would be right.
+    Malformed,
+    /// The script asks for something that is not modelled here.
+    Unsupported,
+}
+
+/// A problem of a script, with the line it is in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// Line of the script, counted from 1.
+    pub line: u32,
+    /// Wrong, or not modelled.
+    pub kind: Kind,
+    /// One sentence, without the line.
+    pub sentence: String,
+}
+
+impl Problem {
+    /// A script that is wrong.
+    pub fn malformed(line: u32, sentence: impl Into<String>) -> Self {
+        Self { line, kind: Kind::Malformed, sentence: sentence.into() }
+    }
+
+    /// A script that asks for something that is not modelled.
+    pub fn unsupported(line: u32, sentence: impl Into<String>) -> Self {
+        Self { line, kind: Kind::Unsupported, sentence: sentence.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.sentence)
+    }
+}
+
+impl std::error::Error for Problem {}

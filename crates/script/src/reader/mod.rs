@@ -1,0 +1,159 @@
+//! From text to a script: a recursive descent over the tokens, one file a concern.
+
+mod call;
+mod packet;
+mod tcp_options;
+mod time;
+
+use crate::code;
+use crate::lexer::{Kind, Token, tokens};
+use crate::problem::Problem;
+use crate::script::{Action, Event, OptionLine, Script, Shell, When};
+
+/// How deep arguments and expressions may nest.
+pub(crate) const DEEPEST: u32 = 50;
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, or that is not modelled here, with its line.
+    pub fn read(text: &str) -> Result<Self, Problem> {
+        let mut reader = Reader { tokens: tokens(text)?, at: 0 };
+        let options = reader.options();
+        let preamble = reader.preamble();
+        let mut events = Vec::new();
+        // A shell block without a time at the end cleans up after the script, which leaves nothing behind here.
+        while reader.peek() != Kind::End
+            && !matches!((reader.peek(), reader.peek_second()), (Kind::Shell(_), Kind::End))
+        {
+            events.push(reader.event()?);
+        }
+        if events.is_empty() {
+            return Err(Problem::malformed(
+                reader.line(),
+                "there is no event in this script; an event is a time and what happens, such as \
+                 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3",
+            ));
+        }
+        Ok(Self { options, preamble, events, lines: text.lines().map(str::to_owned).collect() })
+    }
+}
+
+/// The tokens and the place in them.
+struct Reader<'a> {
+    /// The last one is [`Kind::End`].
+    tokens: Vec<Token<'a>>,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn token(&self) -> Token<'a> {
+        self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    fn peek(&self) -> Kind<'a> {
+        self.token().kind
+    }
+
+    /// The token after the next one.
+    fn peek_second(&self) -> Kind<'a> {
+        self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
+    }
+
+    fn line(&self) -> u32 {
+        self.token().line
+    }
+
+    fn next(&mut self) -> Kind<'a> {
+        let kind = self.peek();
+        self.at += 1;
+        kind
+    }
+
+    /// Takes the token if it is that sign.
+    fn take(&mut self, sign: char) -> bool {
+        let found = self.peek() == Kind::Sign(sign);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes the token if it is that word.
+    fn take_word(&mut self, word: &str) -> bool {
+        let found = self.peek() == Kind::Word(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn need(&mut self, sign: char, after: &str) -> Result<(), Problem> {
+        if self.take(sign) { Ok(()) } else { Err(self.unexpected(&format!("\"{sign}\" after {after}"))) }
+    }
+
+    /// Not what should stand here.
+    fn unexpected(&self, right: &str) -> Problem {
+        Problem::malformed(self.line(), format!("{} was found where {right} should stand", self.peek()))
+    }
+
+    /// A whole number from 0 to `largest`.
+    fn integer(&mut self, what: &str, largest: u32) -> Result<u32, Problem> {
+        let line = self.line();
+        let Kind::Integer(text) = self.peek() else {
+            return Err(self.unexpected(&format!("{what}, a whole number,")));
+        };
+        self.at += 1;
+        text.parse::<u32>()
+            .ok()
+            .filter(|value| *value <= largest)
+            .ok_or_else(|| Problem::malformed(line, format!("{what} is {text}; it must be 0 to {largest}")))
+    }
+
+    fn options(&mut self) -> Vec<OptionLine> {
+        let mut options = Vec::new();
+        while let Kind::Option(name, value) = self.peek() {
+            let line = self.line();
+            self.at += 1;
+            options.push(OptionLine { line, name: name.to_owned(), value: value.map(str::to_owned) });
+        }
+        options
+    }
+
+    fn preamble(&mut self) -> Option<Shell> {
+        let line = self.line();
+        let Kind::Shell(text) = self.peek() else { return None };
+        self.at += 1;
+        Some(Shell { line, text: text.to_owned() })
+    }
+
+    fn event(&mut self) -> Result<Event, Problem> {
+        let line = self.line();
+        if let Kind::Option(name, _) = self.peek() {
+            let sentence = format!("the option --{name} stands among the events; options come before anything else");
+            return Err(Problem::malformed(line, sentence));
+        }
+        let when = self.when()?;
+        let action = match self.peek() {
+            Kind::Sign('<') => Action::Inject(self.packet(true)?),
+            Kind::Sign('>') => Action::Expect(self.packet(false)?),
+            Kind::Word(_) | Kind::Ellipsis => Action::Call(self.call(when)?),
+            Kind::Shell(text) => {
+                let shell = Shell { line: self.line(), text: text.to_owned() };
+                self.at += 1;
+                Action::Command(shell)
+            }
+            Kind::Code(text) => {
+                let program = code::read(text, self.line())?;
+                self.at += 1;
+                Action::Check(program)
+            }
+            _ => {
+                return Err(self
+                    .unexpected("a packet (< or >), a system call, a shell block or a %{ }% block, after the time,"));
+            }
+        };
+        let expected_packet = matches!(action, Action::Expect(_));
+        if !expected_packet && matches!(when, When::Any | When::Between(..) | When::Within(..)) {
+            return Err(Problem::malformed(line, "only an expected packet (>) may come at any time or within a range"));
+        }
+        Ok(Event { line, when, action })
+    }
+}

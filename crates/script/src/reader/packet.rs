@@ -1,0 +1,142 @@
+//! Packets: `< [ect0] P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.
+
+use super::Reader;
+use crate::lexer::Kind;
+use crate::problem::Problem;
+use crate::script::{EcnMark, Packet};
+use firstflight_tcp::Flags;
+
+impl Reader<'_> {
+    pub(super) fn packet(&mut self, arrives: bool) -> Result<Packet, Problem> {
+        let line = self.line();
+        self.at += 1;
+        let ecn = self.ecn(arrives)?;
+        if let (Kind::Integer(_), Kind::Sign('>')) = (self.peek(), self.peek_second()) {
+            return Err(Problem::unsupported(line, "port numbers of a packet are not modelled"));
+        }
+        if let Kind::Word(word @ ("icmp" | "udp" | "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls")) = self.peek() {
+            return Err(Problem::unsupported(line, format!("packets of {word} are not modelled, only TCP")));
+        }
+        let flags = self.flags()?;
+        let (seq, payload_bytes) = self.sequence_numbers()?;
+        let ack = if self.take_word("ack") { Some(self.integer("the acknowledgement", u32::MAX)?) } else { None };
+        // packetdrill takes a packet that acknowledges and does not say what to acknowledge nothing.
+        let ack = ack.or(flags.contains(Flags::ACK).then_some(0));
+        let window = if self.take_word("win") { Some(self.integer("the window", 65535)? as u16) } else { None };
+        if arrives && window.is_none() && !flags.contains(Flags::RST) {
+            return Err(self.unexpected("\"win\" and the window of a packet that arrives"));
+        }
+        if self.take_word("urg") {
+            return Err(Problem::unsupported(line, "the urgent pointer is not modelled"));
+        }
+        let options = self.tcp_options()?;
+        if arrives && options.is_none() {
+            return Err(Problem::malformed(
+                line,
+                "<...> stands for any options; a packet that arrives must name its own",
+            ));
+        }
+        if self.peek() == Kind::Sign('{') {
+            return Err(Problem::unsupported(line, "packets changed at random ({...}) are not modelled"));
+        }
+        Ok(Packet { ecn, flags, seq, payload_bytes, ack, window, options })
+    }
+
+    /// `[ect0]` or `(ect0)`.
+    fn ecn(&mut self, arrives: bool) -> Result<Option<EcnMark>, Problem> {
+        let close = match self.peek() {
+            Kind::Sign('[') => ']',
+            Kind::Sign('(') => ')',
+            _ => return Ok(None),
+        };
+        let line = self.line();
+        self.at += 1;
+        let right = "ect0, ect1, ect01, ce or noecn";
+        let mark = match self.next() {
+            Kind::Word("noecn") => EcnMark::NotCapable,
+            Kind::Word("ect0") => EcnMark::Capable0,
+            Kind::Word("ect1") => EcnMark::Capable1,
+            Kind::Word("ect01") if !arrives => EcnMark::Capable,
+            Kind::Word("ce") => EcnMark::Congestion,
+            Kind::Word(word @ ("tos" | "ttl" | "flowlabel")) => {
+                return Err(Problem::unsupported(line, format!("{word} of the IP header is not modelled")));
+            }
+            Kind::Integer(_) => return Err(Problem::unsupported(line, "packets of icmp are not modelled, only TCP")),
+            other => return Err(Problem::malformed(line, format!("{other} was found where {right} should stand"))),
+        };
+        if self.peek() == Kind::Sign(',') {
+            return Err(Problem::unsupported(line, "of the IP header only the ECN bits are modelled"));
+        }
+        self.need(close, "the ECN bits")?;
+        Ok(Some(mark))
+    }
+
+    /// `S`, `S.`, `P.`, `.`, `-`, `SEW`, ...
+    fn flags(&mut self) -> Result<Flags, Problem> {
+        let line = self.line();
+        if let Kind::Decimal(_) = self.peek() {
+            return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modelled"));
+        }
+        if self.take('-') {
+            return Ok(Flags::NONE);
+        }
+        let mut flags = Flags::NONE;
+        let letters = if let Kind::Word(letters) = self.peek() {
+            self.at += 1;
+            letters
+        } else {
+            ""
+        };
+        for letter in letters.chars() {
+            flags = flags
+                | match letter {
+                    'S' => Flags::SYN,
+                    'F' => Flags::FIN,
+                    'R' => Flags::RST,
+                    'P' => Flags::PSH,
+                    'E' => Flags::ECE,
+                    'W' => Flags::CWR,
+                    'A' | 'U' => {
+                        return Err(Problem::unsupported(line, format!("the flag {letter} is not modelled")));
+                    }
+                    _ => {
+                        return Err(Problem::malformed(
+                            line,
+                            format!(
+                                "\"{letters}\" was found where flags should stand: some of SFRPEW, then \".\" for ACK"
+                            ),
+                        ));
+                    }
+                };
+        }
+        if let Kind::Decimal(_) = self.peek() {
+            return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modelled"));
+        }
+        if self.take('.') {
+            flags = flags | Flags::ACK;
+        } else if letters.is_empty() {
+            return Err(self.unexpected("flags, such as S, S., P. or a single point,"));
+        }
+        Ok(flags)
+    }
+
+    /// `1:1001(1000)`.
+    fn sequence_numbers(&mut self) -> Result<(u32, u32), Problem> {
+        let line = self.line();
+        let start = self.integer("the sequence number", u32::MAX)?;
+        self.need(':', "the sequence number")?;
+        let end = self.integer("the sequence number after the payload", u32::MAX)?;
+        self.need('(', "the sequence numbers")?;
+        let payload = self.integer("the length of the payload", u32::from(u16::MAX))?;
+        self.need(')', "the length of the payload")?;
+        if start.checked_add(payload) != Some(end) {
+            return Err(Problem::malformed(
+                line,
+                format!(
+                    "{start}:{end}({payload}) does not add up: from {start} to {end} there are not {payload} bytes"
+                ),
+            ));
+        }
+        Ok((start, payload))
+    }
+}

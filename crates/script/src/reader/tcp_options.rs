@@ -1,0 +1,106 @@
+//! TCP options: `<mss 1460,nop,nop,sackOK,nop,wscale 8>`, or `<...>` for any.
+
+use super::Reader;
+use crate::lexer::Kind;
+use crate::problem::Problem;
+use crate::wire::TcpOption;
+use firstflight_tcp::MOST_SACK_BLOCKS;
+
+/// Room for options in a TCP header, in bytes.
+const MOST_BYTES: usize = 40;
+
+impl Reader<'_> {
+    /// None for `<...>`; empty if no options are written.
+    pub(super) fn tcp_options(&mut self) -> Result<Option<Vec<TcpOption>>, Problem> {
+        let line = self.line();
+        if !self.take('<') {
+            return Ok(Some(Vec::new()));
+        }
+        if self.peek() == Kind::Ellipsis {
+            self.at += 1;
+            self.need('>', "\"<...\"")?;
+            return Ok(None);
+        }
+        let mut options = Vec::new();
+        loop {
+            options.push(self.tcp_option()?);
+            if !self.take(',') {
+                break;
+            }
+        }
+        self.need('>', "the TCP options")?;
+        let bytes: usize = options.iter().map(length).sum();
+        if bytes > MOST_BYTES {
+            return Err(Problem::malformed(
+                line,
+                format!("these options take {bytes} bytes; a header has room for 40"),
+            ));
+        }
+        Ok(Some(options))
+    }
+
+    fn tcp_option(&mut self) -> Result<TcpOption, Problem> {
+        let line = self.line();
+        Ok(match self.next() {
+            Kind::Word("nop") => TcpOption::Nop,
+            Kind::Word("eol") => TcpOption::End,
+            Kind::Word("mss") => TcpOption::Mss(self.integer("the MSS", 65535)? as u16),
+            Kind::Word("wscale") => TcpOption::WindowScale(self.integer("the window scale", 255)? as u8),
+            Kind::Word("sackOK") => TcpOption::SackPermitted,
+            Kind::Word("sack") => TcpOption::Sack(self.sack_blocks()?),
+            Kind::Word("TS") => {
+                if !self.take_word("val") {
+                    return Err(self.unexpected("\"val\" after TS"));
+                }
+                let value = self.integer("TSval", u32::MAX)?;
+                if !self.take_word("ecr") {
+                    return Err(self.unexpected("\"ecr\" after the value of TS"));
+                }
+                TcpOption::Timestamps { value, echo: self.integer("TSecr", u32::MAX)? }
+            }
+            Kind::Word("FO" | "FOEXP") => {
+                return Err(Problem::unsupported(line, "TCP Fast Open is not modelled"));
+            }
+            Kind::Word(word @ ("md5" | "ECN" | "AO")) => {
+                return Err(Problem::unsupported(line, format!("the TCP option {word} is not modelled")));
+            }
+            other => {
+                return Err(Problem::malformed(
+                    line,
+                    format!(
+                        "{other} was found where a TCP option should stand: mss, sackOK, sack, TS, wscale, nop, eol"
+                    ),
+                ));
+            }
+        })
+    }
+
+    fn sack_blocks(&mut self) -> Result<Vec<[u32; 2]>, Problem> {
+        let line = self.line();
+        let mut blocks = Vec::new();
+        loop {
+            let left = self.integer("the left edge of a SACK block", u32::MAX)?;
+            self.need(':', "the left edge of a SACK block")?;
+            blocks.push([left, self.integer("the right edge of a SACK block", u32::MAX)?]);
+            if !matches!(self.peek(), Kind::Integer(_)) {
+                break;
+            }
+        }
+        if blocks.len() > MOST_SACK_BLOCKS {
+            return Err(Problem::malformed(line, format!("a header has room for {MOST_SACK_BLOCKS} SACK blocks")));
+        }
+        Ok(blocks)
+    }
+}
+
+/// Bytes that an option takes in the header.
+fn length(option: &TcpOption) -> usize {
+    match option {
+        TcpOption::End | TcpOption::Nop => 1,
+        TcpOption::SackPermitted => 2,
+        TcpOption::WindowScale(_) => 3,
+        TcpOption::Mss(_) => 4,
+        TcpOption::Timestamps { .. } => 10,
+        TcpOption::Sack(blocks) => 2 + 8 * blocks.len(),
+    }
+}

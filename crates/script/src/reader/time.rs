@@ -1,0 +1,99 @@
+//! Times: `0.1`, `+.1`, `.1~.2`, `+.1~+.2`, `*`.
+
+use super::Reader;
+use crate::lexer::Kind;
+use crate::problem::Problem;
+use crate::script::When;
+use firstflight_tcp::Nanos;
+
+/// The latest time a script may name, in seconds: a day.
+const LATEST_SECONDS: u64 = 86_400;
+
+impl Reader<'_> {
+    pub(super) fn when(&mut self) -> Result<When, Problem> {
+        let line = self.line();
+        if self.take('*') {
+            return Ok(When::Any);
+        }
+        if self.take('+') {
+            let start = self.seconds("a time after \"+\"")?;
+            if !self.take('~') {
+                return Ok(When::After(start));
+            }
+            self.need('+', "\"~\", because the time before it is relative, too")?;
+            let end = self.seconds("a time after \"+\"")?;
+            return ordered(line, start, end).map(|()| When::Within(start, end));
+        }
+        let start = self.seconds("the time of an event, such as +0 or 0.100,")?;
+        if !self.take('~') {
+            return Ok(When::At(start));
+        }
+        let end = self.seconds("a time after \"~\"")?;
+        ordered(line, start, end).map(|()| When::Between(start, end))
+    }
+
+    /// `...b` after the time of a system call: when it returns.
+    pub(super) fn returns(&mut self, when: When) -> Result<Option<Nanos>, Problem> {
+        if self.peek() != Kind::Ellipsis {
+            return Ok(None);
+        }
+        let line = self.line();
+        self.at += 1;
+        self.take('+');
+        let end = self.seconds("the time at which the call returns, after \"...\",")?;
+        let start = match when {
+            When::At(start) | When::After(start) => start,
+            _ => return Err(Problem::malformed(line, "a call that blocks begins at one time, not in a range")),
+        };
+        ordered(line, start, end).map(|()| Some(end))
+    }
+
+    fn seconds(&mut self, what: &str) -> Result<Nanos, Problem> {
+        let line = self.line();
+        let text = match self.peek() {
+            Kind::Integer(text) | Kind::Decimal(text) => text,
+            _ => return Err(self.unexpected(what)),
+        };
+        self.at += 1;
+        nanoseconds(text).ok_or_else(|| {
+            Problem::malformed(
+                line,
+                format!("the time {text} is not one in seconds from 0 to {LATEST_SECONDS}, to the nanosecond"),
+            )
+        })
+    }
+}
+
+fn ordered(line: u32, start: Nanos, end: Nanos) -> Result<(), Problem> {
+    if end < start {
+        return Err(Problem::malformed(line, "this range of times ends before it begins"));
+    }
+    Ok(())
+}
+
+/// Seconds as a decimal number, exactly.
+fn nanoseconds(text: &str) -> Option<Nanos> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let seconds = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
+    let digits = fraction.trim_end_matches('0');
+    if seconds > LATEST_SECONDS || digits.len() > 9 {
+        return None;
+    }
+    let nanoseconds = if digits.is_empty() { 0 } else { format!("{digits:0<9}").parse::<u64>().ok()? };
+    Some(seconds * 1_000_000_000 + nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_become_nanoseconds_exactly() {
+        assert_eq!(nanoseconds(".027"), Some(27_000_000));
+        assert_eq!(nanoseconds("1"), Some(1_000_000_000));
+        assert_eq!(nanoseconds("0.1000000010"), Some(100_000_001));
+        assert_eq!(nanoseconds("0.0000000001"), None);
+        assert_eq!(nanoseconds("-1"), None);
+        assert_eq!(nanoseconds("99999999999999999999"), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! What came of a script.
+
+use crate::problem::{Kind, Problem};
+use serde::Serialize;
+
+/// What came of a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Everything happened as the script says.
+    Pass,
+    /// Something happened otherwise.
+    Differs,
+    /// The script asks for something that is not modelled.
+    Unsupported,
+    /// The script is wrong.
+    Error,
+}
+
+/// What came of a script, and why.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// In a word.
+    pub verdict: Verdict,
+    /// In a sentence, with the line of the script; empty for a pass.
+    pub reason: String,
+    /// Line of the script that the reason is about; 0 for a pass.
+    pub line: u32,
+    /// For a difference: what was expected, what came, and the segments before it.
+    pub details: Vec<String>,
+    /// What is worth knowing and changes no verdict.
+    pub notes: Vec<String>,
+    /// Events that went as the script says.
+    pub events: usize,
+    /// Largest distance of an expected event from its time, in nanoseconds.
+    pub deviation_ns: u64,
+}
+
+impl Report {
+    pub(crate) fn of_problem(problem: &Problem) -> Self {
+        let verdict = match problem.kind {
+            Kind::Malformed => Verdict::Error,
+            Kind::Unsupported => Verdict::Unsupported,
+        };
+        Self {
+            verdict,
+            reason: problem.to_string(),
+            line: problem.line,
+            details: Vec::new(),
+            notes: Vec::new(),
+            events: 0,
+            deviation_ns: 0,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Reading and writing.
+
+use super::Outcome;
+use super::arguments::{field, integer, vector_bytes, wrong};
+use crate::problem::Problem;
+use crate::run::Runner;
+use crate::run::descriptors::{Descriptor, Role};
+use crate::run::errno::Errno;
+use crate::run::stop::Stop;
+use crate::script::{Argument, Call};
+
+impl Runner<'_> {
+    pub(super) fn read(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
+        let (wanted, flags) = match call.name.as_str() {
+            "recvmsg" => {
+                if field(call.arguments.get(1), "msg_control").is_some_and(|control| !is_empty(control)) {
+                    return Err(Problem::unsupported(line, "control messages of recvmsg() are not modelled").into());
+                }
+                (message_bytes(line, call)?, 2)
+            }
+            "readv" => (vector(line, call)?, usize::MAX),
+            _ => (integer(line, call, 2, "a length in bytes")?, 3),
+        };
+        let waits = self.flags(line, call, flags, &["MSG_DONTWAIT", "MSG_TRUNC", "MSG_NOSIGNAL"])?;
+        let (open, index) = match self.stream(line, call)? {
+            Ok(found) => found,
+            Err(errno) => return Ok(Outcome::Failed(errno)),
+        };
+        let now = self.world.now;
+        let connection = &mut self.world.connections[index];
+        let taken = connection.endpoint.read(now, u64::try_from(wanted).unwrap_or(0));
+        if taken > 0 {
+            return Ok(Outcome::Returned(taken as i64));
+        }
+        if let Some(error) = connection.error.take() {
+            return Ok(Outcome::Failed(error));
+        }
+        if connection.is_at_end() || wanted == 0 {
+            return Ok(Outcome::Returned(0));
+        }
+        Ok(if open.blocks && waits { Outcome::WouldBlock } else { Outcome::Failed(Errno::Again) })
+    }
+
+    pub(super) fn write(&mut self, line: u32, call: &Call, written: &mut i64) -> Result<Outcome, Stop> {
+        let (bytes, flags) = match call.name.as_str() {
+            "sendmsg" => (message_bytes(line, call)?, 2),
+            "writev" => (vector(line, call)?, usize::MAX),
+            _ => (integer(line, call, 2, "a length in bytes")?, 3),
+        };
+        let bytes =
+            u64::try_from(bytes).map_err(|_| Problem::malformed(line, "a negative number of bytes is written"))?;
+        let known = ["MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_EOR", "MSG_MORE"];
+        let waits = self.flags(line, call, flags, &known)?;
+        let has = |name: &str| matches!(call.arguments.get(flags), Some(Argument::Symbols(set)) if set.iter().any(|flag| flag == name));
+        let (open, index) = match self.stream(line, call)? {
+            Ok(found) => found,
+            Err(errno) => return Ok(Outcome::Failed(errno)),
+        };
+        let now = self.world.now;
+        let room = self.send_room(&open, index, *written > 0);
+        let connection = &mut self.world.connections[index];
+        if let Some(error) = connection.error.take() {
+            return Ok(Outcome::Failed(error));
+        }
+        if connection.writing_shut || connection.failed {
+            return Ok(Outcome::Failed(Errno::BrokenPipe));
+        }
+        if !connection.established {
+            return Ok(if open.blocks && waits { Outcome::WouldBlock } else { Outcome::Failed(Errno::Again) });
+        }
+        let left = bytes - (*written as u64).min(bytes);
+        let part = left.min(room);
+        connection.endpoint.set_cork(open.options.cork || has("MSG_MORE"));
+        connection.endpoint.write(now, part);
+        *written += part as i64;
+        if part == left {
+            if has("MSG_EOR") {
+                connection.endpoint.end_record();
+            }
+            return Ok(Outcome::Returned(*written));
+        }
+        Ok(match (open.blocks && waits, *written) {
+            (true, _) => Outcome::WouldBlock,
+            (false, 0) => Outcome::Failed(Errno::Again),
+            (false, written) => Outcome::Returned(written),
+        })
+    }
+
+    /// Bytes that the send buffer takes now.
+    ///
+    /// Linux takes data while less than `SO_SNDBUF` is queued, wakes a waiting writer when a third of the buffer is
+    /// free, and lets a buffer of which nothing was said grow.
+    fn send_room(&self, open: &Descriptor, index: usize, waiting: bool) -> u64 {
+        let Some(buffer) = open.options.send_buffer_bytes.and_then(|bytes| u64::try_from(bytes).ok()) else {
+            return u64::MAX;
+        };
+        let endpoint = &self.world.connections[index].endpoint;
+        let queued = endpoint.info().not_sent_bytes + u64::from(endpoint.flight_bytes());
+        if waiting && queued > buffer - buffer / 3 { 0 } else { buffer.saturating_sub(queued) }
+    }
+
+    /// The connection that the first argument names, or the error that the call ends with.
+    fn stream(&self, line: u32, call: &Call) -> Result<Result<(Descriptor, usize), Errno>, Stop> {
+        let number = integer(line, call, 0, "a descriptor")?;
+        let Some(open) = self.descriptors.get(number) else { return Ok(Err(Errno::BadDescriptor)) };
+        Ok(match open.role {
+            Role::Connected(index) => Ok((open.clone(), index)),
+            _ if call.name.starts_with('r') => Err(Errno::NotConnected),
+            _ => Err(Errno::BrokenPipe),
+        })
+    }
+
+    /// Whether the flags let the call wait; those that are not modelled are refused.
+    fn flags(&self, line: u32, call: &Call, place: usize, known: &[&str]) -> Result<bool, Stop> {
+        let Some(Argument::Symbols(set)) = call.arguments.get(place) else { return Ok(true) };
+        match set.iter().find(|flag| !known.contains(&flag.as_str())) {
+            Some(flag) => Err(Problem::unsupported(line, format!("{flag} of {}() is not modelled", call.name)).into()),
+            None => Ok(!set.iter().any(|flag| flag == "MSG_DONTWAIT")),
+        }
+    }
+}
+
+fn is_empty(control: &Argument) -> bool {
+    matches!(control, Argument::List(items) if items.is_empty())
+}
+
+/// Bytes of `{msg_name(...)=..., msg_iov(1)=[{..., 40}], msg_flags=0}`.
+fn message_bytes(line: u32, call: &Call) -> Result<i64, Problem> {
+    let message = call.arguments.get(1);
+    vector_bytes(field(message, "msg_iov"))
+        .ok_or_else(|| wrong(line, call, 1, "a message with msg_iov(1)=[{..., 1000}]", message))
+}
+
+fn vector(line: u32, call: &Call) -> Result<i64, Problem> {
+    let argument = call.arguments.get(1);
+    vector_bytes(argument).ok_or_else(|| wrong(line, call, 1, "a vector such as [{..., 1000}]", argument))
+}

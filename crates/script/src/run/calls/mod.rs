@@ -1,0 +1,100 @@
+//! System calls, by name.
+
+pub(super) mod arguments;
+mod closing;
+mod control;
+mod data;
+mod opening;
+
+use super::blocking::Blocked;
+use super::errno::Errno;
+use super::stop::Stop;
+use super::{Runner, seconds};
+use crate::problem::Problem;
+use crate::script::{Argument, Call, Event, When};
+use firstflight_tcp::Nanos;
+
+/// What came of a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    Returned(i64),
+    Failed(Errno),
+    /// It cannot go on before something else happens.
+    WouldBlock,
+}
+
+impl Runner<'_> {
+    pub(super) fn call(&mut self, event: &Event, call: &Call, base: Nanos) -> Result<(), Stop> {
+        self.finish_blocked()?;
+        let returns = call.returns.map(|end| match event.when {
+            When::After(_) => base.saturating_add(end),
+            _ => end,
+        });
+        let mut written = 0;
+        let outcome = self.attempt(event.line, call, &mut written)?;
+        match (outcome, returns) {
+            (Outcome::WouldBlock, Some(returns)) => {
+                self.blocked = Some(Blocked { line: event.line, call: call.clone(), returns, written });
+                Ok(())
+            }
+            (Outcome::WouldBlock, None) => {
+                let sentence = format!(
+                    "{}() would block at {}; a script says when a call that blocks returns, as in +0...0.100",
+                    call.name,
+                    seconds(self.world.now)
+                );
+                Err(Stop::differs(event.line, sentence).with_history(self.world.history(self.world.count())))
+            }
+            (outcome, returns) => {
+                if let Some(returns) = returns {
+                    self.check_return_time(event.line, &call.name, returns)?;
+                }
+                self.check_result(event.line, call, outcome)
+            }
+        }
+    }
+
+    /// Makes the call, or tries again. `written` keeps what a call has got done before it had to wait.
+    pub(super) fn attempt(&mut self, line: u32, call: &Call, written: &mut i64) -> Result<Outcome, Stop> {
+        let outcome = match call.name.as_str() {
+            "socket" => self.socket(line, call),
+            "bind" => self.bind(line, call),
+            "listen" => self.listen(line, call),
+            "accept" | "accept4" => self.accept(line, call),
+            "connect" => self.connect(line, call),
+            "read" | "recv" | "recvfrom" | "recvmsg" | "readv" => self.read(line, call),
+            "write" | "send" | "sendto" | "sendmsg" | "writev" => self.write(line, call, written),
+            "shutdown" => self.shutdown(line, call),
+            "close" => self.close(line, call),
+            "fcntl" => self.fcntl(line, call),
+            "ioctl" => self.ioctl(line, call),
+            "setsockopt" => self.setsockopt(line, call),
+            "getsockopt" => self.getsockopt(line, call),
+            name => Err(Problem::unsupported(line, format!("the system call {name}() is not modelled")).into()),
+        }?;
+        for index in 0..self.world.connections.len() {
+            self.world.flush(index);
+        }
+        Ok(outcome)
+    }
+
+    pub(super) fn check_result(&mut self, line: u32, call: &Call, outcome: Outcome) -> Result<(), Stop> {
+        let Some(expected) = &call.result else { return Ok(()) };
+        let (same, came) = match outcome {
+            Outcome::Returned(number) => {
+                (*expected == Argument::Integer(number) && call.error.is_none(), number.to_string())
+            }
+            Outcome::Failed(errno) => (
+                *expected == Argument::Integer(-1) && call.error.as_deref() == Some(&errno.to_string()),
+                format!("-1 {errno}"),
+            ),
+            Outcome::WouldBlock => (false, "nothing yet".to_owned()),
+        };
+        if same {
+            return Ok(());
+        }
+        let error = call.error.as_ref().map_or(String::new(), |error| format!(" {error}"));
+        let sentence = format!("{}() returned {came} instead of {}{error}", call.name, arguments::shown(expected));
+        Err(Stop::differs(line, sentence).with_history(self.world.history(self.world.count())))
+    }
+}

@@ -1,0 +1,146 @@
+//! What the names in `%{ }%` blocks stand for: `tcpi_...` of the connection, and Linux's symbols.
+
+use crate::code::{Known, Value};
+use firstflight_tcp::{Endpoint, Info, Nanos, State};
+
+/// Fields of `struct tcp_info` that the endpoint keeps no account of.
+const NOT_KEPT: [&str; 34] = [
+    "tcpi_ato",
+    "tcpi_busy_time",
+    "tcpi_bytes_acked",
+    "tcpi_bytes_received",
+    "tcpi_bytes_retrans",
+    "tcpi_bytes_sent",
+    "tcpi_data_segs_in",
+    "tcpi_data_segs_out",
+    "tcpi_delivery_rate",
+    "tcpi_delivery_rate_app_limited",
+    "tcpi_fackets",
+    "tcpi_fastopen_client_fail",
+    "tcpi_last_ack_recv",
+    "tcpi_last_ack_sent",
+    "tcpi_last_data_recv",
+    "tcpi_last_data_sent",
+    "tcpi_max_pacing_rate",
+    "tcpi_pmtu",
+    "tcpi_probes",
+    "tcpi_rcv_mss",
+    "tcpi_rcv_ooopack",
+    "tcpi_rcv_rtt",
+    "tcpi_rcv_space",
+    "tcpi_rcv_ssthresh",
+    "tcpi_rcv_wnd",
+    "tcpi_rehash",
+    "tcpi_rwnd_limited",
+    "tcpi_segs_in",
+    "tcpi_segs_out",
+    "tcpi_sndbuf_limited",
+    "tcpi_snd_wnd",
+    "tcpi_total_rto",
+    "tcpi_total_rto_recoveries",
+    "tcpi_total_rto_time",
+];
+
+/// Linux's "arbitrarily high" threshold.
+const INFINITE_SSTHRESH: i64 = 0x7fff_ffff;
+
+/// What `name` stands for on a connection; without one, only symbols are known.
+pub(super) fn known(endpoint: Option<&Endpoint>, name: &str) -> Known {
+    if let Some(number) = symbol(name) {
+        return Known::Value(Value::Integer(number));
+    }
+    if NOT_KEPT.contains(&name) {
+        return Known::Unsupported(format!("the endpoint keeps no {name}"));
+    }
+    let Some(endpoint) = endpoint else {
+        let sentence = format!("{name} is asked for before there is a connection");
+        return if name.starts_with("tcpi_") { Known::Unsupported(sentence) } else { Known::Unknown };
+    };
+    match field(&endpoint.info(), endpoint.state(), name) {
+        Some(number) => Known::Value(Value::Integer(number)),
+        None => Known::Unknown,
+    }
+}
+
+// Linux: include/uapi/linux/tcp.h.
+fn symbol(name: &str) -> Option<i64> {
+    Some(match name {
+        "TCP_CA_Open" => 0,
+        "TCP_CA_Disorder" => 1,
+        "TCP_CA_CWR" => 2,
+        "TCP_CA_Recovery" => 3,
+        "TCP_CA_Loss" => 4,
+        "TCP_ESTABLISHED" => 1,
+        "TCP_SYN_SENT" => 2,
+        "TCP_SYN_RECV" => 3,
+        "TCP_FIN_WAIT1" => 4,
+        "TCP_FIN_WAIT2" => 5,
+        "TCP_TIME_WAIT" => 6,
+        "TCP_CLOSE" => 7,
+        "TCP_CLOSE_WAIT" => 8,
+        "TCP_LAST_ACK" => 9,
+        "TCP_LISTEN" => 10,
+        "TCP_CLOSING" => 11,
+        "TCPI_OPT_TIMESTAMPS" => 1,
+        "TCPI_OPT_SACK" => 2,
+        "TCPI_OPT_WSCALE" => 4,
+        "TCPI_OPT_ECN" => 8,
+        _ => return None,
+    })
+}
+
+fn field(info: &Info, state: State, name: &str) -> Option<i64> {
+    let count = |count: u32| i64::from(count);
+    Some(match name.strip_prefix("tcpi_")? {
+        "state" => symbol(match state {
+            State::Closed => "TCP_CLOSE",
+            State::Listen => "TCP_LISTEN",
+            State::SynSent => "TCP_SYN_SENT",
+            State::SynReceived => "TCP_SYN_RECV",
+            State::Established => "TCP_ESTABLISHED",
+            State::FinWait1 => "TCP_FIN_WAIT1",
+            State::FinWait2 => "TCP_FIN_WAIT2",
+            State::CloseWait => "TCP_CLOSE_WAIT",
+            State::Closing => "TCP_CLOSING",
+            State::LastAck => "TCP_LAST_ACK",
+            State::TimeWait => "TCP_TIME_WAIT",
+        })?,
+        "ca_state" => i64::from(info.recovery_state),
+        "retransmits" => count(info.retries),
+        "backoff" => count(info.backoff),
+        "options" => {
+            i64::from(info.timestamps)
+                | i64::from(info.sack) << 1
+                | i64::from(info.window_scaling) << 2
+                | i64::from(info.ecn) << 3
+        }
+        "rto" => microseconds(info.rto_ns),
+        "snd_mss" => count(info.mss_bytes),
+        "advmss" => count(info.announced_mss_bytes),
+        "unacked" => count(info.unacked),
+        "sacked" => count(info.sacked),
+        "lost" => count(info.lost),
+        "retrans" => count(info.retransmitted),
+        "total_retrans" => count(info.total_retransmitted),
+        "rtt" => microseconds(info.srtt_ns),
+        "rttvar" => microseconds(info.rttvar_ns),
+        "min_rtt" if info.min_rtt_ns == Nanos::MAX => i64::from(u32::MAX),
+        "min_rtt" => microseconds(info.min_rtt_ns),
+        "snd_ssthresh" if info.ssthresh_segments == u32::MAX => INFINITE_SSTHRESH,
+        "snd_ssthresh" => count(info.ssthresh_segments),
+        "snd_cwnd" => count(info.cwnd_segments),
+        "reordering" => count(info.reordering),
+        "reord_seen" => count(info.reordering_seen),
+        "delivered" => count(info.delivered),
+        "delivered_ce" => count(info.delivered_marked),
+        "dsack_dups" => count(info.dsack_duplicates),
+        "notsent_bytes" => info.not_sent_bytes as i64,
+        // Linux: all ones as long as nothing is paced.
+        "pacing_rate" => info.pacing_rate.map_or(-1, |rate| rate as i64),
+        _ => return None,
+    })
+}
+
+fn microseconds(time: Nanos) -> i64 {
+    (time / 1_000) as i64
+}

@@ -1,0 +1,110 @@
+//! One connection: the endpoint under test, its numbers, and what its application has done and will be told.
+
+use super::errno::Errno;
+use super::numbers::Numbers;
+use firstflight_tcp::{Endpoint, Events, Flags, Nanos, Profile, Segment, State};
+use std::sync::Arc;
+
+/// Initial sequence number of the first connection: close to the end, so that numbers wrap in a script's first bytes.
+const FIRST_SEQUENCE: u32 = u32::MAX - 5_000;
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub endpoint: Endpoint,
+    pub numbers: Numbers,
+    /// The listening descriptor that it came from.
+    pub listener: Option<i64>,
+    pub accepted: bool,
+    pub established: bool,
+    /// `close()` was called.
+    pub released: bool,
+    /// `shutdown(SHUT_RD)` was called.
+    pub reading_shut: bool,
+    /// The FIN was asked for.
+    pub writing_shut: bool,
+    /// An error that the next call is told.
+    pub error: Option<Errno>,
+    /// The connection ended with an error, told or not.
+    pub failed: bool,
+}
+
+impl Connection {
+    pub fn client(profile: Profile) -> Self {
+        Self::new(Endpoint::client(Arc::new(profile), FIRST_SEQUENCE), None)
+    }
+
+    pub fn server(profile: Profile, listener: i64) -> Self {
+        Self::new(Endpoint::server(Arc::new(profile), FIRST_SEQUENCE), Some(listener))
+    }
+
+    fn new(endpoint: Endpoint, listener: Option<i64>) -> Self {
+        let numbers = Numbers::new(endpoint.initial_sequence());
+        Self {
+            endpoint,
+            numbers,
+            listener,
+            accepted: false,
+            established: false,
+            released: false,
+            reading_shut: false,
+            writing_shut: false,
+            error: None,
+            failed: false,
+        }
+    }
+
+    /// A segment arrives.
+    pub fn deliver(&mut self, now: Nanos, segment: &Segment) {
+        let unwanted = self.is_unwanted(segment);
+        self.endpoint.handle_segment(now, segment);
+        if unwanted {
+            // Linux (and RFC 9293 §3.6.1): data for an application that has closed is answered with a reset.
+            self.endpoint.abort(now);
+            while self.endpoint.poll_transmit(now).is_some() {}
+            self.endpoint.handle_segment(now, segment);
+        }
+        self.learn_events();
+    }
+
+    /// Whether the segment brings new data to an application that cannot read it any more.
+    fn is_unwanted(&self, segment: &Segment) -> bool {
+        let closing = matches!(self.endpoint.state(), State::FinWait1 | State::FinWait2)
+            || self.released && self.endpoint.state() == State::Established;
+        let deaf = self.released || self.reading_shut;
+        let Some(initial) = self.endpoint.peer_initial_sequence() else { return false };
+        let expected = initial.wrapping_add(1).wrapping_add(self.endpoint.received_bytes() as u32);
+        let end = segment.seq.wrapping_add(segment.payload_bytes);
+        closing
+            && deaf
+            && segment.payload_bytes > 0
+            && !segment.flags.intersects(Flags::RST.union(Flags::SYN))
+            && (end.wrapping_sub(expected) as i32) > 0
+    }
+
+    pub fn on_time(&mut self, now: Nanos) {
+        self.endpoint.handle_timeout(now);
+        self.learn_events();
+    }
+
+    fn learn_events(&mut self) {
+        let refused = !self.established;
+        let events = self.endpoint.poll_events();
+        if events.contains(Events::CONNECTED) {
+            self.established = true;
+        }
+        if events.contains(Events::RESET) {
+            self.error = Some(if refused { Errno::ConnectionRefused } else { Errno::ConnectionReset });
+            self.failed = true;
+        }
+        if events.contains(Events::TIMED_OUT) {
+            self.error = Some(Errno::TimedOut);
+            self.failed = true;
+        }
+    }
+
+    /// Whether nothing will ever be readable beyond what is.
+    pub fn is_at_end(&self) -> bool {
+        let open = matches!(self.endpoint.state(), State::Established | State::FinWait1 | State::FinWait2);
+        self.reading_shut || self.failed || self.established && !open
+    }
+}

@@ -1,0 +1,304 @@
+//! Runs a script in virtual time: events in order, the endpoint's timers between them.
+
+mod blocking;
+mod calls;
+mod checks;
+mod connection;
+mod descriptors;
+mod errno;
+mod expect;
+mod numbers;
+mod socket_options;
+mod stop;
+mod world;
+
+use crate::code::{Failure, Known, Value, Variables};
+use crate::options::{Options, Plan};
+use crate::problem::Problem;
+use crate::report::{Report, Verdict};
+use crate::script::{Action, Event, Packet, Script, Shell, When};
+use crate::show::seconds;
+use blocking::Blocked;
+use connection::Connection;
+use descriptors::Descriptors;
+use firstflight_tcp::{Flags, Nanos};
+use stop::Stop;
+use world::{Departure, World};
+
+/// Reads a script and runs it.
+pub fn run_text(text: &str, options: &Options) -> Report {
+    match Script::read(text) {
+        Ok(script) => run(&script, options),
+        Err(problem) => Report::of_problem(&problem),
+    }
+}
+
+/// Runs a script.
+pub fn run(script: &Script, options: &Options) -> Report {
+    let mut runner = match Plan::new(script, options) {
+        Ok(plan) => Runner::new(script, plan),
+        Err(problem) => return Report::of_problem(&problem),
+    };
+    let outcome = runner.all();
+    runner.report(outcome)
+}
+
+struct Runner<'a> {
+    script: &'a Script,
+    plan: Plan,
+    world: World,
+    descriptors: Descriptors,
+    variables: Variables,
+    /// A system call that has not returned yet.
+    blocked: Option<Blocked>,
+    /// Events that went as the script says.
+    events: usize,
+    deviation_ns: Nanos,
+    /// Lines whose packet has PSH where the script has none, or the other way round.
+    push_lines: Vec<u32>,
+    printed: Vec<String>,
+}
+
+impl<'a> Runner<'a> {
+    fn new(script: &'a Script, plan: Plan) -> Self {
+        Self {
+            script,
+            plan,
+            world: World::default(),
+            descriptors: Descriptors::default(),
+            variables: Variables::new(),
+            blocked: None,
+            events: 0,
+            deviation_ns: 0,
+            push_lines: Vec::new(),
+            printed: Vec::new(),
+        }
+    }
+
+    fn all(&mut self) -> Result<(), Stop> {
+        let script = self.script;
+        let mut previous = 0;
+        for event in &script.events {
+            if let When::At(time) | When::Between(time, _) = event.when {
+                if time < previous {
+                    let sentence = format!("time goes backwards, from {} to {}", seconds(previous), seconds(time));
+                    return Err(Problem::malformed(event.line, sentence).into());
+                }
+                previous = time;
+            }
+            self.event(event)?;
+            if self.world.is_exhausted() {
+                return Err(Stop::differs(event.line, "the connection does not come to rest".to_owned()));
+            }
+            self.events += 1;
+        }
+        self.finish_blocked()
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), Stop> {
+        let base = self.world.now;
+        let start = match event.when {
+            When::At(time) => time,
+            When::After(time) => base + time,
+            When::Between(start, _) => start,
+            When::Within(start, _) => base + start,
+            When::Any => base,
+        };
+        match &event.action {
+            Action::Expect(packet) => return self.expect(event, packet, base),
+            _ => self.wait_until(event.line, start)?,
+        }
+        match &event.action {
+            Action::Expect(_) => Ok(()),
+            Action::Inject(packet) => self.inject(event.line, packet),
+            Action::Call(call) => self.call(event, call, base),
+            Action::Command(shell) => self.command(shell),
+            Action::Check(program) => self.check(program),
+        }
+    }
+
+    /// Lets time pass until an event of the script.
+    fn wait_until(&mut self, line: u32, time: Nanos) -> Result<(), Stop> {
+        if self.world.now > time {
+            let late = self.world.now - time;
+            self.deviation_ns = self.deviation_ns.max(late);
+            if late > self.tolerance(time) {
+                let now = seconds(self.world.now);
+                return Err(Stop::differs(
+                    line,
+                    format!("this event should happen at {}, but what came before it took until {now}", seconds(time)),
+                ));
+            }
+        }
+        loop {
+            self.resume()?;
+            if !self.world.step(time) {
+                break;
+            }
+        }
+        self.world.now = self.world.now.max(time);
+        Ok(())
+    }
+
+    /// How far an event at `time` may be off.
+    fn tolerance(&self, time: Nanos) -> Nanos {
+        let since = time.saturating_sub(self.world.now);
+        let share = (since as f64 * self.plan.tolerance_percent / 100.0) as Nanos;
+        self.plan.tolerance_ns.max(share)
+    }
+
+    fn inject(&mut self, line: u32, packet: &Packet) -> Result<(), Stop> {
+        let opens = packet.flags.contains(Flags::SYN) && !packet.flags.contains(Flags::ACK);
+        let current = self.world.current().filter(|index| {
+            !(opens && self.world.connections[*index].endpoint.is_finished() && self.descriptors.listening().is_some())
+        });
+        let index = match (current, opens, self.descriptors.listening()) {
+            (Some(index), ..) => index,
+            (None, true, Some(listener)) => self.begin_serving(line, listener)?,
+            _ => {
+                let sentence = "this packet belongs to no connection: no socket listens or connects before it";
+                return Err(Problem::malformed(line, sentence).into());
+            }
+        };
+        let scale = self.plan.scale_echoes;
+        let segment = self.world.connections[index].numbers.segment_of(packet, scale);
+        let segment = segment.map_err(|sentence| Problem::malformed(line, sentence))?;
+        self.world.deliver(index, &segment, &packet.to_string());
+        self.resume()
+    }
+
+    /// A SYN arrived at a listening socket.
+    fn begin_serving(&mut self, line: u32, listener: i64) -> Result<usize, Stop> {
+        let options = self.descriptors.get(listener).map(|open| open.options.clone()).unwrap_or_default();
+        let retries = self.plan.environment.synack_retries;
+        let profile = self.profile_for(&options, retries).map_err(|sentence| Problem::unsupported(line, sentence))?;
+        let index = self.world.add(Connection::server(profile, listener));
+        Ok(index)
+    }
+
+    fn expect(&mut self, event: &Event, packet: &Packet, base: Nanos) -> Result<(), Stop> {
+        let (start, end) = match event.when {
+            When::At(time) => (time, time),
+            When::After(time) => (base + time, base + time),
+            When::Between(start, end) => (start, end),
+            When::Within(start, end) => (base + start, base + end),
+            When::Any => (0, Nanos::MAX),
+        };
+        let tolerance = self.tolerance(start);
+        let (earliest, latest) = (start.saturating_sub(tolerance), end.saturating_add(tolerance));
+        let first = self.next_departure(event.line, packet, latest)?;
+        let current = self.world.current();
+        if Some(first.connection) != current {
+            return Err(self.mismatch(event, packet, &first, "it belongs to an earlier connection"));
+        }
+        self.world.connections[first.connection].numbers.learn(packet, &first.segment);
+        let mut came = self.written(&first);
+        let largest = came.payload_bytes;
+        let mut last = first;
+        while came.payload_bytes < packet.payload_bytes && largest > 0 && !self.plan.strict_segments {
+            let next = self.next_departure(event.line, packet, latest).map_err(|stop| stop.after(&came))?;
+            let part = self.written(&next);
+            came = expect::join(&came, &part, largest, packet.payload_bytes)
+                .map_err(|sentence| self.mismatch(event, packet, &next, &sentence))?;
+            last = next;
+        }
+        let tick = self.plan.timestamp_tick_ns.map(|tick| (tick, self.plan.tolerance_ns));
+        let (differences, push) = expect::differences(packet, &came, tick);
+        if !differences.is_empty() {
+            return Err(self.mismatch(event, &came, &last, &differences.join("; ")).expecting(packet));
+        }
+        if push {
+            self.push_lines.push(event.line);
+        }
+        for at in [first.at, last.at] {
+            if event.when != When::Any {
+                self.deviation_ns = self.deviation_ns.max(start.saturating_sub(at)).max(at.saturating_sub(end));
+            }
+            if at < earliest || at > latest {
+                let sentence = format!("it came at {} instead of {}", seconds(at), shown_range(start, end));
+                return Err(self.mismatch(event, packet, &last, &sentence));
+            }
+        }
+        self.world.now = self.world.now.max(last.at);
+        Ok(())
+    }
+
+    fn written(&self, departure: &Departure) -> Packet {
+        self.world.connections[departure.connection].numbers.packet_of(&departure.segment)
+    }
+
+    /// The next segment that the endpoint sends, at the latest then.
+    fn next_departure(&mut self, line: u32, packet: &Packet, latest: Nanos) -> Result<Departure, Stop> {
+        loop {
+            if let Some(departure) = self.world.departures.pop_front() {
+                return Ok(departure);
+            }
+            if !self.world.step(latest) {
+                let by = if latest == Nanos::MAX { "ever".to_owned() } else { format!("by {}", seconds(latest)) };
+                return Err(Stop::differs(line, format!("nothing was sent {by}"))
+                    .expecting(packet)
+                    .with_history(self.world.history(self.world.count())));
+            }
+            self.resume()?;
+        }
+    }
+
+    fn mismatch(&self, event: &Event, packet: &Packet, came: &Departure, sentence: &str) -> Stop {
+        Stop::differs(event.line, sentence.to_owned()).coming(packet).with_history(self.world.history(came.number))
+    }
+
+    fn command(&mut self, shell: &Shell) -> Result<(), Stop> {
+        self.plan.environment.apply(shell)?;
+        if self.plan.environment.interface_is_full {
+            let sentence = "an interface whose queue takes no packet is not modelled";
+            return Err(Problem::unsupported(shell.line, sentence).into());
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, program: &crate::code::Program) -> Result<(), Stop> {
+        let world = &self.world;
+        let endpoint = world.current().map(|index| &world.connections[index].endpoint);
+        let known = |name: &str| -> Known { checks::known(endpoint, name) };
+        program.run(&mut self.variables, &known, &mut self.printed).map_err(|failure| match failure {
+            Failure::Assertion { line, condition, found, message } => {
+                let is = |(name, value): &(String, Value)| format!("{name} is {value}");
+                let mut sentence =
+                    format!("assert {condition}: {}", found.iter().map(is).collect::<Vec<_>>().join(", "));
+                if let Some(message) = message.filter(|_| found.is_empty()) {
+                    sentence.push_str(&message);
+                }
+                Stop::differs(line, sentence).with_history(world.history(world.count()))
+            }
+            Failure::Unsupported(line, sentence) => Problem::unsupported(line, sentence).into(),
+            Failure::Wrong(line, sentence) => Problem::malformed(line, sentence).into(),
+        })
+    }
+
+    fn report(self, outcome: Result<(), Stop>) -> Report {
+        let mut report = match outcome {
+            Ok(()) => Report {
+                verdict: Verdict::Pass,
+                reason: String::new(),
+                line: 0,
+                details: Vec::new(),
+                notes: Vec::new(),
+                events: 0,
+                deviation_ns: 0,
+            },
+            Err(stop) => stop.report(self.script),
+        };
+        report.events = self.events;
+        report.deviation_ns = self.deviation_ns;
+        if !self.push_lines.is_empty() {
+            let lines: Vec<String> = self.push_lines.iter().map(ToString::to_string).collect();
+            report.notes.push(format!("PSH is otherwise than written in line {}", lines.join(", ")));
+        }
+        report.notes.extend(self.printed);
+        report
+    }
+}
+
+fn shown_range(start: Nanos, end: Nanos) -> String {
+    if start == end { seconds(start) } else { format!("between {} and {}", seconds(start), seconds(end)) }
+}

@@ -1,0 +1,219 @@
+//! `setsockopt` and `getsockopt`, and the profile that options and settings make together.
+
+use super::Runner;
+use super::calls::Outcome;
+use super::calls::arguments::{integer, shown, symbols, wrong};
+use super::connection::Connection;
+use super::descriptors::{Role, SocketOptions};
+use super::errno::Errno;
+use super::stop::Stop;
+use crate::problem::Problem;
+use crate::script::{Argument, Call};
+use firstflight_tcp::{Nagle, Profile};
+
+/// Options that make no difference to what is modelled.
+const WITHOUT_EFFECT: [&str; 14] = [
+    "IP_BIND_ADDRESS_NO_PORT",
+    "IP_FREEBIND",
+    "IP_MTU_DISCOVER",
+    "IP_RECVERR",
+    "IP_TOS",
+    "IP_TRANSPARENT",
+    "IPV6_RECVERR",
+    "IPV6_TCLASS",
+    "SO_MARK",
+    "SO_PRIORITY",
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "TCP_INQ",
+    "TCP_NOTSENT_LOWAT",
+];
+
+/// Linux's smallest `SO_SNDBUF` and `SO_RCVBUF`, after doubling (SOCK_MIN_SNDBUF, SOCK_MIN_RCVBUF).
+const SMALLEST_SEND_BUFFER: i64 = 4608;
+const SMALLEST_RECEIVE_BUFFER: i64 = 2304;
+
+/// What `TCP_MAXSEG` says before there is a connection and nothing was set.
+// RFC 9293 §3.7.1.
+const DEFAULT_MSS: i64 = 536;
+
+impl Runner<'_> {
+    /// The profile of a connection whose socket has these options.
+    pub(super) fn profile_for(&self, options: &SocketOptions, syn_retries: Option<u32>) -> Result<Profile, String> {
+        let mut settings = self.plan.environment.settings.clone();
+        if let Some(name) = &options.congestion_control {
+            settings.write("congestion_control", name)?;
+        }
+        if let Some(retries) = syn_retries {
+            settings.write("max_syn_retries", &retries.to_string())?;
+        }
+        let mut profile = settings.profile()?;
+        if let Some(bytes) = options.segment_bytes.and_then(|bytes| u32::try_from(bytes).ok()) {
+            profile.mss_bytes = profile.mss_bytes.min(bytes);
+        }
+        if let Some(bytes) = options.receive_buffer_bytes.and_then(|bytes| u32::try_from(bytes).ok()) {
+            // Half of the buffer is overhead, and a size that was asked for does not grow.
+            let largest = if profile.window_scaling { bytes / 2 } else { (bytes / 2).min(65535) };
+            profile.receive_window_bytes = largest;
+            profile.receive_window_growth = None;
+        }
+        if options.no_delay {
+            profile.nagle = Nagle::Off;
+        }
+        profile.validate()?;
+        Ok(profile)
+    }
+
+    /// Options that act on an open connection.
+    pub(super) fn apply_options(&self, connection: &mut Connection, options: &SocketOptions) {
+        connection.endpoint.set_cork(options.cork);
+    }
+
+    pub(super) fn setsockopt(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
+        let number = integer(line, call, 0, "a descriptor")?;
+        let name = symbols(line, call, 2, "an option, such as SO_REUSEADDR")?;
+        let name = name.first().map_or("", String::as_str);
+        let Some(mut open) = self.descriptors.get(number).cloned() else {
+            return Ok(Outcome::Failed(Errno::BadDescriptor));
+        };
+        let connected = match open.role {
+            Role::Connected(index) => Some(index),
+            _ => None,
+        };
+        let options = &mut open.options;
+        match name {
+            "TCP_NODELAY" => options.no_delay = value(line, call)? != 0,
+            "TCP_CORK" => options.cork = value(line, call)? != 0,
+            "TCP_QUICKACK" => {
+                if let Some(index) = connected.filter(|_| value(line, call).is_ok_and(|on| on != 0)) {
+                    self.world.connections[index].endpoint.acknowledge_now();
+                }
+            }
+            "TCP_MAXSEG" if connected.is_some() => {
+                return Err(Problem::unsupported(line, "TCP_MAXSEG of an open connection is not modelled").into());
+            }
+            "TCP_MAXSEG" => match value(line, call)? {
+                bytes @ 88..=32767 => options.segment_bytes = Some(bytes),
+                0 => options.segment_bytes = None,
+                _ => return Ok(Outcome::Failed(Errno::Invalid)),
+            },
+            "TCP_CONGESTION" if connected.is_some() => {
+                return Err(Problem::unsupported(line, "TCP_CONGESTION of an open connection is not modelled").into());
+            }
+            "TCP_CONGESTION" => match call.arguments.get(3) {
+                Some(Argument::Text(name)) => options.congestion_control = Some(name.clone()),
+                other => return Err(wrong(line, call, 3, "the name of an algorithm in quotes", other).into()),
+            },
+            "SO_SNDBUF" | "SO_SNDBUFFORCE" => {
+                options.send_buffer_bytes = Some(value(line, call)?.saturating_mul(2).max(SMALLEST_SEND_BUFFER));
+            }
+            "SO_RCVBUF" | "SO_RCVBUFFORCE" if connected.is_some() => {
+                return Err(Problem::unsupported(line, "SO_RCVBUF of an open connection is not modelled").into());
+            }
+            "SO_RCVBUF" | "SO_RCVBUFFORCE" => {
+                let bytes = value(line, call)?.saturating_mul(2).max(SMALLEST_RECEIVE_BUFFER);
+                options.receive_buffer_bytes = Some(bytes);
+            }
+            "SO_LINGER" => options.resets_on_close = lingers_for_nothing(line, call)?,
+            "SO_KEEPALIVE" if value(line, call)? == 0 => {}
+            name if WITHOUT_EFFECT.contains(&name) => {}
+            name => return Err(Problem::unsupported(line, format!("the socket option {name} is not modelled")).into()),
+        }
+        if let Some(index) = connected {
+            let endpoint = &mut self.world.connections[index].endpoint;
+            match name {
+                "TCP_NODELAY" => {
+                    let usual = endpoint.profile().nagle;
+                    endpoint.set_nagle(if open.options.no_delay { Nagle::Off } else { usual });
+                    // Linux pushes what waits, even through a cork (tcp_push_pending_frames).
+                    endpoint.set_cork(open.options.cork && !open.options.no_delay);
+                }
+                "TCP_CORK" => endpoint.set_cork(open.options.cork),
+                _ => {}
+            }
+        }
+        if let Some(stored) = self.descriptors.get_mut(number) {
+            *stored = open;
+        }
+        Ok(Outcome::Returned(0))
+    }
+
+    pub(super) fn getsockopt(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
+        let number = integer(line, call, 0, "a descriptor")?;
+        let name = symbols(line, call, 2, "an option, such as TCP_MAXSEG")?;
+        let name = name.first().map_or("", String::as_str);
+        let Some(open) = self.descriptors.get(number).cloned() else {
+            return Ok(Outcome::Failed(Errno::BadDescriptor));
+        };
+        let connection = match open.role {
+            Role::Connected(index) => Some(index),
+            _ => None,
+        };
+        let options = &open.options;
+        let found = match name {
+            "TCP_MAXSEG" => match connection.map(|index| &self.world.connections[index]) {
+                Some(connection) if connection.established => i64::from(connection.endpoint.info().mss_bytes),
+                _ => options.segment_bytes.unwrap_or(DEFAULT_MSS),
+            },
+            "TCP_NODELAY" => i64::from(options.no_delay),
+            "TCP_CORK" => i64::from(options.cork),
+            "SO_ERROR" => {
+                connection.and_then(|index| self.world.connections[index].error.take()).map_or(0, Errno::number)
+            }
+            "SO_SNDBUF" if options.send_buffer_bytes.is_some() => options.send_buffer_bytes.unwrap_or(0),
+            "SO_RCVBUF" if options.receive_buffer_bytes.is_some() => options.receive_buffer_bytes.unwrap_or(0),
+            "TCP_CONGESTION" => {
+                let settings = &self.plan.environment.settings;
+                let usual = settings.get("congestion_control.algorithm").and_then(|name| name.as_str());
+                let name = options.congestion_control.as_deref().or(usual).unwrap_or("").to_owned();
+                self.check_value(line, call, 3, &Argument::Text(name))?;
+                return Ok(Outcome::Returned(0));
+            }
+            name => {
+                let sentence = format!("asking for the socket option {name} is not modelled");
+                return Err(Problem::unsupported(line, sentence).into());
+            }
+        };
+        self.check_value(line, call, 3, &Argument::Integer(found))?;
+        Ok(Outcome::Returned(0))
+    }
+
+    /// Compares what a call hands back with what the script writes in its place, as it is or as `[value]`.
+    pub(super) fn check_value(&self, line: u32, call: &Call, place: usize, found: &Argument) -> Result<(), Stop> {
+        let expected = match call.arguments.get(place) {
+            Some(Argument::List(items)) if items.len() == 1 => &items[0],
+            Some(argument) => argument,
+            None => return Err(wrong(line, call, place, "the value expected, such as [1460]", None).into()),
+        };
+        if matches!(expected, Argument::Ellipsis) || expected == found {
+            return Ok(());
+        }
+        let sentence = format!("{}() found {} instead of {}", call.name, shown(found), shown(expected));
+        Err(Stop::differs(line, sentence).with_history(self.world.history(self.world.count())))
+    }
+}
+
+/// The value that is set: `[1]` or `1`.
+fn value(line: u32, call: &Call) -> Result<i64, Problem> {
+    match call.arguments.get(3) {
+        Some(Argument::Integer(number)) => Ok(*number),
+        Some(Argument::List(items)) => match items.as_slice() {
+            [Argument::Integer(number)] => Ok(*number),
+            _ => Err(wrong(line, call, 3, "one number, such as [1]", call.arguments.get(3))),
+        },
+        other => Err(wrong(line, call, 3, "a number, such as [1]", other)),
+    }
+}
+
+/// Whether `{onoff=1, linger=0}` is set.
+fn lingers_for_nothing(line: u32, call: &Call) -> Result<bool, Problem> {
+    let number = |name: &str| match super::calls::arguments::field(call.arguments.get(3), name) {
+        Some(Argument::Integer(number)) => Ok(*number),
+        _ => Err(wrong(line, call, 3, "{onoff=1, linger=0}", call.arguments.get(3))),
+    };
+    match (number("onoff")?, number("linger")?) {
+        (0, _) => Ok(false),
+        (_, 0) => Ok(true),
+        _ => Err(Problem::unsupported(line, "SO_LINGER with a time is not modelled")),
+    }
+}

@@ -1,0 +1,287 @@
+//! The TCP that a script runs against: a profile, and fields of it that are set otherwise.
+//!
+//! Fields are set on the profile's JSON, so every one of them can be, under its own name; one that ends in `_ns` or
+//! `_bytes` may be written without the ending, with a unit: `rto.minimum=200ms`.
+
+use firstflight_tcp::Profile;
+use serde_json::{Map, Number, Value};
+
+/// Fields that say which of several policies a table is.
+const TAGS: [&str; 3] = ["policy", "algorithm", "scheme"];
+
+/// A profile whose fields can be set by name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    fields: Value,
+}
+
+impl Settings {
+    /// The profile of that name.
+    ///
+    /// # Errors
+    /// A sentence that lists the known ones.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let profile = Profile::named(name).ok_or_else(|| {
+            format!("there is no profile \"{name}\"; the known ones are {}", Profile::NAMES.join(", "))
+        })?;
+        serde_json::to_value(profile).map(|fields| Self { fields }).map_err(|error| error.to_string())
+    }
+
+    /// The profile as it now is.
+    ///
+    /// # Errors
+    /// A sentence about a field that is missing or out of its range.
+    pub fn profile(&self) -> Result<Profile, String> {
+        let profile: Profile = serde_json::from_value(self.fields.clone()).map_err(|error| error.to_string())?;
+        profile.validate()?;
+        Ok(profile)
+    }
+
+    /// Whether the profile has such a field.
+    pub fn has(&self, path: &str) -> bool {
+        self.get(path).is_some()
+    }
+
+    /// The value of a field.
+    pub fn get(&self, path: &str) -> Option<&Value> {
+        path.split('.').try_fold(&self.fields, |table, name| {
+            let table = table.as_object()?;
+            table.get(&field_of(table, name)?)
+        })
+    }
+
+    /// Sets a field from the text that a script writes: a number, a quantity with its unit, a word, `none`, `true`,
+    /// `false`, or `{ name = value, ... }`.
+    ///
+    /// # Errors
+    /// A sentence that names the field and says what would be right.
+    pub fn write(&mut self, path: &str, text: &str) -> Result<(), String> {
+        let literal = Literal::read(text).map_err(|sentence| format!("{path}: {sentence}"))?;
+        let before = self.fields.clone();
+        let (parent, name) = path.rsplit_once('.').map_or(("", path), |(parent, name)| (parent, name));
+        let table = self.table(parent)?;
+        set(table, name, literal).and_then(|()| self.profile().map(drop)).map_err(|sentence| {
+            self.fields = before;
+            format!("{path}={text}: {sentence}")
+        })
+    }
+
+    fn table(&mut self, path: &str) -> Result<&mut Map<String, Value>, String> {
+        let mut table = &mut self.fields;
+        for name in path.split('.').filter(|name| !name.is_empty()) {
+            let fields = table.as_object_mut().ok_or_else(|| format!("{path} is not a table"))?;
+            let known = field_of(fields, name).ok_or_else(|| unknown(fields, name))?;
+            table = fields.entry(known).or_insert(Value::Null);
+        }
+        table.as_object_mut().ok_or_else(|| format!("{path} is not a table"))
+    }
+}
+
+/// The field behind a name, which may lack its ending.
+fn field_of(table: &Map<String, Value>, name: &str) -> Option<String> {
+    ["", "_ns", "_bytes"].iter().map(|ending| format!("{name}{ending}")).find(|name| table.contains_key(name))
+}
+
+fn unknown(table: &Map<String, Value>, name: &str) -> String {
+    let known: Vec<&str> = table.keys().map(String::as_str).collect();
+    format!("there is no field \"{name}\"; the fields are {}", known.join(", "))
+}
+
+fn set(table: &mut Map<String, Value>, name: &str, literal: Literal) -> Result<(), String> {
+    let field = field_of(table, name).ok_or_else(|| unknown(table, name))?;
+    let before = table.get(&field).cloned().unwrap_or(Value::Null);
+    table.insert(field.clone(), value_of(&field, literal, &before)?);
+    Ok(())
+}
+
+fn value_of(field: &str, literal: Literal, before: &Value) -> Result<Value, String> {
+    let tag = before.as_object().and_then(|table| TAGS.into_iter().find(|tag| table.contains_key(*tag)));
+    Ok(match (literal, tag) {
+        (Literal::None, _) => Value::Null,
+        (Literal::Flag(flag), _) => Value::Bool(flag),
+        // As in a scenario, a bare number of segments stands for the policy that fixes it.
+        (Literal::Number(number), Some("policy")) => Value::Object(Map::from_iter([
+            ("policy".to_owned(), "fixed".into()),
+            ("segments".to_owned(), number.into()),
+        ])),
+        (Literal::Number(number), _) => Value::Number(number),
+        (Literal::Nanoseconds(time), _) if field.ends_with("_ns") => time.into(),
+        (Literal::Nanoseconds(_), _) => return Err("this field takes no time".to_owned()),
+        (Literal::Bytes(bytes), _) if field.ends_with("_bytes") => bytes.into(),
+        (Literal::Bytes(_), _) => return Err("this field takes no size".to_owned()),
+        (Literal::Word(word), Some(tag)) => {
+            let mut table = kept(before, tag, &word);
+            table.insert(tag.to_owned(), word.into());
+            Value::Object(table)
+        }
+        (Literal::Word(word), None) => word.into(),
+        (Literal::Table(entries), tag) => {
+            let chosen = entries.iter().find_map(|(name, literal)| match literal {
+                Literal::Word(word) if TAGS.contains(&name.as_str()) => Some((name.clone(), word.clone())),
+                _ => None,
+            });
+            let mut table = match (&chosen, tag, before) {
+                (Some((name, word)), _, before) => kept(before, name, word),
+                (None, _, Value::Object(table)) => table.clone(),
+                _ => Map::new(),
+            };
+            for (name, literal) in entries {
+                let field = entry_name(&table, &name, &literal);
+                let value = value_of(&field, literal, &Value::Null)?;
+                table.insert(field, value);
+            }
+            Value::Object(table)
+        }
+    })
+}
+
+/// What a table held, if it stays the same policy.
+fn kept(before: &Value, tag: &str, word: &str) -> Map<String, Value> {
+    match before {
+        Value::Object(table) if table.get(tag).and_then(Value::as_str) == Some(word) => table.clone(),
+        _ => Map::new(),
+    }
+}
+
+/// The field that an entry of a table stands for: known already, or told by its unit.
+fn entry_name(table: &Map<String, Value>, name: &str, literal: &Literal) -> String {
+    field_of(table, name).unwrap_or_else(|| match literal {
+        Literal::Nanoseconds(_) if !name.ends_with("_ns") => format!("{name}_ns"),
+        Literal::Bytes(_) if !name.ends_with("_bytes") => format!("{name}_bytes"),
+        _ => name.to_owned(),
+    })
+}
+
+/// A value as written.
+#[derive(Clone, PartialEq, Debug)]
+enum Literal {
+    None,
+    Flag(bool),
+    Number(Number),
+    Nanoseconds(u64),
+    Bytes(u64),
+    Word(String),
+    Table(Vec<(String, Literal)>),
+}
+
+impl Literal {
+    fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if let Some(inside) = text.strip_prefix('{') {
+            let inside = inside.strip_suffix('}').ok_or("a \"}\" is missing at the end")?;
+            let entry = |entry: &str| {
+                let (name, value) = entry.split_once('=').ok_or_else(|| format!("\"{entry}\" lacks a \"=\""))?;
+                Ok((name.trim().to_owned(), Self::read_plain(value.trim())?))
+            };
+            let entries = inside.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+            return entries.map(entry).collect::<Result<_, String>>().map(Self::Table);
+        }
+        Self::read_plain(text)
+    }
+
+    /// Anything but a table.
+    fn read_plain(text: &str) -> Result<Self, String> {
+        let word = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+        Ok(match word {
+            "" => return Err("there is no value".to_owned()),
+            "none" => Self::None,
+            "true" => Self::Flag(true),
+            "false" => Self::Flag(false),
+            _ => match word.find(|c: char| !c.is_ascii_digit() && c != '.') {
+                Some(0) => Self::Word(word.to_owned()),
+                None => Self::Number(word.parse().map_err(|_| format!("\"{word}\" is not a number"))?),
+                Some(unit) => quantity(&word[..unit], &word[unit..])
+                    .ok_or_else(|| format!("\"{word}\" is not a quantity: write 200ms, 1s, 64KiB or 1460B"))?,
+            },
+        })
+    }
+}
+
+/// A number with its unit; whole nanoseconds or bytes.
+fn quantity(number: &str, unit: &str) -> Option<Literal> {
+    let (scale, make): (u64, fn(u64) -> Literal) = match unit.trim() {
+        "ns" => (1, Literal::Nanoseconds),
+        "us" => (1_000, Literal::Nanoseconds),
+        "ms" => (1_000_000, Literal::Nanoseconds),
+        "s" => (1_000_000_000, Literal::Nanoseconds),
+        "B" => (1, Literal::Bytes),
+        "kB" => (1_000, Literal::Bytes),
+        "MB" => (1_000_000, Literal::Bytes),
+        "KiB" => (1 << 10, Literal::Bytes),
+        "MiB" => (1 << 20, Literal::Bytes),
+        _ => return None,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let whole = whole.parse::<u64>().ok()?.checked_mul(scale)?;
+    let part = if fraction.is_empty() {
+        0
+    } else {
+        let unit = 10u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+        let scaled = fraction.parse::<u64>().ok()?.checked_mul(scale)?;
+        (scaled % unit == 0).then_some(scaled / unit)?
+    };
+    whole.checked_add(part).map(make)
+}
+
+/// A time with its unit, such as `4ms`, in nanoseconds.
+///
+/// # Errors
+/// A sentence that says what would be right.
+pub fn duration(text: &str) -> Result<u64, String> {
+    match Literal::read(text) {
+        Ok(Literal::Nanoseconds(time)) => Ok(time),
+        _ => Err(format!("\"{text}\" is not a time with its unit; write for example 4ms or 1us")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firstflight_tcp::{AckPolicy, InitialWindow};
+
+    #[test]
+    fn fields_are_set_by_name_with_units_and_short_forms() {
+        let mut settings = Settings::named("rfc").unwrap();
+        for (path, text) in [
+            ("initial_window", "3"),
+            ("rto.minimum", "0.2s"),
+            ("mss", "1000B"),
+            ("restart_window", "off"),
+            ("ack", "{ policy = \"delayed\", segments = 3, timer = 40ms }"),
+            ("initial_ssthresh_segments", "20"),
+        ] {
+            settings.write(path, text).unwrap();
+        }
+        let profile = settings.profile().unwrap();
+        assert_eq!(profile.initial_window, InitialWindow::Fixed { segments: 3 });
+        assert_eq!(profile.rto.minimum_ns, 200_000_000);
+        assert_eq!(profile.mss_bytes, 1000);
+        assert_eq!(profile.ack, AckPolicy::Delayed { segments: 3, timer_ns: 40_000_000 });
+        assert_eq!(profile.initial_ssthresh_segments, Some(20));
+        settings.write("ack", "{ timer = 50ms }").unwrap();
+        assert_eq!(settings.profile().unwrap().ack, AckPolicy::Delayed { segments: 3, timer_ns: 50_000_000 });
+        settings.write("initial_window", "rfc3390").unwrap();
+        settings.write("initial_ssthresh_segments", "none").unwrap();
+        assert_eq!(settings.profile().unwrap().initial_window, InitialWindow::Rfc3390);
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_and_leaves_everything_as_it_was() {
+        let mut settings = Settings::named("rfc").unwrap();
+        let before = settings.clone();
+        for (path, text, word) in [
+            ("initial_windo", "3", "no field"),
+            ("initial_window", "rfc1", "unknown variant"),
+            ("rto.minimum", "5parsecs", "not a quantity"),
+            ("mss_bytes", "0", "mss_bytes"),
+            ("nagle", "40ms", "takes no time"),
+            ("ack", "{ policy = delayed", "\"}\" is missing"),
+            ("nagle.why", "1", "not a table"),
+        ] {
+            let sentence = settings.write(path, text).unwrap_err();
+            assert!(sentence.contains(word), "{sentence}");
+            assert_eq!(settings, before);
+        }
+        assert!(Settings::named("linus").unwrap_err().contains("rfc"));
+    }
+}

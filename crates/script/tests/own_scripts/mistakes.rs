@@ -1,0 +1,61 @@
+//! Deliberate mistakes in the TCP: each is caught by at least one of the project's own scripts.
+//!
+//! A mistake is a field of the profile with a wrong value, so that adding one is one line. It is set on top of the profile
+//! of every script that does not set this field itself, because such a script is about something else.
+
+use crate::corpus::own_scripts;
+use firstflight_script::{Options, Verdict, run_text};
+
+/// A mistake, and how a profile makes it.
+const MISTAKES: &[(&str, &[(&str, &str)])] = &[
+    ("the initial window is one segment too large", &[("initial_window", "11")]),
+    ("the initial window is one segment too small", &[("initial_window", "9")]),
+    ("a lost SYN does nothing to the initial window", &[("lost_syn", "keep")]),
+    ("one lost SYN resets the initial window", &[("lost_syn", "rfc3390")]),
+    ("the window survives idleness", &[("restart_window", "off")]),
+    (
+        "the window grows by one segment an acknowledgement, whatever it acknowledges",
+        &[("slow_start_growth", "per_ack")],
+    ),
+    ("a timeout leaves two segments", &[("loss_window_segments", "2")]),
+    ("the retransmission timeout has no floor of one second", &[("rto.minimum", "200ms")]),
+    ("the retransmission timeout triples", &[("rto.backoff", "3")]),
+    ("the retransmission timeout has no cap at 60 s", &[("rto.maximum", "120s")]),
+    ("the first retransmission timeout is three seconds", &[("rto.initial", "3s")]),
+    ("every segment is acknowledged", &[("ack", "every_segment")]),
+    ("every third segment is acknowledged", &[("ack", "{ segments = 3 }")]),
+    ("an acknowledgement waits for 500 ms", &[("ack", "{ timer = 500ms }")]),
+    ("two duplicates trigger fast retransmit", &[("duplicate_ack_threshold", "2")]),
+    ("four duplicates trigger fast retransmit", &[("duplicate_ack_threshold", "4")]),
+    ("recovery ends with the first partial acknowledgement", &[("recovery", "reno")]),
+    ("fast retransmit has no fast recovery", &[("recovery", "tahoe")]),
+];
+
+#[test]
+fn each_mistake_is_caught_by_a_script() {
+    let scripts = own_scripts();
+    let mut uncaught = Vec::new();
+    for (mistake, fields) in MISTAKES {
+        let overrides = fields.iter().map(|(field, value)| ((*field).to_owned(), (*value).to_owned())).collect();
+        let options = Options { overrides, ..Options::default() };
+        let sets_it = |text: &str| fields.iter().any(|(field, _)| text.contains(&format!("--set={field}")));
+        let caught = scripts.iter().filter(|script| !sets_it(&script.text)).any(|script| {
+            run_text(&script.text, &options).verdict == Verdict::Differs
+                && run_text(&script.text, &Options::default()).verdict == Verdict::Pass
+        });
+        if !caught {
+            uncaught.push(*mistake);
+        }
+    }
+    assert!(uncaught.is_empty(), "no script catches: {}", uncaught.join("; "));
+}
+
+#[test]
+fn each_mistake_is_one_that_the_profile_can_make() {
+    let script = "--profile=rfc\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3";
+    for (mistake, fields) in MISTAKES {
+        let overrides = fields.iter().map(|(field, value)| ((*field).to_owned(), (*value).to_owned())).collect();
+        let report = run_text(script, &Options { overrides, ..Options::default() });
+        assert_eq!(report.verdict, Verdict::Pass, "{mistake}: {}", report.reason);
+    }
+}
