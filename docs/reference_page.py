@@ -14,6 +14,7 @@ from firstflight import studies
 from firstflight.engines import NAMES as ENGINES
 from firstflight.records import TABLES
 from firstflight.scenario import profiles
+from firstflight.scenario.tcp import choices
 from firstflight.scenario.units import Bytes, Duration
 
 RECORDS = {
@@ -33,6 +34,9 @@ def main() -> None:
     print("## TCP profiles\n")
     print("A scenario's `[tcp]` table sets any of these; [guide.md](guide.md) says what each means.\n")
     _print_table(("key", *(f"`{name}`" for name in profiles())), _profile_rows())
+    print("### Choices\n")
+    print("What a key with a choice can be set to, and the parameters of each value with their defaults.\n")
+    _print_table(("key", "values"), _choice_rows())
     print("## Records\n")
     print("Times are seconds; those that are not a start are relative to it, and NaN where the thing did not happen.\n")
     for name, meaning in RECORDS.items():
@@ -51,10 +55,30 @@ def _profile_rows() -> Iterator[Sequence[str]]:
         yield (f"`{key}`", *(found.get(key, "") for found in fields))
 
 
+def _choice_rows() -> Iterator[Sequence[str]]:
+    for key, values in choices().items():
+        yield f"`{key}`", "; ".join(map(_choice, values))
+
+
+def _choice(value: Any) -> str:
+    """A word; or a variant with its parameters, those without a default as dots."""
+    if isinstance(value, str):
+        return f'`"{value}"`'
+    (tag, variant), *parameters = value.items()
+    if not parameters:
+        return f'`"{variant}"`'
+    pairs = [_spelled("", name, default) for name, default in parameters]
+    shown = [
+        f"{name} = {'...' if default == 0 and default is not False else text.strip('`')}"
+        for (name, text), (_, default) in zip(pairs, parameters, strict=True)
+    ]
+    return f'`{{ {tag} = "{variant}", {", ".join(shown)} }}`'
+
+
 def _flat(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
     """(key as a scenario writes it, value likewise) of a profile; tables within it by dotted keys."""
     for name, value in table.items():
-        if isinstance(value, dict) and "policy" not in value:
+        if isinstance(value, dict) and before + name not in choices():
             yield from _flat(value, f"{before}{name}.")
         else:
             yield _spelled(before, name, value)
@@ -70,14 +94,16 @@ def _spelled(before: str, name: str, value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return before + name, f"`{str(value).lower()}`"
     if isinstance(value, dict):
-        return before + name, f"`{_policy(value)}`"
+        return before + name, f"`{_variant(value)}`"
     return before + name, f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 
-def _policy(value: dict[str, Any]) -> str:
-    if set(value) == {"policy"}:
-        return f'"{value["policy"]}"'
-    if value["policy"] == "fixed":
+def _variant(value: dict[str, Any]) -> str:
+    """A policy, algorithm or scheme in its shortest form."""
+    variant, *parameters = value.values()
+    if not parameters:
+        return f'"{variant}"'
+    if variant == "fixed":
         return str(value["segments"])
     rest = [f"{key} = {shown.strip('`')}" for key, shown in (_spelled("", k, v) for k, v in value.items())]
     return f"{{ {', '.join(rest)} }}"

@@ -109,6 +109,11 @@ WRONG_REQUESTS = [
     (("trace", "nowhere.toml"), 'there is no file "nowhere.toml"'),
     (("trace", "{small}", "--plot", "x.pdf"), '--plot "x.pdf": a plot is written as .svg or .png'),
     (("trace", "{small}", "--seed", "-1"), "the seed is -1"),
+    (("trace", "{small}", "--at", "server"), "--at says where --pcap takes packets; add --pcap F"),
+    (("trace", "{small}", "--link", "bottleneck"), "--link says where --pcap takes packets; add --pcap F"),
+    (("trace", "{small}", "--pcap", "x", "--at", "server", "--link", "hub"), "either --at an end or on a --link"),
+    (("trace", "{small}", "--pcap", "x", "--link", "hub"), 'there is no link "hub" in this network; it has'),
+    (("trace", "{small}", "--pcap", "-"), "packets are written to a file"),
     (("run",), "Missing argument"),
     (("rnu",), "No such command"),
     (("run", "{small}", "--sed", "1"), "No such option"),
@@ -185,10 +190,18 @@ def test_trace_prints_a_table_and_draws_a_plot(firstflight: Program, tmp_path: P
     assert (tmp_path / "t.svg").read_text().startswith("<svg")
 
 
+def test_trace_writes_packets_in_both_formats(firstflight: Program, tmp_path: Path) -> None:
+    for name, magic in (("t.pcapng", b"\n\r\r\n"), ("t.pcap", b"\x4d\x3c\xb2\xa1")):
+        answer = firstflight("trace", EXAMPLE, "--pcap", tmp_path / name, "--at", "server")
+        assert (answer.status, answer.out) == (0, "")
+        assert (tmp_path / name).read_bytes()[:4] == magic
+
+
 def test_trace_to_a_place_that_is_not_there_is_status_3(firstflight: Program, tmp_path: Path) -> None:
-    answer = firstflight("trace", EXAMPLE, "--csv", tmp_path / "no" / "t.csv")
-    assert answer.status == 3
-    assert "cannot be written" in answer.err
+    for option in ("--csv", "--pcap"):
+        answer = firstflight("trace", EXAMPLE, option, tmp_path / "no" / "t")
+        assert answer.status == 3
+        assert "cannot be written" in answer.err
 
 
 def test_doctor_says_what_mends_what_is_missing(firstflight: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from firstflight.scenario import Scenario, profiles
 from firstflight.scenario.applications import FileTransfer, RequestResponse, WebPage
 from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
 from firstflight.scenario.network import Chain, Direction, DropTail, Dumbbell, Links, Red, Star
+from firstflight.scenario.tcp import choices
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS.parent / "examples"
@@ -32,7 +33,7 @@ def _profile_keys(table: dict[str, Any], before: str = "") -> set[str]:
     keys = set()
     for name, value in table.items():
         keys.add(before + name.removesuffix("_ns").removesuffix("_bytes"))
-        if isinstance(value, dict) and "policy" not in value:
+        if isinstance(value, dict) and name not in choices():
             keys |= _profile_keys(value, f"{before}{name}.")
     return keys
 
@@ -54,13 +55,24 @@ def test_the_examples_load_and_the_guide_shows_one_of_them() -> None:
     assert (EXAMPLES / "home.toml").read_text(encoding="utf-8").strip() in GUIDE
 
 
+def test_the_guide_shows_a_packet_script_of_the_project() -> None:
+    script = Path(__file__).parents[1] / "packet_scripts/initial_window/rfc3390_sends_three_segments_of_1460_bytes.pkt"
+    assert script.read_text(encoding="utf-8").strip() in GUIDE
+
+
 def test_the_guides_links_lead_somewhere() -> None:
-    headings = {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in GUIDE.splitlines()}
     for target in re.findall(r"\]\(([^)]+)\)", GUIDE):
-        if target.startswith("#"):
-            assert target[1:] in headings
-        else:
-            assert (DOCS / target).exists(), target
+        if target.startswith("https://"):
+            continue
+        page, _, heading = target.partition("#")
+        path = DOCS / (page or "guide.md")
+        assert path.exists(), target
+        assert not heading or heading in _headings(path), target
+
+
+def _headings(path: Path) -> set[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in lines if line[:1] == "#"}
 
 
 def test_the_reference_is_what_the_code_says(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +87,7 @@ def test_the_reference_is_what_the_code_says(capsys: pytest.CaptureFixture[str])
 
 def test_every_command_of_the_guide_works_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
+    (tmp_path / "tests").symlink_to(Path(__file__).parents[1])
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"^    (firstflight [^#\n]+)", GUIDE, re.MULTILINE)
     assert len(commands) > 15

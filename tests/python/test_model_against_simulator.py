@@ -12,6 +12,10 @@ from firstflight.engines import model, simulate
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
 
+AFTER_LOSS = (
+    *("sack", "dsack", "rack", "proportional_rate_reduction", "slow_but_steady", "acknowledgement_heuristic"),
+    *("limited_transmit", "early_retransmit", "undo_by_timestamps", "undo_by_dsack", "f_rto"),
+)
 RATES = ("unlimited", "56kbit", "500kbit", "1.5Mbit", "10Mbit", "1Gbit")
 
 
@@ -33,6 +37,10 @@ def _tcp(draw: random.Random) -> dict[str, Any]:
         "max_send_window_segments": draw.choice(["none", "none", 11, 40]),
         "mss": draw.choice(["1460B", "1460B", "536B", "1200B", "8960B"]),
         "data_on_handshake_ack": draw.random() < 0.5,
+        # What acts only after a loss, a mark or a duplicate.
+        "recovery": draw.choice(["tahoe", "reno", "new_reno"]),
+        "ecn": draw.choice(["off", "passive", "on"]),
+        **{switch: draw.random() < 0.5 for switch in AFTER_LOSS},
         "window_scaling": scaling,
         "receive_window": f"{draw.choice([1 << 20, 65535, 300001] if scaling else [65535, 32768, 5000])}B",
     }

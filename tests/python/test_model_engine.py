@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
 
 from firstflight.engines import model
-from firstflight.engines.model.single_transfer import from_plan
+from firstflight.engines.model.single_transfer import from_plan, from_scenario
 from firstflight.errors import RequestError
 from firstflight.records.schema import STORED, conforms
 from firstflight.scenario import Cell, Scenario
@@ -167,6 +168,27 @@ def test_a_server_drawn_among_different_links_is_refused() -> None:
     assert _compute(network=alike).completion_ns is not None
 
 
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"recovery": "sack"}, 'client_tcp has recovery = "sack", but the model engine knows only "tahoe" or "reno"'),
+        ({"congestion_control": "cubic"}, 'congestion_control = "cubic", but the model engine knows only "reno"'),
+        ({"startup": "paced"}, 'startup = "paced"'),
+        ({"slow_start_growth": "all_bytes"}, 'slow_start_growth = "all_bytes"'),
+        ({"window_validation": "cwnd_limited"}, 'window_validation = "cwnd_limited"'),
+        ({"timestamps": True}, "timestamps = true, but the model engine knows only false"),
+        ({"rto": {"estimator": "linux"}}, 'rto.estimator = "linux"'),
+    ],
+)
+def test_a_tcp_beyond_the_model_is_refused_by_the_field(fields: dict[str, Any], says: str) -> None:
+    scenario = _scenario()
+    for field, value in fields.items():
+        scenario = scenario.replace(f"tcp.{field}", value)
+    with pytest.raises(RequestError, match=re.escape(says)) as refusal:
+        from_scenario(scenario)
+    assert "use --engine simulate" in str(refusal.value)
+
+
 def test_a_plan_with_unknown_hosts_or_policies_is_refused() -> None:
     plan = _scenario().to_plan()
     plan["applications"][0]["client_hosts"] = "elsewhere"
@@ -179,4 +201,4 @@ def test_a_plan_with_unknown_hosts_or_policies_is_refused() -> None:
     plan = _scenario().to_plan()
     plan["applications"][0]["server_tcp"]["initial_window"] = {"policy": "unheard-of"}
     with pytest.raises(RequestError, match="unheard-of"):
-        model.compute(from_plan(plan))
+        from_plan(plan)

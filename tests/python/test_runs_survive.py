@@ -16,6 +16,7 @@ import firstflight
 from firstflight import MachineError, RequestError
 from firstflight.records import Run, files
 from firstflight.records.files import TEMPORARY
+from firstflight.records.schema import SCHEMA_VERSION
 from firstflight.scenario import Scenario
 from small_grid import WINDOWS, SmallGrid
 
@@ -189,7 +190,7 @@ def test_a_damaged_cell_is_named_with_what_mends_it(tmp_path: Path, damage: Call
 def test_a_run_of_another_record_schema_cannot_be_opened(tmp_path: Path) -> None:
     firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
     path = tmp_path / "run.json"
-    path.write_text(path.read_text().replace('"schema": 1,', '"schema": 999,'))
+    path.write_text(path.read_text().replace(f'"schema": {SCHEMA_VERSION},', '"schema": 999,'))
     with pytest.raises(RequestError, match="a run of another version: its records have schema 999"):
         Run.open(tmp_path)
     with pytest.raises(RequestError, match="a run of another version: its records have schema 999"):

@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from firstflight import Duration, RequestError
+from firstflight import Duration, RequestError, _native
 from firstflight.scenario import Scenario, profiles
+from firstflight.scenario.tcp import choices
 
 
 def test_every_unit_arrives_in_base_units(small: Scenario) -> None:
@@ -72,6 +74,58 @@ def test_a_policy_keeps_the_parameters_that_are_not_named(small: Scenario) -> No
         "segments": 2,
         "timer_ns": 40_000_000,
     }
+
+
+# Choices among the parameters of a variant, with the variant.
+VARIANTS_WITH_WORDS = {
+    "congestion_control.hystart": {"algorithm": "cubic"},
+    "initial_window.of": {"policy": "remembered"},
+}
+
+
+def test_algorithms_and_schemes_are_named_alone_or_with_parameters(small: Scenario) -> None:
+    cubic = small.replace("tcp.congestion_control", "cubic")
+    assert _server(cubic)["congestion_control"] == {"algorithm": "cubic", "hystart": "hystart"}
+    table = {"algorithm": "cubic", "hystart": "hystart_plus_plus"}
+    assert _server(small.replace("tcp.congestion_control", table))["congestion_control"] == table
+    rapid = small.replace("tcp.startup", {"scheme": "rapid_start", "queue_delay": "8ms"})
+    found = _server(rapid)["startup"]
+    assert (found["queue_delay_ns"], found["window_factor"]) == (8_000_000, 2)
+    assert Scenario.from_toml(rapid.to_toml()).to_plan() == rapid.to_plan()
+
+
+def test_every_value_of_every_choice_reaches_the_simulator(small: Scenario) -> None:
+    for path, values in choices().items():
+        for value in values:
+            field = path
+            if isinstance(value, dict):
+                tag = next(iter(value))
+                given = {key: parameter or _number(parameter) for key, parameter in value.items() if key != tag}
+                chosen: Any = {tag: value[tag]} | given
+            elif path in VARIANTS_WITH_WORDS:
+                field, parameter = path.split(".")
+                chosen = VARIANTS_WITH_WORDS[path] | {parameter: value}
+            else:
+                chosen = value
+            # BBR needs a scoreboard.
+            scenario = small.replace("duration", "1ns").replace("tcp.recovery", "sack")
+            plan = scenario.replace(f"tcp.{field}", chosen).to_plan()
+            _native.simulate(json.dumps(plan), 1, 0, 1)
+
+
+def _number(parameter: Any) -> Any:
+    """Something for a number that must be given, which 0 stands for."""
+    return parameter if isinstance(parameter, bool) else 2
+
+
+def _server(scenario: Scenario) -> dict[str, Any]:
+    tcp: dict[str, Any] = scenario.to_plan()["applications"][0]["server_tcp"]
+    return tcp
+
+
+def test_a_red_queue_may_mark(small: Scenario) -> None:
+    changed = small.replace("network.bottleneck.queue", {"kind": "red", "limit": "60p", "ecn": True})
+    assert changed.to_plan()["network"]["bottleneck"]["forward"]["queue"]["ecn"] is True
 
 
 @pytest.mark.parametrize(

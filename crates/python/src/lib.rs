@@ -1,15 +1,18 @@
 //! The Python binding: plans in, tables out. No logic lives here.
 
-use std::{collections::BTreeMap, hint::black_box, time::Instant};
+use std::{collections::BTreeMap, hint::black_box, path::PathBuf, time::Instant};
 
+use firstflight_pcap::FileError;
+use firstflight_script::Options;
 use firstflight_sim::{
-    Plan,
+    Plan, Simulation, capture_file,
     records::Records,
     scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
+    tap::Place,
 };
-use firstflight_tcp::Profile;
+use firstflight_tcp::{Choices, Profile};
 use pyo3::{
-    exceptions::PyValueError,
+    exceptions::{PyOSError, PyValueError},
     prelude::*,
     types::{PyBytes, PyDict},
 };
@@ -26,6 +29,12 @@ fn profiles() -> PyResult<String> {
     let profiles: BTreeMap<&str, Option<Profile>> =
         Profile::NAMES.iter().map(|name| (*name, Profile::named(name))).collect();
     serde_json::to_string(&profiles).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// What the fields of a profile that have a choice can be set to, as JSON.
+#[pyfunction]
+fn choices() -> PyResult<String> {
+    serde_json::to_string(&Choices::all()).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Simulates replicates of a plan; the columns come as (NumPy dtype, bytes).
@@ -51,6 +60,42 @@ fn simulate<'py>(
     to_python(py, records)
 }
 
+/// Simulates one replicate and writes the packets that pass a place to a capture file; returns how many there are.
+/// The place is that of the first client or server, or the far end of the link that is named.
+#[pyfunction]
+#[pyo3(signature = (plan, seed, replicate, path, comment, at = "client", link = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+fn write_packets(
+    py: Python<'_>,
+    plan: &str,
+    seed: u64,
+    replicate: u32,
+    path: PathBuf,
+    comment: &str,
+    at: &str,
+    link: Option<String>,
+) -> PyResult<usize> {
+    let place = match (link, at) {
+        (Some(name), _) => Place::Link(name),
+        (None, "client") => Place::Client,
+        (None, "server") => Place::Server,
+        (None, other) => {
+            return Err(PyValueError::new_err(format!(
+                "packets are taken at \"client\" or \"server\", not at {other:?}"
+            )));
+        }
+    };
+    py.detach(|| {
+        let plan = Plan::from_json(plan).map_err(PyValueError::new_err)?;
+        let watched = Simulation::watch(&plan, seed, replicate, &place).map_err(PyValueError::new_err)?;
+        match capture_file::write(&watched, &path, comment) {
+            Ok(()) => Ok(watched.packets.len()),
+            Err(error @ FileError::Io { .. }) => Err(PyOSError::new_err(error.to_string())),
+            Err(error @ FileError::Packet(_)) => Err(PyValueError::new_err(error.to_string())),
+        }
+    })
+}
+
 fn to_python(py: Python<'_>, records: Records) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);
     names.set_item("links", &records.link_names)?;
@@ -72,6 +117,16 @@ fn to_python(py: Python<'_>, records: Records) -> PyResult<Bound<'_, PyDict>> {
     result.set_item("tables", tables)?;
     result.set_item("counts", counts)?;
     Ok(result)
+}
+
+/// Runs a packet script; the report comes as JSON.
+#[pyfunction]
+fn run_script(py: Python<'_>, text: &str, tolerance_ns: u64) -> PyResult<String> {
+    let report = py.detach(|| {
+        let options = Options { tolerance_ns, ..Options::default() };
+        firstflight_script::run_text(text, &options)
+    });
+    serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Nanoseconds for taking the earliest event and scheduling the next one of its source, with events of `sources`
@@ -112,7 +167,10 @@ fn scheduler_cost(py: Python<'_>, sources: u32, operations: u64) -> PyResult<f64
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(choices, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(write_packets, module)?)?;
+    module.add_function(wrap_pyfunction!(run_script, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler_cost, module)?)?;
     Ok(())
 }

@@ -24,6 +24,13 @@ class Format(StrEnum):
     json = "json"
 
 
+class End(StrEnum):
+    """An end of a connection."""
+
+    client = "client"
+    server = "server"
+
+
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run's directory.", show_default=False)]
 Settings = Annotated[
     list[str] | None,
@@ -119,18 +126,49 @@ def report(
 def trace(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)],
     plot: Annotated[
-        Path | None, typer.Option(metavar="F", help="Draw a time-sequence plot, .svg or .png.", show_default=False)
+        Path | None,
+        typer.Option(metavar="F", help="Draw sequence numbers, windows and queue, .svg or .png.", show_default=False),
     ] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="F", help="Write the segments as CSV; - is stdout.", show_default=False)
+    ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Write the packets as pcapng, or pcap if F ends in .pcap.", show_default=False),
+    ] = None,
+    at: Annotated[
+        End | None,
+        typer.Option(help="With --pcap: take them at this end's host; by default the client's.", show_default=False),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="With --pcap: take them at the far end of this link, both ways.", show_default=False
+        ),
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
 ) -> None:
     """Show one transfer segment by segment: the first connection of the scenario's first application."""
-    from .tracing import trace_command
+    from .tracing import Outputs, trace_command
 
-    trace_command(file, plot, csv, settings or [], seed)
+    trace_command(file, Outputs(plot, csv, pcap, at.value if at else None, link), settings or [], seed)
+
+
+@app.command(short_help="Run packet scripts.")
+def script(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Scripts, or directories of .pkt files.", show_default=False)
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    tolerance: Annotated[
+        str, typer.Option(metavar="DURATION", help="How far an event may be from its time; packetdrill allows 4ms.")
+    ] = "1us",
+) -> None:
+    """Run packet scripts, which say packet by packet what a TCP does, in packetdrill's language."""
+    from .scripting import script_command
+
+    raise typer.Exit(script_command(paths, json, tolerance))
 
 
 @app.command(short_help="Say what this machine can do.")

@@ -50,9 +50,10 @@ def _required() -> list[Finding]:
 
 
 def _optional() -> list[Finding]:
-    ns2 = shutil.which("ns")
+    ns2, tshark = shutil.which("ns"), shutil.which("tshark")
     return [
         _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),
+        Finding("tshark", "some tests", tshark or "not found", tshark is not None, False, "apt-get install tshark"),
         Finding("ns-2", "bench --peers", ns2 or "not found", ns2 is not None, False, "apt-get install ns2"),
         _tool(
             "ns-3",

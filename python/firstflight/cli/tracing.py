@@ -1,11 +1,12 @@
 """`firstflight trace`: one transfer, segment by segment."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from ..engines.simulate import capture
+from ..engines.simulate import capture, capture_packets
 from ..errors import MachineError, RequestError
 from ..scenario import Scenario
 from ..studies.execute import check_seed
@@ -17,18 +18,53 @@ _FLAGS = ((2, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"))
 _BILLION = 1_000_000_000
 
 
-def trace_command(file: Path, plot: Path | None, csv: Path | None, settings: list[str], seed: int | None) -> None:
-    """Print the table unless a plot or CSV is asked for."""
-    if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
-        raise RequestError(f'--plot "{plot}": a plot is written as .svg or .png')
+@dataclass(frozen=True)
+class Outputs:
+    """What to write where; `at` and `link` say where the packets of `pcap` are taken."""
+
+    plot: Path | None = None
+    csv: Path | None = None
+    pcap: Path | None = None
+    at: str | None = None
+    link: str | None = None
+
+    def check(self) -> None:
+        """RequestError for what does not fit together."""
+        if self.plot is not None and self.plot.suffix.lower() not in (".svg", ".png"):
+            raise RequestError(f'--plot "{self.plot}": a plot is written as .svg or .png')
+        if self.pcap is not None and str(self.pcap) == "-":
+            raise RequestError('--pcap "-": packets are written to a file, which then is whole or absent; name one')
+        if self.pcap is None and (self.at or self.link):
+            raise RequestError(f"--{'at' if self.at else 'link'} says where --pcap takes packets; add --pcap F")
+        if self.at and self.link:
+            raise RequestError("packets are taken either --at an end or on a --link; leave one out")
+
+    @property
+    def only_pcap(self) -> bool:
+        """Whether nothing but packets is asked for."""
+        return self.pcap is not None and self.plot is None and self.csv is None
+
+
+def trace_command(file: Path, outputs: Outputs, settings: list[str], seed: int | None) -> None:
+    """Print the table unless a plot, CSV or packets are asked for."""
+    outputs.check()
     if seed is not None:
         check_seed(seed)
     scenario = load_scenario(file, settings)
-    tables = capture(scenario, SingleScenario.seed if seed is None else seed)
+    seed = SingleScenario.seed if seed is None else seed
+    if outputs.pcap is not None:
+        capture_packets(scenario, seed, outputs.pcap, outputs.at or "client", outputs.link)
+    if not outputs.only_pcap:
+        _segments(file, outputs, scenario, seed)
+
+
+def _segments(file: Path, outputs: Outputs, scenario: Scenario, seed: int) -> None:
+    tables = capture(scenario, seed)
     segments = first_connection(tables)
     if segments.is_empty():
         raise RequestError(f"{file}: no connection starts within {scenario.duration}; make the duration longer")
     shown = as_columns(segments)
+    csv, plot = outputs.csv, outputs.plot
     try:
         if csv is not None:
             text = shown.write_csv()
@@ -39,7 +75,7 @@ def trace_command(file: Path, plot: Path | None, csv: Path | None, settings: lis
         if plot is not None:
             from ..report.trace_plot import draw
 
-            draw(segments, plot, _title(scenario))
+            draw(segments, plot, _title(scenario), tables["crossings"])
     except OSError as error:
         # The plot is written beside its place first; the name to tell is the one that was asked for.
         name = str(error.filename or csv or plot).removesuffix(".part")
@@ -61,7 +97,7 @@ def first_connection(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """The segments of the first connection that the first application opened."""
     transfers = tables["transfers"]
     first = transfers["application"].to_physical() == 0
-    opened = transfers.filter(first).sort("start_s", maintain_order=True)
+    opened = transfers.filter(first).sort("start_s", "connection")
     return tables["segments"].filter(pl.col("connection").is_in(opened["connection"].head(1).to_list()))
 
 

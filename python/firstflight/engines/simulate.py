@@ -1,11 +1,12 @@
 """The packet-level simulator: hands a plan to the native module and its columns to Polars."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from ..errors import RequestError
+from ..errors import MachineError, RequestError
 from ..records.schema import TABLES
 from ..scenario import Cell, Scenario
 
@@ -19,8 +20,30 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
 
 
 def capture(scenario: Scenario, seed: int, replicate: int = 0) -> dict[str, pl.DataFrame]:
-    """One replicate with every segment: the tables of `run_cell` and `segments`."""
+    """One replicate with every segment: the tables of `run_cell`, `segments` and `crossings`."""
     return _simulated(scenario, seed, replicate, 1, capture=True)
+
+
+def capture_packets(
+    scenario: Scenario, seed: int, path: Path, at: str = "client", link: str | None = None, replicate: int = 0
+) -> int:
+    """Write the packets that pass one place to a capture file, pcap if `path` ends in .pcap, else pcapng.
+
+    `at` is "client" or "server": the host of that end of the first application's first connection, where packets are
+    seen as TCP hands them to the network and as they arrive. With `link`, the place is the far end of that link, where
+    packets are seen as they arrive over it and, the other way, as they leave. Returns how many packets there are.
+    RequestError for a link that is not there or a scenario that cannot be run, MachineError where the file cannot be
+    written.
+    """
+    from .. import _native
+
+    comment = f"firstflight trace: scenario {scenario.name}, seed {seed}, replicate {replicate}, virtual time"
+    try:
+        return _native.write_packets(json.dumps(scenario.to_plan()), seed, replicate, path, comment, at, link)
+    except (ValueError, OverflowError) as error:
+        raise RequestError(f'scenario "{scenario.name}": {error}') from None
+    except OSError as error:
+        raise MachineError(str(error)) from None
 
 
 def _simulated(

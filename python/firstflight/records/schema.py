@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-# Raised when a column changes its name, type or meaning: records of another number are not read.
-SCHEMA_VERSION = 1
+# Raised when a column comes, goes or changes its name, type or meaning: records of another number are not read.
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,13 @@ TRANSFERS = (
     Column("segments_sent", pl.UInt32, "segments", "data segments sent, retransmissions included"),
     _RETRANSMISSIONS,
     _TIMEOUTS,
+    Column("fast_retransmits", pl.UInt32, "", "losses repaired by duplicate or selective ACKs: once a loss event"),
+    Column("tail_loss_probes", pl.UInt32, "", "tail loss probes of the sender (RFC 8985 section 7)"),
+    Column("undos", pl.UInt32, "", "repairs that the sender found needless and undid"),
+    Column("congestion_marks", pl.UInt32, "", "reductions of cwnd in answer to ECN echoes: at most one a window"),
     Column("first_flight_segments", pl.UInt32, "segments", "data segments sent before the first ACK of data"),
     Column("first_flight_lost", pl.UInt32, "segments", "of the first flight, segments truly lost on the path"),
+    Column("initial_window_segments", pl.UInt32, "segments", "initial window of the connection, in whole segments"),
     _COMPLETED,
 )
 
@@ -74,6 +79,7 @@ LINKS = (
     Column("interval_s", pl.Float64, "s", "its length"),
     Column("offered_packets", pl.UInt64, "packets", "packets that arrived at the link"),
     Column("dropped_packets", pl.UInt64, "packets", "packets that the queue dropped"),
+    Column("marked_packets", pl.UInt64, "packets", "packets that the queue marked (ECN)"),
     Column("lost_packets", pl.UInt64, "packets", "packets lost at random"),
     Column("sent_packets", pl.UInt64, "packets", "packets whose transmission ended in the interval"),
     Column("sent_bytes", pl.UInt64, "B", "their bytes, headers included"),
@@ -81,6 +87,14 @@ LINKS = (
     Column("queue_mean_packets", pl.Float64, "packets", "packets waiting, averaged over the interval"),
     Column("queue_max_packets", pl.UInt32, "packets", "most packets waiting at once"),
 )
+
+
+def _sack_range(index: int) -> tuple[Column, Column]:
+    return (
+        Column(f"sack_left_{index}", pl.UInt32, "B", f"start of range {index}, relative as `ack` is; 0 without one"),
+        Column(f"sack_right_{index}", pl.UInt32, "B", "first sequence number after it"),
+    )
+
 
 SEGMENTS = (
     Column("time_ns", pl.Int64, "ns", "time since the start of the run"),
@@ -95,13 +109,49 @@ SEGMENTS = (
     Column("window_bytes", pl.UInt64, "B", "advertised receive window"),
     Column("cwnd_segments", pl.Float64, "segments", "cwnd of the end that sent (0) or, after it, received (1) this"),
     Column("ssthresh_segments", pl.Float64, "segments", "slow start threshold of the same end"),
-    Column("flags", pl.UInt8, "", "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16"),
+    Column(
+        "recovery_state",
+        pl.UInt8,
+        "",
+        "of the same end: 0 open, 1 disorder, 2 window reduced, 3 fast recovery, 4 loss (Linux's tcpi_ca_state)",
+    ),
+    Column("flags", pl.UInt8, "", "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, ECE 64, CWR 128"),
     Column("retransmission", pl.UInt8, "", "1 if the segment had been sent before"),
+    Column(
+        "ecn", pl.UInt8, "", "ECN bits of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced"
+    ),
+    Column("has_timestamps", pl.UInt8, "", "1 if there is a timestamps option"),
+    Column("ts_value", pl.UInt32, "ms", "its TSval, else 0"),
+    Column("ts_echo", pl.UInt32, "ms", "its TSecr, else 0"),
+    Column("sack_count", pl.UInt8, "", "ranges in the SACK option"),
+    *(column for index in range(4) for column in _sack_range(index)),
+    Column("mss", pl.UInt16, "B", "MSS option, on a SYN; null without one", none=0),
+    Column("window_scale", pl.UInt8, "", "shift of the window scale option, on a SYN; null without one", none=2**8 - 1),
+    Column("sack_permitted", pl.UInt8, "", "1 if there is a SACK-permitted option"),
+    Column(
+        "quick_start", pl.UInt8, "", "Quick-Start: 0 none, 1 request, 2 request without a router's approval, 3 report"
+    ),
+    Column("quick_start_rate", pl.UInt8, "", "its rate code N (40 kbit/s x 2^N); 0: refused, or none"),
+    Column(
+        "quick_start_response", pl.UInt8, "", "rate code of a Quick-Start response; null without one", none=2**8 - 1
+    ),
 )
 
-# The tables a run stores; `segments` is made on demand only (`trace`).
+CROSSINGS = (
+    Column("time_ns", pl.Int64, "ns", "when the packet came to the link, since the start of the run"),
+    _REPLICATE,
+    Column("link", None, "", "name of the link; its way back ends in .reverse"),
+    Column("connection", pl.UInt32, "", "connection of the replicate; null once both ends were done", none=2**32 - 1),
+    Column("from_server", pl.UInt8, "", "1 if the server's end sent the packet"),
+    Column("bytes", pl.UInt32, "B", "its size, headers included"),
+    Column("event", pl.UInt8, "", "1 reached the far end, 2 dropped by the queue, 3 lost at random after transmission"),
+    Column("start_ns", pl.Int64, "ns", "when its transmission began: until then it waited; time_ns if it was dropped"),
+    Column("end_ns", pl.Int64, "ns", "when its transmission ended; time_ns if it was dropped"),
+)
+
+# The tables a run stores; `segments` and `crossings` are made on demand only (`trace`).
 STORED = {"transfers": TRANSFERS, "pages": PAGES, "links": LINKS}
-TABLES = STORED | {"segments": SEGMENTS}
+TABLES = STORED | {"segments": SEGMENTS, "crossings": CROSSINGS}
 
 
 def empty(table: str) -> pl.DataFrame:

@@ -54,7 +54,8 @@ class Red(Table):
     """Random Early Detection (Floyd and Jacobson 1993); defaults are ns-2's `Queue/RED`.
 
     Drops at random between the thresholds of the averaged queue, up to `max_probability`; `gentle` goes on rising
-    to 1 at twice the upper threshold. `mean_packet` sets how the average decays while the link is idle.
+    to 1 at twice the upper threshold. `mean_packet` sets how the average decays while the link is idle. With `ecn`,
+    packets of ECN-capable connections are marked where they would be dropped at random (RFC 3168).
     """
 
     kind: Literal["red"] = "red"
@@ -66,6 +67,7 @@ class Red(Table):
     gentle: bool = True
     mean_packet: Bytes = Bytes("500B")
     counts_packet_in_service: bool = False
+    ecn: bool = False
 
     @model_validator(mode="after")
     def _ordered(self) -> "Red":

@@ -1,7 +1,9 @@
 """TCP of a scenario: a named profile of the native module, and fields of it that are set otherwise.
 
-The names of profiles and fields come from the native module alone. A field whose name ends in `_ns` or `_bytes`
-may be written without the ending, with a unit: `receive_window = "64KiB"`, `rto = { minimum = "200ms" }`.
+The names of profiles, fields, choices and their parameters come from the native module alone. A field whose name
+ends in `_ns` or `_bytes` may be written without the ending, with a unit: `receive_window = "64KiB"`,
+`rto = { minimum = "200ms" }`. Where the native module has a table whose first key names a variant, such as
+`{ policy = "fixed", segments = 3 }`, its name alone will do if nothing else is needed: `startup = "jump_start"`.
 """
 
 import json
@@ -17,24 +19,6 @@ from ..errors import RequestError
 from .table import nearest
 from .units import Bytes, Duration, Quantity
 
-# What each field with a choice knows; for a policy, the parameters it takes.
-_POLICIES: dict[str, dict[str, tuple[str, ...]]] = {
-    "initial_window": {"fixed": ("segments",), "rfc2581": (), "rfc3390": (), "rfc6928": (), "linux": ()},
-    "restart_window": {"off": (), "rfc5681": (), "rfc6928": (), "fixed": ("segments",)},
-    "ack": {
-        "every_segment": (),
-        "delayed": ("segments", "timer_ns"),
-        "heartbeat": ("segments", "interval_ns"),
-    },
-}
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "lost_syn": ("rfc3390", "rfc6928", "keep"),
-    "recovery": ("tahoe", "reno", "new_reno"),
-    "slow_start_growth": ("per_ack", "bytes"),
-    "congestion_avoidance": ("per_ack", "per_window"),
-}
-# Fields that may be absent; TOML has no null, so a scenario writes "none".
-_NULLABLE = {"initial_ssthresh_segments", "max_send_window_segments", "rto.after_syn_loss_ns"}
 _UNITS: dict[str, type[Quantity]] = {"_ns": Duration, "_bytes": Bytes}
 
 
@@ -45,6 +29,35 @@ def profiles() -> dict[str, dict[str, Any]]:
 
     loaded: dict[str, dict[str, Any]] = json.loads(_native.profiles())
     return loaded
+
+
+@cache
+def choices() -> dict[str, list[Any]]:
+    """The values that each field with a choice can have, by its path: words, or tables with default parameters."""
+    from .. import _native
+
+    loaded: dict[str, list[Any]] = json.loads(_native.choices())
+    return loaded
+
+
+@cache
+def _examples() -> dict[str, list[Any]]:
+    """The values that each field has in profiles and choices, by its path; a table's fields have their own paths."""
+    found: dict[str, list[Any]] = {}
+
+    def collect(table: dict[str, Any], where: str) -> None:
+        for name, value in table.items():
+            found.setdefault(where + name, []).append(value)
+            if isinstance(value, dict):
+                collect(value, f"{where}{name}.")
+
+    for complete in profiles().values():
+        collect(complete, "")
+    for name, values in choices().items():
+        for table in values:
+            if isinstance(table, dict):
+                collect(table, f"{name}.")
+    return found
 
 
 def profile(name: str) -> dict[str, Any]:
@@ -161,7 +174,7 @@ def applied(base: dict[str, Any], fields: dict[str, Any], where: str = "") -> di
 
 def _native_name(written: str, base: dict[str, Any], where: str) -> tuple[str, type[Quantity] | None]:
     """The native field behind a key of the file, and the unit its value must carry, if any."""
-    if written in base and written != "policy":
+    if written in base:
         return written, None
     for ending, unit in _UNITS.items():
         if written + ending in base:
@@ -177,18 +190,18 @@ def _friendly(name: str) -> str:
 
 
 def _field(name: str, path: str, value: Any, before: Any, unit: type[Quantity] | None) -> Any:
-    if name in _POLICIES:
-        return _policy(name, value, before)
-    if name in _CHOICES:
-        if not isinstance(value, str) or value not in _CHOICES[name]:
-            raise ValueError(f'{path}: unknown choice "{value}"; {nearest(str(value), _CHOICES[name])}')
-        return value
-    if value == "none" and name in _NULLABLE:
+    known = choices().get(name)
+    if known is not None:
+        return _variant(name, value, before) if isinstance(known[0], dict) else _word(path, value, known)
+    examples = _examples().get(name, [])
+    # Fields that may be absent; TOML has no null, so a scenario writes "none".
+    if value == "none" and None in examples:
         return None
-    if isinstance(before, dict):
+    table = next((example for example in [before, *examples] if isinstance(example, dict)), None)
+    if table is not None:
         if not isinstance(value, dict):
-            raise ValueError(f"{path}: {value!r} is not a table; known keys: {', '.join(map(_friendly, before))}")
-        return applied(dict(before), value, f"{path}.")
+            raise ValueError(f"{path}: {value!r} is not a table; known keys: {', '.join(map(_friendly, table))}")
+        return applied(dict(table), value, f"{path}.")
     if unit is not None:
         try:
             return int(unit(value))
@@ -198,10 +211,7 @@ def _field(name: str, path: str, value: Any, before: Any, unit: type[Quantity] |
         if not isinstance(value, bool):
             raise ValueError(f"{path}: {value!r} is not true or false")
         return value
-    if isinstance(before, int) or name in _NULLABLE:
-        return _whole(path, value)
-    # A field this table knows nothing about: the native module checks it.
-    return value
+    return _whole(path, value)
 
 
 def _whole(path: str, value: Any) -> int:
@@ -212,28 +222,35 @@ def _whole(path: str, value: Any) -> int:
     return value
 
 
-def _policy(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
-    """A policy from its short form (3: fixed segments; "rfc6928": by name) or its table."""
-    policies = _POLICIES[name]
-    if isinstance(value, int) and not isinstance(value, bool) and "fixed" in policies:
-        value = {"policy": "fixed", "segments": value}
+def _word(path: str, value: Any, known: list[str]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f'{path}: unknown choice "{value}"; {nearest(str(value), known)}')
+    return value
+
+
+def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
+    """A policy, algorithm or scheme from its short form (3: fixed segments; "rfc6928": by name) or its table."""
+    tag = next(iter(before))
+    variants = {table[tag]: table for table in choices()[name]}
+    if isinstance(value, int) and not isinstance(value, bool) and "fixed" in variants:
+        value = {tag: "fixed", "segments": value}
     if isinstance(value, str):
-        value = {"policy": value}
-    if not isinstance(value, dict) or not isinstance(value.get("policy"), str):
-        example = "3" if "fixed" in policies else f'"{next(iter(policies))}"'
-        raise ValueError(f"{name}: {value!r} is not a policy: write for example {name} = {example}")
-    policy = value["policy"]
-    if policy not in policies:
-        raise ValueError(f'{name}: unknown policy "{policy}"; {nearest(policy, policies)}')
-    parameters = policies[policy]
-    # What is left out stays as it is where the policy stays the same.
-    kept = before if before.get("policy") == policy else {}
-    blank = {parameter: kept.get(parameter, 0) for parameter in parameters}
-    given = {key: parameter for key, parameter in value.items() if key != "policy"}
-    plan = applied(dict(blank), given, f"{name}.")
-    for parameter in parameters:
-        if plan[parameter] < 1:
-            if parameter not in given and _friendly(parameter) not in given:
-                raise ValueError(f'{name}: the policy "{policy}" needs "{_friendly(parameter)}"')
-            raise ValueError(f"{name}.{_friendly(parameter)}: {plan[parameter]} is below 1")
-    return {"policy": policy} | plan
+        value = {tag: value}
+    if not isinstance(value, dict) or not isinstance(value.get(tag), str):
+        example = "3" if "fixed" in variants else f'"{next(iter(variants))}"'
+        article = "an" if tag[0] in "aeiou" else "a"
+        raise ValueError(f"{name}: {value!r} is not {article} {tag}: write for example {name} = {example}")
+    chosen = value[tag]
+    if chosen not in variants:
+        raise ValueError(f'{name}: unknown {tag} "{chosen}"; {nearest(chosen, variants)}')
+    # What is left out stays as it is where the variant stays the same, and else has its default, if there is one.
+    parameters = {key: default for key, default in variants[chosen].items() if key != tag}
+    kept = {key: before[key] for key in parameters} if before[tag] == chosen else {}
+    given = {key: parameter for key, parameter in value.items() if key != tag}
+    plan = applied(parameters | kept, given, f"{name}.")
+    for key, parameter in plan.items():
+        if isinstance(parameter, int) and not isinstance(parameter, bool) and parameter < 1:
+            if key not in given and _friendly(key) not in given:
+                raise ValueError(f'{name}: the {tag} "{chosen}" needs "{_friendly(key)}"')
+            raise ValueError(f"{name}.{_friendly(key)}: {parameter} is below 1")
+    return {tag: chosen} | plan

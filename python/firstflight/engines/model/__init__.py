@@ -22,6 +22,7 @@ import polars as pl
 
 from firstflight.records.schema import TABLES, empty
 
+from .initial_window import initial_window_bytes
 from .per_segment import Outcome, compute
 from .single_transfer import SingleTransfer, from_plan, from_scenario
 
@@ -52,6 +53,7 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
 
 
 def _row(transfer: SingleTransfer, outcome: Outcome) -> dict[str, Any]:
+    mss = transfer.mss_bytes
     return {
         "application": transfer.application,
         "client": 0,
@@ -67,8 +69,13 @@ def _row(transfer: SingleTransfer, outcome: Outcome) -> dict[str, Any]:
         "segments_sent": outcome.segments_sent,
         "retransmissions": 0,
         "timeouts": 0,
+        "fast_retransmits": 0,
+        "tail_loss_probes": 0,
+        "undos": 0,
+        "congestion_marks": 0,
         "first_flight_segments": outcome.first_flight_segments,
         "first_flight_lost": 0,
+        "initial_window_segments": initial_window_bytes(transfer.sender_tcp["initial_window"], mss) // mss,
         "completed": int(outcome.completion_ns is not None),
     }
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.errors import RequestError
 
+from . import tcp
+
 if TYPE_CHECKING:
     from firstflight.scenario import Scenario
 
@@ -88,6 +90,8 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     for link in to_server + to_client:
         if link["loss"]:
             raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
+    for end in ("client", "server"):
+        tcp.check(end, application[f"{end}_tcp"])
     return SingleTransfer(
         application=name,
         start_ns=round(_constant(application, "start") * 1e9),

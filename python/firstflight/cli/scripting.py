@@ -1,0 +1,95 @@
+"""`firstflight script`: packet scripts, run in virtual time."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _native
+from ..errors import RequestError
+from ..scenario.units import Duration
+
+_SUFFIX = ".pkt"
+_VERDICTS = ("pass", "differs", "unsupported", "error")
+_DIFFERS = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one script."""
+
+    path: Path
+    verdict: str
+    """pass, differs, unsupported or error."""
+    reason: str
+    """One sentence with the script's line; empty for a pass."""
+    details: tuple[str, ...] = ()
+    """Of a difference: the line, what was expected, what came, the segments before it."""
+    notes: tuple[str, ...] = ()
+    """What changes no verdict."""
+
+    def as_dict(self) -> dict[str, str]:
+        """The row of `--json`."""
+        return {"path": str(self.path), "verdict": self.verdict, "reason": self.reason}
+
+
+def script_command(paths: list[Path], as_json: bool, tolerance: str) -> int:
+    """Run the scripts and print what came of them; returns the exit status."""
+    try:
+        tolerance_ns = int(Duration(tolerance))
+    except ValueError as error:
+        raise RequestError(f"--tolerance: {error}") from None
+    outcomes = [run_script(path, tolerance_ns) for path in find_scripts(paths)]
+    if as_json:
+        print(json.dumps([outcome.as_dict() for outcome in outcomes], indent=2, ensure_ascii=False))
+    else:
+        _print(outcomes)
+    verdicts = {outcome.verdict for outcome in outcomes}
+    if verdicts == {"unsupported"}:
+        print("firstflight: none of these scripts could be run", file=sys.stderr)
+        return _DIFFERS
+    if "error" in verdicts:
+        return RequestError.exit_status
+    return _DIFFERS if "differs" in verdicts else 0
+
+
+def find_scripts(paths: list[Path]) -> list[Path]:
+    """The files among `paths`, and the scripts below the directories among them, sorted.
+
+    Raises RequestError for a path that does not exist and if there is no script at all.
+    """
+    scripts: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            scripts += sorted(found for found in path.rglob(f"*{_SUFFIX}") if found.is_file())
+        elif path.exists():
+            scripts.append(path)
+        else:
+            raise RequestError(f'there is no file or directory "{path}"')
+    if not scripts:
+        raise RequestError(f"there is no script (*{_SUFFIX}) in {', '.join(map(str, paths))}")
+    return scripts
+
+
+def run_script(path: Path, tolerance_ns: int) -> Outcome:
+    """Run one script; `tolerance_ns` is how far an event may be from its time."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        return Outcome(path, "error", f"it cannot be read: {error.strerror}")
+    except UnicodeDecodeError as error:
+        return Outcome(path, "error", f"byte {error.start} is not UTF-8 text")
+    report: dict[str, Any] = json.loads(_native.run_script(text, tolerance_ns))
+    return Outcome(path, report["verdict"], report["reason"], tuple(report["details"]), tuple(report["notes"]))
+
+
+def _print(outcomes: list[Outcome]) -> None:
+    for outcome in outcomes:
+        reason = f": {outcome.reason}" if outcome.reason else ""
+        print(f"{outcome.verdict:12}{outcome.path}{reason}")
+        for line in (*outcome.details, *(f"note: {note}" for note in outcome.notes)):
+            print(f"{'':12}{line}")
+    counted = {verdict: sum(outcome.verdict == verdict for outcome in outcomes) for verdict in _VERDICTS}
+    parts = [f"{count} {verdict}" for verdict, count in counted.items() if count]
+    print(f"{len(outcomes)} script{'' if len(outcomes) == 1 else 's'}: {', '.join(parts)}")

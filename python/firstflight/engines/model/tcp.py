@@ -1,0 +1,54 @@
+"""Which TCP the model computes.
+
+What acts only after a loss, a mark or a duplicate does not matter to it; what acts without one must be known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firstflight.errors import RequestError
+
+# Fields that act without a loss, and the values of them that the model knows: words stand for variants.
+_KNOWN: dict[str, tuple[Any, ...]] = {
+    "initial_window": ("fixed", "rfc2581", "rfc3390", "rfc6928", "linux"),
+    "ack": ("every_segment", "delayed", "heartbeat"),
+    # With a scoreboard, what the window lets out is counted in segments.
+    "recovery": ("tahoe", "reno", "new_reno"),
+    "congestion_control": ("reno",),
+    "startup": ("window",),
+    "slow_start_growth": ("per_ack", "bytes"),
+    "congestion_avoidance": ("per_ack", "per_window"),
+    "window_validation": ("off",),
+    "nagle": ("off",),
+    # Its 12 bytes a segment, and the samples that it allows.
+    "timestamps": (False,),
+    # A probe may leave while the receiver holds its ACK back.
+    "tail_loss_probe": (False,),
+    "receive_window_growth": (None,),
+    "rto.estimator": ("rfc6298",),
+    "timer_tick_ns": (None,),
+}
+
+
+def check(end: str, tcp: dict[str, Any]) -> None:
+    """RequestError, naming the field, if the profile `tcp` of `end` ("client" or "server") is beyond the model."""
+    for path, known in _KNOWN.items():
+        found = tcp
+        for key in path.split("."):
+            found = found[key]
+        variant = next(iter(found.values())) if isinstance(found, dict) else found
+        if variant not in known:
+            values = " or ".join(_written(value) for value in known)
+            name = path.removesuffix("_ns")
+            raise RequestError(
+                f"{end}_tcp has {name} = {_written(variant)}, but the model engine knows only {values}; "
+                "use --engine simulate"
+            )
+
+
+def _written(value: Any) -> str:
+    """As a scenario writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return '"none"' if value is None else f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,75 @@
+"""Which segment of the first flight was lost, how that was repaired, and what it cost: one cell for each case."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from firstflight.report.figure import Figure, inline
+
+if TYPE_CHECKING:
+    import altair
+
+REPAIRS = ("fast retransmit", "early retransmit", "tail loss probe", "timeout")
+"""How a loss can be repaired, from the quickest on."""
+
+# Light enough for dark numbers; told apart with any common colour blindness, also by their lightness.
+_COLOURS = ("#b7dcb0", "#d8e6a3", "#fbd58a", "#e99b8f")
+_CELL = {True: 34, False: 21}
+
+
+def loss_matrix(cases: pl.DataFrame, name: str, title: str, caption: str) -> Figure:
+    """A cell for each position of a loss (across) and initial window (down): colour the repair, number its cost in ms.
+
+    `cases` has the columns `initial_window` and `position` (segments, from 1), `repair` (one of `REPAIRS`), `cost_ms`
+    (against the same transfer without loss) and, for several matrices beside each other, `panel`. Raises ValueError for
+    an unknown repair, for none at all and for two cases in one cell.
+    """
+    unknown = sorted(set(cases["repair"]) - set(REPAIRS))
+    if unknown:
+        raise ValueError(f'"{unknown[0]}" is no repair; known: {", ".join(REPAIRS)}')
+    if cases.is_empty():
+        raise ValueError("there are no cases to draw")
+    place = ["initial_window", "position"] + (["panel"] if "panel" in cases.columns else [])
+    if cases.select(place).is_duplicated().any():
+        raise ValueError(f"there are two cases with the same {', '.join(place)}")
+    return Figure(name, title, caption, _chart(cases, wide=True), _chart(cases, wide=False))
+
+
+def _chart(cases: pl.DataFrame, wide: bool) -> altair.TopLevelMixin:
+    import altair as alt
+
+    panels = cases["panel"].unique(maintain_order=True).to_list() if "panel" in cases.columns else [None]
+    drawn = [repair for repair in REPAIRS if repair in set(cases["repair"])]
+    # The numbers need room; where there is none, on a telephone, the colour alone has to do.
+    matrices = [
+        _matrix(cases if panel is None else cases.filter(pl.col("panel") == panel), panel, drawn, wide)
+        for panel in panels
+    ]
+    concat = alt.hconcat if wide and cases["initial_window"].max() <= 10 else alt.vconcat  # type: ignore[operator]
+    picture: altair.TopLevelMixin = concat(*matrices, spacing=24).resolve_scale(color="shared")
+    return picture
+
+
+def _matrix(cases: pl.DataFrame, title: str | None, drawn: list[str], wide: bool) -> altair.LayerChart:
+    import altair as alt
+
+    windows = sorted(cases["initial_window"].unique())
+    positions = sorted(cases["position"].unique())
+    x = alt.X("position:O", title="lost segment of the first flight", sort=positions, axis=alt.Axis(labelAngle=0))
+    y = alt.Y("initial_window:O", title="initial window", sort=windows)
+    values = inline(cases.with_columns(pl.col("cost_ms").round(0).cast(pl.Int64).alias("cost")).to_dicts())
+    colours = [_COLOURS[REPAIRS.index(repair)] for repair in drawn]
+    cells = (
+        alt.Chart(values)
+        .mark_rect(stroke="white", strokeWidth=1)
+        .encode(
+            x=x, y=y, color=alt.Color("repair:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=colours))
+        )
+    )
+    layers = [cells]
+    if wide:
+        layers.append(alt.Chart(values).mark_text(fontSize=10, color="#222222").encode(x=x, y=y, text="cost:Q"))
+    heading = alt.TitleParams(title or "", anchor="start", fontSize=12)
+    return alt.LayerChart(layer=layers).properties(width=alt.Step(_CELL[wide]), height=alt.Step(24), title=heading)

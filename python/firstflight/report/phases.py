@@ -1,0 +1,121 @@
+"""One transfer explained: what the congestion window does, and why, written into the picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from firstflight.report.figure import Figure, inline
+from firstflight.report.trace_plot import windows
+from firstflight.report.trace_plot.connection import Connection
+from firstflight.report.trace_plot.panel import Panel
+
+if TYPE_CHECKING:
+    import altair
+
+_HEIGHT = 300
+# Of the width, that a phase needs for its name to be written into it.
+_ROOM = 0.07
+_BACK = {
+    windows.SLOW_START: "#d7e8f7",
+    windows.AVOIDANCE: "#e4f2d9",
+    windows.FAST_RECOVERY: "#fde0dc",
+    windows.LOSS: "#f6cfc4",
+}
+
+
+def explained(segments: pl.DataFrame, name: str, title: str, caption: str) -> Figure:
+    """The windows of a transfer, its phases named in place and each loss event numbered.
+
+    `segments` is the records' table of that name; the connection that carries most data is drawn. The numbers on the
+    picture are explained below it, with the windows of this very transfer. Raises ValueError where no data was sent.
+    """
+    connection = Connection.busiest(segments)
+    events = notes(connection)
+    told = " ".join(f"({event['number']}) {event['text']}" for event in events)
+
+    def chart(width: int) -> altair.TopLevelMixin:
+        return _chart(connection, events, width)
+
+    return Figure(name, title, f"{caption} {told}".strip(), chart(640), chart(270))
+
+
+def notes(connection: Connection) -> list[dict[str, Any]]:
+    """The moments worth a word: `number`, `time_s`, `segments` (cwnd just before) and `text`."""
+    own, spans = connection.own, windows.phases(connection)
+    found: list[dict[str, Any]] = []
+    first_avoidance = True
+    for at, phase, before in zip(spans["time_s"], spans["phase"], [None, *spans["phase"][:-1]], strict=True):
+        earlier, later = own.filter(pl.col("time_s") < at), own.filter(pl.col("time_s") == at)
+        cwnd = float(earlier["cwnd_segments"][-1]) if not earlier.is_empty() else float(later["cwnd_segments"][0])
+        now, threshold = float(later["cwnd_segments"][-1]), float(later["ssthresh_segments"][-1])
+        if phase == windows.SLOW_START and before is None:
+            text = f"Slow start from {_count(now)}: each acknowledgment lets cwnd grow by what it covers."
+        elif phase == windows.FAST_RECOVERY:
+            text = (
+                f"Fast retransmit at {at:.2f} s: the missing segment is sent again without waiting for the timer, and "
+                f"ssthresh becomes {_count(threshold)}."
+            )
+        elif phase == windows.LOSS:
+            text = f"Timeout at {at:.2f} s: cwnd falls from {cwnd:.0f} to {_count(now)}; ssthresh is {threshold:.0f}."
+        elif phase == windows.AVOIDANCE and first_avoidance:
+            first_avoidance = False
+            text = f"Congestion avoidance from {at:.2f} s: beyond ssthresh, cwnd grows slowly from {_count(now)} on."
+        else:
+            continue
+        found.append({"number": len(found) + 1, "time_s": float(at), "segments": cwnd, "text": text})
+    return found
+
+
+def _count(segments: float) -> str:
+    rounded = round(segments)
+    return f"{rounded} segment" if rounded == 1 else f"{rounded} segments"
+
+
+def _chart(connection: Connection, events: list[dict[str, Any]], width: int) -> altair.TopLevelMixin:
+    import altair as alt
+
+    panel = Panel(width, *connection.span)
+    steps, spans = windows.windows(connection), windows.phases(connection)
+    top = 1.2 * float(steps["segments"].max() or 1.0)  # type: ignore[arg-type]
+    time = panel.time(titled=True)
+    y = alt.Y("segments:Q", title="segments", scale=alt.Scale(domain=[0, top], nice=False))
+    colours = alt.Scale(domain=list(_BACK), range=list(_BACK.values()))
+    back = (
+        alt.Chart(inline(spans.to_dicts()))
+        .mark_rect()
+        .encode(x=time, x2="until_s:Q", color=alt.Color("phase:N", scale=colours, legend=None))
+    )
+    room = pl.col("until_s") - pl.col("time_s") >= _ROOM * (panel.end_s - panel.start_s)
+    middle = ((pl.col("time_s") + pl.col("until_s")) / 2).alias("time_s")
+    named = [
+        {"time_s": at, "segments": top, "phase": phase.rsplit(" ", 1)}
+        for at, phase in spans.filter(room).select(middle, "phase").iter_rows()
+    ]
+    names = (
+        alt.Chart(inline(named))
+        .mark_text(baseline="top", dy=6, fontSize=11, fontStyle="italic", color="#333333")
+        .encode(x=time, y=y, text="phase:N")
+    )
+    thinned = pl.concat(
+        panel.thinned(steps.filter(pl.col("window") == window), "segments") for window in ("cwnd", "ssthresh")
+    )
+    lines = (
+        alt.Chart(inline(thinned.to_dicts()))
+        .mark_line(interpolate="step-after", strokeWidth=2, clip=True, color="#1f5fa8")
+        .encode(
+            x=time,
+            y=y,
+            strokeDash=alt.StrokeDash(
+                "window:N", title=None, scale=alt.Scale(domain=["cwnd", "ssthresh"], range=[[1, 0], [4, 3]])
+            ),
+        )
+    )
+    disc = alt.Chart(inline(events)).mark_circle(size=230, color="#222222", opacity=1).encode(x=time, y=y)
+    number = (
+        alt.Chart(inline(events))
+        .mark_text(fontSize=10.5, fontWeight="bold", color="white", dy=0.5)
+        .encode(x=time, y=y, text="number:N")
+    )
+    return alt.LayerChart(layer=[back, lines, names, disc, number]).properties(width=width, height=_HEIGHT)

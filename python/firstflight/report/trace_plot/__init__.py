@@ -1,0 +1,53 @@
+"""The picture of one connection: sequence numbers, windows and the queue over one time axis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from firstflight.report.figure import png, svg
+from firstflight.report.trace_plot import queue, sequence, windows
+from firstflight.report.trace_plot.connection import Connection
+from firstflight.report.trace_plot.panel import Panel
+
+if TYPE_CHECKING:
+    import altair
+
+WIDTH = 720
+
+
+def draw(segments: pl.DataFrame, path: Path, title: str, crossings: pl.DataFrame | None = None) -> None:
+    """Write the plot to `path`, SVG or PNG by its suffix.
+
+    `segments` and `crossings` are the records' tables of these names; without `crossings` there is no queue to show. Of
+    several connections the one that carries most data is drawn, in the direction of its data. Raises ValueError for
+    another suffix or where no data segment was sent.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".svg", ".png"):
+        raise ValueError(f'a plot is written as .svg or .png, and "{path.name}" is neither')
+    picture = chart(segments, title, crossings)
+    data = svg(picture).encode() if suffix == ".svg" else png(picture)
+    beside = path.with_name(path.name + ".part")
+    beside.write_bytes(data)
+    beside.replace(path)
+
+
+def chart(segments: pl.DataFrame, title: str, crossings: pl.DataFrame | None = None) -> altair.TopLevelMixin:
+    """The plot as an Altair chart, one panel below the other."""
+    import altair as alt
+
+    connection = Connection.busiest(segments)
+    panel = Panel(WIDTH, *connection.span)
+    panels: list[altair.LayerChart | altair.Chart] = [
+        sequence.chart(connection, panel, title),
+        windows.chart(connection, panel),
+    ]
+    if crossings is not None and (below := queue.chart(connection, panel, crossings)) is not None:
+        panels.append(below)
+    picture: altair.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(
+        x="shared", color="independent", shape="independent", strokeDash="independent"
+    )
+    return picture

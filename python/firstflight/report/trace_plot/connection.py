@@ -1,0 +1,103 @@
+"""The rows of the connection that is drawn, told apart by who sent them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+SENT, RECEIVED, DROPPED, LOST = range(4)
+"""`event` of the records' table `segments`."""
+
+SYN, ACK = 2, 16
+CONGESTION_EXPERIENCED = 3
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One connection as the end sees it that sends most data.
+
+    `rows` is the records' table `segments` in the order of time, with `time_s` and `is_data_way`: whether the segment
+    was sent by that end.
+    """
+
+    replicate: int
+    number: int
+    from_server: int
+    rows: pl.DataFrame
+
+    @classmethod
+    def busiest(cls, segments: pl.DataFrame) -> Connection:
+        """The connection that carries most data. ValueError if none carries any."""
+        place = ["replicate", "connection"]
+        sent = (
+            segments.filter((pl.col("event") == SENT) & (pl.col("length") > 0))
+            .group_by([*place, "from_server"])
+            .agg(pl.col("length").sum())
+            .sort("length", *place, descending=[True, False, False])
+        )
+        if sent.is_empty():
+            raise ValueError("there is nothing to draw: no data segment was sent")
+        replicate, number, from_server, _ = sent.row(0)
+        rows = (
+            segments.filter((pl.col("replicate") == replicate) & (pl.col("connection") == number))
+            .sort("time_ns", maintain_order=True)
+            .with_columns(
+                (pl.col("time_ns") / 1e9).alias("time_s"),
+                (pl.col("from_server") == from_server).alias("is_data_way"),
+            )
+        )
+        return cls(replicate, number, from_server, rows)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Start and end of what is drawn, in seconds.
+
+        From the start of the run, so that plots of several initial windows can be held beside each other, unless the
+        connection begins late in it.
+        """
+        first, last = float(self.rows["time_s"][0]), float(self.rows["time_s"][-1])
+        return (0.0 if first < (last - first) / 4 else first), last
+
+    @property
+    def data_sent(self) -> pl.DataFrame:
+        """Data segments as they were sent."""
+        return self.rows.filter(pl.col("is_data_way") & (pl.col("length") > 0) & (pl.col("event") == SENT))
+
+    @property
+    def data_lost(self) -> pl.DataFrame:
+        """Data segments where and when the network lost them."""
+        return self.rows.filter(pl.col("is_data_way") & (pl.col("length") > 0) & (pl.col("event") >= DROPPED))
+
+    @property
+    def data_marked(self) -> pl.DataFrame:
+        """Data segments that arrived with the mark "congestion experienced"."""
+        marked = pl.col("ecn") == CONGESTION_EXPERIENCED
+        return self.rows.filter(pl.col("is_data_way") & (pl.col("length") > 0) & (pl.col("event") == RECEIVED) & marked)
+
+    @property
+    def acks(self) -> pl.DataFrame:
+        """Acknowledgements as they reached the sender of the data, with `is_duplicate`.
+
+        A duplicate, as RFC 5681 section 2 defines it: no data, no SYN or FIN, the highest acknowledgment number so far
+        and the window of the one before, while data is outstanding.
+        """
+        outstanding = pl.col("highest_sent") > pl.col("ack")
+        same = (pl.col("ack") == pl.col("ack").shift(1).cum_max()) & (
+            pl.col("window_bytes") == pl.col("window_bytes").shift(1)
+        )
+        bare = (pl.col("length") == 0) & (pl.col("flags") & 3 == 0)
+        end = pl.when(pl.col("is_data_way") & (pl.col("event") == SENT)).then(pl.col("seq") + pl.col("length"))
+        return (
+            self.rows.with_columns(end.cum_max().forward_fill().fill_null(0).alias("highest_sent"))
+            .filter(~pl.col("is_data_way") & (pl.col("event") == RECEIVED) & (pl.col("flags") & ACK != 0))
+            .with_columns((bare & same & outstanding).fill_null(False).alias("is_duplicate"))
+        )
+
+    @property
+    def own(self) -> pl.DataFrame:
+        """What the data's sender did: its segments, and those that it received."""
+        return self.rows.filter(
+            (pl.col("is_data_way") & (pl.col("event") == SENT))
+            | (~pl.col("is_data_way") & (pl.col("event") == RECEIVED))
+        )

@@ -1,0 +1,167 @@
+"""The time-sequence graph, as tcptrace draws it: what was sent, acknowledged and allowed, seen at the data's sender."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from firstflight.report.figure import inline
+from firstflight.report.trace_plot.connection import Connection
+from firstflight.report.trace_plot.panel import Panel
+
+if TYPE_CHECKING:
+    import altair
+
+HEIGHT = 340
+
+SENT = "data sent"
+AGAIN = "R sent again"
+SACKED = "selectively acknowledged"
+ACKED = "acknowledged"
+DUPLICATE = "duplicate ACK"
+WINDOW = "receive window"
+GONE = "dropped or lost"
+MARKED = "marked (ECN CE)"
+
+# Colours as tcptrace's, darker where they would be faint on white. The symbols stand in the legend as they are drawn.
+_UPRIGHT, _STEP, _CROSS = "M0,-1V1", "M-1,.5H0V-.5H1", "M-.6,-.6L.6,.6M.6,-.6L-.6,.6"
+_LOOK = {
+    SENT: ("#1f5fa8", _UPRIGHT),
+    AGAIN: ("#d62728", _UPRIGHT),
+    SACKED: ("#8e44ad", _UPRIGHT),
+    ACKED: ("#2a9d4a", _STEP),
+    DUPLICATE: ("#0b6b2b", "M0,0H1"),
+    WINDOW: ("#e0a800", _STEP),
+    GONE: ("#222222", _CROSS),
+    MARKED: ("#e8590c", "diamond"),
+}
+
+# Below so many bars each has a foot and a head, as in tcptrace; above, these would run together.
+_FEW_BARS = 200
+# Room that a letter needs, in units of the picture.
+_LETTER = 12
+
+
+def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart:
+    """Bars from first to last byte, lines for acknowledgments and window, marks for what went wrong."""
+    import altair as alt
+
+    marks = _marks(connection)
+    top = _top(marks)
+    window = marks[WINDOW].filter(pl.col("low_kb") <= top)
+    marks[WINDOW] = marks[WINDOW] if not window.is_empty() else window
+    drawn = [name for name, rows in marks.items() if not rows.is_empty()]
+    time = panel.time(titled=False)
+    y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
+    colour = alt.Color(
+        "what:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=[_LOOK[name][0] for name in drawn])
+    )
+    shape = alt.Shape(
+        "what:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=[_LOOK[name][1] for name in drawn])
+    )
+    bars = marks[SENT].height + marks[AGAIN].height
+    few = bars <= _FEW_BARS
+    width = 2.0 if few else 1.5
+
+    def data(name: str) -> alt.Data:
+        return _rows(marks[name], name)
+
+    layers: list[alt.Chart] = []
+    for name in (WINDOW, ACKED):
+        steps = panel.thinned(marks[name], "low_kb")
+        line = alt.Chart(_rows(steps, name)).mark_line(interpolate="step-after", strokeWidth=1.3, clip=True)
+        layers.append(line.encode(x=time, y=y, color=colour))
+    for name, stroke in ((SACKED, width + 1), (SENT, width), (AGAIN, width + 0.6)):
+        bar = alt.Chart(_rows(panel.merged(marks[name]), name)).mark_rule(strokeWidth=stroke)
+        layers.append(bar.encode(x=time, y=y, y2="high_kb:Q", color=colour))
+    if few:
+        for name in (SENT, AGAIN):
+            for end in ("low_kb", "high_kb"):
+                foot = alt.Chart(data(name)).mark_point(shape="stroke", size=22, strokeWidth=1.2, opacity=1)
+                layers.append(foot.encode(x=time, y=y if end == "low_kb" else alt.Y("high_kb:Q"), color=colour))
+    for name, size in ((DUPLICATE, 60), (MARKED, 40), (GONE, 50)):
+        point = alt.Chart(_rows(panel.merged(marks[name]), name)).mark_point(
+            size=size, strokeWidth=1.8, opacity=1, filled=False
+        )
+        layers.append(point.encode(x=time, y=y, color=colour, shape=shape))
+    letters = _apart(marks[AGAIN], panel, top)
+    letter = alt.Chart(_rows(letters, AGAIN)).encode(x=time, y=alt.Y("high_kb:Q"))
+    style: dict[str, Any] = {"text": "R", "dy": -8, "fontSize": 11, "fontWeight": "bold"}
+    # The same letter below it in white, broader, sets it off from what it lies on.
+    layers.append(letter.mark_text(**style, stroke="white", strokeWidth=3, color="white"))
+    layers.append(letter.mark_text(**style).encode(color=colour))
+    return alt.LayerChart(layer=layers).properties(
+        width=panel.width, height=HEIGHT, title=alt.TitleParams(title, anchor="start", offset=8)
+    )
+
+
+def _rows(frame: pl.DataFrame, what: str) -> altair.Data:
+    return inline(frame.with_columns(pl.lit(what).alias("what")).to_dicts())
+
+
+def _marks(connection: Connection) -> dict[str, pl.DataFrame]:
+    """What is drawn, by name: `time_s`, and `low_kb` to `high_kb`, the place or the range on the sequence axis."""
+    sent, acks = connection.data_sent, connection.acks
+    again = pl.col("retransmission") == 1
+    reached = acks.with_columns(pl.col("ack").cum_max())
+    allowed = reached.with_columns((pl.col("ack") + pl.col("window_bytes")).cum_max().alias("edge"))
+    return {
+        SENT: _ranges(sent.filter(~again)),
+        AGAIN: _ranges(sent.filter(again)),
+        SACKED: _sacked(acks),
+        ACKED: _points(reached, "ack"),
+        DUPLICATE: _points(acks.filter("is_duplicate"), "ack"),
+        WINDOW: _points(allowed, "edge"),
+        GONE: _middles(connection.data_lost),
+        MARKED: _middles(connection.data_marked),
+    }
+
+
+def _top(marks: dict[str, pl.DataFrame]) -> float:
+    """The end of the axis: the data's, or a little more where the window is that near."""
+    data = max(float(rows["high_kb"].max() or 0.0) for rows in (marks[SENT], marks[AGAIN]))  # type: ignore[arg-type]
+    near = marks[WINDOW].filter(pl.col("low_kb") <= 1.25 * data)["low_kb"].max()
+    return 1.04 * max(data, float(near or 0.0))  # type: ignore[arg-type]
+
+
+def _ranges(rows: pl.DataFrame) -> pl.DataFrame:
+    low, high = pl.col("seq") / 1000, (pl.col("seq") + pl.col("length")) / 1000
+    return rows.select("time_s", low.alias("low_kb"), high.alias("high_kb"))
+
+
+def _middles(rows: pl.DataFrame) -> pl.DataFrame:
+    middle = (pl.col("seq") + pl.col("length") / 2) / 1000
+    return rows.select("time_s", middle.alias("low_kb"), middle.alias("high_kb"))
+
+
+def _points(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+    place = pl.col(column) / 1000
+    return rows.select("time_s", place.alias("low_kb"), place.alias("high_kb"))
+
+
+def _sacked(acks: pl.DataFrame) -> pl.DataFrame:
+    """Every range of every SACK option, at the time at which the sender learned of it."""
+    return pl.concat(
+        acks.filter(pl.col("sack_count") > index).select(
+            "time_s",
+            (pl.col(f"sack_left_{index}") / 1000).alias("low_kb"),
+            (pl.col(f"sack_right_{index}") / 1000).alias("high_kb"),
+        )
+        for index in range(4)
+    )
+
+
+def _apart(marks: pl.DataFrame, panel: Panel, top: float) -> pl.DataFrame:
+    """Those marks whose letters do not lie on each other, from the first on."""
+    across = panel.width / max(panel.end_s - panel.start_s, 1e-9)
+    along = HEIGHT / top
+    kept: list[dict[str, float]] = []
+    for mark in marks.iter_rows(named=True):
+        near = kept and (
+            abs(mark["time_s"] - kept[-1]["time_s"]) * across < _LETTER
+            and abs(mark["high_kb"] - kept[-1]["high_kb"]) * along < _LETTER
+        )
+        if not near:
+            kept.append(mark)
+    return pl.DataFrame(kept, schema=marks.schema)

@@ -1,0 +1,94 @@
+"""cwnd and ssthresh of the data's sender, over the phases of its congestion control."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from firstflight.report.figure import inline
+from firstflight.report.trace_plot.connection import Connection
+from firstflight.report.trace_plot.panel import Panel
+
+if TYPE_CHECKING:
+    import altair
+
+HEIGHT = 140
+
+SLOW_START = "slow start"
+AVOIDANCE = "congestion avoidance"
+FAST_RECOVERY = "fast recovery"
+LOSS = "after a timeout"
+_PHASES = {SLOW_START: "#d7e8f7", AVOIDANCE: "#e4f2d9", FAST_RECOVERY: "#fde0dc", LOSS: "#f6cfc4"}
+
+# `recovery_state` of the records.
+_FAST_RECOVERY, _LOSS = 3, 4
+
+
+def chart(connection: Connection, panel: Panel) -> altair.LayerChart:
+    """The two windows in segments as lines; what the sender was doing as the colour behind them."""
+    import altair as alt
+
+    lines = windows(connection)
+    spans = phases(connection).filter(pl.col("until_s") > pl.col("time_s"))
+    most = float(lines["segments"].max() or 1.0)  # type: ignore[arg-type]
+    time = panel.time(titled=False)
+    names = [name for name in ("cwnd", "ssthresh") if name in lines["window"].unique().to_list()]
+    shown = [name for name in _PHASES if name in spans["phase"].to_list()]
+    behind = (
+        alt.Chart(inline(spans.to_dicts()))
+        .mark_rect()
+        .encode(
+            x=time,
+            x2="until_s:Q",
+            color=alt.Color(
+                "phase:N", sort=shown, title=None, scale=alt.Scale(domain=shown, range=[_PHASES[p] for p in shown])
+            ),
+        )
+    )
+    thinned = pl.concat(panel.thinned(lines.filter(pl.col("window") == name), "segments") for name in names)
+    before = (
+        alt.Chart(inline(thinned.to_dicts()))
+        .mark_line(interpolate="step-after", strokeWidth=1.8)
+        .encode(
+            x=time,
+            y=alt.Y("segments:Q", title="segments", axis=panel.counts(most), scale=alt.Scale(zero=True)),
+            strokeDash=alt.StrokeDash(
+                "window:N",
+                sort=names,
+                scale=alt.Scale(domain=names, range=[[1, 0], [4, 3]][: len(names)]),
+                title=None,
+            ),
+            color=alt.value("#1f5fa8"),
+        )
+    )
+    return alt.LayerChart(layer=[behind, before]).properties(width=panel.width, height=HEIGHT)
+
+
+def windows(connection: Connection) -> pl.DataFrame:
+    """`time_s`, `window` and `segments`: cwnd and ssthresh when the sender sends and after what it receives."""
+    own = connection.own
+    cwnd = own.select("time_s", pl.lit("cwnd").alias("window"), pl.col("cwnd_segments").alias("segments"))
+    ssthresh = own.select("time_s", pl.lit("ssthresh").alias("window"), pl.col("ssthresh_segments").alias("segments"))
+    # "Arbitrarily high" is no line: an initial ssthresh far above the window would flatten everything else.
+    limit = 2 * float(own["cwnd_segments"].max() or 1.0)  # type: ignore[arg-type]
+    return pl.concat([cwnd, ssthresh.filter(pl.col("segments").is_finite() & (pl.col("segments") <= limit))])
+
+
+def phases(connection: Connection) -> pl.DataFrame:
+    """`time_s`, `until_s` and `phase`: the spans of time in which the sender was in one phase."""
+    state = pl.col("recovery_state")
+    phase = (
+        pl.when(state == _FAST_RECOVERY)
+        .then(pl.lit(FAST_RECOVERY))
+        .when(state == _LOSS)
+        .then(pl.lit(LOSS))
+        # RFC 5681 section 3.1: slow start while cwnd is below ssthresh.
+        .when(pl.col("cwnd_segments") < pl.col("ssthresh_segments"))
+        .then(pl.lit(SLOW_START))
+        .otherwise(pl.lit(AVOIDANCE))
+    )
+    # Of several changes at one moment the last one stays.
+    own = connection.own.select("time_s", phase.alias("phase")).unique("time_s", keep="last", maintain_order=True)
+    changes = own.filter((pl.col("phase") != pl.col("phase").shift(1)).fill_null(True))
+    return changes.with_columns(pl.col("time_s").shift(-1).fill_null(own["time_s"][-1]).alias("until_s"))

@@ -1,0 +1,109 @@
+"""Packet scripts: the project's own and the public ones keep their verdicts (tests/packet_scripts/ledger.toml)."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firstflight.cli.scripting import find_scripts, run_script
+from firstflight.errors import RequestError
+
+OWN = Path(__file__).parents[1] / "packet_scripts"
+LEDGER: dict[str, Any] = tomllib.loads((OWN / "ledger.toml").read_text(encoding="utf-8"))
+CORPUS = "PACKETDRILL_CORPUS"
+MICROSECOND_NS = 1_000
+# packetdrill's own tolerance.
+FOUR_MILLISECONDS_NS = 4_000_000
+
+
+def _recorded(section: str) -> dict[str, str]:
+    """The verdict of each script in a section of the ledger; a kernel that differs is a difference to us, too."""
+    entries: dict[str, str] = dict.fromkeys(LEDGER[section]["pass"], "pass")
+    for path, entry in LEDGER[section].get("otherwise", {}).items():
+        entries[path] = {"kernel-differs": "differs"}.get(entry["verdict"], entry["verdict"])
+    return entries
+
+
+def _found(root: Path, tolerance_ns: int) -> dict[str, str]:
+    scripts = find_scripts([root])
+    return {str(path.relative_to(root)): run_script(path, tolerance_ns).verdict for path in scripts}
+
+
+def test_our_own_scripts_have_the_verdicts_of_the_ledger() -> None:
+    found = _found(OWN, MICROSECOND_NS)
+    assert found == _recorded("own")
+    assert len(found) >= 15
+
+
+def test_the_public_scripts_have_the_verdicts_of_the_ledger() -> None:
+    root = os.environ.get(CORPUS)
+    if not root:
+        pytest.skip(f"{CORPUS} names no checkout of the public packetdrill repository")
+    found = _found(Path(root), FOUR_MILLISECONDS_NS)
+    recorded = _recorded("public")
+    common = sorted(found.keys() & recorded.keys())
+    assert common, f"{root} holds none of the scripts in the ledger: it should be the top of the checkout"
+    assert {path: found[path] for path in common} == {path: recorded[path] for path in common}
+
+
+def test_each_entry_that_is_not_a_pass_says_why() -> None:
+    for section in ("own", "public"):
+        for path, entry in LEDGER[section].get("otherwise", {}).items():
+            assert entry["verdict"] in ("differs", "unsupported", "kernel-differs"), path
+            assert len(entry["why"]) > 20, path
+            assert entry["why"].endswith("."), path
+            assert path not in LEDGER[section]["pass"], path
+
+
+def test_a_difference_shows_what_came(tmp_path: Path) -> None:
+    text = next(iter(sorted((OWN / "initial_window").glob("rfc3390_*1460*")))).read_text(encoding="utf-8")
+    script = tmp_path / "wrong.pkt"
+    script.write_text(text.replace("1:4381(4380)", "1:5841(5840)"), encoding="utf-8")
+    outcome = run_script(script, MICROSECOND_NS)
+    assert outcome.verdict == "differs"
+    assert outcome.reason.startswith("line ")
+    assert any(line.startswith("expected  . 1:5841(5840)") for line in outcome.details)
+    assert any("> . 2921:4381(1460)" in line for line in outcome.details)
+
+
+def test_what_cannot_be_read_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
+    script = tmp_path / "latin.pkt"
+    script.write_bytes(b"// caf\xe9\n")
+    assert run_script(script, MICROSECOND_NS).verdict == "error"
+    with pytest.raises(RequestError, match="no file or directory"):
+        find_scripts([tmp_path / "missing"])
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(RequestError, match=r"no script \(\*\.pkt\)"):
+        find_scripts([empty])
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("pass", 0), ("differs", 1), ("unsupported", 1), ("error", 2), ("mixed", 1), ("half", 0)]
+)
+def test_the_exit_status_tells_the_worst(
+    name: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from firstflight.cli.scripting import script_command
+
+    socket = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"
+    texts = {
+        "pass": socket,
+        "differs": f"{socket}+0 close(4) = 0\n",
+        "unsupported": f"{socket}+0 epoll_create(1) = 4\n",
+        "error": "0 socket(\n",
+    }
+    wanted = {"mixed": ("pass", "differs"), "half": ("pass", "unsupported")}.get(name, (name,))
+    for part in wanted:
+        (tmp_path / f"{part}.pkt").write_text(texts[part], encoding="utf-8")
+    assert script_command([tmp_path], True, "1us") == status
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["verdict"] for row in rows] == sorted(wanted, key=lambda part: f"{part}.pkt")
+    assert all(set(row) == {"path", "verdict", "reason"} for row in rows)
+    script_command([tmp_path], False, "4ms")
+    assert f"{len(wanted)} script" in capsys.readouterr().out
