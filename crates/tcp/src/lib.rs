@@ -38,6 +38,7 @@ mod sequence;
 mod startup;
 mod stats;
 mod timestamps;
+mod window_pacing;
 mod window_validation;
 
 pub use ack_policy::{AckPolicy, AdaptiveAck};
@@ -56,6 +57,7 @@ pub use restart_window::RestartWindow;
 pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, Timestamps};
 pub use startup::Startup;
 pub use stats::Stats;
+pub use window_pacing::WindowPacing;
 
 /// Nanoseconds of the caller's clock.
 pub type Nanos = u64;

@@ -16,6 +16,12 @@ impl Rate {
         Self { bytes: bytes.max(1), time }
     }
 
+    /// How long so many bytes take.
+    pub(crate) fn time_of(self, bytes: u64) -> Nanos {
+        let time = u128::from(bytes) * u128::from(self.time) / u128::from(self.bytes);
+        time.min(u128::from(NEVER / 2)) as Nanos
+    }
+
     /// Bytes a second, rounded down.
     pub(crate) fn bytes_per_second(self) -> u64 {
         let bytes = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.time.max(1));

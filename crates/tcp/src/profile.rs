@@ -9,6 +9,7 @@ use crate::recovery::RecoveryAlgorithm;
 use crate::restart_window::RestartWindow;
 use crate::startup::Startup;
 use crate::timestamps::OPTION_BYTES;
+use crate::window_pacing::WindowPacing;
 use crate::{NEVER, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,8 @@ pub struct Profile {
     pub congestion_control: CongestionAlgorithm,
     /// Which acknowledgements let cwnd grow, and what idleness does to it.
     pub window_validation: WindowValidation,
+    /// How a window leaves that no start-up scheme and no controller paces; none: as acknowledgements open it.
+    pub pacing: Option<WindowPacing>,
     /// What begins a connection besides its initial window.
     pub startup: Startup,
     /// Growth of cwnd in slow start.
@@ -251,6 +254,7 @@ impl Profile {
             duplicate_ack_threshold: 3,
             congestion_control: CongestionAlgorithm::Reno,
             window_validation: WindowValidation::Off,
+            pacing: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
             congestion_avoidance: CongestionAvoidance::PerAck,
@@ -373,6 +377,7 @@ impl Profile {
             duplicate_ack_threshold: 3,
             congestion_control: CongestionAlgorithm::Reno,
             window_validation: WindowValidation::Off,
+            pacing: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
             congestion_avoidance: CongestionAvoidance::PerAck,
@@ -457,6 +462,12 @@ impl Profile {
             return Err(
                 "congestion_control is bbr, but recovery is not sack, which measures the rate of delivery".into()
             );
+        }
+        if let Some(pacing) = &self.pacing {
+            pacing.validate(within)?;
+            if self.startup != Startup::Window {
+                return Err("startup must be window with pacing, which paces the first flight its own way".into());
+            }
         }
         self.startup.validate(within, most_segments, LONGEST_TIMEOUT)?;
         if self.congestion_control == CongestionAlgorithm::Bbr && self.startup != Startup::Window {

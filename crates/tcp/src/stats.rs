@@ -13,6 +13,9 @@ pub struct Stats {
     pub timeouts: u32,
     /// Retransmissions begun by duplicate acknowledgements: once a loss event.
     pub fast_retransmits: u32,
+    /// Of these, begun on less evidence than `duplicate_ack_threshold` duplicates or segments delivered out of order: by
+    /// early retransmit (RFC 5827) or when RACK's reordering window had passed (RFC 8985 §6.2).
+    pub early_retransmits: u32,
     /// Tail loss probes sent (RFC 8985 §7.3).
     pub tail_loss_probes: u32,
     /// Reductions of cwnd taken back because the repair turned out to be needless.

@@ -1,20 +1,30 @@
-//! Feeds arbitrary segments, calls and times to an endpoint: whatever comes, it must not panic, must not lose its
-//! bearings, and must not send more than it was given.
+//! Feeds arbitrary segments, calls and times to an endpoint of any profile: whatever comes, it must not panic, must not
+//! lose its bearings, and must not send more than it was given.
 //!
 //! `cargo fuzz run endpoint --sanitizer none` in `crates/tcp` (the crate forbids unsafe code, so an address sanitizer has
 //! nothing to find).
 
 #![no_main]
 
+mod switches;
+
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arbitrary::Arbitrary;
-use firstflight_tcp::{Endpoint, Flags, NEVER, NO_WINDOW_SCALE, Nanos, Profile, Segment};
+use firstflight_tcp::{
+    Ecn, Endpoint, Flags, NEVER, NO_WINDOW_SCALE, Nagle, Nanos, QuickStart, SackBlocks, Segment, State, Timestamps,
+};
 use libfuzzer_sys::fuzz_target;
+use switches::Switches;
+
+/// Segments handled so far, reported now and then.
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+const REPORT_EVERY: u64 = 10_000_000;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    profile: bool,
+    switches: Switches,
     server: bool,
     initial_sequence: u32,
     steps: Vec<Step>,
@@ -31,11 +41,18 @@ enum Step {
         mss: u16,
         scale: u8,
         flags: u8,
+        options: Options,
     },
     /// What a peer would send next: SYN while there was none, then data and an ACK that may lag behind.
     Answer {
         data: Option<u16>,
         ack: Acknowledge,
+        options: Options,
+    },
+    /// A peer that misses the first of what is outstanding and has these segments after it: first and number.
+    Missing {
+        blocks: [Option<(u8, u8)>; 3],
+        options: Options,
     },
     /// The peer's FIN.
     Fin,
@@ -45,9 +62,14 @@ enum Step {
         ack: u32,
         payload: u32,
         flags: u8,
+        options: Options,
     },
     Write(u16),
     Read(u16),
+    EndRecord,
+    Nagle(bool),
+    Cork(bool),
+    AcknowledgeNow,
     Close,
     Abort,
     Wait(u32),
@@ -62,19 +84,69 @@ enum Acknowledge {
     NothingNew,
 }
 
+/// Options and IP bits of a segment.
+#[derive(Arbitrary, Debug)]
+struct Options {
+    sack_permitted: bool,
+    /// Blocks relative to what is acknowledged.
+    blocks: [Option<(i16, u16)>; 2],
+    /// Milliseconds by which value and echo differ from the time.
+    timestamps: Option<(i16, i16)>,
+    ecn: u8,
+    quick_start: Option<(bool, u8, bool)>,
+    quick_start_response: Option<u8>,
+}
+
+impl Options {
+    fn put_on(&self, segment: &mut Segment, endpoint: &Endpoint, now: Nanos) {
+        segment.sack_permitted = self.sack_permitted;
+        for (left, length) in self.blocks.iter().flatten() {
+            let left = acknowledged(endpoint).wrapping_add_signed((*left).into());
+            segment.sack.push(left, left.wrapping_add((*length).into()));
+        }
+        let clock = (now / 1_000_000) as u32;
+        segment.timestamps = self.timestamps.map(|(value, echo)| Timestamps {
+            value: clock.wrapping_add_signed(value.into()),
+            echo: endpoint.initial_sequence().wrapping_add(clock).wrapping_add_signed(echo.into()),
+        });
+        segment.ecn =
+            [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congestion][usize::from(self.ecn) % 4];
+        segment.quick_start = match self.quick_start {
+            None => QuickStart::None,
+            Some((true, rate, approved)) => QuickStart::Request { rate: rate % 16, approved },
+            Some((false, rate, _)) => QuickStart::Report { rate: rate % 16 },
+        };
+        segment.quick_start_response = self.quick_start_response.map(|rate| rate % 16);
+    }
+}
+
+/// Next sequence number that the peer expects of the endpoint.
+fn acknowledged(endpoint: &Endpoint) -> u32 {
+    endpoint.initial_sequence().wrapping_add(1 + endpoint.acknowledged_bytes() as u32)
+}
+
+fn handle(endpoint: &mut Endpoint, now: Nanos, segment: &Segment) {
+    endpoint.handle_segment(now, segment);
+    let handled = HANDLED.fetch_add(1, Ordering::Relaxed) + 1;
+    if handled % REPORT_EVERY == 0 {
+        eprintln!("{handled} segments handled");
+    }
+}
+
 /// Takes all that the endpoint has to send; the numbers after the last segment, if there was one.
 fn drain(endpoint: &mut Endpoint, now: Nanos) -> Option<(u32, u32)> {
     let mut last = None;
     for sent in 0.. {
         assert!(sent < 100_000, "an endpoint that never stops sending");
         let Some(segment) = endpoint.poll_transmit(now) else { break };
+        assert!(segment.payload_bytes <= endpoint.mss_bytes());
         last = Some((segment.seq.wrapping_add(segment.sequence_length()), segment.ack));
     }
     last
 }
 
 fuzz_target!(|input: Input| {
-    let profile = Arc::new(if input.profile { Profile::rfc() } else { Profile::ns2_full_1998() });
+    let profile = Arc::new(input.switches.0);
     let mut endpoint = if input.server {
         Endpoint::server(profile, input.initial_sequence)
     } else {
@@ -88,9 +160,10 @@ fuzz_target!(|input: Input| {
         last = drain(&mut endpoint, now).unwrap_or(last);
     }
     for step in input.steps {
+        let received = endpoint.received_bytes();
         match step {
-            Step::Segment { seq, ack, payload, window, mss, scale, flags } => {
-                let segment = Segment {
+            Step::Segment { seq, ack, payload, window, mss, scale, flags, options } => {
+                let mut segment = Segment {
                     seq: last.1.wrapping_add_signed(seq.into()),
                     ack: last.0.wrapping_add_signed(ack.into()),
                     payload_bytes: payload.into(),
@@ -100,33 +173,31 @@ fuzz_target!(|input: Input| {
                     flags: Flags::from_bits(flags),
                     ..Segment::EMPTY
                 };
-                endpoint.handle_segment(now, &segment);
+                options.put_on(&mut segment, &endpoint, now);
+                handle(&mut endpoint, now, &segment);
             }
             Step::Fin => {
                 let segment = Segment {
                     seq: last.1,
                     ack: last.0,
-                    payload_bytes: 0,
                     window: 65_535,
-                    mss: 0,
-                    window_scale: NO_WINDOW_SCALE,
                     flags: Flags::FIN | Flags::ACK,
                     ..Segment::EMPTY
                 };
-                endpoint.handle_segment(now, &segment);
+                handle(&mut endpoint, now, &segment);
             }
-            Step::Answer { data, ack } => {
+            Step::Answer { data, ack, options } => {
                 let greeting = endpoint.peer_initial_sequence().is_none();
-                let acknowledged = endpoint.initial_sequence().wrapping_add(1 + endpoint.acknowledged_bytes() as u32);
+                let acknowledged = acknowledged(&endpoint);
                 let mut flags = if greeting { Flags::SYN } else { Flags::NONE };
                 if !(greeting && input.server) {
                     flags = flags | Flags::ACK;
                 }
-                let segment = Segment {
+                let mut segment = Segment {
                     seq: last.1,
                     ack: match ack {
                         Acknowledge::NothingNew if !greeting => acknowledged,
-                        Acknowledge::OneMoreSegment if !greeting => acknowledged.wrapping_add(1460),
+                        Acknowledge::OneMoreSegment if !greeting => acknowledged.wrapping_add(endpoint.mss_bytes()),
                         _ => last.0,
                     },
                     payload_bytes: if greeting { 0 } else { data.unwrap_or(0).into() },
@@ -136,10 +207,23 @@ fuzz_target!(|input: Input| {
                     flags,
                     ..Segment::EMPTY
                 };
-                endpoint.handle_segment(now, &segment);
+                options.put_on(&mut segment, &endpoint, now);
+                handle(&mut endpoint, now, &segment);
             }
-            Step::Wild { seq, ack, payload, flags } => {
-                let segment = Segment {
+            Step::Missing { blocks, options } => {
+                let (ack, mss) = (acknowledged(&endpoint), endpoint.mss_bytes());
+                let mut segment =
+                    Segment { seq: last.1, ack, window: 65_535, flags: Flags::ACK, ..Segment::EMPTY };
+                options.put_on(&mut segment, &endpoint, now);
+                segment.sack = SackBlocks::NONE;
+                for (first, count) in blocks.iter().flatten() {
+                    let left = ack.wrapping_add((1 + u32::from(*first)) * mss);
+                    segment.sack.push(left, left.wrapping_add((1 + u32::from(*count)) * mss));
+                }
+                handle(&mut endpoint, now, &segment);
+            }
+            Step::Wild { seq, ack, payload, flags, options } => {
+                let mut segment = Segment {
                     seq,
                     ack,
                     // An IP packet holds no more.
@@ -150,16 +234,23 @@ fuzz_target!(|input: Input| {
                     flags: Flags::from_bits(flags),
                     ..Segment::EMPTY
                 };
-                endpoint.handle_segment(now, &segment);
+                options.put_on(&mut segment, &endpoint, now);
+                handle(&mut endpoint, now, &segment);
             }
             Step::Write(bytes) => {
-                endpoint.write(now, bytes.into());
-                written += u64::from(bytes);
+                // Not more than 100 segments, so that tiny ones do not take all the time.
+                let bytes = u64::from(bytes) % (100 * u64::from(endpoint.mss_bytes()));
+                endpoint.write(now, bytes);
+                written += bytes;
             }
             Step::Read(bytes) => {
                 let before = endpoint.readable_bytes();
                 assert!(endpoint.read(now, bytes.into()) <= before);
             }
+            Step::EndRecord => endpoint.end_record(),
+            Step::Nagle(on) => endpoint.set_nagle(if on { Nagle::Minshall } else { Nagle::Off }),
+            Step::Cork(on) => endpoint.set_cork(on),
+            Step::AcknowledgeNow => endpoint.acknowledge_now(),
             Step::Close => endpoint.close(now),
             Step::Abort => endpoint.abort(now),
             Step::Wait(nanos) => now += Nanos::from(nanos),
@@ -173,8 +264,32 @@ fuzz_target!(|input: Input| {
         }
         last = drain(&mut endpoint, now).unwrap_or(last);
         endpoint.poll_events();
-        assert!(endpoint.acknowledged_bytes() <= written);
-        assert!(endpoint.readable_bytes() <= endpoint.received_bytes());
-        assert!(endpoint.cwnd_bytes() >= endpoint.mss_bytes().min(1));
+        check(&mut endpoint, now, written, received);
     }
 });
+
+/// What holds at any time.
+fn check(endpoint: &mut Endpoint, now: Nanos, written: u64, received: u64) {
+    assert!(endpoint.acknowledged_bytes() <= written);
+    assert!(endpoint.readable_bytes() <= endpoint.received_bytes());
+    assert!(endpoint.received_bytes() >= received, "what was received in order stays received");
+    assert!(endpoint.cwnd_bytes() >= endpoint.mss_bytes());
+    assert!(u64::from(endpoint.flight_bytes()) <= written + 1);
+    let info = endpoint.info();
+    assert!(info.sacked + info.lost <= info.unacked, "{info:?}");
+    assert!(info.retransmitted <= info.unacked, "{info:?}");
+    assert!(info.rto_ns > 0);
+    // A timer that is due does its work, and does not stay due.
+    for expiry in 0.. {
+        assert!(expiry < 1000, "a timer that is always due");
+        if endpoint.poll_timeout() > now {
+            break;
+        }
+        endpoint.handle_timeout(now);
+        drain(endpoint, now);
+    }
+    // Nobody waits for ever: what is outstanding has a timer.
+    if endpoint.state() >= State::Established && endpoint.flight_bytes() > 0 && !endpoint.is_finished() {
+        assert_ne!(endpoint.poll_timeout(), NEVER);
+    }
+}

@@ -74,6 +74,7 @@ impl Endpoint {
             first: self.una,
             highest: self.highest_sent,
             flight_bytes: self.flight_bytes(),
+            data_bytes: (self.nxt.min(self.data_end) - self.una.min(self.data_end)) as u32,
             mss_bytes: self.mss,
             has_new_data: self.has_new_data(),
         }
@@ -159,6 +160,7 @@ impl Endpoint {
             OnDuplicate::GoBack => self.nxt = self.una,
         }
         self.stats.fast_retransmits += 1;
+        self.stats.early_retransmits += u32::from(self.recovery.began_early());
         self.validate_repair(&repair);
         self.note_loss();
         if self.recovery.is_recovering() {

@@ -154,11 +154,14 @@ impl Endpoint {
         self.events |= Events::CONNECTED;
         if self.timed_at != NEVER {
             self.rtt.sample(&self.profile.rto, self.timed_at, now);
+            // Linux, tcp_synack_rtt_meas: the handshake is the first candidate for the shortest round trip.
+            self.rtt.note_minimum(now, now - self.timed_at);
             self.timed_at = NEVER;
         } else if self.stats.syn_retransmissions > 0 {
             // RFC 7323 §4.1: the echo tells which of several copies was acknowledged.
             if let Some(rtt) = self.echoed_age(now, segment) {
                 self.rtt.sample(&self.profile.rto, now - rtt, now);
+                self.rtt.note_minimum(now, rtt);
             }
             self.rtt.restart_after_syn_loss(&self.profile.rto);
         }

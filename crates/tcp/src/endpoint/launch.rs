@@ -1,10 +1,13 @@
 //! Where the connection's start-up scheme, its pacer and Quick-Start's options meet the endpoint. All of it is skipped
-//! with one look at `launch`, which is empty unless the profile asks for a scheme or the controller paces.
+//! with one look at `launch`, which is empty unless the profile asks for a scheme or for pacing or the controller paces.
 
 use super::{Endpoint, State, feature};
-use crate::congestion::{Acknowledged, CongestionControl};
+use crate::congestion::{Acknowledged, CongestionControl, Controller};
 use crate::initial_window::{Outcome, StartingPoint};
+use crate::pacing::Rate;
+use crate::profile::Profile;
 use crate::recovery::Progress;
+use crate::rtt::RttEstimator;
 use crate::segment::{Flags, QuickStart, Segment};
 use crate::sequence::{Position, near};
 use crate::startup::{First, Growth, Launch, Standing, Startup};
@@ -54,7 +57,7 @@ impl Endpoint {
     /// Our SYN is acknowledged: what there is to know before the first data leaves.
     pub(super) fn prepare_launch(&mut self) {
         let paces = self.controller.is_rate_based() || self.controller.pacing_rate().is_some();
-        if self.profile.startup == Startup::Window && !paces {
+        if self.profile.startup == Startup::Window && self.profile.pacing.is_none() && !paces {
             return;
         }
         // RFC 4782 §4.7.2: a SYN or SYN-ACK that is sent again carries no request.
@@ -68,8 +71,8 @@ impl Endpoint {
     }
 
     fn launch_or_new(&mut self) -> &mut Launch {
-        let startup = self.profile.startup;
-        self.launch.get_or_insert_with(|| Box::new(Launch::new(startup, false)))
+        let profile = &self.profile;
+        self.launch.get_or_insert_with(|| Box::new(Launch::new(profile.startup, profile.pacing.as_ref())))
     }
 
     fn standing(&self) -> Standing {
@@ -99,6 +102,7 @@ impl Endpoint {
             };
             launch.begin(&first, &mut self.controller);
         }
+        launch.set_window_rate(window_rate(&self.profile, &self.controller, &self.rtt));
         launch.holds(now, self.nxt, &self.controller)
     }
 
@@ -106,7 +110,10 @@ impl Endpoint {
     #[inline]
     pub(super) fn holds_back_repairs(&mut self, now: Nanos) -> bool {
         match &mut self.launch {
-            Some(launch) => launch.holds_repairs(now, &self.controller),
+            Some(launch) => {
+                launch.set_window_rate(window_rate(&self.profile, &self.controller, &self.rtt));
+                launch.holds_repairs(now, &self.controller)
+            }
             None => false,
         }
     }
@@ -278,4 +285,10 @@ impl Endpoint {
             (segment.quick_start, segment.quick_start_response) = launch.take_options();
         }
     }
+}
+
+/// The rate at which a window leaves, if the profile paces it and the round trip is known.
+fn window_rate(profile: &Profile, controller: &Controller, rtt: &RttEstimator) -> Option<Rate> {
+    let (pacing, srtt) = (profile.pacing?, rtt.smoothed(&profile.rto)?);
+    Some(pacing.rate(controller.window(), controller.ssthresh(), srtt))
 }

@@ -170,7 +170,7 @@ impl Endpoint {
 
     /// Whether acknowledgements are sent at once or held back for data to ride on, from now until the policy changes its
     /// mind (`TCP_QUICKACK`). Without effect unless the policy is [`Adaptive`](crate::AckPolicy::Adaptive).
-    pub fn set_quick_ack(&mut self, _now: Nanos, quick: bool) {
+    pub fn set_quick_ack(&mut self, quick: bool) {
         let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() else { return };
         arrivals.interactive = !quick;
         if quick && arrivals.scheduled && matches!(self.state, State::Established | State::CloseWait) {

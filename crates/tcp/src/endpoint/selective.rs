@@ -123,35 +123,36 @@ impl Endpoint {
     }
 
     /// The next segment of the stream: a probe, a repair, or new data.
-    pub(super) fn selective_segment(&mut self, now: Nanos) -> Option<Segment> {
+    pub(super) fn selective_segment(&mut self, now: Nanos, into: &mut Segment) -> bool {
         if self.holds_back_repairs(now) {
-            return None;
+            return false;
         }
-        if let Some(segment) = self.repair_segment(now) {
-            return Some(segment);
+        if self.repair_segment(now, into) {
+            return true;
         }
         if self.nxt >= self.stream_end() {
-            return None;
+            return false;
         }
         if self.una == self.highest_sent {
             self.restart_if_idle(now);
         }
-        let selective = self.selective.as_ref()?;
+        let Some(selective) = &self.selective else { return false };
         let probing = selective.is_probing();
         if !probing && self.holds_back(now) {
-            return None;
+            return false;
         }
-        let selective = self.selective.as_ref()?;
+        let Some(selective) = &self.selective else { return false };
         // The congestion window counts segments in flight here, whatever their size. A bare FIN takes no room in it.
         let bare_fin = self.nxt >= self.data_end;
         let taken = (selective.load(&self.profile) + 1).saturating_mul(self.mss);
         if !probing && !bare_fin && taken > self.controller.window() {
-            return None;
+            return false;
         }
         let usable = (self.una + u64::from(self.send_window)).saturating_sub(self.nxt);
-        let length = if probing { Some(self.probe_length(usable)) } else { self.new_data_length(now, usable) }?;
+        let length = if probing { Some(self.probe_length(usable)) } else { self.new_data_length(now, usable) };
+        let Some(length) = length else { return false };
         let start = self.nxt;
-        let segment = self.transmit(now, start, length);
+        self.transmit(now, start, length, into);
         let taken = (self.nxt - start) as u32;
         self.recover(now, |selective, sender| {
             selective.on_sent_new(sender, start, taken);
@@ -159,7 +160,7 @@ impl Endpoint {
                 selective.on_probe_sent(sender, None);
             }
         });
-        Some(segment)
+        true
     }
 
     /// How much new data a probe of the tail carries: Nagle's algorithm does not hold it back.
@@ -169,9 +170,9 @@ impl Endpoint {
     }
 
     /// A probe of the tail, or a lost segment that the window lets leave again.
-    fn repair_segment(&mut self, now: Nanos) -> Option<Segment> {
-        let (number, sent, as_probe) =
-            self.recover(now, |selective, sender| selective.next_to_repeat(sender)).flatten()?;
+    fn repair_segment(&mut self, now: Nanos, into: &mut Segment) -> bool {
+        let next = self.recover(now, |selective, sender| selective.next_to_repeat(sender)).flatten();
+        let Some((number, sent, as_probe)) = next else { return false };
         let length = (sent.end().min(self.data_end) - sent.start.min(self.data_end)) as u32;
         self.recover(now, |selective, sender| {
             if as_probe {
@@ -181,7 +182,8 @@ impl Endpoint {
             }
         });
         self.note_loss_at(sent.start);
-        Some(self.transmit(now, sent.start, length))
+        self.transmit(now, sent.start, length, into);
+        true
     }
 
     /// The application writes: if nothing was waiting and the window has room, it was the application that limited the

@@ -11,25 +11,34 @@ impl Endpoint {
     /// The next segment to send, or `None` if there is nothing to send now.
     #[inline]
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
+        let mut segment = Segment::EMPTY;
+        self.poll_transmit_into(now, &mut segment).then_some(segment)
+    }
+
+    /// As [`poll_transmit`](Self::poll_transmit), but the segment is made where the caller wants it; false if there is
+    /// none. A segment is large and written field by field: moving it at once waits until all of that has settled.
+    #[inline]
+    pub fn poll_transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
         if self.due & due::URGENT != 0 {
-            return Some(self.urgent_segment(now));
+            self.urgent_segment(now, segment);
+            return true;
         }
         if self.selective.is_some() {
-            if self.state >= State::Established
-                && let Some(segment) = self.selective_segment(now)
-            {
-                return Some(segment);
+            if self.state >= State::Established && self.selective_segment(now, segment) {
+                return true;
             }
-        } else if self.nxt < self.stream_end() && self.state >= State::Established {
-            let segment = self.stream_segment(now);
-            if segment.is_some() {
-                return segment;
-            }
+        } else if self.nxt < self.stream_end() && self.state >= State::Established && self.stream_segment(now, segment)
+        {
+            return true;
         }
         if !self.validation.is_off() && self.state >= State::Established {
             self.validate_window(now);
         }
-        (self.due & due::ACK != 0).then(|| self.bare_segment(now, self.highest_sent))
+        let acknowledges = self.due & due::ACK != 0;
+        if acknowledges {
+            self.bare_segment(now, self.highest_sent, segment);
+        }
+        acknowledges
     }
 
     /// One past the last position that we have to send: data and, once closing, the FIN.
@@ -39,34 +48,36 @@ impl Endpoint {
     }
 
     #[cold]
-    fn urgent_segment(&mut self, now: Nanos) -> Segment {
+    fn urgent_segment(&mut self, now: Nanos, into: &mut Segment) {
         let next = 1 << (self.due & due::URGENT).trailing_zeros();
         self.due &= !next;
         match next {
-            due::RESET => self.reset_segment(),
-            due::SYN => self.syn_segment(now),
-            due::ACK_FIRST => self.bare_segment(now, self.highest_sent),
-            due::RETRANSMIT => self.retransmit_first(now),
+            due::RESET => *into = self.reset_segment(),
+            due::SYN => *into = self.syn_segment(now),
+            due::ACK_FIRST => self.bare_segment(now, self.highest_sent, into),
+            due::RETRANSMIT => self.retransmit_first(now, into),
             _ => {
                 // A segment left of the peer's window, which must be answered with an ACK that tells the window.
                 self.stats.window_probes += 1;
-                self.bare_segment(now, self.una - 1)
+                self.bare_segment(now, self.una - 1, into);
             }
         }
     }
 
     /// The next segment of the stream, if the windows allow one.
-    fn stream_segment(&mut self, now: Nanos) -> Option<Segment> {
+    #[inline]
+    fn stream_segment(&mut self, now: Nanos, into: &mut Segment) -> bool {
         if self.una == self.highest_sent {
             self.restart_if_idle(now);
         }
         if self.holds_back(now) {
-            return None;
+            return false;
         }
         let cwnd = self.recovery.window(&self.controller, self.mss);
         let edge = self.una + u64::from(cwnd.min(self.send_window));
-        let length = self.new_data_length(now, edge.saturating_sub(self.nxt))?;
-        Some(self.transmit(now, self.nxt, length))
+        let Some(length) = self.new_data_length(now, edge.saturating_sub(self.nxt)) else { return false };
+        self.transmit(now, self.nxt, length, into);
+        true
     }
 
     /// How many bytes of new data may leave in one segment when the windows have room for `usable`.
@@ -112,7 +123,7 @@ impl Endpoint {
 
     /// Sends `length` bytes from `position` on, and the FIN if it follows.
     #[inline]
-    pub(super) fn transmit(&mut self, now: Nanos, position: Position, length: u32) -> Segment {
+    pub(super) fn transmit(&mut self, now: Nanos, position: Position, length: u32, into: &mut Segment) {
         let mut end = position + u64::from(length);
         let mut flags = Flags::ACK;
         if end == self.data_end {
@@ -156,18 +167,17 @@ impl Endpoint {
             self.persist_backoff = 0;
             self.retransmit_deadline = now.saturating_add(self.rtt.rto());
         }
-        let mut segment = self.segment(now, position, length, retransmission);
-        segment.flags = segment.flags | flags;
+        self.segment(now, position, length, retransmission, into);
+        into.flags = into.flags | flags;
         self.check_invariants();
-        segment
     }
 
     /// The first unacknowledged segment again; not more than was sent.
-    fn retransmit_first(&mut self, now: Nanos) -> Segment {
+    fn retransmit_first(&mut self, now: Nanos, into: &mut Segment) {
         let sent = self.highest_sent.min(self.record_end(self.una));
         let length = sent.saturating_sub(self.una).min(u64::from(self.mss)) as u32;
         self.launch_delivered(0, length);
-        self.transmit(now, self.una, length)
+        self.transmit(now, self.una, length, into);
     }
 
     // RFC 5681 §4.1: if no data was sent in an interval longer than the RTO, cwnd falls to the restart window.

@@ -1,6 +1,6 @@
 //! What an application may ask of an open connection besides reading and writing.
 
-use super::{Endpoint, State, due};
+use super::Endpoint;
 use crate::nagle::Nagle;
 use crate::sequence::Position;
 
@@ -32,13 +32,6 @@ impl Endpoint {
         let ends = &mut self.record_ends.get_or_insert_default().0;
         if ends.last() != Some(&self.data_end) {
             ends.push(self.data_end);
-        }
-    }
-
-    /// Sends an acknowledgement that is being delayed (`TCP_QUICKACK`).
-    pub fn acknowledge_now(&mut self) {
-        if self.unacknowledged_segments > 0 && self.state >= State::Established {
-            self.due |= due::ACK;
         }
     }
 

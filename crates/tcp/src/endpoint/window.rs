@@ -10,8 +10,8 @@ use crate::{NEVER, Nanos};
 impl Endpoint {
     /// A segment without payload.
     #[inline]
-    pub(super) fn bare_segment(&mut self, now: Nanos, position: Position) -> Segment {
-        self.segment(now, position, 0, false)
+    pub(super) fn bare_segment(&mut self, now: Nanos, position: Position, into: &mut Segment) {
+        self.segment(now, position, 0, false, into);
     }
 
     /// A segment of a synchronised connection. Every one acknowledges, so no acknowledgement is due after it, unless the
@@ -23,11 +23,12 @@ impl Endpoint {
         position: Position,
         payload_bytes: u32,
         retransmission: bool,
-    ) -> Segment {
+        into: &mut Segment,
+    ) {
         self.unacknowledged_segments = 0;
         self.ack_deadline = NEVER;
         self.stats.segments_sent += 1;
-        let mut segment = Segment {
+        *into = Segment {
             seq: wire(position),
             ack: wire(self.rcv_nxt),
             payload_bytes,
@@ -36,10 +37,9 @@ impl Endpoint {
             retransmission,
             ..Segment::EMPTY
         };
-        if self.features == 0 || self.add_options(now, &mut segment) {
+        if self.features == 0 || self.add_options(now, into) {
             self.due &= !(due::ACK | due::ACK_FIRST);
         }
-        segment
     }
 
     /// Where the right edge of the receive window could be.

@@ -90,16 +90,11 @@ impl Selective {
                 if self.undo_after_repair(sender, arrival) {
                     return true;
                 }
-                self.finish_reduction(sender);
+                self.end_reduction(sender);
             }
             _ => {}
         }
         false
-    }
-
-    fn finish_reduction(&mut self, sender: &mut Sender<'_>) {
-        self.end_reduction(sender);
-        self.undo.disarm();
     }
 
     /// Looks for losses by the rule in force.
@@ -135,6 +130,7 @@ impl Selective {
         }
         self.state = State::Recovery;
         sender.stats.fast_retransmits += 1;
+        sender.stats.early_retransmits += u32::from(self.sacked() < sender.profile.duplicate_ack_threshold);
     }
 
     /// Remembers what an undo would restore.
@@ -234,6 +230,8 @@ impl Selective {
             let recent = sender.profile.rack && self.rack.is_recent(sender.now, &sent);
             if number == numbers.start || !recent {
                 self.lost += u32::from(self.board.mark_lost(number));
+                // The repair of something that did not count as lost (any more) is lost with it.
+                self.board.end_repair(number);
             }
         }
     }

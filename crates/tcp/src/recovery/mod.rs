@@ -57,6 +57,8 @@ pub(crate) struct Outstanding {
     pub highest: Position,
     /// Bytes counted as in flight.
     pub flight_bytes: u32,
+    /// Of these, bytes of data: a FIN that rides along is none.
+    pub data_bytes: u32,
     pub mss_bytes: u32,
     /// New data could leave if the congestion window allowed it.
     pub has_new_data: bool,
@@ -164,7 +166,7 @@ impl Recovery {
         if outstanding.first <= self.recover && !new_reno::heuristic_says_lost(self, outstanding, controller) {
             return OnDuplicate::Nothing;
         }
-        let segments = outstanding.flight_bytes.div_ceil(outstanding.mss_bytes);
+        let segments = outstanding.data_bytes.div_ceil(outstanding.mss_bytes);
         let threshold = early_retransmit::threshold(self.early, segments, outstanding.has_new_data, self.threshold);
         if self.duplicate_acks != threshold {
             if self.duplicate_acks < threshold
@@ -200,6 +202,11 @@ impl Recovery {
         } else {
             reno::on_ack(self)
         }
+    }
+
+    /// Whether the duplicates that have just begun a repair were fewer than is ordinary.
+    pub(crate) fn began_early(&self) -> bool {
+        self.duplicate_acks < self.threshold
     }
 
     /// What is under way, as `tcpi_ca_state` tells it: 0 nothing, 1 duplicate acknowledgements, 3 fast recovery, 4 sending

@@ -25,6 +25,12 @@ impl Reduction {
     pub fn on_sent(&mut self) {
         self.sent += 1;
     }
+
+    /// Anything left since the reduction began.
+    #[inline]
+    pub fn has_sent(&self) -> bool {
+        self.sent > 0
+    }
 }
 
 impl Selective {

@@ -163,7 +163,7 @@ impl Selective {
     /// Marks what counts as lost by counting what was delivered above it.
     // RFC 6675 §4, IsLost (): either DupThresh discontiguous SACKed sequences have arrived above, or more than
     // (DupThresh - 1) * SMSS bytes with higher sequence numbers have been SACKed. With segments of one size the second
-    // comes no later than the first.
+    // comes no later than the first. A FIN on a full segment is no byte beyond it.
     pub(super) fn count_losses(&mut self, sender: &Sender<'_>) -> u32 {
         let numbers = self.board.numbers();
         let mut number = self.board.number_after(self.board.highest_sacked().saturating_sub(1)).min(numbers.end);
@@ -174,7 +174,7 @@ impl Selective {
         let mut bytes = 0;
         loop {
             if number < numbers.end && self.board.get(number).is_sacked() {
-                bytes += u64::from(self.board.get(number).length);
+                bytes += u64::from(self.board.get(number).length.min(sender.mss));
                 if bytes > enough {
                     break;
                 }

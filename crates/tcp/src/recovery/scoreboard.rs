@@ -276,6 +276,13 @@ impl Scoreboard {
         None
     }
 
+    /// The number of the first segment below a SACK that was neither delivered nor sent again.
+    pub fn next_hole(&self) -> Option<u64> {
+        let below_sack = self.queue.iter().take_while(|sent| sent.end() <= self.highest_sacked);
+        let hole = below_sack.enumerate().find(|(_, sent)| sent.marks & (mark::SACKED | mark::REPEATED) == 0);
+        hole.map(|(index, _)| self.first + index as u64)
+    }
+
     /// This segment leaves again, as the repair of a loss or as a probe (which is not counted as a repair).
     pub fn repeat(&mut self, now: Nanos, number: u64, delivered: u32, as_repair: bool) {
         let sent = self.get_mut(number);

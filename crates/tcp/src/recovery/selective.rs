@@ -510,9 +510,22 @@ impl Selective {
         if !self.repairing {
             return None;
         }
-        let next = if self.in_flight() < sender.window() { self.board.next_lost() } else { None };
+        // RFC 6675 §5 step 4.3: the first segment presumed lost leaves when recovery begins, whatever the window says
+        // (which with PRR has room for it).
+        let first = self.state == State::Recovery && !self.reduction.has_sent();
+        let next = if first || self.in_flight() < sender.window() { self.next_of_holes(sender) } else { None };
         self.repairing = next.is_some();
         next.map(|number| (number, *self.board.get(number), false))
+    }
+
+    // RFC 6675 §4, NextSeg (): (1) the first segment that counts as lost; (2) new data; (3) without any, what was not sent
+    // again yet below a SACK. RACK has its timer for those.
+    fn next_of_holes(&mut self, sender: &Sender<'_>) -> Option<u64> {
+        let lost = self.board.next_lost();
+        if lost.is_some() || self.state != State::Recovery || sender.profile.rack || sender.has_new_data {
+            return lost;
+        }
+        self.board.next_hole()
     }
 
     /// Whether a tail loss probe has to leave, whatever the congestion window says.

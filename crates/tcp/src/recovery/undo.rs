@@ -82,8 +82,9 @@ impl Selective {
         }
         match (self.undo.first_retransmission, arrival.echo_age) {
             (Some(first), Some(age)) => sender.now / TICK - age / TICK < first / TICK,
-            // Nothing of the episode was retransmitted yet, so nothing repeated can have been delivered.
-            (None, _) => !self.any_repeated(),
+            // Nothing of the episode was retransmitted yet, so nothing repeated can have been delivered; unless, without
+            // SACK, the repair is over and only waits for something beyond it to be acknowledged (`must_stay`).
+            (None, _) => !self.any_repeated() && (self.sack || sender.una < self.high),
             (Some(_), None) => false,
         }
     }

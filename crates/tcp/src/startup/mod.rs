@@ -14,6 +14,7 @@ use crate::congestion::{Acknowledged, CongestionControl, Controller};
 use crate::pacing::{Pacer, Rate};
 use crate::segment::QuickStart;
 use crate::sequence::{NOWHERE, Position};
+use crate::window_pacing::{WindowPacer, WindowPacing};
 use crate::{NEVER, Nanos};
 use jump_start::JumpStart;
 use paced::Paced;
@@ -219,6 +220,8 @@ pub(crate) struct Launch {
     chosen: Chosen,
     /// The controller says at which rate to send, all the time.
     controller_paces: bool,
+    /// Or the window and the round trip do.
+    window_pacer: Option<WindowPacer>,
     begun: bool,
     /// The paced flight: one past its last position, and when it is over at the latest.
     paced_end: Position,
@@ -231,11 +234,12 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    pub(crate) fn new(startup: Startup, controller_paces: bool) -> Self {
+    pub(crate) fn new(startup: Startup, pacing: Option<&WindowPacing>) -> Self {
         Self {
             pacer: Pacer::default(),
             chosen: Chosen::new(startup),
-            controller_paces,
+            controller_paces: false,
+            window_pacer: pacing.map(WindowPacer::new),
             begun: false,
             paced_end: 0,
             paced_time: 0,
@@ -247,6 +251,16 @@ impl Launch {
 
     pub(crate) fn set_controller_paces(&mut self, paces: bool) {
         self.controller_paces = paces;
+        if paces {
+            self.window_pacer = None;
+        }
+    }
+
+    /// The rate at which the window is to leave, where the profile paces it.
+    pub(crate) fn set_window_rate(&mut self, rate: Option<Rate>) {
+        if let Some(pacer) = &mut self.window_pacer {
+            pacer.set_rate(rate);
+        }
     }
 
     pub(crate) fn has_begun(&self) -> bool {
@@ -265,6 +279,9 @@ impl Launch {
 
     /// Whether what would leave at `nxt` has to wait.
     pub(crate) fn holds(&mut self, now: Nanos, nxt: Position, controller: &Controller) -> bool {
+        if let Some(pacer) = &mut self.window_pacer {
+            return pacer.holds(now);
+        }
         if self.controller_paces {
             self.pacer.set_rate(controller.pacing_rate().map(|rate| Rate::new(rate, 1_000_000_000)));
         } else if nxt >= self.paced_end || now >= self.paced_until {
@@ -273,9 +290,9 @@ impl Launch {
         self.pacer.holds(now)
     }
 
-    /// Whether a repair that is ready has to wait: only a controller that paces makes it.
+    /// Whether a repair that is ready has to wait: only what paces all the time makes it.
     pub(crate) fn holds_repairs(&mut self, now: Nanos, controller: &Controller) -> bool {
-        self.controller_paces && self.holds(now, 0, controller)
+        (self.controller_paces || self.window_pacer.is_some()) && self.holds(now, 0, controller)
     }
 
     pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u32) {
@@ -283,6 +300,9 @@ impl Launch {
             self.paced_until = now.saturating_add(self.paced_time);
         }
         self.pacer.on_sent(now, bytes);
+        if let Some(pacer) = &mut self.window_pacer {
+            pacer.on_sent(now, bytes);
+        }
     }
 
     fn stop_pacing(&mut self) {
@@ -343,22 +363,28 @@ impl Launch {
     }
 
     pub(crate) fn deadline(&self) -> Nanos {
-        self.pacer.deadline()
+        let window = self.window_pacer.as_ref().map_or(NEVER, |pacer| pacer.deadline());
+        self.pacer.deadline().min(window)
     }
 
     pub(crate) fn on_time(&mut self, now: Nanos) {
         self.pacer.on_time(now);
+        if let Some(pacer) = &mut self.window_pacer {
+            pacer.on_time(now);
+        }
     }
 
     /// The rate at which segments leave now, in bytes a second.
     pub(crate) fn rate(&self) -> Option<u64> {
-        self.pacer.rate().map(Rate::bytes_per_second)
+        let window = self.window_pacer.as_ref().and_then(|pacer| pacer.rate());
+        self.pacer.rate().or(window).map(Rate::bytes_per_second)
     }
 
     /// Nothing is left to do: the connection goes on as if it had begun with its initial window.
     pub(crate) fn is_over(&mut self) -> bool {
         self.begun
             && !self.controller_paces
+            && self.window_pacer.is_none()
             && self.pacer.rate().is_none()
             && !self.has_options()
             && self.chosen.scheme().is_none_or(|scheme| scheme.is_over())

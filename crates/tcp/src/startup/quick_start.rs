@@ -79,7 +79,7 @@ impl QuickStartSender {
 
     /// A Quick-Start packet was lost.
     fn is_quick_start_loss(&self, standing: &Standing) -> bool {
-        !self.over && standing.una < self.end
+        self.end != UNBEGUN && !self.over && standing.una < self.end
     }
 }
 

@@ -4,9 +4,13 @@ use crate::wire::*;
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
     InitialWindow, LostSyn, Nagle, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
-    RtoRules, SackBlocks, Segment, SlowStartGrowth, Startup, Timestamps, WindowValidation,
+    RtoRules, SackBlocks, Segment, SlowStartGrowth, Startup, Timestamps, WindowPacing, WindowValidation,
 };
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use std::panic::catch_unwind;
+use std::time::{Duration, Instant};
 
 /// A small generator for the wire's decisions: the runs must repeat exactly for proptest to shrink them.
 struct Dice(u64);
@@ -146,6 +150,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 undo_by_dsack: refinements[9],
                 f_rto: refinements[10],
                 nagle: if refinements[11] { Nagle::Minshall } else { Nagle::Off },
+                pacing: (startup == Startup::Window && refinements[4]).then_some(WindowPacing {
+                    slow_start_percent: 200,
+                    avoidance_percent: 120,
+                    burst_segments: 2,
+                }),
                 startup,
                 congestion_control,
                 window_validation,
@@ -213,30 +222,59 @@ fn stream(profile: &Profile, peer: &Profile, segments: u64, rest: u64) -> u64 {
     segments * mss.min(window) + rest % mss.min(window)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+/// Two ends, a network between them, and what they have to say to each other.
+#[derive(Clone, Debug)]
+struct Exchange {
+    client: Profile,
+    server: Profile,
+    network: Network,
+    isns: (u32, u32),
+    segments: (u64, u64),
+    rest: (u16, u16),
+    reads: (bool, bool),
+    /// Into how many records each stream is cut.
+    records: u64,
+}
 
-    #[test]
-    fn both_streams_arrive_complete_once_and_in_order(
-        client in profiles(),
-        server in profiles(),
-        network in networks(),
-        isns in any::<(u32, u32)>(),
-        segments in (0u64..60, 0u64..60),
-        rest in any::<(u16, u16)>(),
-        reads in (any::<bool>(), any::<bool>()),
-    ) {
+fn exchanges() -> impl Strategy<Value = Exchange> {
+    let ends = (profiles(), profiles(), networks(), any::<(u32, u32)>());
+    let streams = ((0u64..60, 0u64..60), any::<(u16, u16)>(), any::<(bool, bool)>(), prop_oneof![Just(1u64), 2u64..9]);
+    (ends, streams).prop_map(|((client, server, network, isns), (segments, rest, reads, records))| Exchange {
+        client,
+        server,
+        network,
+        isns,
+        segments,
+        rest,
+        reads,
+        records,
+    })
+}
+
+impl Exchange {
+    /// Runs it to its end and checks that both streams arrived; returns the segments that were sent.
+    fn run(&self) -> usize {
+        let Self { client, server, network, isns, segments, rest, reads, records } = self;
         // Near the wrap in half of the cases.
         let near_wrap = |isn: u32| if isn % 2 == 0 { isn } else { u32::MAX - isn % 50_000 };
-        let mut wire = Wire::with_sequences(&client, &server, 0, near_wrap(isns.0), near_wrap(isns.1));
+        let mut wire = Wire::with_sequences(client, server, 0, near_wrap(isns.0), near_wrap(isns.1));
         wire.set_fate(network.fate());
-        let up = stream(&client, &server, segments.0, rest.0.into());
-        let down = stream(&server, &client, segments.1, rest.1.into());
+        let up = stream(client, server, segments.0, rest.0.into());
+        let down = stream(server, client, segments.1, rest.1.into());
+        let say = |wire: &mut Wire, side: Side, bytes: u64| {
+            let now = wire.now;
+            for record in 1..=*records {
+                wire.endpoint(side).write(now, bytes * record / records - bytes * (record - 1) / records);
+                if record < *records {
+                    wire.endpoint(side).end_record();
+                }
+            }
+            wire.endpoint(side).close(now);
+        };
         wire.client_reads = reads.0;
         wire.server_reads = reads.1;
         wire.client.connect(0);
-        wire.client.write(0, up);
-        wire.client.close(0);
+        say(&mut wire, Client, up);
         let mut answered = false;
         let mut dice = Dice(network.seed ^ 1);
         wire.pump();
@@ -247,8 +285,7 @@ proptest! {
             wire.step();
             if !answered && wire.server_events.contains(Events::CONNECTED) {
                 answered = true;
-                wire.server.write(wire.now, down);
-                wire.server.close(wire.now);
+                say(&mut wire, Server, down);
                 wire.pump();
             }
             // Lazy readers take odd amounts now and then.
@@ -258,17 +295,55 @@ proptest! {
                 wire.server.read(now, amount);
                 wire.pump();
             }
-            // What is counted in flight was sent: positions, a FIN or a SYN included.
-            prop_assert!(u64::from(wire.client.flight_bytes()) <= up + 1);
-            prop_assert!(u64::from(wire.server.flight_bytes()) <= down + 1);
+            for (side, bytes) in [(Client, up), (Server, down)] {
+                let endpoint = wire.endpoint(side);
+                // What is counted in flight was sent: positions, a FIN or a SYN included.
+                assert!(u64::from(endpoint.flight_bytes()) <= bytes + 1);
+                let info = endpoint.info();
+                assert!(info.sacked + info.lost <= info.unacked, "{info:?}");
+                assert!(info.retransmitted <= info.unacked, "{info:?}");
+            }
         }
-        prop_assert_eq!(wire.server.received_bytes(), up);
-        prop_assert_eq!(wire.client.received_bytes(), down);
-        prop_assert!(wire.client_events.contains(Events::PEER_CLOSED));
-        prop_assert!(wire.server_events.contains(Events::PEER_CLOSED));
+        assert_eq!((wire.server.received_bytes(), wire.client.received_bytes()), (up, down));
+        assert!(wire.client_events.contains(Events::PEER_CLOSED));
+        assert!(wire.server_events.contains(Events::PEER_CLOSED));
         // The side that ends in TIME-WAIT may be left with its peer's last FIN unanswered only while it is retried.
-        prop_assert!(wire.client.is_finished() && wire.server.is_finished(),
-            "client {:?}, server {:?}", wire.client.state(), wire.server.state());
+        let states = (wire.client.state(), wire.server.state());
+        assert!(wire.client.is_finished() && wire.server.is_finished(), "{states:?}");
+        wire.log.len()
+    }
+}
+
+/// As the property, but for as long as `SOAK_SECONDS` says (a minute if it does not), from `SOAK_SEED` on:
+/// `cargo test --release --test endpoint -- --ignored --nocapture soak`.
+#[test]
+#[ignore = "takes as long as it is given"]
+fn soak() {
+    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |value| value.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(number("SOAK_SECONDS", 60));
+    let (mut connections, mut segments) = (0u64, 0u64);
+    for seed in number("SOAK_SEED", 1).. {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), random);
+        let exchange = exchanges().new_tree(&mut runner).unwrap().current();
+        let sent = catch_unwind(|| exchange.run()).unwrap_or_else(|_| panic!("SOAK_SEED={seed}: {exchange:#?}"));
+        connections += 1;
+        segments += sent as u64;
+        if Instant::now() >= end {
+            break;
+        }
+    }
+    println!("{connections} connections, {segments} segments");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_streams_arrive_complete_once_and_in_order(exchange in exchanges()) {
+        exchange.run();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Fast retransmit and fast recovery, sequence by sequence.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, InitialWindow, Profile, RecoveryAlgorithm, RtoRules, Segment};
+use firstflight_tcp::{AckPolicy, InitialWindow, Profile, RecoveryAlgorithm, RtoRules, Segment, Stats};
 
 fn profile(recovery: RecoveryAlgorithm) -> Profile {
     Profile {
@@ -252,4 +252,82 @@ fn a_window_update_is_no_duplicate_acknowledgement() {
         wire.inject(Server, Segment { window, ..bare_ack(CLIENT_ISN + 1, SERVER_ISN + 1) });
     }
     assert_eq!(wire.server.stats().duplicate_acks, 0);
+}
+
+// RFC 6675 §5 step 4.3.
+#[test]
+fn with_sack_the_first_repair_leaves_at_once_though_the_window_is_full() {
+    let sack = Profile { sack: true, ..profile(RecoveryAlgorithm::Sack) };
+    let mut wire = Wire::connected(&sack, 50 * MS);
+    let mut count = 0;
+    // The first is lost, the others arrive one a millisecond.
+    wire.set_fate(Box::new(move |sent| match sent.from {
+        Client => vec![50 * MS],
+        Server => {
+            count += 1;
+            if count == 1 { vec![] } else { vec![50 * MS + count * MS] }
+        }
+    }));
+    let start = wire.now / MS;
+    wire.server.write(wire.now, 60 * 1460);
+    wire.run_until((start + 110) * MS);
+    // With the third SACK 4 of 8 are in flight, as many as the halved window holds.
+    assert_eq!(wire.data(Server)[8], (start + 104, 0));
+    finished(&mut wire);
+}
+
+// RFC 6675 §4, NextSeg () rule (3).
+#[test]
+fn with_sack_and_nothing_new_to_send_a_hole_below_a_sack_is_repaired_without_a_timeout() {
+    let sack = Profile { sack: true, ..profile(RecoveryAlgorithm::Sack) };
+    let mut wire = Wire::connected(&sack, 50 * MS);
+    // Segment 6 is the last but one, so that only one SACK will ever be above it.
+    wire.lose_data_of_server(50 * MS, &[4, 7]);
+    wire.server.write(wire.now, 8 * 1460);
+    wire.run();
+    assert_eq!(wire.client.received_bytes(), 8 * 1460);
+    let stats = wire.server.stats();
+    assert_eq!((stats.retransmissions, stats.timeouts), (2, 0));
+}
+
+/// What the server's statistics are after it sent so many segments and a FIN, of which those with `numbers` were lost.
+fn closed_after(profile: &Profile, segments: u32, numbers: &'static [u32]) -> Stats {
+    let profile = Profile { initial_window: InitialWindow::Fixed { segments }, ..profile.clone() };
+    let mut wire = Wire::connected(&profile, 50 * MS);
+    wire.lose_data_of_server(50 * MS, numbers);
+    wire.server.write(wire.now, u64::from(segments) * u64::from(wire.server.mss_bytes()));
+    wire.server.close(wire.now);
+    wire.run();
+    assert_eq!(wire.client.received_bytes(), u64::from(segments) * u64::from(wire.server.mss_bytes()));
+    *wire.server.stats()
+}
+
+#[test]
+fn a_fin_on_the_last_segment_does_not_count_as_one_more_for_early_retransmit() {
+    let early = Profile { early_retransmit: true, ..profile(RecoveryAlgorithm::NewReno) };
+    let stats = closed_after(&early, 3, &[1]);
+    assert_eq!((stats.early_retransmits, stats.fast_retransmits, stats.timeouts), (1, 1, 0));
+    let ordinary = closed_after(&profile(RecoveryAlgorithm::NewReno), 3, &[1]);
+    assert_eq!((ordinary.fast_retransmits, ordinary.timeouts), (0, 1));
+}
+
+#[test]
+fn a_fin_on_the_last_segment_does_not_count_as_a_third_one_above_the_hole() {
+    let counting = Profile { sack: true, ..profile(RecoveryAlgorithm::Sack) };
+    // Above the first of three segments two are delivered, above the first of four three.
+    assert_eq!(closed_after(&counting, 3, &[1]).fast_retransmits, 0);
+    let stats = closed_after(&counting, 4, &[1]);
+    assert_eq!((stats.fast_retransmits, stats.early_retransmits, stats.timeouts), (1, 0, 0));
+}
+
+#[test]
+fn without_sack_the_repair_of_a_real_loss_is_not_taken_back() {
+    let linux = Profile { sack: false, dsack: false, ..Profile::linux() };
+    let mut wire = Wire::connected(&linux, 50 * MS);
+    wire.lose_data_of_server(50 * MS, &[4]);
+    wire.server.write(wire.now, 64 * 1448);
+    wire.run();
+    let stats = wire.server.stats();
+    assert_eq!((stats.fast_retransmits, stats.retransmissions, stats.undos), (1, 1, 0));
+    assert!(wire.server.ssthresh_bytes() < 20 * 1448, "{}", wire.server.ssthresh_bytes());
 }

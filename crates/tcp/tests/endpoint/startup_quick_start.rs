@@ -1,7 +1,7 @@
 //! Quick-Start (RFC 4782): a rate asked of the path on the SYN-ACK, and what becomes of the answer.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, InitialWindow, Profile, QuickStart, Startup};
+use firstflight_tcp::{AckPolicy, InitialWindow, Profile, QuickStart, Segment, Startup};
 
 /// Asks for 5.12 Mbit/s, which is 640 000 bytes a second with headers.
 const RATE: u8 = 7;
@@ -222,4 +222,21 @@ fn the_default_initial_window_is_the_profiles() {
     wire.server.write(start, 100 * 1460);
     wire.run_until(start + 99 * MS);
     assert_eq!(wire.departures(start), [0; 3]);
+}
+
+#[test]
+fn a_fin_that_is_sent_again_before_there_was_data_leaves_the_window_alone() {
+    let mut wire = Wire::connected(&Profile { duplicate_ack_threshold: 1, ..asking() }, 50 * MS);
+    wire.lose(50 * MS, |_| true);
+    wire.client.close(wire.now);
+    wire.pump();
+    wire.lose(50 * MS, |_| false);
+    // The first one changes the window.
+    for _ in 0..2 {
+        wire.inject(Client, Segment { window: 1000, ..bare_ack(SERVER_ISN + 1, CLIENT_ISN + 1) });
+    }
+    assert_eq!(wire.client.stats().fast_retransmits, 1);
+    wire.server.close(wire.now);
+    wire.run();
+    assert!(wire.client.is_finished() && wire.client.cwnd_bytes() >= 1460);
 }

@@ -1,0 +1,165 @@
+//! Every switch of a profile, each within its range.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use firstflight_tcp::{
+    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, InitialWindow, LostSyn, Nagle,
+    Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SlowStartGrowth,
+    Startup, WindowValidation,
+};
+
+const MS: Nanos = 1_000_000;
+
+/// A profile of any settings that belong together.
+pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
+    let timestamps = u.arbitrary()?;
+    let window_scaling = u.arbitrary()?;
+    let receive_window_bytes = u.int_in_range(1..=if window_scaling { 1 << 22 } else { 65535 })?;
+    let congestion_control = *u.choose(&[
+        CongestionAlgorithm::Reno,
+        CongestionAlgorithm::Cubic { hystart: Hystart::Off },
+        CongestionAlgorithm::Cubic { hystart: Hystart::Hystart },
+        CongestionAlgorithm::Cubic { hystart: Hystart::HystartPlusPlus },
+        CongestionAlgorithm::Westwood,
+        CongestionAlgorithm::Vegas,
+        CongestionAlgorithm::Bbr,
+    ])?;
+    let paced_by_itself = congestion_control == CongestionAlgorithm::Bbr;
+    let minimum = u.int_in_range(1..=2000)?;
+    let profile = Profile {
+        mss_bytes: u.int_in_range(if timestamps { 13 } else { 1 }..=9000)?,
+        initial_window: initial_window(u)?,
+        restart_window: *u.choose(&[
+            RestartWindow::Off,
+            RestartWindow::Rfc5681,
+            RestartWindow::Rfc6928,
+            RestartWindow::Halving,
+            RestartWindow::Fixed { segments: 2 },
+        ])?,
+        loss_window_segments: u.int_in_range(1..=4)?,
+        lost_syn: *u.choose(&[LostSyn::Rfc3390, LostSyn::Rfc6928, LostSyn::Keep])?,
+        initial_ssthresh_segments: some(u, 1, 30)?,
+        max_send_window_segments: some(u, 1, 30)?,
+        receive_window_bytes,
+        receive_window_growth: some(u, 1, receive_window_bytes)?
+            .map(|initial_bytes| ReceiveWindowGrowth { initial_bytes }),
+        window_scaling,
+        ack: acknowledgements(u)?,
+        sack: u.arbitrary()?,
+        dsack: u.arbitrary()?,
+        timestamps,
+        ecn: *u.choose(&[EcnPolicy::Off, EcnPolicy::Passive, EcnPolicy::On])?,
+        nagle: *u.choose(&[Nagle::Off, Nagle::Minshall])?,
+        recovery: if paced_by_itself {
+            RecoveryAlgorithm::Sack
+        } else {
+            *u.choose(&[
+                RecoveryAlgorithm::Sack,
+                RecoveryAlgorithm::Tahoe,
+                RecoveryAlgorithm::Reno,
+                RecoveryAlgorithm::NewReno,
+            ])?
+        },
+        rack: u.arbitrary()?,
+        tail_loss_probe: u.arbitrary()?,
+        proportional_rate_reduction: u.arbitrary()?,
+        slow_but_steady: u.arbitrary()?,
+        acknowledgement_heuristic: u.arbitrary()?,
+        limited_transmit: u.arbitrary()?,
+        early_retransmit: u.arbitrary()?,
+        undo_by_timestamps: u.arbitrary()?,
+        undo_by_dsack: u.arbitrary()?,
+        f_rto: u.arbitrary()?,
+        timer_tick_ns: some(u, 1, 10)?.map(|ms| Nanos::from(ms) * MS),
+        duplicate_ack_threshold: u.int_in_range(1..=5)?,
+        congestion_control,
+        window_validation: *u.choose(&[
+            WindowValidation::Off,
+            WindowValidation::CwndLimited,
+            WindowValidation::Rfc7661,
+        ])?,
+        startup: if paced_by_itself { Startup::Window } else { startup(u)? },
+        slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
+        congestion_avoidance: *u.choose(&[CongestionAvoidance::PerAck, CongestionAvoidance::PerWindow])?,
+        rto: RtoRules {
+            initial_ns: minimum * MS,
+            minimum_ns: minimum * MS,
+            maximum_ns: (minimum + u.int_in_range(0..=60_000)?) * MS,
+            granularity_ns: u.int_in_range(1..=200)? * MS,
+            estimator: *u.choose(&[RtoEstimator::Rfc6298, RtoEstimator::Linux])?,
+            backoff: u.int_in_range(1..=4)?,
+            quantised_samples: u.arbitrary()?,
+            after_syn_loss_ns: None,
+        },
+        data_on_handshake_ack: u.arbitrary()?,
+        max_retries: u.int_in_range(0..=20)?,
+        max_syn_retries: u.int_in_range(0..=20)?,
+        max_syn_ack_retries: u.int_in_range(0..=20)?,
+        linear_syn_timeouts: u.int_in_range(0..=4)?,
+    };
+    profile.validate().expect("all within their ranges");
+    Ok(profile)
+}
+
+fn some(u: &mut Unstructured<'_>, low: u32, high: u32) -> Result<Option<u32>> {
+    Ok(if u.arbitrary()? { Some(u.int_in_range(low..=high)?) } else { None })
+}
+
+fn initial_window(u: &mut Unstructured<'_>) -> Result<InitialWindow> {
+    Ok(match u.int_in_range(0..=4)? {
+        0 => InitialWindow::Fixed { segments: u.int_in_range(1..=40)? },
+        1 => InitialWindow::Rfc2581,
+        2 => InitialWindow::Rfc3390,
+        3 => InitialWindow::Rfc6928,
+        _ => InitialWindow::Linux,
+    })
+}
+
+fn acknowledgements(u: &mut Unstructured<'_>) -> Result<AckPolicy> {
+    let milliseconds = |u: &mut Unstructured<'_>| Ok::<_, arbitrary::Error>(u.int_in_range(1..=500)? * MS);
+    Ok(match u.int_in_range(0..=3)? {
+        0 => AckPolicy::EverySegment,
+        1 => AckPolicy::Delayed { segments: u.int_in_range(1..=4)?, timer_ns: milliseconds(u)? },
+        2 => AckPolicy::Heartbeat { segments: u.int_in_range(1..=4)?, interval_ns: milliseconds(u)? },
+        _ => {
+            let delay_min_ns = milliseconds(u)?;
+            AckPolicy::Adaptive(AdaptiveAck {
+                delay_min_ns,
+                delay_max_ns: delay_min_ns + milliseconds(u)?,
+                quick_segments: u.int_in_range(0..=20)?,
+            })
+        }
+    })
+}
+
+fn startup(u: &mut Unstructured<'_>) -> Result<Startup> {
+    Ok(match u.int_in_range(0..=4)? {
+        0 => Startup::Window,
+        1 => Startup::Paced { over_rtt_percent: u.int_in_range(1..=100)? },
+        2 => Startup::JumpStart,
+        3 => Startup::QuickStart {
+            rate: u.int_in_range(1..=15)?,
+            limited_slow_start_segments: u.int_in_range(1..=20)?,
+        },
+        _ => Startup::RapidStart {
+            window_factor: u.int_in_range(1..=10)?,
+            growth: u.int_in_range(2..=4)?,
+            queue_delay_ns: u.int_in_range(1..=100)? * MS,
+            queue_delay_percent: u.int_in_range(1..=1000)?,
+        },
+    })
+}
+
+/// A profile, for what derives [`Arbitrary`].
+#[derive(Debug)]
+pub struct Switches(pub Profile);
+
+impl<'a> Arbitrary<'a> for Switches {
+    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+        Ok(Self(match u.int_in_range(0..=7)? {
+            0 => Profile::rfc(),
+            1 => Profile::ns2_full_1998(),
+            2 | 3 => Profile::linux(),
+            _ => profile(u)?,
+        }))
+    }
+}
