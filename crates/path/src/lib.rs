@@ -1,4 +1,4 @@
-//! What a packet crosses: a [`Link`] with a rate, a propagation delay, a queue and random loss.
+//! What a packet crosses: a [`Link`] with a rate, a propagation delay, a queue and losses.
 //!
 //! A FIFO link with a fixed rate knows when a packet will leave it at the moment it accepts the packet, so
 //! [`Link::offer`] answers at once with the packet's [`Fate`]: the time at which it reaches the far end, or why it
@@ -9,12 +9,13 @@
 
 mod backlog;
 mod link;
+mod loss;
 mod meter;
 pub mod queue;
 mod quick_start;
 mod rate;
 
-pub use link::{Fate, Link, LinkSpec};
+pub use link::{Fate, Link, LinkSpec, Offered};
 pub use meter::{Interval, Meter};
 pub use quick_start::QuickStartSpec;
 pub use rate::Rate;

@@ -1,10 +1,11 @@
-//! A FIFO link: a queue, a line of fixed rate, a propagation delay, random loss.
+//! A FIFO link: a queue, a line of fixed rate, losses, a propagation delay.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Meter, Nanos, Rate,
     backlog::Backlog,
+    loss::Loss,
     queue::{Arrival, Queue, QueueSpec, Verdict},
     quick_start::{QuickStartRouter, QuickStartSpec},
 };
@@ -20,11 +21,26 @@ pub struct LinkSpec {
     /// Probability that a packet is lost after its transmission, each independently of the others (Bernoulli).
     #[serde(default)]
     pub loss: f64,
+    /// Data packets that are lost after their transmission besides: their numbers, ascending, counted from 1 in the order
+    /// in which the link transmits packets with payload, whatever connection they belong to.
+    #[serde(default)]
+    pub lose: Vec<u32>,
     /// The queue before the line.
     pub queue: QueueSpec,
     /// What the router before the link makes of Quick-Start requests; none: it does not know them.
     #[serde(default)]
     pub quick_start: Option<QuickStartSpec>,
+}
+
+/// A packet that comes to a link, as far as the link needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// Its size, headers included.
+    pub bytes: u32,
+    /// It may be marked rather than dropped.
+    pub ecn_capable: bool,
+    /// It has payload.
+    pub carries_data: bool,
 }
 
 /// What becomes of a packet.
@@ -36,7 +52,7 @@ pub enum Fate {
     Marked(Nanos),
     /// The queue refused it.
     Dropped,
-    /// It was transmitted and then lost at random.
+    /// It was transmitted and then lost, at random or because it is listed.
     Lost,
 }
 
@@ -45,7 +61,9 @@ pub enum Fate {
 pub struct Link {
     rate: Rate,
     delay: Nanos,
-    loss: f64,
+    loss: Loss,
+    /// There is something in `loss`.
+    may_lose: bool,
     queue: Queue,
     backlog: Backlog,
     /// When the line has sent everything accepted so far.
@@ -60,9 +78,6 @@ impl Link {
     /// # Errors
     /// An impossible rate, loss or queue: one sentence.
     pub fn new(spec: &LinkSpec, meter: Meter) -> Result<Link, String> {
-        if !(0.0..1.0).contains(&spec.loss) {
-            return Err(format!("a loss of {} is not a probability below 1", spec.loss));
-        }
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
         if let Some(policy) = &spec.quick_start {
@@ -72,21 +87,23 @@ impl Link {
         Ok(Link {
             rate,
             delay: spec.delay_ns,
-            loss: spec.loss,
+            loss: Loss::new(spec)?,
             queue,
             backlog: Backlog::default(),
             free_at: 0,
             meter,
+            may_lose: spec.loss > 0.0 || !spec.lose.is_empty(),
             quick_start,
         })
     }
 
-    /// Offers a packet of `bytes` (headers included) that arrives at `now`; `random` gives uniform draws in [0, 1).
-    /// Only an `ecn_capable` packet can be marked.
+    /// Offers a packet that arrives at `now`; `random` gives uniform draws in [0, 1).
     ///
     /// Calls must come in the order of `now`.
-    #[inline]
-    pub fn offer(&mut self, now: Nanos, bytes: u32, ecn_capable: bool, mut random: impl FnMut() -> f64) -> Fate {
+    // Inlined by force: the simulator's hop is this and little else.
+    #[inline(always)]
+    pub fn offer(&mut self, now: Nanos, packet: Offered, mut random: impl FnMut() -> f64) -> Fate {
+        let Offered { bytes, ecn_capable, carries_data } = packet;
         let line_busy = self.free_at > now;
         if line_busy {
             self.backlog.advance(now);
@@ -94,15 +111,18 @@ impl Link {
             self.backlog.clear();
         }
         let arrival = Arrival { now, bytes, ecn_capable, backlog: &self.backlog, line_busy, idle_since: self.free_at };
-        let verdict = self.queue.judge(&arrival, &mut random);
-        if verdict == Verdict::Drop {
-            self.meter.dropped(now);
-            return Fate::Dropped;
-        }
+        let marked = match self.queue.judge(&arrival, &mut random) {
+            Verdict::Admit => false,
+            Verdict::Mark => true,
+            Verdict::Drop => {
+                self.meter.dropped(now);
+                return Fate::Dropped;
+            }
+        };
         let start = self.free_at.max(now);
         // Saturating: what would come later than the clock can tell never comes.
         let finish = start.saturating_add(self.rate.serialization(bytes));
-        let lost = self.loss > 0.0 && random() < self.loss;
+        let lost = self.may_lose && self.loss.strikes(carries_data, random);
         self.meter.accepted(now, start, finish, bytes, self.backlog.packets(), lost);
         if line_busy {
             self.backlog.push(start, bytes);
@@ -114,17 +134,11 @@ impl Link {
             router.on_accepted(now, bytes);
         }
         let arrival = finish.saturating_add(self.delay);
-        let marked = verdict == Verdict::Mark;
         if marked {
             self.meter.marked(now);
+            return if lost { Fate::Lost } else { Fate::Marked(arrival) };
         }
-        if lost {
-            Fate::Lost
-        } else if marked {
-            Fate::Marked(arrival)
-        } else {
-            Fate::Arrives(arrival)
-        }
+        if lost { Fate::Lost } else { Fate::Arrives(arrival) }
     }
 
     /// What the router before the link makes of a request for a rate in a packet that arrives at `now`: the bits a second

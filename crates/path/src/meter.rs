@@ -11,9 +11,9 @@ pub struct Interval {
     pub dropped_packets: u64,
     /// Packets that the queue let in with a mark.
     pub marked_packets: u64,
-    /// Packets lost at random after transmission.
+    /// Packets lost after transmission.
     pub lost_packets: u64,
-    /// Packets whose transmission ended in the interval, including those lost at random.
+    /// Packets whose transmission ended in the interval, including those lost then.
     pub sent_packets: u64,
     /// Bytes of these packets, headers included.
     pub sent_bytes: u64,
@@ -93,7 +93,7 @@ impl Meter {
     }
 
     /// A packet arrived at `now`, is on the line from `start` to `finish`, and found `waiting` packets before it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accepted(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
         let queue = waiting + u32::from(start > now);
         if now >= self.current_start && finish < self.current_end {

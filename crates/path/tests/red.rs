@@ -1,7 +1,7 @@
 //! RED against the paper's own rules.
 
 use firstflight_path::{
-    Fate, Link, LinkSpec, Meter, Nanos,
+    Fate, Link, LinkSpec, Meter, Nanos, Offered,
     queue::{QueueSpec, RedSpec},
 };
 
@@ -22,14 +22,24 @@ fn spec() -> RedSpec {
 }
 
 fn link(red: RedSpec) -> Link {
-    let spec =
-        LinkSpec { rate_bps: Some(12_000_000), delay_ns: 0, loss: 0.0, queue: QueueSpec::Red(red), quick_start: None };
+    let spec = LinkSpec {
+        rate_bps: Some(12_000_000),
+        delay_ns: 0,
+        loss: 0.0,
+        lose: vec![],
+        queue: QueueSpec::Red(red),
+        quick_start: None,
+    };
     Link::new(&spec, Meter::new(Nanos::MAX / 2, Nanos::MAX / 2)).unwrap()
+}
+
+fn packet(ecn_capable: bool) -> Offered {
+    Offered { bytes: 1500, ecn_capable, carries_data: true }
 }
 
 /// Offers packets at one moment, with draws that never drop before they must.
 fn burst(link: &mut Link, packets: usize, now: Nanos, draw: f64) -> Vec<bool> {
-    (0..packets).map(|_| link.offer(now, 1500, false, || draw) != Fate::Dropped).collect()
+    (0..packets).map(|_| link.offer(now, packet(false), || draw) != Fate::Dropped).collect()
 }
 
 #[test]
@@ -72,14 +82,14 @@ fn drops_are_spread_evenly_over_the_arrivals() {
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
     for _ in 0..11 {
-        link.offer(0, 1500, false, || 0.999_999);
+        link.offer(0, packet(false), || 0.999_999);
     }
     let (mut gaps, mut since, mut now) = (Vec::new(), 0, 0);
     while gaps.len() < 4000 {
         now += MILLISECOND;
         since += 1;
         while link.waiting_packets(now) < 10 {
-            if link.offer(now, 1500, false, &mut uniform) == Fate::Dropped {
+            if link.offer(now, packet(false), &mut uniform) == Fate::Dropped {
                 gaps.push(since);
                 since = 0;
             }
@@ -93,7 +103,7 @@ fn drops_are_spread_evenly_over_the_arrivals() {
 
 /// Offers packets at one moment and tells what became of each.
 fn fates(link: &mut Link, packets: usize, ecn_capable: bool, draw: f64) -> Vec<Fate> {
-    (0..packets).map(|_| link.offer(0, 1500, ecn_capable, || draw)).collect()
+    (0..packets).map(|_| link.offer(0, packet(ecn_capable), || draw)).collect()
 }
 
 fn count(fates: &[Fate], wanted: impl Fn(&Fate) -> bool) -> usize {

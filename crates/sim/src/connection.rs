@@ -83,6 +83,8 @@ pub struct Booked {
     pub timeouts: u32,
     /// Loss events noticed by acknowledgements.
     pub fast_retransmits: u32,
+    /// Of these, noticed by fewer acknowledgements than is ordinary.
+    pub early_retransmits: u32,
     /// Tail loss probes.
     pub tail_loss_probes: u32,
     /// Needless repairs undone.
@@ -141,6 +143,7 @@ impl Connection {
             retransmissions: stats.retransmissions,
             timeouts: stats.timeouts,
             fast_retransmits: stats.fast_retransmits,
+            early_retransmits: stats.early_retransmits,
             tail_loss_probes: stats.tail_loss_probes,
             undos: stats.undos,
             congestion_marks: stats.congestion_marks,
@@ -152,6 +155,7 @@ impl Connection {
             retransmissions: total.retransmissions - self.booked.retransmissions,
             timeouts: total.timeouts - self.booked.timeouts,
             fast_retransmits: total.fast_retransmits - self.booked.fast_retransmits,
+            early_retransmits: total.early_retransmits - self.booked.early_retransmits,
             tail_loss_probes: total.tail_loss_probes - self.booked.tail_loss_probes,
             undos: total.undos - self.booked.undos,
             congestion_marks: total.congestion_marks - self.booked.congestion_marks,

@@ -6,87 +6,131 @@
 use firstflight_path::{Link, Nanos};
 use firstflight_tcp::{Ecn, Flags, QuickStart, Segment};
 
-/// A packet on its way to one end of a connection.
+/// A packet on its way to one end of a connection: 32 bytes.
+// Whole words, because a packet is copied at every hop, and field by field that takes three times as long. `seq` and
+// `ack` stand in different ones, so that they are not read from the segment as one word: they have only just been
+// written as two, and the processor would wait for both to reach the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    seq: u32,
-    ack: u32,
-    payload_bytes: u16,
-    window: u16,
-    flags: Flags,
-    ecn: Ecn,
-    retransmission: bool,
-    /// Where the table has the segment with its options, or [`NO_OPTIONS`].
-    options: u32,
-    /// `2 * slot + side`.
-    pub(crate) to: u32,
-    pub(crate) generation: u32,
-    /// The hop that it is on.
-    pub(crate) hop: u32,
+    /// Sequence number; above it `2 * slot + side` of the receiver.
+    seq_and_to: u64,
+    /// Acknowledgement number; above it the generation of the connection.
+    ack_and_generation: u64,
+    /// The hop that it is on; above it where the table has the segment with its options, or [`NO_OPTIONS`].
+    hop_and_options: u64,
+    /// From below: window (16 bits), payload bytes (16), flags (8), ECN (8), retransmission (1).
+    // The window stands lowest: elsewhere the compiler reads it together with its neighbour in the segment, and waits.
+    rest: u64,
 }
 
-/// [`Packet::options`] of a packet without.
+/// Place in the table of a packet without options.
 const NO_OPTIONS: u32 = u32::MAX;
+
+/// Where the ECN bits stand in [`Packet::rest`].
+const ECN_SHIFT: u32 = 40;
+
+/// A word of two halves.
+#[inline]
+const fn word(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
 
 impl Packet {
     /// What fills the unused slots of a ring.
-    pub(crate) const NOTHING: Packet = Packet {
-        seq: 0,
-        ack: 0,
-        payload_bytes: 0,
-        window: 0,
-        flags: Flags::NONE,
-        ecn: Ecn::NotCapable,
-        retransmission: false,
-        options: NO_OPTIONS,
-        to: 0,
-        generation: 0,
-        hop: 0,
-    };
+    pub(crate) const NOTHING: Packet =
+        Packet { seq_and_to: 0, ack_and_generation: 0, hop_and_options: word(0, NO_OPTIONS), rest: 0 };
 
-    /// Puts a segment on its way; with options it is in the table until [`Packet::open`] or [`Packet::discard`].
+    /// Puts a segment on its way; with options it is in the table until it is opened or discarded.
     #[inline]
     pub(crate) fn new(segment: &Segment, to: u32, generation: u32, hop: u32, table: &mut OptionTable) -> Packet {
         debug_assert!(segment.payload_bytes <= u32::from(u16::MAX), "no IP packet holds {segment:?}");
+        let options = if has_options(segment) { table.keep(segment) } else { NO_OPTIONS };
         let packet = Packet {
-            seq: segment.seq,
-            ack: segment.ack,
-            payload_bytes: segment.payload_bytes as u16,
-            window: segment.window,
-            flags: segment.flags,
-            ecn: segment.ecn,
-            retransmission: segment.retransmission,
-            options: if has_options(segment) { table.keep(segment) } else { NO_OPTIONS },
-            to,
-            generation,
-            hop,
+            seq_and_to: word(segment.seq, to),
+            ack_and_generation: word(segment.ack, generation),
+            hop_and_options: word(hop, options),
+            rest: u64::from(segment.window)
+                | u64::from(segment.payload_bytes as u16) << 16
+                | u64::from(segment.flags.bits()) << 32
+                | (segment.ecn as u64) << ECN_SHIFT
+                | u64::from(segment.retransmission) << 48,
         };
-        debug_assert!(packet.has_options() || packet.open(table) == *segment, "no room for all of {segment:?}");
+        debug_assert!(packet.has_options() || packet.peek(table) == *segment, "no room for all of {segment:?}");
         packet
+    }
+
+    /// `2 * slot + side` of the receiver.
+    #[inline]
+    pub(crate) fn to(&self) -> u32 {
+        (self.seq_and_to >> 32) as u32
+    }
+
+    /// Generation of the connection.
+    #[inline]
+    pub(crate) fn generation(&self) -> u32 {
+        (self.ack_and_generation >> 32) as u32
+    }
+
+    /// The hop that it is on.
+    #[inline]
+    pub(crate) fn hop(&self) -> u32 {
+        self.hop_and_options as u32
+    }
+
+    /// Goes on to the next hop.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        self.hop_and_options += 1;
+    }
+
+    #[inline]
+    fn options(&self) -> u32 {
+        (self.hop_and_options >> 32) as u32
+    }
+
+    #[inline]
+    fn payload_bytes(&self) -> u32 {
+        u32::from((self.rest >> 16) as u16)
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        match self.rest >> ECN_SHIFT & 3 {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            2 => Ecn::Capable0,
+            _ => Ecn::Congestion,
+        }
     }
 
     /// Bytes of its payload and of the options that the plan's header does not count.
     #[inline]
     pub(crate) fn payload_and_option_bytes(&self, table: &OptionTable) -> u32 {
-        let options = if self.has_options() { table.segments[self.options as usize].option_bytes() } else { 0 };
-        u32::from(self.payload_bytes) + options
+        let options = if self.has_options() { table.segments[self.options() as usize].option_bytes() } else { 0 };
+        self.payload_bytes() + options
+    }
+
+    /// Whether it has payload.
+    #[inline]
+    pub(crate) fn carries_data(&self) -> bool {
+        self.payload_bytes() > 0
     }
 
     /// Whether a queue may mark it in place of dropping it.
     #[inline]
     pub(crate) fn is_ecn_capable(&self) -> bool {
-        self.ecn != Ecn::NotCapable
+        self.rest >> ECN_SHIFT & 3 != 0
     }
 
     /// Sets "congestion experienced" (RFC 3168 §5).
     #[inline]
     pub(crate) fn mark(&mut self) {
-        self.ecn = Ecn::Congestion;
+        self.rest |= (Ecn::Congestion as u64) << ECN_SHIFT;
     }
 
     /// Lets the router before a link answer a Quick-Start request that the packet may carry.
     pub(crate) fn pass_router(&self, now: Nanos, link: &mut Link, table: &mut OptionTable) {
-        let option = &mut table.segments[self.options as usize].quick_start;
+        let option = &mut table.segments[self.options() as usize].quick_start;
         let QuickStart::Request { rate, approved: true } = *option else { return };
         let round_down = |bps| QuickStart::bits_per_second(QuickStart::code_within(bps));
         *option = match link.answer_quick_start(now, QuickStart::bits_per_second(rate), round_down) {
@@ -97,44 +141,48 @@ impl Packet {
         };
     }
 
-    /// The segment as it arrives, which leaves the table.
+    /// Fills in the segment as it arrives, which leaves the table; `into` is [`Segment::EMPTY`].
+    // In place: a segment is large and written field by field, and moving it would wait until all of that has settled.
     #[inline]
-    pub(crate) fn open(&self, table: &mut OptionTable) -> Segment {
-        let segment = self.peek(table);
+    pub(crate) fn open_into(&self, table: &mut OptionTable, into: &mut Segment) {
+        self.peek_into(table, into);
         self.discard(table);
-        segment
     }
 
     /// The segment as it is on its way.
-    #[inline]
     pub(crate) fn peek(&self, table: &OptionTable) -> Segment {
+        let mut segment = Segment::EMPTY;
+        self.peek_into(table, &mut segment);
+        segment
+    }
+
+    #[inline]
+    fn peek_into(&self, table: &OptionTable, into: &mut Segment) {
         if self.has_options() {
-            return Segment { ecn: self.ecn, ..table.segments[self.options as usize] };
+            *into = table.segments[self.options() as usize];
+        } else {
+            into.seq = self.seq_and_to as u32;
+            into.ack = self.ack_and_generation as u32;
+            into.payload_bytes = self.payload_bytes();
+            into.window = self.rest as u16;
+            into.flags = Flags::from_bits((self.rest >> 32) as u8);
+            into.retransmission = self.rest >> 48 & 1 != 0;
         }
-        Segment {
-            seq: self.seq,
-            ack: self.ack,
-            payload_bytes: self.payload_bytes.into(),
-            window: self.window,
-            flags: self.flags,
-            ecn: self.ecn,
-            retransmission: self.retransmission,
-            ..Segment::EMPTY
-        }
+        into.ecn = self.ecn();
     }
 
     /// Nobody will look at it again.
     #[inline]
     pub(crate) fn discard(&self, table: &mut OptionTable) {
         if self.has_options() {
-            table.give_back(self.options);
+            table.give_back(self.options());
         }
     }
 
     /// Whether it has a place in the table.
     #[inline]
     pub(crate) fn has_options(&self) -> bool {
-        self.options != NO_OPTIONS
+        self.options() != NO_OPTIONS
     }
 }
 
@@ -215,6 +263,12 @@ mod tests {
         ]
     }
 
+    fn opened(packet: &Packet, table: &mut OptionTable) -> Segment {
+        let mut segment = Segment::EMPTY;
+        packet.open_into(table, &mut segment);
+        segment
+    }
+
     #[test]
     fn a_segment_arrives_as_it_was_sent() {
         let mut table = OptionTable::default();
@@ -222,7 +276,7 @@ mod tests {
         let packets: Vec<Packet> = sent.iter().map(|segment| Packet::new(segment, 0, 0, 0, &mut table)).collect();
         assert_eq!(table.in_use(), packets.iter().filter(|packet| packet.has_options()).count());
         for (packet, segment) in packets.iter().zip(&sent) {
-            assert_eq!(packet.open(&mut table), *segment);
+            assert_eq!(opened(packet, &mut table), *segment);
         }
         assert_eq!(table.in_use(), 0);
     }
@@ -235,7 +289,7 @@ mod tests {
             let packets = [(); 3].map(|()| Packet::new(&carries, 0, 0, 0, &mut table));
             packets[round % 3].discard(&mut table);
             for kept in [1, 2] {
-                assert_eq!(packets[(round + kept) % 3].open(&mut table), carries);
+                assert_eq!(opened(&packets[(round + kept) % 3], &mut table), carries);
             }
         }
         assert_eq!((table.segments.len(), table.in_use()), (3, 0));
@@ -259,7 +313,7 @@ mod tests {
             let mut packet = Packet::new(&segment, 0, 0, 0, &mut table);
             assert!(packet.is_ecn_capable());
             packet.mark();
-            assert_eq!(packet.open(&mut table), Segment { ecn: Ecn::Congestion, ..segment });
+            assert_eq!(opened(&packet, &mut table), Segment { ecn: Ecn::Congestion, ..segment });
         }
     }
 

@@ -49,6 +49,8 @@ table! {
         timeouts: u32 as U32,
         /// Losses repaired by duplicate or selective acknowledgements: once a loss event.
         fast_retransmits: u32 as U32,
+        /// Of these, begun on fewer of them than the ordinary threshold.
+        early_retransmits: u32 as U32,
         /// Tail loss probes (RFC 8985 section 7).
         tail_loss_probes: u32 as U32,
         /// Repairs found needless and undone.
@@ -113,7 +115,7 @@ table! {
         dropped_packets: u64 as U64,
         /// Packets that the queue marked, "congestion experienced".
         marked_packets: u64 as U64,
-        /// Packets lost at random.
+        /// Packets lost after transmission.
         lost_packets: u64 as U64,
         /// Packets whose transmission ended in the interval.
         sent_packets: u64 as U64,
@@ -137,7 +139,7 @@ table! {
         replicate: u32 as U32,
         /// Connection of the replicate.
         connection: u32 as U32,
-        /// 0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost at random.
+        /// 0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost on a link.
         event: u8 as U8,
         /// 1 if the server sent it.
         from_server: u8 as U8,
@@ -217,7 +219,7 @@ table! {
         from_server: u8 as U8,
         /// Bytes, headers included.
         bytes: u32 as U32,
-        /// 1 it reached the far end, 2 dropped by the queue, 3 lost at random.
+        /// 1 it reached the far end, 2 dropped by the queue, 3 lost after transmission.
         event: u8 as U8,
         /// When its transmission began; of a packet that the queue dropped, `time_ns`.
         start_ns: i64 as I64,

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use firstflight_path::{Fate, Link, Meter, Nanos};
-use firstflight_tcp::{Ecn, NEVER};
+use firstflight_path::{Fate, Link, Meter, Nanos, Offered};
+use firstflight_tcp::{Ecn, NEVER, Segment};
 
 use crate::{
     application::Client,
@@ -75,6 +75,8 @@ pub struct Simulation<'p> {
     pub(crate) records: Records,
     capture: Option<Capture>,
     tap: Option<Tap>,
+    /// There is a capture or a tap.
+    is_watched: bool,
 }
 
 impl<'p> Simulation<'p> {
@@ -154,6 +156,7 @@ impl<'p> Simulation<'p> {
             servers,
             records,
             capture: capture.then(Capture::default),
+            is_watched: capture,
             tap: None,
         };
         for client in 0..simulation.clients.len() as u32 {
@@ -203,6 +206,7 @@ impl<'p> Simulation<'p> {
         };
         let mut simulation = Simulation::new(plan, seed, replicate, false)?;
         simulation.tap = Some(tap);
+        simulation.is_watched = true;
         while simulation.step() {}
         Ok(simulation.tap.map(|tap| tap.into_watched(plan.duration_ns)).unwrap_or_default())
     }
@@ -240,33 +244,45 @@ impl<'p> Simulation<'p> {
         line.in_flight.drop_front();
         let key = line.in_flight.front().map_or(IDLE, |next| scheduler::key(next.at, next.order, source));
         self.scheduler.set(source, key);
-        match self.routes.hops[packet.hop as usize].then {
+        match self.routes.hops[packet.hop() as usize].then {
             Then::Deliver => self.deliver(&packet),
             _ => {
-                packet.hop += 1;
+                packet.advance();
                 self.forward(packet);
             }
         }
     }
 
     /// Offers a packet to the link of its hop, and to the links after it as far as they can be computed ahead.
-    #[inline]
-    fn forward(&mut self, mut packet: Packet) {
+    #[inline(never)]
+    fn forward(&mut self, packet: Packet) {
+        let is_special = self.is_watched || self.asks_for_rates && packet.has_options();
+        if is_special { self.forward_special(packet) } else { self.forward_as::<false>(packet) }
+    }
+
+    /// As [`Simulation::forward`], where somebody watches or routers have a say.
+    #[inline(never)]
+    fn forward_special(&mut self, packet: Packet) {
+        self.forward_as::<true>(packet);
+    }
+
+    #[inline(always)]
+    fn forward_as<const SPECIAL: bool>(&mut self, mut packet: Packet) {
         let bytes = self.plan.header_bytes + packet.payload_and_option_bytes(&self.options);
+        let offered = Offered { bytes, ecn_capable: packet.is_ecn_capable(), carries_data: packet.carries_data() };
         let mut at = self.now;
         loop {
-            let hop = self.routes.hops[packet.hop as usize];
+            let hop = self.routes.hops[packet.hop() as usize];
             let line = &mut self.lines[hop.link as usize];
             self.records.counts.packet_hops += 1;
-            if self.asks_for_rates && packet.has_options() {
+            if SPECIAL && self.asks_for_rates && packet.has_options() {
                 packet.pass_router(at, &mut line.link, &mut self.options);
             }
             let draws = &mut line.draws;
-            let fate = line.link.offer(at, bytes, packet.is_ecn_capable(), || draws.uniform());
-            if self.capture.is_some() || self.tap.is_some() {
+            let fate = line.link.offer(at, offered, || draws.uniform());
+            if SPECIAL && self.is_watched {
                 self.note_crossing(&packet, hop.link, at, bytes, fate);
             }
-            let line = &mut self.lines[hop.link as usize];
             match fate {
                 Fate::Arrives(arrival) => at = arrival,
                 Fate::Marked(arrival) => {
@@ -276,15 +292,16 @@ impl<'p> Simulation<'p> {
                 fate => return self.lose(&packet, hop.link, at, fate),
             }
             if hop.then == Then::Computed {
-                packet.hop += 1;
+                packet.advance();
                 continue;
             }
             let order = self.order;
             self.order += 1;
-            if line.in_flight.is_empty() {
+            let in_flight = &mut self.lines[hop.link as usize].in_flight;
+            if in_flight.is_empty() {
                 self.scheduler.set(hop.link, scheduler::key(at, order, hop.link));
             }
-            line.in_flight.push_back(InFlight { at, order, packet });
+            in_flight.push_back(InFlight { at, order, packet });
             return;
         }
     }
@@ -296,19 +313,19 @@ impl<'p> Simulation<'p> {
             Fate::Dropped => (at, at),
             _ => self.lines[link as usize].link.last_transmission(bytes),
         };
-        let (slot, sender) = (packet.to / 2, (1 - packet.to % 2) as usize);
+        let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
         if let Some(tap) = &mut self.tap {
             let mut segment = packet.peek(&self.options);
             if matches!(fate, Fate::Marked(_)) {
                 segment.ecn = Ecn::Congestion;
             }
-            tap.crossed(link, end, fate, (slot, packet.generation), sender, &segment);
+            tap.crossed(link, end, fate, (slot, packet.generation()), sender, &segment);
         }
         let Some(capture) = &mut self.capture else { return };
         // A link computed ahead may look beyond the end of the run.
         if at < self.plan.duration_ns {
             let connection = &self.connections[slot];
-            let is_alive = connection.generation == packet.generation;
+            let is_alive = connection.generation == packet.generation();
             capture.crossed(
                 Crossing {
                     time_ns: at as i64,
@@ -328,14 +345,15 @@ impl<'p> Simulation<'p> {
 
     #[cold]
     fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, fate: Fate) {
-        let segment = &packet.open(&mut self.options);
+        let segment = &packet.peek(&self.options);
+        packet.discard(&mut self.options);
         if at >= self.plan.duration_ns {
             // A link computed ahead has looked beyond the end of the run.
             return;
         }
-        let (slot, sender) = (packet.to / 2, (1 - packet.to % 2) as usize);
+        let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
         let connection = &mut self.connections[slot];
-        if connection.generation != packet.generation {
+        if connection.generation != packet.generation() {
             return;
         }
         if segment.payload_bytes > 0
@@ -352,15 +370,16 @@ impl<'p> Simulation<'p> {
 
     #[inline]
     fn deliver(&mut self, packet: &Packet) {
-        let (slot, side) = (packet.to / 2, (packet.to % 2) as usize);
+        let (slot, side) = (packet.to() / 2, (packet.to() % 2) as usize);
         if let Some(tap) = &mut self.tap {
-            tap.received(self.now, (slot, packet.generation), side, &packet.peek(&self.options));
+            tap.received(self.now, (slot, packet.generation()), side, &packet.peek(&self.options));
         }
         let connection = &mut self.connections[slot];
-        if connection.generation != packet.generation {
+        if connection.generation != packet.generation() {
             return packet.discard(&mut self.options);
         }
-        let segment = packet.open(&mut self.options);
+        let mut segment = Segment::EMPTY;
+        packet.open_into(&mut self.options, &mut segment);
         connection.ends[side].handle_segment(self.now, &segment);
         if let Some(capture) = &mut self.capture {
             capture.received(self.now, self.replicate, connection, side, &segment);
@@ -386,10 +405,13 @@ impl<'p> Simulation<'p> {
     /// Sends what an end has to send, and arms its timer.
     #[inline]
     pub(crate) fn pump(&mut self, slot: u32, side: usize) {
+        let mut empty = Segment::EMPTY;
+        let segment = &mut empty;
         loop {
             let connection = &mut self.connections[slot];
-            // By reference: a move would read what the endpoint has only just written, and wait for it.
-            let Some(segment) = &connection.ends[side].poll_transmit(self.now) else { break };
+            if !connection.ends[side].poll_transmit_into(self.now, segment) {
+                break;
+            }
             let to = 2 * slot + (1 - side) as u32;
             let hop = connection.first_hop[side];
             let packet = Packet::new(segment, to, connection.generation, hop, &mut self.options);

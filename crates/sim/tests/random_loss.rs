@@ -2,7 +2,7 @@
 
 mod world;
 
-use firstflight_path::{Fate, Link, LinkSpec, Meter};
+use firstflight_path::{Fate, Link, LinkSpec, Meter, Offered};
 use firstflight_sim::random::{Purpose, Sequence, Stream};
 use serde_json::json;
 use world::{constant, files, pair, profile, run};
@@ -15,8 +15,8 @@ fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
     .unwrap();
     let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40)).unwrap();
     let mut draws = Sequence::new(Stream::new(3, 0, Purpose::Link, 0, 0));
-    let lost: Vec<bool> =
-        (0..200_000).map(|now| link.offer(now, 1500, false, || draws.uniform()) == Fate::Lost).collect();
+    let packet = Offered { bytes: 1500, ecn_capable: false, carries_data: true };
+    let lost: Vec<bool> = (0..200_000).map(|now| link.offer(now, packet, || draws.uniform()) == Fate::Lost).collect();
     let count = lost.iter().filter(|&&lost| lost).count() as f64;
     let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
     // Four standard errors: of 200,000 and of 10,000 draws.
@@ -46,4 +46,27 @@ fn files_arrive_whole_over_lossy_links_and_every_lost_data_segment_is_sent_again
     // About 2 % of 2740 segments; go-back-N repeats some that had arrived.
     assert!((30..200).contains(&retransmissions), "{retransmissions}");
     assert_eq!(records.links.dropped_packets, [0, 0]);
+}
+
+#[test]
+fn the_listed_data_segment_of_a_transfer_is_lost_and_no_acknowledgement_is_counted() {
+    let lose = |numbers: &[u32]| {
+        let mut link = pair(Some(10_000_000), 20_000_000, 1000);
+        link["reverse"]["lose"] = json!(numbers);
+        let more = json!({"size": constant(14_600.0), "count": 1});
+        let plan = json!({
+            "duration_ns": 60_000_000_000u64, "network": {"topology": "chain", "links": [link]},
+            "applications": [files("file", "node[0]", "node[1]", &more, &profile("rfc", json!({})))],
+        });
+        run(&plan, 1)
+    };
+    let whole = lose(&[]);
+    assert_eq!((whole.transfers.retransmissions[0], whole.links.lost_packets.iter().sum::<u64>()), (0, 0));
+    let broken = lose(&[3]);
+    assert_eq!((broken.transfers.retransmissions[0], broken.transfers.first_flight_lost[0]), (1, 1));
+    assert_eq!((broken.transfers.fast_retransmits[0], broken.transfers.early_retransmits[0]), (1, 0));
+    assert_eq!(broken.links.lost_packets, [0, 1]);
+    // The eleventh data segment is the retransmission of the third: lost as well, only the timeout is left.
+    let twice = lose(&[3, 11]);
+    assert_eq!((twice.transfers.retransmissions[0], twice.transfers.timeouts[0]), (2, 1));
 }

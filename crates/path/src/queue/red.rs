@@ -76,6 +76,8 @@ impl Red {
     }
 
     /// What becomes of the arriving packet; updates the average.
+    // Out of line: drop tail is what most links have, and its way must stay short.
+    #[inline(never)]
     pub fn judge(&mut self, arrival: &Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         self.update_average(arrival);
         if arrival.line_busy && arrival.packets(self.spec.counts_packet_in_service) >= self.spec.limit_packets {

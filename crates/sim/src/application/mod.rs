@@ -298,6 +298,7 @@ impl<'p> Simulation<'p> {
             retransmissions: booked.retransmissions,
             timeouts: booked.timeouts,
             fast_retransmits: booked.fast_retransmits,
+            early_retransmits: booked.early_retransmits,
             tail_loss_probes: booked.tail_loss_probes,
             undos: booked.undos,
             congestion_marks: booked.congestion_marks,
