@@ -37,11 +37,6 @@ impl Settings {
         Ok(profile)
     }
 
-    /// Whether the profile has such a field.
-    pub fn has(&self, path: &str) -> bool {
-        self.get(path).is_some()
-    }
-
     /// The value of a field.
     pub fn get(&self, path: &str) -> Option<&Value> {
         path.split('.').try_fold(&self.fields, |table, name| {

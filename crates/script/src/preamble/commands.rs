@@ -78,7 +78,7 @@ fn queue(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
     let ["qdisc", action, rest @ ..] = words else { return Err(not_understood()) };
     if *action == "del" || *action == "delete" {
         environment.interface_is_full = false;
-        return Ok(());
+        return environment.set_pacing(false);
     }
     if !matches!(*action, "add" | "replace" | "change") {
         return Err(not_understood());
@@ -86,9 +86,9 @@ fn queue(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
     let Some(root) = rest.iter().position(|word| *word == "root") else { return Err(not_understood()) };
     match &rest[root + 1..] {
         ["pfifo", "limit", "0"] => environment.interface_is_full = true,
-        // A queue that the script's few packets cannot fill; fq paces only senders that ask for it.
+        // A queue that the script's few packets cannot fill.
         ["pfifo" | "pfifo_fast" | "noqueue" | "fq", ..] => environment.interface_is_full = false,
         _ => return Err(not_understood()),
     }
-    Ok(())
+    environment.set_pacing(rest[root + 1] == "fq")
 }

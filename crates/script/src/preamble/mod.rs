@@ -9,24 +9,43 @@ use crate::problem::Problem;
 use crate::script::Shell;
 use crate::settings::Settings;
 pub(crate) use commands::IPV4_AND_TCP_HEADER_BYTES;
+use firstflight_tcp::WindowPacing;
 
 /// What shell blocks decide.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Environment {
     /// The TCP of both kinds of endpoint.
     pub settings: Settings,
-    /// Retransmissions of a SYN; none: as the profile says.
-    pub syn_retries: Option<u32>,
-    /// Retransmissions of a SYN-ACK; none: as the profile says.
-    pub synack_retries: Option<u32>,
     /// The queue of the interface takes no packet.
     pub interface_is_full: bool,
+    /// The queue of the interface is `fq`, which paces.
+    queue_paces: bool,
+    /// How it does.
+    pacing: WindowPacing,
 }
 
 impl Environment {
     /// An environment with these settings.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, syn_retries: None, synack_retries: None, interface_is_full: false }
+        // Linux's tcp_pacing_ss_ratio, tcp_pacing_ca_ratio and tcp_min_tso_segs.
+        let pacing = WindowPacing { slow_start_percent: 200, avoidance_percent: 120, burst_segments: 2 };
+        Self { settings, interface_is_full: false, queue_paces: false, pacing }
+    }
+
+    /// Whether the queue of the interface paces. A profile that paces by itself keeps its own pacing until there is a queue.
+    fn set_pacing(&mut self, queue_paces: bool) -> Result<(), String> {
+        if queue_paces {
+            let WindowPacing { slow_start_percent, avoidance_percent, burst_segments } = self.pacing;
+            let pacing = format!(
+                "{{ slow_start_percent = {slow_start_percent}, avoidance_percent = {avoidance_percent}, \
+                 burst_segments = {burst_segments} }}"
+            );
+            self.settings.write("pacing", &pacing)?;
+        } else if self.queue_paces {
+            self.settings.write("pacing", "none")?;
+        }
+        self.queue_paces = queue_paces;
+        Ok(())
     }
 
     /// Takes over what a shell block sets.

@@ -1,6 +1,7 @@
 //! Sysctls and module parameters by name: the field of the profile that each sets, or why it makes no difference here.
 
 use super::Environment;
+use firstflight_tcp::WindowPacing;
 use std::path::Path;
 
 /// What a setting means here.
@@ -35,13 +36,19 @@ const TABLE: &[(&str, Meaning)] = &[
     ("tcp_frto", Sets(|environment, value| flag(environment, "f_rto", if value == "0" { "0" } else { "1" }))),
     ("tcp_invalid_ratelimit", Harmless),
     ("tcp_limit_output_bytes", Harmless),
-    ("tcp_min_tso_segs", Sets(|environment, value| if_known(environment, "min_tso_segments", value))),
+    ("tcp_min_tso_segs", Sets(|environment, value| pacing(environment, value, |pacing| &mut pacing.burst_segments))),
     ("tcp_moderate_rcvbuf", Harmless),
     ("tcp_mtu_probing", Only("0")),
     ("tcp_no_metrics_save", Harmless),
     ("tcp_notsent_lowat", Harmless),
-    ("tcp_pacing_ca_ratio", Sets(|environment, value| if_known(environment, "pacing_ca_ratio", value))),
-    ("tcp_pacing_ss_ratio", Sets(|environment, value| if_known(environment, "pacing_ss_ratio", value))),
+    (
+        "tcp_pacing_ca_ratio",
+        Sets(|environment, value| pacing(environment, value, |pacing| &mut pacing.avoidance_percent)),
+    ),
+    (
+        "tcp_pacing_ss_ratio",
+        Sets(|environment, value| pacing(environment, value, |pacing| &mut pacing.slow_start_percent)),
+    ),
     ("tcp_recovery", Sets(rack)),
     ("tcp_reordering", Sets(|environment, value| environment.settings.write("duplicate_ack_threshold", value))),
     ("tcp_retries2", Sets(|environment, value| environment.settings.write("max_retries", value))),
@@ -50,20 +57,14 @@ const TABLE: &[(&str, Meaning)] = &[
     ("tcp_rto_min_us", Sets(|environment, value| environment.settings.write("rto.minimum", &format!("{value}us")))),
     ("tcp_sack", Sets(|environment, value| flag(environment, "sack", value))),
     ("tcp_slow_start_after_idle", Sets(restart_window)),
-    (
-        "tcp_syn_retries",
-        Sets(|environment, value| retries(value).map(|retries| environment.syn_retries = Some(retries))),
-    ),
-    (
-        "tcp_synack_retries",
-        Sets(|environment, value| retries(value).map(|retries| environment.synack_retries = Some(retries))),
-    ),
+    ("tcp_syn_retries", Sets(syn_retries)),
+    ("tcp_synack_retries", Sets(|environment, value| environment.settings.write("max_syn_ack_retries", value))),
     ("tcp_syncookies", Harmless),
     (
         "tcp_timestamps",
         Sets(|environment, value| flag(environment, "timestamps", if value == "0" { "0" } else { "1" })),
     ),
-    ("tcp_tso_win_divisor", Sets(|environment, value| if_known(environment, "tso_window_divisor", value))),
+    ("tcp_tso_win_divisor", Harmless),
     ("tcp_tw_reuse", Harmless),
     ("tcp_window_scaling", Sets(window_scaling)),
     ("tcp_wmem", Harmless),
@@ -83,8 +84,12 @@ pub(super) fn apply(environment: &mut Environment, name: &str, value: &str) -> R
     }
 }
 
-fn retries(value: &str) -> Result<u32, String> {
-    value.parse().map_err(|_| "it is not a number of retries".to_owned())
+// Linux, tcp_write_timeout: tcp_syn_linear_timeouts come on top.
+fn syn_retries(environment: &mut Environment, value: &str) -> Result<(), String> {
+    let retries: u64 = value.parse().map_err(|_| "it is not a number of retries".to_owned())?;
+    let settings = &mut environment.settings;
+    let linear = settings.get("linear_syn_timeouts").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    settings.write("max_syn_retries", &retries.saturating_add(linear).to_string())
 }
 
 fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
@@ -96,9 +101,10 @@ fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), S
     environment.settings.write(field, word)
 }
 
-/// Sets a field that only some versions of the profile have; without it, segments leave one by one and unpaced.
-fn if_known(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
-    if environment.settings.has(field) { environment.settings.write(field, value) } else { Ok(()) }
+/// Sets how a queue that paces does it.
+fn pacing(environment: &mut Environment, value: &str, field: fn(&mut WindowPacing) -> &mut u32) -> Result<(), String> {
+    *field(&mut environment.pacing) = value.parse().map_err(|_| "it is not a whole number".to_owned())?;
+    environment.set_pacing(environment.queue_paces)
 }
 
 fn congestion_control(environment: &mut Environment, value: &str) -> Result<(), String> {

@@ -27,6 +27,8 @@ pub(super) struct SocketOptions {
     pub congestion_control: Option<String>,
     /// `SO_SNDBUF`, twice what was asked for, as Linux has it.
     pub send_buffer_bytes: Option<i64>,
+    /// `TCP_SYNCNT`.
+    pub syn_retries: Option<u32>,
     /// `SO_RCVBUF`, likewise.
     pub receive_buffer_bytes: Option<i64>,
     /// `SO_LINGER` with a time of 0: closing resets.

@@ -170,8 +170,7 @@ impl<'a> Runner<'a> {
     /// A SYN arrived at a listening socket.
     fn begin_serving(&mut self, line: u32, listener: i64) -> Result<usize, Stop> {
         let options = self.descriptors.get(listener).map(|open| open.options.clone()).unwrap_or_default();
-        let retries = self.plan.environment.synack_retries;
-        let profile = self.profile_for(&options, retries).map_err(|sentence| Problem::unsupported(line, sentence))?;
+        let profile = self.profile_for(&options).map_err(|sentence| Problem::unsupported(line, sentence))?;
         let index = self.world.add(Connection::server(profile, listener));
         Ok(index)
     }
@@ -249,10 +248,7 @@ impl<'a> Runner<'a> {
 
     fn command(&mut self, shell: &Shell) -> Result<(), Stop> {
         self.plan.environment.apply(shell)?;
-        if self.plan.environment.interface_is_full {
-            let sentence = "an interface whose queue takes no packet is not modelled";
-            return Err(Problem::unsupported(shell.line, sentence).into());
-        }
+        self.world.set_interface_is_full(self.plan.environment.interface_is_full);
         Ok(())
     }
 

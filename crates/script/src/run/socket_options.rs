@@ -39,15 +39,16 @@ const DEFAULT_MSS: i64 = 536;
 
 impl Runner<'_> {
     /// The profile of a connection whose socket has these options.
-    pub(super) fn profile_for(&self, options: &SocketOptions, syn_retries: Option<u32>) -> Result<Profile, String> {
+    pub(super) fn profile_for(&self, options: &SocketOptions) -> Result<Profile, String> {
         let mut settings = self.plan.environment.settings.clone();
         if let Some(name) = &options.congestion_control {
             settings.write("congestion_control", name)?;
         }
-        if let Some(retries) = syn_retries {
-            settings.write("max_syn_retries", &retries.to_string())?;
-        }
         let mut profile = settings.profile()?;
+        if let Some(retries) = options.syn_retries {
+            // Linux, tcp_write_timeout: the linear ones come on top.
+            profile.max_syn_retries = retries.saturating_add(profile.linear_syn_timeouts);
+        }
         if let Some(bytes) = options.segment_bytes.and_then(|bytes| u32::try_from(bytes).ok()) {
             profile.mss_bytes = profile.mss_bytes.min(bytes);
         }
@@ -85,10 +86,15 @@ impl Runner<'_> {
             "TCP_NODELAY" => options.no_delay = value(line, call)? != 0,
             "TCP_CORK" => options.cork = value(line, call)? != 0,
             "TCP_QUICKACK" => {
-                if let Some(index) = connected.filter(|_| value(line, call).is_ok_and(|on| on != 0)) {
-                    self.world.connections[index].endpoint.acknowledge_now();
+                let quick = value(line, call)? != 0;
+                if let Some(index) = connected {
+                    self.world.connections[index].endpoint.set_quick_ack(quick);
                 }
             }
+            "TCP_SYNCNT" => match value(line, call)? {
+                retries @ 1..=127 => options.syn_retries = Some(retries as u32),
+                _ => return Ok(Outcome::Failed(Errno::Invalid)),
+            },
             "TCP_MAXSEG" if connected.is_some() => {
                 return Err(Problem::unsupported(line, "TCP_MAXSEG of an open connection is not modelled").into());
             }

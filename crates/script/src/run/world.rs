@@ -31,6 +31,8 @@ pub(super) struct World {
     seen: Vec<String>,
     /// Timers fired and segments taken so far.
     steps: u64,
+    /// The interface takes no packet: what connections have to send stays with them.
+    interface_is_full: bool,
 }
 
 impl World {
@@ -51,6 +53,9 @@ impl World {
 
     /// Takes what the connection has to send.
     pub fn flush(&mut self, connection: usize) {
+        if self.interface_is_full {
+            return;
+        }
         while let Some(segment) = self.connections[connection].endpoint.poll_transmit(self.now) {
             self.steps += 1;
             if self.is_exhausted() {
@@ -61,6 +66,12 @@ impl World {
             let number = self.seen.len();
             self.departures.push_back(Departure { at: self.now, connection, segment, number });
         }
+    }
+
+    /// The interface takes no packet any more, or again.
+    pub fn set_interface_is_full(&mut self, full: bool) {
+        self.interface_is_full = full;
+        (0..self.connections.len()).for_each(|connection| self.flush(connection));
     }
 
     /// A segment arrives; `written` is how the script writes it.

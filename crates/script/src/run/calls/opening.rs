@@ -84,8 +84,7 @@ impl Runner<'_> {
             Role::Listening => Ok(Outcome::Failed(Errno::AlreadyConnected)),
             Role::Connected(index) => Ok(self.await_connection(index, open.blocks, Errno::Already)),
             Role::Fresh => {
-                let retries = self.plan.environment.syn_retries;
-                let profile = self.profile_for(&open.options, retries);
+                let profile = self.profile_for(&open.options);
                 let profile = profile.map_err(|sentence| Problem::unsupported(line, sentence))?;
                 let mut connection = Connection::client(profile);
                 self.apply_options(&mut connection, &open.options);
