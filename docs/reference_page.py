@@ -21,7 +21,7 @@ RECORDS = {
     "transfers": "a row a file, object or response",
     "pages": "a row a web page",
     "links": "a row a link and meter interval",
-    "segments": "a row a segment at one point of its way; made by `trace`, not stored",
+    "segments": "a row a segment at one point of its way; made by `trace`, stored of the cells that a study draws",
 }
 
 

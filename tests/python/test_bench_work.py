@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 
-from firstflight.bench import bulk, peers, work
+from firstflight.bench import bulk, lossy, peers, work
 from firstflight.bench.process import simulate
 
 needs_ns2 = pytest.mark.skipif(shutil.which("ns") is None, reason=f"ns-2 is not here: {peers.INSTALL}")
@@ -79,6 +79,22 @@ def test_ns2_moves_as_many_packets_as_we_do_in_a_second_of_bulk():
         ours = bulk.ours_through_bottleneck(form, 1.0)
         assert ours.data_packets == pytest.approx(theirs["data_packets"], rel=0.02)
         assert ours.drops == theirs["drops"] == 0
+
+
+def test_the_lossy_work_runs_all_of_the_profile_linux():
+    (bulk_transfer,) = work.plan("lossy")["applications"]
+    sender = bulk_transfer["client_tcp"]
+
+    assert (sender["recovery"], sender["congestion_control"]["algorithm"]) == ("sack", "cubic")
+    assert all(sender[switch] for switch in ("sack", "rack", "tail_loss_probe", "proportional_rate_reduction"))
+
+
+@needs_ns2
+def test_ns2_sends_as_much_and_as_much_again_as_we_do_when_one_packet_of_a_hundred_is_lost():
+    ns2 = peers.find_ns2()
+    assert ns2 is not None
+
+    assert [row.verdict() for row in lossy.same_work_rows(ns2)] == ["the same"] * 3
 
 
 @needs_ns2

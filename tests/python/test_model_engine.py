@@ -96,6 +96,15 @@ def test_segments_that_arrive_as_the_ack_timer_expires_are_counted() -> None:
             },
             "loses packets at random",
         ),
+        (
+            {
+                "network": {
+                    "topology": "chain",
+                    "links": {"rate": "1Mbit", "delay": "1ms", "queue": "9p", "lose": [3]},
+                }
+            },
+            r"loses data packets \(lose = \[3\]\)",
+        ),
     ],
 )
 def test_more_than_one_loss_free_transfer_is_refused(changes: dict[str, Any], says: str) -> None:

@@ -115,3 +115,27 @@ def test_cells_with_the_same_plan_share_their_records(small: Scenario, monkeypat
     assert len(list((run.directory / "cells").iterdir())) == 1
     assert run.cells == [{"which": "a"}, {"which": "b"}]
     assert run.pages.collect()["which"].unique(maintain_order=True).to_list() == ["a", "b"]
+
+
+def test_a_cell_that_captures_stores_its_segments_and_others_do_not(
+    small: Scenario, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cells = [Cell({"which": "kept"}, small, capture=True), Cell({"which": "counted"}, small)]
+    monkeypatch.setattr(SmallGrid, "cells", lambda self, engine: cells)
+    made = firstflight.run(SmallGrid(), out=tmp_path / "run")
+    again = Run.open(made.directory)
+    segments = again.segments.collect()
+    assert segments.columns == ["which", *(column.name for column in TABLES["segments"])]
+    assert segments["which"].unique().to_list() == ["kept"]
+    assert segments["replicate"].n_unique() == 2
+    sent = segments.filter((pl.col("event") == 0) & (pl.col("length") > 0) & (pl.col("from_server") == 1)).height
+    kept, counted = (
+        again.transfers.filter(pl.col("which") == which).drop("which").collect() for which in ("kept", "counted")
+    )
+    assert sent == kept["segments_sent"].sum()
+    assert kept.equals(counted)
+    # What was captured belongs to the cell: without it the run is damaged.
+    (path,) = made.directory.rglob("segments.parquet")
+    path.unlink()
+    with pytest.raises(firstflight.RequestError, match=r"segments\.parquet. is missing or damaged"):
+        Run.open(made.directory)

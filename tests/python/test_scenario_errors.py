@@ -53,6 +53,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("network.bottleneck.rate", 1.5, 'network.bottleneck.rate: 1.5 has no unit: write a rate such as "1.5Mbit"'),
     ("network.bottleneck.rate", "50ms", 'network.bottleneck.rate: "50ms" is not a rate: unknown unit "ms"'),
     ("network.bottleneck.loss", 1.5, "network.bottleneck.loss: 1.5 is too large; write less than 1"),
+    ("network.bottleneck.lose", [0], "network.bottleneck.lose: [0] are not ascending numbers of data packets"),
+    ("network.bottleneck.lose", [4, 3], "[4, 3] are not ascending numbers of data packets, such as [3, 14]"),
     ("network.bottleneck.queue", "0p", 'a queue of "0p" drops everything: write at least "1p"'),
     ("network.bottleneck.queue", 25, '25 is not a queue limit: write packets, such as "25p", or bytes'),
     ("network.bottleneck.queue", {"kind": "rde", "limit": "25p"}, 'unknown kind "rde"; did you mean "red"?'),

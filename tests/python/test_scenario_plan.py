@@ -17,7 +17,7 @@ def test_every_unit_arrives_in_base_units(small: Scenario) -> None:
     assert plan["meter_interval_ns"] is None
     assert plan["header_bytes"] == 40
     queue = {"kind": "drop_tail", "limit_packets": 25, "counts_packet_in_service": False}
-    link = {"rate_bps": 1_500_000, "delay_ns": 50_000_000, "loss": 0.0, "queue": queue}
+    link = {"rate_bps": 1_500_000, "delay_ns": 50_000_000, "loss": 0.0, "lose": [], "queue": queue}
     assert plan["network"]["bottleneck"] == {"forward": link, "reverse": link}
     assert len(plan["network"]["left"]) == 2
     web = plan["applications"][0]
@@ -36,6 +36,17 @@ def test_reverse_replaces_only_what_it_names(small: Scenario) -> None:
     assert pair["reverse"]["delay_ns"] == pair["forward"]["delay_ns"]
     assert pair["reverse"]["queue"]["limit_bytes"] == 32_000
     assert pair["forward"]["queue"]["limit_packets"] == 25
+
+
+def test_listed_losses_hold_for_both_directions_unless_reverse_has_its_own(small: Scenario) -> None:
+    both = small.replace("network.bottleneck.lose", [3, 14])
+    assert [both.to_plan()["network"]["bottleneck"][way]["lose"] for way in ("forward", "reverse")] == [
+        [3, 14],
+        [3, 14],
+    ]
+    one = both.replace("network.bottleneck.reverse", {"lose": []})
+    assert [one.to_plan()["network"]["bottleneck"][way]["lose"] for way in ("forward", "reverse")] == [[3, 14], []]
+    assert Scenario.from_toml(one.to_toml()).to_plan() == one.to_plan()
 
 
 def test_an_end_takes_the_nearest_table_that_names_a_field(small: Scenario) -> None:
@@ -92,6 +103,20 @@ def test_algorithms_and_schemes_are_named_alone_or_with_parameters(small: Scenar
     found = _server(rapid)["startup"]
     assert (found["queue_delay_ns"], found["window_factor"]) == (8_000_000, 2)
     assert Scenario.from_toml(rapid.to_toml()).to_plan() == rapid.to_plan()
+
+
+def test_a_router_says_what_it_makes_of_quick_start(small: Scenario) -> None:
+    for written, expected in (
+        ("grant", {"policy": "grant", "limit_bps": None}),
+        ({"policy": "grant", "limit": "5Mbit"}, {"policy": "grant", "limit_bps": 5_000_000}),
+        ({"policy": "lower", "rate": "1Mbit"}, {"policy": "lower", "rate_bps": 1_000_000}),
+        ("refuse", {"policy": "refuse"}),
+    ):
+        scenario = small.replace("network.bottleneck.quick_start", written)
+        bottleneck = scenario.to_plan()["network"]["bottleneck"]
+        assert (bottleneck["forward"]["quick_start"], bottleneck["reverse"]["quick_start"]) == (expected, expected)
+        assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+    assert "quick_start" not in small.to_plan()["network"]["bottleneck"]["forward"]
 
 
 def test_every_value_of_every_choice_reaches_the_simulator(small: Scenario) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
-from . import bulk, cost, same_work, sweep
+from . import bulk, cost, lossy, same_work, sweep
 from .peers import INSTALL, Ns2, Peer, build_ns3, find_ns2
 from .row import Row, as_json, as_text
 
@@ -34,6 +34,7 @@ def main(peers: bool, json: bool = False) -> int:
 def _steps(present: list[Peer], ns2: Ns2 | None, beside: bool) -> Iterator[Step]:
     for form in bulk.FORMS:
         yield form.title, partial(bulk.rows, form, present)
+    yield lossy.TITLE, partial(lossy.rows, ns2)
     yield "RFC 2415 sweep", lambda: sweep.rows(ns2, beside)
     yield "two threads", lambda: [sweep.threads_row()]
     yield "packet-hop", lambda: [cost.hop_row()]
@@ -41,6 +42,7 @@ def _steps(present: list[Peer], ns2: Ns2 | None, beside: bool) -> Iterator[Step]
     yield "linearity", cost.linearity_rows
     if ns2 is not None:
         yield "same work, bulk", lambda: same_work.bulk_rows(ns2)
+        yield f"same work, {lossy.TITLE}", lambda: lossy.same_work_rows(ns2)
         yield "same work, pages", lambda: same_work.page_rows(ns2)
 
 

@@ -53,6 +53,10 @@ class Ns2(Peer):
         low, high = access_delays_s
         return self._script("bulk.tcl", adelay_lo=low, adelay_hi=high, stop=stop_s)
 
+    def lossy(self, stop_s: float, seed: int = 1) -> PeerRun:
+        """The lossy work with Sack1: sent_packets, repeated_packets, data_packets, ack_packets, util (per cent)."""
+        return self._script("lossy.tcl", stop=stop_s, seed=seed)
+
     def rfc2415(self, webs: int, ftps: int, initial_window: int = 1, http: str = "1.0", seed: int = 1) -> PeerRun:
         """One cell of RFC 2415 for 360 s: util, drop (per cent), down_packets, ..."""
         return self._script(

@@ -39,10 +39,11 @@ def _children_cpu_s() -> float:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a worker found; sums over all its runs, except `links` and `page_delays_s`, of its first plan.
+    """What a worker found; sums over all its runs, except `links` to `page_delays_s`, of its first plan.
 
     cpu_s and wall_s hold the simulation calls only: no interpreter start, no imports.
-    `links` maps a link's name to its `sent_packets`, `sent_bytes` and `dropped_packets`, over all replicates.
+    `links` maps a link's name to its `sent_packets`, `sent_bytes` and `dropped_packets`, over all replicates;
+    `retransmissions` counts data packets sent again.
     """
 
     cpu_s: float
@@ -52,6 +53,7 @@ class Simulated:
     packet_hops: int
     data_packets: int
     links: Mapping[str, Mapping[str, int]]
+    retransmissions: int
     page_delays_s: Sequence[float]
 
 

@@ -38,6 +38,7 @@ def main() -> None:
         "memory_bytes": peak(),
         **counts,
         "links": _links(first),
+        "retransmissions": sum(_column(first["tables"], "transfers", "retransmissions")),
         "page_delays_s": _page_delays_s(first["tables"]),
     }
     json.dump(answer, sys.stdout)

@@ -19,7 +19,8 @@ class Engine(Protocol):
 
     def run_cell(self, cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
         """Replicates `first_replicate` and on of a cell: the tables `transfers`, `pages` and `links` as
-        `records.schema` says. A table `counts` may come with them: one row, a column for each thing counted.
+        `records.schema` says. A table `counts` may come with them: one row, a column for each thing counted. A cell
+        that captures gives `segments` besides.
 
         The same arguments give the same tables, and a replicate does not depend on the others asked for with it.
         Raises RequestError for a scenario the engine cannot do.

@@ -14,9 +14,11 @@ from ..scenario import Cell, Scenario
 def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
     """Simulate replicates `first_replicate` and on of a cell: `transfers`, `pages`, `links` and `counts`.
 
+    If the cell captures, `segments` and `crossings` come besides.
+
     The native module lets other Python threads run meanwhile. RequestError if it refuses the plan.
     """
-    return _simulated(cell.scenario, seed, first_replicate, replicates, capture=False)
+    return _simulated(cell.scenario, seed, first_replicate, replicates, cell.capture)
 
 
 def capture(scenario: Scenario, seed: int, replicate: int = 0) -> dict[str, pl.DataFrame]:

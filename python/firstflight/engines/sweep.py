@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ..records import STORED, Identity, Run
+from ..records import Identity, Run, stored
 from ..scenario import Cell
 from . import Engine, find
 
@@ -106,5 +106,5 @@ def _compute(
         joined = item.joined()
         item.done.clear()
         counts = joined["counts"].sum().to_dicts()[0] if "counts" in joined else {}
-        run.write(item.name, item.cell, {table: joined[table] for table in STORED}, counts)
+        run.write(item.name, item.cell, {table: joined[table] for table in stored(item.cell.capture)}, counts)
     on_replicates(item.cell, len(chunk))

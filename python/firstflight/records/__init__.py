@@ -2,6 +2,6 @@
 
 from .identity import Identity
 from .run import Run
-from .schema import SCHEMA_VERSION, STORED, TABLES, Column
+from .schema import SCHEMA_VERSION, STORED, TABLES, Column, stored
 
-__all__ = ["SCHEMA_VERSION", "STORED", "TABLES", "Column", "Identity", "Run"]
+__all__ = ["SCHEMA_VERSION", "STORED", "TABLES", "Column", "Identity", "Run", "stored"]

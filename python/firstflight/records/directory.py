@@ -43,11 +43,11 @@ def of_another_version(directory: Path, document: dict[str, Any]) -> str:
 
 def check_cells(directory: Path, document: dict[str, Any]) -> None:
     """Raise RequestError if a file of a finished cell is missing or cut short, as after a copy that was interrupted."""
-    for name in dict.fromkeys(cell["hash"] for cell in document["cells"]):
+    for name, captures in {cell["hash"]: cell["capture"] for cell in document["cells"]}.items():
         place = directory / "cells" / name
         if not place.is_dir():
             continue
-        for table in schema.STORED:
+        for table in schema.stored(captures):
             path = place / f"{table}.parquet"
             if not files.is_whole_parquet(path):
                 raise RequestError(

@@ -50,6 +50,7 @@ class Identity:
             "seed": self.seed,
             "replicates": cell.replicates or self.replicates,
             "plan": cell.scenario.to_plan(),
+            "capture": cell.capture,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
@@ -95,6 +96,7 @@ def extended(
             "key": cell.key,
             "hash": identity.cell_hash(cell),
             "replicates": cell.replicates or identity.replicates,
+            "capture": cell.capture,
         }
     places = {_text(key): place for place, key in enumerate(order or [cell.key for cell in cells])}
     ordered = sorted(recorded.values(), key=lambda cell: places.get(_text(cell["key"]), len(places)))
@@ -132,7 +134,7 @@ def _profiles(known: list[dict[str, Any]], cells: Iterable[Cell]) -> list[dict[s
 
 def check_keys(cells: Sequence[Cell]) -> None:
     """Raise ValueError unless all cells have the same keys, none of them a column of the records."""
-    taken = {column.name for table in schema.STORED.values() for column in table}
+    taken = {column.name for table in (schema.STORED | schema.CAPTURED).values() for column in table}
     names = list(cells[0].key) if cells else []
     for name in names:
         if name in taken:

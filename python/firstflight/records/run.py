@@ -1,7 +1,7 @@
 """A run: the directory in which a grid's records grow, cell by cell, and from which they are read.
 
     DIR/run.json                                   what it is: study, engine, seed, code, the cells, the sessions
-    DIR/cells/HASH/{transfers,pages,links}.parquet one finished cell
+    DIR/cells/HASH/{transfers,pages,links}.parquet one finished cell; segments.parquet too, if it was captured
     DIR/report.html                                written by the report
 
 HASH stands for everything a cell's records depend on, so a finished cell is never computed again and never taken
@@ -174,6 +174,11 @@ class Run:
         """One row a link and meter interval, with the cell's key columns in front."""
         return self._table("links")
 
+    @property
+    def segments(self) -> pl.LazyFrame:
+        """One row a segment and point of its way in the cells that capture, with their key columns in front."""
+        return self._table("segments")
+
     def is_finished(self, name: str) -> bool:
         """Whether the cell with this hash needs no more work."""
         return self._place(name).is_dir()
@@ -182,8 +187,9 @@ class Run:
         """Store a finished cell in one step. ValueError if a table is not as the schema says."""
         if self._lock is None:
             raise RuntimeError("this run was opened for reading")
-        for table in schema.STORED:
-            schema.conforms(table, tables[table])
+        stored = {table: tables[table] for table in schema.stored(cell.capture)}
+        for table, frame in stored.items():
+            schema.conforms(table, frame)
         metadata = {
             "firstflight": json.dumps(
                 {
@@ -202,7 +208,6 @@ class Run:
             ),
             "scenario": cell.scenario.to_toml(),
         }
-        stored = {table: tables[table] for table in schema.STORED}
         with files.explained(self.directory):
             files.write_cell(self._place(name), stored, metadata)
 
@@ -234,9 +239,10 @@ class Run:
     def _place(self, name: str) -> Path:
         return self.directory / "cells" / name
 
-    def _finished(self) -> Iterator[tuple[dict[str, Any], Path]]:
+    def _finished(self, table: str = "links") -> Iterator[tuple[dict[str, Any], Path]]:
+        """Key and place of each finished cell that has the table; all have `links`."""
         for cell in self._document["cells"]:
-            if self.is_finished(cell["hash"]):
+            if table in schema.stored(cell["capture"]) and self.is_finished(cell["hash"]):
                 yield cell["key"], self._place(cell["hash"])
 
     def _counts(self) -> dict[str, int]:
@@ -249,7 +255,7 @@ class Run:
 
     def _table(self, table: str) -> pl.LazyFrame:
         types = _key_types([cell["key"] for cell in self._document["cells"]])
-        parts = [(key, pl.scan_parquet(place / f"{table}.parquet")) for key, place in self._finished()]
+        parts = [(key, pl.scan_parquet(place / f"{table}.parquet")) for key, place in self._finished(table)]
         if not parts:
             return pl.DataFrame(schema={**types, **schema.empty(table).schema}).lazy()
         named = [column.name for column in schema.TABLES[table] if column.dtype is None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 # Raised when a column comes, goes or changes its name, type or meaning: records of another number are not read.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ TRANSFERS = (
     _RETRANSMISSIONS,
     _TIMEOUTS,
     Column("fast_retransmits", pl.UInt32, "", "losses repaired by duplicate or selective ACKs: once a loss event"),
+    Column("early_retransmits", pl.UInt32, "", "of these, begun on fewer such ACKs than the ordinary threshold"),
     Column("tail_loss_probes", pl.UInt32, "", "tail loss probes of the sender (RFC 8985 section 7)"),
     Column("undos", pl.UInt32, "", "repairs that the sender found needless and undid"),
     Column("congestion_marks", pl.UInt32, "", "reductions of cwnd in answer to ECN echoes: at most one a window"),
@@ -80,7 +81,7 @@ LINKS = (
     Column("offered_packets", pl.UInt64, "packets", "packets that arrived at the link"),
     Column("dropped_packets", pl.UInt64, "packets", "packets that the queue dropped"),
     Column("marked_packets", pl.UInt64, "packets", "packets that the queue marked (ECN)"),
-    Column("lost_packets", pl.UInt64, "packets", "packets lost at random"),
+    Column("lost_packets", pl.UInt64, "packets", "packets lost after transmission"),
     Column("sent_packets", pl.UInt64, "packets", "packets whose transmission ended in the interval"),
     Column("sent_bytes", pl.UInt64, "B", "their bytes, headers included"),
     Column("busy_s", pl.Float64, "s", "time for which the link transmitted"),
@@ -100,7 +101,7 @@ SEGMENTS = (
     Column("time_ns", pl.Int64, "ns", "time since the start of the run"),
     _REPLICATE,
     Column("connection", pl.UInt32, "", "connection of the replicate, from 0"),
-    Column("event", pl.UInt8, "", "0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost at random"),
+    Column("event", pl.UInt8, "", "0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost on a link"),
     Column("from_server", pl.UInt8, "", "1 if the server's end sent the segment"),
     Column("link", pl.UInt16, "", "index of the link of a drop or loss, else null", none=2**16 - 1),
     Column("seq", pl.UInt32, "B", "sequence number relative to the sender's initial one"),
@@ -144,14 +145,20 @@ CROSSINGS = (
     Column("connection", pl.UInt32, "", "connection of the replicate; null once both ends were done", none=2**32 - 1),
     Column("from_server", pl.UInt8, "", "1 if the server's end sent the packet"),
     Column("bytes", pl.UInt32, "B", "its size, headers included"),
-    Column("event", pl.UInt8, "", "1 reached the far end, 2 dropped by the queue, 3 lost at random after transmission"),
+    Column("event", pl.UInt8, "", "1 reached the far end, 2 dropped by the queue, 3 lost after transmission"),
     Column("start_ns", pl.Int64, "ns", "when its transmission began: until then it waited; time_ns if it was dropped"),
     Column("end_ns", pl.Int64, "ns", "when its transmission ended; time_ns if it was dropped"),
 )
 
-# The tables a run stores; `segments` and `crossings` are made on demand only (`trace`).
+# The tables a run stores of every cell, and those of a cell that captures; `crossings` are made by `trace` only.
 STORED = {"transfers": TRANSFERS, "pages": PAGES, "links": LINKS}
-TABLES = STORED | {"segments": SEGMENTS, "crossings": CROSSINGS}
+CAPTURED = {"segments": SEGMENTS}
+TABLES = STORED | CAPTURED | {"crossings": CROSSINGS}
+
+
+def stored(captures: bool) -> tuple[str, ...]:
+    """Names of the tables that a run stores of a cell."""
+    return (*STORED, *(CAPTURED if captures else ()))
 
 
 def empty(table: str) -> pl.DataFrame:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import altair
 
 _HEIGHT = 300
-# Of the width, that a phase needs for its name to be written into it.
-_ROOM = 0.07
+# Units of width that a letter takes; a phase's name is written into it, on two lines, where its longer word has room.
+_LETTER = 6.0
 _BACK = {
     windows.SLOW_START: "#d7e8f7",
     windows.AVOIDANCE: "#e4f2d9",
@@ -87,7 +87,9 @@ def _chart(connection: Connection, events: list[dict[str, Any]], width: int) -> 
         .mark_rect()
         .encode(x=time, x2="until_s:Q", color=alt.Color("phase:N", scale=colours, legend=None))
     )
-    room = pl.col("until_s") - pl.col("time_s") >= _ROOM * (panel.end_s - panel.start_s)
+    longest = pl.col("phase").str.split(" ").list.eval(pl.element().str.len_chars()).list.max()
+    units = (pl.col("until_s") - pl.col("time_s")) / (panel.end_s - panel.start_s) * width
+    room = units >= _LETTER * longest
     middle = ((pl.col("time_s") + pl.col("until_s")) / 2).alias("time_s")
     named = [
         {"time_s": at, "segments": top, "phase": phase.rsplit(" ", 1)}

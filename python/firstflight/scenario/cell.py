@@ -10,9 +10,11 @@ class Cell:
     """One point of a grid: its coordinates and the scenario to be run there.
 
     `key` is ordered and has the same names in every cell of a study (`{"webs": 8, "ftps": 0, "iw": 1}`); its
-    values become columns of the records. `replicates` replaces the study's number for this cell only.
+    values become columns of the records. `replicates` replaces the study's number for this cell only; with `capture`
+    every segment is recorded as well.
     """
 
     key: dict[str, str | int | float]
     scenario: Scenario
     replicates: int | None = None
+    capture: bool = False

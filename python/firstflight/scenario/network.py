@@ -1,9 +1,10 @@
 """Links, queues and the three topologies a scenario can name."""
 
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from .table import Table, choose
 from .units import BitsPerSecond, Bytes, Duration, Packets, Quantity
@@ -119,6 +120,69 @@ Rate = Annotated[BitsPerSecond | Unlimited, BeforeValidator(_rate)]
 Loss = Annotated[float, Field(ge=0, lt=1)]
 
 
+class Grant(Table):
+    """A router that grants Quick-Start requests as long as the link stays below a limit (RFC 4782 appendix D);
+    without a `limit` that is the link's rate.
+    """
+
+    policy: Literal["grant"] = "grant"
+    limit: BitsPerSecond | None = None
+
+    def plan(self) -> dict[str, Any]:
+        """The policy as the native module reads it."""
+        return {"policy": self.policy, "limit_bps": None if self.limit is None else int(self.limit)}
+
+
+class Lower(Table):
+    """A router that lowers each Quick-Start request to at most `rate`."""
+
+    policy: Literal["lower"] = "lower"
+    rate: BitsPerSecond
+
+    def plan(self) -> dict[str, Any]:
+        """The policy as the native module reads it."""
+        return {"policy": self.policy, "rate_bps": int(self.rate)}
+
+
+class Refuse(Table):
+    """A router that refuses each Quick-Start request."""
+
+    policy: Literal["refuse"] = "refuse"
+
+    def plan(self) -> dict[str, Any]:
+        """The policy as the native module reads it."""
+        return {"policy": self.policy}
+
+
+_ROUTERS: dict[str, type[Table]] = {"grant": Grant, "lower": Lower, "refuse": Refuse}
+
+
+def _router(data: Any) -> Any:
+    if data is None or isinstance(data, Table):
+        return data
+    return choose({"policy": data} if isinstance(data, str) else data, _ROUTERS, "policy", "quick_start")
+
+
+def _written_router(router: Table | None) -> Any:
+    if router is None:
+        return None
+    written = router.model_dump(exclude_none=True)
+    return written["policy"] if len(written) == 1 else written
+
+
+# What the router before a link makes of Quick-Start requests; without it, it does not know them.
+QuickStart = Annotated[Grant | Lower | Refuse | None, BeforeValidator(_router), PlainSerializer(_written_router)]
+
+
+def _ascending(numbers: list[int]) -> list[int]:
+    if any(number < 1 for number in numbers) or any(b <= a for a, b in pairwise(numbers)):
+        raise ValueError(f"{numbers} are not ascending numbers of data packets, such as [3, 14]; the first packet is 1")
+    return numbers
+
+
+Lost = Annotated[list[int], AfterValidator(_ascending)]
+
+
 class Direction(Table):
     """What `reverse` may replace: the way back of a link, where it differs from the way out."""
 
@@ -126,39 +190,57 @@ class Direction(Table):
     delay: Duration | None = None
     queue: Queue | None = None
     loss: Loss | None = None
+    lose: Lost | None = None
+    quick_start: QuickStart = None
 
 
 class Link(Table):
-    """A link with both its directions: rate, one-way delay, queue and random loss (a probability per packet)."""
+    """A link with both its directions: rate, one-way delay, queue, losses after transmission, and what the router before
+    it makes of Quick-Start requests (RFC 4782).
+
+    `loss` strikes every packet at random, with this probability; `lose` the data packets (those with payload) with
+    these numbers, counted from 1 as the link transmits them in that direction, whoever sent them.
+    """
 
     rate: Rate
     delay: Duration
     queue: Queue
     loss: Loss = 0.0
+    lose: Lost = Field(default=[])
+    quick_start: QuickStart = None
     reverse: Direction | None = None
 
     def plan(self) -> dict[str, Any]:
         """Both directions as the native module reads them."""
-        forward = _direction_plan(self.rate, self.delay, self.loss, self.queue)
+        forward = _direction_plan(self.rate, self.delay, self.loss, self.lose, self.queue, self.quick_start)
         back = self.reverse or Direction()
         reverse = _direction_plan(
             self.rate if back.rate is None else back.rate,
             self.delay if back.delay is None else back.delay,
             self.loss if back.loss is None else back.loss,
+            self.lose if back.lose is None else back.lose,
             self.queue if back.queue is None else back.queue,
+            self.quick_start if back.quick_start is None else back.quick_start,
         )
         return {"forward": forward, "reverse": reverse}
 
 
 def _direction_plan(
-    rate: BitsPerSecond | Unlimited, delay: Duration, loss: float, queue: DropTail | Red
+    rate: BitsPerSecond | Unlimited,
+    delay: Duration,
+    loss: float,
+    lose: list[int],
+    queue: DropTail | Red,
+    quick_start: Grant | Lower | Refuse | None,
 ) -> dict[str, Any]:
-    return {
+    plan = {
         "rate_bps": None if isinstance(rate, str) else int(rate),
         "delay_ns": int(delay),
         "loss": loss,
+        "lose": lose,
         "queue": queue.plan(),
     }
+    return plan if quick_start is None else plan | {"quick_start": quick_start.plan()}
 
 
 class Links(Link):

@@ -13,6 +13,8 @@ from .study import Study
 _STUDIES = {
     "rfc2415": "firstflight.studies.rfc2415",
     "rfc6928-rounds": "firstflight.studies.rfc6928_rounds",
+    "congestion-control": "firstflight.studies.congestion_control",
+    "loss-recovery": "firstflight.studies.loss_recovery",
 }
 NAMES = tuple(_STUDIES)
 

@@ -5,7 +5,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def prepare(
     default = 1 if engine == "model" else study.replicates
     grid = study.cells(engine)
     if replicates is not None or engine == "model":
-        grid = [Cell(cell.key, cell.scenario, replicates) for cell in grid]
+        grid = [replace(cell, replicates=replicates) for cell in grid]
     identity = Identity(
         study=study.name,
         engine=engine,

@@ -70,6 +70,7 @@ def _row(transfer: SingleTransfer, outcome: Outcome) -> dict[str, Any]:
         "retransmissions": 0,
         "timeouts": 0,
         "fast_retransmits": 0,
+        "early_retransmits": 0,
         "tail_loss_probes": 0,
         "undos": 0,
         "congestion_marks": 0,

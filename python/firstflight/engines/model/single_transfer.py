@@ -90,6 +90,8 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     for link in to_server + to_client:
         if link["loss"]:
             raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
+        if link["lose"]:
+            raise _refusal(f"a link on its way loses data packets (lose = {link['lose']})")
     for end in ("client", "server"):
         tcp.check(end, application[f"{end}_tcp"])
     return SingleTransfer(

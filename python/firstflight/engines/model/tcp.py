@@ -20,6 +20,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
     "slow_start_growth": ("per_ack", "bytes"),
     "congestion_avoidance": ("per_ack", "per_window"),
     "window_validation": ("off",),
+    "pacing": (None,),
     "nagle": ("off",),
     # Its 12 bytes a segment, and the samples that it allows.
     "timestamps": (False,),

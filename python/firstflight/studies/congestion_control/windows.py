@@ -1,0 +1,150 @@
+"""What each algorithm did with its window, from the segments of a download: reductions, growth, curves, probes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import polars as pl
+
+from firstflight.report.trace_plot.connection import DROPPED, RECEIVED, Connection
+
+from .measure import PAYLOAD_BYTES
+
+_FAST_RECOVERY = 3
+# RFC 9438 sections 4.1 and 4.6.
+C, BETA = 0.4, 0.7
+ALPHA = 3 * (1 - BETA) / (1 + BETA)
+# A stretch of congestion avoidance shorter than so many round trips tells little of growth.
+_FEWEST_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A fast recovery: when it began, cwnd just before it and ssthresh just after its beginning, in segments."""
+
+    time_s: float
+    window: float
+    ssthresh: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Congestion avoidance between two reductions; `reduction` is the one before it.
+
+    `rows`: `time_s`, `cwnd` and `rounds`, the windows acknowledged since its beginning, one row an acknowledgement.
+    """
+
+    reduction: Reduction
+    rows: pl.DataFrame
+
+
+class Windows:
+    """The windows of the connection that carries most data."""
+
+    def __init__(self, segments: pl.DataFrame) -> None:
+        """`segments`: the records' table of that name."""
+        self._connection = Connection.busiest(segments)
+        own = self._connection.own
+        self._own = own.with_columns(
+            (pl.col("recovery_state") >= _FAST_RECOVERY).alias("repairing"),
+            pl.col("cwnd_segments").shift(1).alias("before"),
+        )
+
+    @property
+    def reductions(self) -> list[Reduction]:
+        """Every fast recovery."""
+        begins = (pl.col("recovery_state") == _FAST_RECOVERY) & ~pl.col("repairing").shift(1).fill_null(False)
+        rows = self._own.filter(begins).select("time_s", "before", "ssthresh_segments")
+        return [Reduction(*row) for row in rows.iter_rows()]
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """Congestion avoidance after each reduction, until the next or the end."""
+        reductions = self.reductions
+        ends = [*(reduction.time_s for reduction in reductions[1:]), math.inf]
+        acked = (pl.col("ack").diff().fill_null(0).clip(0) / PAYLOAD_BYTES).alias("acked")
+        acks = self._own.filter(~pl.col("is_data_way") & (pl.col("event") == RECEIVED)).with_columns(acked)
+        found = []
+        for reduction, end in zip(reductions, ends, strict=True):
+            rows = acks.filter(
+                (pl.col("time_s") > reduction.time_s)
+                & (pl.col("time_s") < end)
+                & ~pl.col("repairing")
+                & (pl.col("cwnd_segments") >= pl.col("ssthresh_segments"))
+            ).select(
+                "time_s",
+                pl.col("cwnd_segments").alias("cwnd"),
+                (pl.col("acked") / pl.col("cwnd_segments")).cum_sum().alias("rounds"),
+            )
+            if not rows.is_empty() and rows["rounds"][-1] >= _FEWEST_ROUNDS:
+                found.append(Stretch(reduction, rows))
+        return found
+
+    def growth_a_round(self) -> float:
+        """Segments by which cwnd grows in a round trip of congestion avoidance: mean over stretches."""
+        grown = [
+            (stretch.rows["cwnd"][-1] - stretch.rows["cwnd"][0])
+            / (stretch.rows["rounds"][-1] - stretch.rows["rounds"][0])
+            for stretch in self.stretches
+        ]
+        return _mean(grown)
+
+    def kept_share(self) -> float:
+        """Ssthresh after a reduction as a share of cwnd before it: median over reductions."""
+        return _median([reduction.ssthresh / reduction.window for reduction in self.reductions])
+
+    def kept_segments(self) -> float:
+        """Ssthresh after a reduction: median, in segments."""
+        return _median([reduction.ssthresh for reduction in self.reductions])
+
+    def cubic_deviation(self) -> float:
+        """Median distance of cwnd from RFC 9438's window, as a share of the latter, over acknowledgements.
+
+        The RFC's window is the larger of W_cubic(t) (figure 1) and W_est (figure 4), with the W_max that fast
+        convergence leaves (section 4.7); t runs from the end of the repair.
+        """
+        last_max, distances = 0.0, []
+        maxima = {}
+        for reduction in self.reductions:
+            shrinking = reduction.window < last_max
+            last_max = reduction.window * (1 + BETA) / 2 if shrinking else reduction.window
+            maxima[reduction.time_s] = last_max
+        for stretch in self.stretches:
+            maximum, first = maxima[stretch.reduction.time_s], stretch.rows["cwnd"][0]
+            k = max(0.0, (maximum - first) / C) ** (1 / 3)
+            t = pl.col("time_s") - stretch.rows["time_s"][0]
+            # Above W_max the curve begins at its plateau.
+            cubic = C * (t - k).pow(3) + max(maximum, first)
+            estimate = first + ALPHA * (pl.col("rounds") - stretch.rows["rounds"][0])
+            expected = pl.max_horizontal(cubic, estimate)
+            distances.append(stretch.rows.select(((pl.col("cwnd") - expected).abs() / expected).alias("distance")))
+        if not distances:
+            return math.nan
+        return float(pl.concat(distances)["distance"].median())  # type: ignore[arg-type]
+
+    def dropped_in_slow_start(self) -> int:
+        """Data packets that the queue dropped until the first slow start ended."""
+        left = pl.col("repairing") | (pl.col("cwnd_segments") >= pl.col("ssthresh_segments"))
+        end_s = self._own.filter(left)["time_s"].min()
+        dropped = (pl.col("event") == DROPPED) & pl.col("is_data_way")
+        until = pl.lit(True) if end_s is None else pl.col("time_s") < end_s
+        return self._connection.rows.filter(dropped & until).height
+
+    def smallest_after(self, time_s: float) -> float:
+        """The smallest cwnd from then on, in segments."""
+        return float(self._own.filter(pl.col("time_s") >= time_s)["cwnd_segments"].min())  # type: ignore[arg-type]
+
+    def begins_at(self, segments: float, after_s: float) -> list[float]:
+        """When cwnd falls to `segments` or below, each time, from `after_s` on."""
+        low = pl.col("cwnd_segments") <= segments
+        begins = low & ~low.shift(1).fill_null(True) & (pl.col("time_s") >= after_s)
+        return self._own.filter(begins)["time_s"].to_list()
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else math.nan
+
+
+def _median(values: list[float]) -> float:
+    return float(pl.Series(values, dtype=pl.Float64).median()) if values else math.nan  # type: ignore[arg-type]

@@ -1,0 +1,149 @@
+"""The study loss-recovery: what repairs each single loss of a first flight, and at what cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from firstflight.analysis.claim import counts
+from firstflight.records import Run
+from firstflight.report.figure import svg
+from firstflight.studies import find
+from firstflight.studies.execute import run
+from firstflight.studies.loss_recovery.grid import Point, cell, points
+from firstflight.studies.loss_recovery.measure import EARLY, FAST, PROBE, TIMEOUT, cases, completion_times
+
+STUDY = find("loss-recovery")
+ROUND_TRIP_MS = 100
+PACKET_MS = 1.2
+
+
+@pytest.fixture(scope="module")
+def matrices(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    only = {"experiment": ["flight", "response"]}
+    return Run.open(run(STUDY, only=only, out=tmp_path_factory.mktemp("run") / "matrices").directory)
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    only = {"experiment": "random", "size_segments": 10, "stack": ["new_reno", "sack"]}
+    return run(STUDY, only=only, replicates=2, out=tmp_path_factory.mktemp("run") / "comparison")
+
+
+def repairs(run: Run, experiment: str, stack: str, iw: int) -> list[str]:
+    """By position."""
+    chosen = (pl.col("experiment") == experiment) & (pl.col("stack") == stack) & (pl.col("iw") == iw)
+    return cases(run).filter(chosen)["repair"].to_list()
+
+
+def costs(run: Run, stack: str, iw: int) -> list[float]:
+    """Of a flight that nothing follows, by position."""
+    chosen = (pl.col("experiment") == "flight") & (pl.col("stack") == stack) & (pl.col("iw") == iw)
+    return cases(run).filter(chosen)["cost_ms"].to_list()
+
+
+def test_each_position_of_each_window_is_lost_once_and_sent_again_once(matrices: Run) -> None:
+    found = cases(matrices)
+    assert found.height == 2 * 6 * sum(range(1, 17))
+    assert found["repair"].null_count() == 0
+    assert found["retransmissions"].min() == 1
+    lost = matrices.transfers.select("client", "first_flight_lost", "completed").collect()
+    assert lost["completed"].min() == 1
+    assert lost.filter(pl.col("client") == 0)["first_flight_lost"].max() == 0
+    assert lost.filter(pl.col("client") > 0)["first_flight_lost"].min() == 1
+
+
+def test_nothing_is_sent_again_or_probed_where_nothing_is_lost(matrices: Run) -> None:
+    without = matrices.transfers.filter(pl.col("client") == 0)
+    counted = ("retransmissions", "timeouts", "fast_retransmits", "tail_loss_probes")
+    assert without.select(pl.col(counted).max()).collect().row(0) == (0, 0, 0, 0)
+
+
+def test_three_segments_behind_the_loss_make_a_fast_retransmit(matrices: Run) -> None:
+    assert repairs(matrices, "flight", "new_reno", 6) == [FAST] * 3 + [TIMEOUT] * 3
+    # Segment 1 waits for the delayed ACK, and segment 3's ACK, which acknowledges it, is not a duplicate.
+    assert repairs(matrices, "flight", "new_reno", 5) == [FAST] + [TIMEOUT] * 4
+    assert repairs(matrices, "flight", "sack", 5) == [FAST] * 2 + [TIMEOUT] * 3
+
+
+def test_early_retransmit_and_rack_need_fewer_and_the_tail_needs_a_probe(matrices: Run) -> None:
+    assert repairs(matrices, "flight", "sack_early", 5) == [FAST] * 2 + [EARLY] * 2 + [TIMEOUT]
+    assert repairs(matrices, "flight", "linux", 5) == [FAST] * 2 + [EARLY] * 2 + [PROBE]
+    assert repairs(matrices, "flight", "linux_no_sack", 5) == [FAST] * 2 + [TIMEOUT] * 3
+
+
+def test_the_cost_is_what_arithmetic_says(matrices: Run) -> None:
+    # The third duplicate leaves when segment 5 arrives, three packets after the lost one was due; a round trip later
+    # the repair is there, and the last of ten had been due eight packets after the loss.
+    assert costs(matrices, "new_reno", 10)[1] == pytest.approx(
+        ROUND_TRIP_MS + (3 - 8 + 2) * PACKET_MS, abs=2 * PACKET_MS
+    )
+    # RACK waits a quarter of the smallest round trip besides (RFC 8985 section 6.2).
+    assert costs(matrices, "linux", 10)[8] == pytest.approx(1.25 * ROUND_TRIP_MS, abs=3 * PACKET_MS)
+    # RFC 6298's floor of 1 s, from the last acknowledgement, a round trip after the segment.
+    assert costs(matrices, "new_reno", 3)[2] == pytest.approx(1000 + ROUND_TRIP_MS, abs=3 * PACKET_MS)
+
+
+def test_claims_about_the_matrices_are_decided_and_those_about_random_loss_are_not(matrices: Run) -> None:
+    claims = STUDY.claims(matrices)
+    assert len({claim.id for claim in claims}) == len(claims) == 20
+    assert counts(claims)["cannot be checked"] == 11
+    by_id = {claim.id: claim for claim in claims}
+    assert (by_id["rfc6928-s5.3-fast-retransmit-flight"].found, by_id["rfc8985-s7-no-timeouts"].found) == (70, 0)
+    strict = by_id["rfc6928-s5.3-three-segments-suffice"]
+    assert strict.verdict == "differs"
+    assert "segment 2 of 5" in strict.reason
+    assert "This run lacks responses of 5 segments" in by_id["rfc6928-cw10-no-sack-5-segments"].reason
+    assert "over a congested link" in by_id["rfc6928-cw10-no-sack-64-kbps"].reason
+
+
+def test_means_under_random_loss_are_compared(comparison: Run) -> None:
+    assert len(completion_times(comparison)) == 2 * 4 * 2
+    by_id = {claim.id: claim for claim in STUDY.claims(comparison)}
+    claim = by_id["rfc6928-cw10-no-sack-10-segments"]
+    assert claim.verdict == "holds"
+    assert "% at 0.5 %" in claim.reason
+    assert by_id["rfc6928-s5.3-lengthy-timeout"].verdict == "cannot be checked"
+    assert "in 4 of 4 cases under random loss" in STUDY.answer(comparison)[2]
+    assert [figure.name for figure in STUDY.figures(comparison)] == ["random_loss"]
+    assert [table.name for table in STUDY.tables(comparison)] == ["random_loss"]
+
+
+def test_five_responses_at_once_lose_packets_in_the_queue(tmp_path: Path) -> None:
+    only = {"experiment": "congested", "size_segments": 20, "rate_kbps": 64, "stack": ["new_reno", "sack"]}
+    congested = run(STUDY, only=only, replicates=2, out=tmp_path / "congested")
+    bottleneck = congested.links.filter(pl.col("link").cast(pl.String) == "links[0]").collect()
+    assert bottleneck["queue_max_packets"].max() == 40
+    # Fifteen segments fit, fifty do not.
+    assert bottleneck.filter(pl.col("iw") == 3)["dropped_packets"].max() == 0
+    assert bottleneck.filter(pl.col("iw") == 10)["dropped_packets"].min() > 0
+    assert len(completion_times(congested)) == 2 * 2
+    assert [figure.name for figure in STUDY.figures(congested)] == ["congested"]
+    assert "cases over a congested link" in STUDY.answer(congested)[2]
+
+
+def test_there_is_a_matrix_a_pair_of_senders_and_kind_of_response(matrices: Run) -> None:
+    figures = {figure.name: figure for figure in STUDY.figures(matrices)}
+    assert set(figures) == {f"{pair}_{kind}" for pair in ("rfc", "early", "linux") for kind in ("flight", "response")}
+    assert svg(figures["linux_flight"].chart).startswith("<svg")
+    assert "RACK" in figures["linux_flight"].caption
+    assert {table.name for table in STUDY.tables(matrices)} == {"repairs", "positions"}
+
+
+def test_full_segments_make_up_every_response() -> None:
+    for stack, payload in (("sack", 1460), ("linux", 1448)):
+        scenario = cell(Point("flight", stack, 7, 0.0, 10_000, 7)).scenario
+        assert scenario.to_plan()["applications"][0]["size"] == {"law": "constant", "value": 7 * payload}
+    assert all(point.size_segments == point.iw for point in points() if point.experiment == "flight")
+
+
+def test_a_run_without_finished_cells_still_answers(matrices: Run, tmp_path: Path) -> None:
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "run.json").write_text((matrices.directory / "run.json").read_text())
+    empty = Run.open(tmp_path)
+    assert STUDY.tables(empty) == []
+    assert STUDY.figures(empty) == []
+    assert counts(STUDY.claims(empty))["cannot be checked"] == 20
+    assert all(STUDY.answer(empty))
