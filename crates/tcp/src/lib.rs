@@ -9,12 +9,14 @@
 //! ranges of sequence numbers, and the caller keeps the bytes (or, in a simulation, has none). An application that
 //! consumes at once calls `read` between `handle_segment` and `poll_transmit`, so that the acknowledgement already
 //! announces the window that it freed; in the same place it writes what it wants to ride on that acknowledgement. The
-//! endpoint owns no clock, no timer, no socket and no randomness, and allocates nothing as long as data arrives in
-//! order. TIME-WAIT arms no timer: a simulation has no old duplicates of the same pair of
+//! endpoint owns no clock, no timer, no socket and no randomness. It allocates when it is made, when a connection begins
+//! to need something (a start-up scheme, the ends of records), and as its scoreboard or the gaps in what it has received
+//! become more than ever before, but not segment by segment. TIME-WAIT arms no timer: a simulation has no old duplicates of the same pair of
 //! ports to fear beyond the packets in flight, so the state lasts, acknowledging what still comes, until the caller
 //! recycles the endpoint.
 //!
-//! Behaviour is a [`Profile`]: initial, restart and loss windows, lost-SYN rule, acknowledgements, timers, recovery.
+//! Behaviour is a [`Profile`]: initial, restart and loss windows, start-up scheme, lost-SYN rule, options, receive window,
+//! acknowledgements, timers, recovery, congestion control and its validation.
 
 mod ack_policy;
 mod choices;

@@ -15,12 +15,7 @@ pub(crate) struct RttEstimator {
     rto: Nanos,
     /// With Linux's estimator, in place of `variation_times_4`.
     linux: Option<Box<LinuxVariation>>,
-    minimum: Nanos,
-    minimum_at: Nanos,
 }
-
-/// How long a smallest round trip is believed.
-const MINIMUM_VALID: Nanos = 300_000_000_000;
 
 /// How Linux follows the variation (tcp_rtt_estimator): up at once, down slowly and once a round trip, and never below the
 /// floor, which therefore comes on top of the round trip.
@@ -88,8 +83,6 @@ impl RttEstimator {
             variation_times_4: 0,
             rto: rules.initial_ns,
             linux: (rules.estimator == RtoEstimator::Linux).then(Box::default),
-            minimum: Nanos::MAX,
-            minimum_at: 0,
         }
     }
 
@@ -154,21 +147,6 @@ impl RttEstimator {
         }
     }
 
-    /// Takes in a round trip for the minimum.
-    // Linux, tcp_update_rtt_min: a filter of five minutes (tcp_min_rtt_wlen), here without its second and third choice.
-    pub(crate) fn note_minimum(&mut self, now: Nanos, rtt: Nanos) {
-        if rtt <= self.minimum || now.saturating_sub(self.minimum_at) > MINIMUM_VALID {
-            self.minimum = rtt;
-            self.minimum_at = now;
-        }
-    }
-
-    /// The smallest round trip of late, or `Nanos::MAX`.
-    #[inline]
-    pub(crate) fn minimum(&self) -> Nanos {
-        self.minimum
-    }
-
     /// The timer expired.
     // RFC 6298 §5.5: RTO <- RTO * 2 ("back off the timer"), up to the cap of §2.5.
     pub(crate) fn back_off(&mut self, rules: &RtoRules) {
@@ -184,6 +162,39 @@ impl RttEstimator {
         if let Some(rto) = rules.after_syn_loss_ns.filter(|_| !known) {
             self.rto = rto;
         }
+    }
+}
+
+/// How long a shortest round trip is believed.
+const SHORTEST_VALID: Nanos = 300_000_000_000;
+
+/// The shortest round trip of late.
+// Linux, tcp_update_rtt_min: a filter of five minutes (tcp_min_rtt_wlen), here without its second and third choice.
+#[derive(Clone, Debug)]
+pub(crate) struct ShortestRtt {
+    rtt: Nanos,
+    at: Nanos,
+}
+
+impl Default for ShortestRtt {
+    fn default() -> Self {
+        Self { rtt: Nanos::MAX, at: 0 }
+    }
+}
+
+impl ShortestRtt {
+    /// Takes in a round trip that ended now.
+    pub(crate) fn sample(&mut self, now: Nanos, rtt: Nanos) {
+        if rtt <= self.rtt || now.saturating_sub(self.at) > SHORTEST_VALID {
+            self.rtt = rtt;
+            self.at = now;
+        }
+    }
+
+    /// It, or `Nanos::MAX` without a sample.
+    #[inline]
+    pub(crate) fn get(&self) -> Nanos {
+        self.rtt
     }
 }
 
@@ -283,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_round_trip_is_forgotten_after_five_minutes() {
-        let mut rtt = RttEstimator::new(&Profile::rfc().rto);
-        assert_eq!(rtt.minimum(), Nanos::MAX);
-        rtt.note_minimum(0, 20 * MS);
-        rtt.note_minimum(299_000 * MS, 30 * MS);
-        assert_eq!(rtt.minimum(), 20 * MS);
-        rtt.note_minimum(301_000 * MS, 30 * MS);
-        assert_eq!(rtt.minimum(), 30 * MS);
+    fn the_shortest_round_trip_is_forgotten_after_five_minutes() {
+        let mut shortest = ShortestRtt::default();
+        assert_eq!(shortest.get(), Nanos::MAX);
+        shortest.sample(0, 20 * MS);
+        shortest.sample(299_000 * MS, 30 * MS);
+        assert_eq!(shortest.get(), 20 * MS);
+        shortest.sample(301_000 * MS, 30 * MS);
+        assert_eq!(shortest.get(), 30 * MS);
     }
 }

@@ -1,10 +1,11 @@
 //! What an acknowledgement tells the sender: data that arrived, duplicates, the peer's window.
 
-use super::{Endpoint, State, due, feature};
+use super::{Endpoint, OPEN, State, due, feature};
 use crate::congestion::{CongestionControl, RoundTrip};
+use crate::profile::LARGEST_WINDOW;
 use crate::recovery::{OnAck, OnDuplicate, Outstanding};
 use crate::segment::{Flags, Segment};
-use crate::sequence::{NOWHERE, Position, near};
+use crate::sequence::{Position, near};
 use crate::{NEVER, Nanos};
 
 impl Endpoint {
@@ -65,8 +66,13 @@ impl Endpoint {
 
     pub(super) fn set_peer_window(&mut self, window: u32) {
         self.peer_window = window;
-        self.send_window = window.min(self.max_send_window);
+        self.send_window = window.min(self.max_send_window());
         self.largest_peer_window = self.largest_peer_window.max(window);
+    }
+
+    /// The profile's bound on the send window, bytes.
+    fn max_send_window(&self) -> u32 {
+        self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss))
     }
 
     fn outstanding(&self) -> Outstanding {
@@ -94,7 +100,7 @@ impl Endpoint {
         self.nxt = self.nxt.max(ack);
         self.retries = 0;
         self.due &= !due::RETRANSMIT;
-        if self.burst_end == NOWHERE {
+        if self.burst == OPEN {
             self.end_burst();
         }
         if let Some(rtt) = round_trip {
@@ -105,9 +111,9 @@ impl Endpoint {
         let repair = self.repair();
         let outstanding = self.outstanding();
         let mut restart_timer = true;
-        match self.recovery.on_ack(acknowledged_data as u32, &outstanding, &mut self.controller) {
+        match self.recovery.on_ack(acknowledged_data as u32, &self.profile, &outstanding, &mut self.controller) {
             OnAck::Grow => {
-                let allowed = self.window_may_grow(now);
+                let allowed = self.window_may_grow(now, true);
                 self.grow(now, acknowledged_data as u32, allowed);
             }
             OnAck::Repaired => self.launch_repaired(),
@@ -130,9 +136,9 @@ impl Endpoint {
     /// The first acknowledgement since a first flight or restart: what has been sent by now is that burst.
     #[cold]
     pub(super) fn end_burst(&mut self) {
-        self.burst_end = self.highest_sent;
-        if self.first_flight_end == NOWHERE {
-            self.first_flight_end = self.highest_sent;
+        self.burst = (self.highest_sent - self.burst_start) as u32;
+        if self.first_flight == OPEN {
+            self.first_flight = (self.highest_sent - self.initial()) as u32;
         }
     }
 
@@ -154,13 +160,14 @@ impl Endpoint {
         }
         let repair = self.repair();
         let outstanding = self.outstanding();
-        match self.recovery.on_duplicate_ack(now, &outstanding, &mut self.controller) {
+        match self.recovery.on_duplicate_ack(now, &self.profile, &outstanding, &mut self.controller) {
             OnDuplicate::Nothing => return,
             OnDuplicate::Retransmit => self.due |= due::RETRANSMIT,
             OnDuplicate::GoBack => self.nxt = self.una,
         }
+        self.ecn.queue_cwr();
         self.stats.fast_retransmits += 1;
-        self.stats.early_retransmits += u32::from(self.recovery.began_early());
+        self.stats.early_retransmits += u32::from(self.recovery.began_early(&self.profile));
         self.validate_repair(&repair);
         self.note_loss();
         if self.recovery.is_recovering() {

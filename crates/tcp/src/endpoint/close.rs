@@ -28,9 +28,8 @@ impl Endpoint {
         let event = if self.is_finished() { Events::NONE } else { Events::CLOSED };
         self.finish(State::Closed, event);
         if peer_knows {
-            self.reset =
-                Reset { seq: wire(self.highest_sent), ack: wire(self.rcv_nxt), flags: Flags::RST | Flags::ACK };
-            self.due |= due::RESET;
+            let (seq, ack) = (wire(self.highest_sent), wire(self.rcv_nxt));
+            self.queue_reset(Reset { seq, ack, flags: Flags::RST | Flags::ACK });
         }
     }
 
@@ -43,7 +42,7 @@ impl Endpoint {
         self.due = 0;
         self.persisting = false;
         self.closing = true;
-        self.launch = None;
+        self.extras.end_launch();
     }
 
     /// Our FIN leaves, maybe not for the first time.
@@ -99,24 +98,22 @@ impl Endpoint {
         if segment.flags.contains(Flags::RST) {
             return;
         }
-        self.reset = if segment.flags.contains(Flags::ACK) {
+        self.queue_reset(if segment.flags.contains(Flags::ACK) {
             Reset { seq: segment.ack, ack: 0, flags: Flags::RST }
         } else {
             let ack = segment.seq.wrapping_add(segment.sequence_length());
             Reset { seq: 0, ack, flags: Flags::RST | Flags::ACK }
-        };
+        });
+    }
+
+    fn queue_reset(&mut self, reset: Reset) {
+        self.extras.get_or_new(&self.profile, self.initial_sequence).reset = reset;
         self.due |= due::RESET;
     }
 
     pub(super) fn reset_segment(&mut self) -> Segment {
         self.stats.segments_sent += 1;
-        Segment {
-            seq: self.reset.seq,
-            ack: self.reset.ack,
-            payload_bytes: 0,
-            window: 0,
-            flags: self.reset.flags,
-            ..Segment::EMPTY
-        }
+        let Reset { seq, ack, flags } = self.extras.reset();
+        Segment { seq, ack, flags, ..Segment::EMPTY }
     }
 }

@@ -3,7 +3,6 @@
 use super::{Endpoint, State, due};
 use crate::congestion::{CongestionControl, Controller};
 use crate::events::Events;
-use crate::profile::LARGEST_WINDOW;
 use crate::receive_window;
 use crate::segment::{Ecn, Flags, NO_WINDOW_SCALE, Segment};
 use crate::sequence::{near, origin, wire};
@@ -19,7 +18,7 @@ const DEFAULT_MSS: u32 = 536;
 impl Endpoint {
     /// Opens the connection: a SYN is due. Without effect unless the endpoint is a client not opened before.
     pub fn connect(&mut self, _now: Nanos) {
-        if self.state == State::Closed && self.highest_sent == self.initial {
+        if self.state == State::Closed && self.highest_sent == self.initial() {
             self.state = State::SynSent;
             self.due |= due::SYN;
         }
@@ -53,8 +52,8 @@ impl Endpoint {
     // RFC 9293 §3.10.7.3.
     fn on_syn_sent(&mut self, now: Nanos, segment: &Segment) {
         let acknowledges = segment.flags.contains(Flags::ACK);
-        let ours_was_sent = self.highest_sent > self.initial;
-        if acknowledges && !(ours_was_sent && near(self.una, segment.ack) == self.initial + 1) {
+        let ours_was_sent = self.highest_sent > self.initial();
+        if acknowledges && !(ours_was_sent && near(self.una, segment.ack) == self.initial() + 1) {
             return self.refuse(segment);
         }
         if segment.flags.contains(Flags::RST) {
@@ -86,7 +85,7 @@ impl Endpoint {
     // RFC 9293 §3.10.7.4, as far as it concerns SYN-RECEIVED.
     fn on_syn_received(&mut self, now: Nanos, segment: &Segment) {
         let acknowledged = segment.flags.contains(Flags::ACK).then(|| near(self.una, segment.ack));
-        let ours = acknowledged == Some(self.initial + 1);
+        let ours = acknowledged == Some(self.initial() + 1);
         let seq = near(self.rcv_nxt, segment.seq);
         if segment.flags.contains(Flags::RST) {
             // One endpoint is one connection, so it does not return to LISTEN: that is its owner's affair.
@@ -117,10 +116,9 @@ impl Endpoint {
 
     /// Takes over what the peer's SYN says.
     fn learn_peer(&mut self, now: Nanos, segment: &Segment) {
-        self.peer_initial = origin(segment.seq);
-        self.rcv_nxt = self.peer_initial + 1;
+        self.peer_initial_sequence = segment.seq;
+        self.rcv_nxt = origin(segment.seq) + 1;
         self.read_next = self.rcv_nxt;
-        self.last_ack_sent = self.rcv_nxt;
         // RFC 9293 §3.7.1: the effective MSS is bounded by what the peer is willing to receive.
         let offered = if segment.mss == 0 { DEFAULT_MSS } else { u32::from(segment.mss) };
         self.negotiate(now, segment, self.profile.mss_bytes.min(offered));
@@ -133,19 +131,17 @@ impl Endpoint {
         // A SYN can announce no more than 65535 bytes; our first segment after it tells the rest of a scaled window.
         // Counting that as announced already keeps it from passing for a window that reading has opened.
         self.begin_receiving(now);
-        self.max_send_window =
-            self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss));
         self.set_peer_window(u32::from(segment.window));
-        self.window_seq = self.peer_initial;
+        self.window_seq = origin(segment.seq);
         self.window_ack = self.una;
         // The controller must not hold a window in segments of the old size.
         let window = self.initial_window_bytes();
-        self.controller = Controller::new(&Self::start(&self.profile, self.initial, self.mss, window));
+        self.controller = Controller::new(&Self::start(&self.profile, self.initial(), self.mss, window));
     }
 
     /// Our SYN is acknowledged and the peer's is known.
     fn establish(&mut self, now: Nanos, segment: &Segment) {
-        self.una = self.initial + 1;
+        self.una = self.initial() + 1;
         self.nxt = self.una;
         self.state = State::Established;
         self.retries = 0;
@@ -155,20 +151,20 @@ impl Endpoint {
         if self.timed_at != NEVER {
             self.rtt.sample(&self.profile.rto, self.timed_at, now);
             // Linux, tcp_synack_rtt_meas: the handshake is the first candidate for the shortest round trip.
-            self.rtt.note_minimum(now, now - self.timed_at);
+            self.note_shortest_rtt(now, now - self.timed_at);
             self.timed_at = NEVER;
         } else if self.stats.syn_retransmissions > 0 {
             // RFC 7323 §4.1: the echo tells which of several copies was acknowledged.
             if let Some(rtt) = self.echoed_age(now, segment) {
                 self.rtt.sample(&self.profile.rto, now - rtt, now);
-                self.rtt.note_minimum(now, rtt);
+                self.note_shortest_rtt(now, rtt);
             }
             self.rtt.restart_after_syn_loss(&self.profile.rto);
         }
         let profile = &self.profile;
         let window =
             profile.lost_syn.window_bytes(self.stats.syn_retransmissions, self.initial_window_bytes(), self.mss);
-        self.controller = Controller::new(&Self::start(profile, self.initial, self.mss, window));
+        self.controller = Controller::new(&Self::start(profile, self.initial(), self.mss, window));
         if self.start_ssthresh > 0 {
             self.controller.set_ssthresh(u32::from(self.start_ssthresh).saturating_mul(self.mss));
         }
@@ -187,11 +183,11 @@ impl Endpoint {
     /// Our SYN or SYN-ACK.
     pub(super) fn syn_segment(&mut self, now: Nanos) -> Segment {
         let answering = self.state == State::SynReceived;
-        if self.highest_sent == self.initial {
+        if self.highest_sent == self.initial() {
             self.timed_at = now;
-            self.timed_end = self.initial + 1;
+            self.timed_end = self.initial() + 1;
         }
-        self.nxt = self.initial + 1;
+        self.nxt = self.initial() + 1;
         self.highest_sent = self.nxt;
         if self.retransmit_deadline == NEVER {
             self.retransmit_deadline = now.saturating_add(self.rtt.rto());
@@ -199,7 +195,7 @@ impl Endpoint {
         self.stats.segments_sent += 1;
         let offers_scaling = self.profile.window_scaling && (!answering || self.scaling_is_on);
         let mut segment = Segment {
-            seq: wire(self.initial),
+            seq: self.initial_sequence,
             ack: if answering { wire(self.rcv_nxt) } else { 0 },
             payload_bytes: 0,
             window: self.first_window_bytes().min(LARGEST_FIELD) as u16,

@@ -5,7 +5,7 @@ use crate::Nanos;
 use crate::congestion::CongestionControl;
 use crate::profile::Profile;
 use crate::segment::{Flags, Segment};
-use crate::sequence::{NOWHERE, near, wire};
+use crate::sequence::{Position, near, origin};
 use crate::stats::Stats;
 use crate::timestamps::OPTION_BYTES;
 
@@ -40,7 +40,7 @@ pub struct Info {
     pub srtt_ns: Nanos,
     /// `tcpi_rttvar`.
     pub rttvar_ns: Nanos,
-    /// `tcpi_min_rtt`; `u64::MAX` without a sample.
+    /// `tcpi_min_rtt`; `u64::MAX` without a sample, or without a scoreboard, which alone needs it.
     pub min_rtt_ns: Nanos,
     /// `tcpi_rto`.
     pub rto_ns: Nanos,
@@ -81,7 +81,7 @@ impl Endpoint {
             total_retransmitted: self.stats.retransmissions,
             retries: self.retries,
             srtt_ns: self.srtt().unwrap_or(0),
-            min_rtt_ns: self.rtt.minimum(),
+            min_rtt_ns: Nanos::MAX,
             rttvar_ns: self.rtt.variation(&self.profile.rto),
             rto_ns: self.rto(),
             mss_bytes: self.mss,
@@ -91,7 +91,7 @@ impl Endpoint {
             } else {
                 self.profile.mss_bytes.saturating_sub(OPTION_BYTES)
             },
-            pacing_rate: self.launch.as_ref().and_then(|launch| launch.rate()),
+            pacing_rate: self.extras.launch().and_then(|launch| launch.rate()),
             not_sent_bytes: self.data_end.saturating_sub(self.nxt),
             window_scaling: self.scaling_is_on,
             timestamps: self.features & feature::TIMESTAMPS != 0,
@@ -115,13 +115,14 @@ impl Endpoint {
     /// Bytes of the peer's stream received in order so far.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
-        if self.peer_initial == NOWHERE { 0 } else { self.rcv_nxt.min(self.peer_fin) - (self.peer_initial + 1) }
+        let first = self.peer_initial_sequence().map(|sequence| origin(sequence) + 1);
+        first.map_or(0, |first| self.rcv_nxt.min(self.peer_fin) - first)
     }
 
     /// Bytes written that the peer has acknowledged.
     #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {
-        self.una.min(self.data_end).saturating_sub(self.initial + 1)
+        self.una.min(self.data_end).saturating_sub(self.initial() + 1)
     }
 
     /// State of the connection.
@@ -172,12 +173,18 @@ impl Endpoint {
 
     /// Our initial sequence number.
     pub fn initial_sequence(&self) -> u32 {
-        wire(self.initial)
+        self.initial_sequence
+    }
+
+    /// Position of our SYN.
+    #[inline]
+    pub(super) fn initial(&self) -> Position {
+        origin(self.initial_sequence)
     }
 
     /// The peer's initial sequence number, once its SYN arrived.
     pub fn peer_initial_sequence(&self) -> Option<u32> {
-        (self.peer_initial != NOWHERE).then(|| wire(self.peer_initial))
+        (self.rcv_nxt > 0).then_some(self.peer_initial_sequence)
     }
 
     /// Window in bytes that a segment *sent by this endpoint* announces.
@@ -192,7 +199,8 @@ impl Endpoint {
     #[inline]
     pub fn in_first_flight(&self, seq: u32) -> bool {
         let position = near(self.nxt, seq);
-        position > self.initial && position < self.first_flight_end.min(self.highest_sent).min(self.data_end)
+        let first_flight_end = self.initial() + u64::from(self.first_flight);
+        position > self.initial() && position < first_flight_end.min(self.highest_sent).min(self.data_end)
     }
 
     /// Counters.

@@ -51,7 +51,7 @@ impl Endpoint {
     // RFC 9040 §C.3 step 4: if (seqno - ISN) < IW, the re-sent segment fixes an IW loss.
     #[cold]
     pub(super) fn note_sent_again(&mut self, position: Position) {
-        self.initial_window_failed |= position - self.initial <= u64::from(self.initial_window_bytes());
+        self.initial_window_failed |= position - self.initial() <= u64::from(self.initial_window_bytes());
     }
 
     /// Our SYN is acknowledged: what there is to know before the first data leaves.
@@ -72,7 +72,8 @@ impl Endpoint {
 
     fn launch_or_new(&mut self) -> &mut Launch {
         let profile = &self.profile;
-        self.launch.get_or_insert_with(|| Box::new(Launch::new(profile.startup, profile.pacing.as_ref())))
+        let extra = self.extras.get_or_new(profile, self.initial_sequence);
+        extra.launch.get_or_insert_with(|| Box::new(Launch::new(profile.startup, profile.pacing.as_ref())))
     }
 
     fn standing(&self) -> Standing {
@@ -82,12 +83,12 @@ impl Endpoint {
     /// Whether data that is ready has to wait for its turn; [`poll_timeout`](Self::poll_timeout) then says how long.
     #[inline]
     pub(super) fn holds_back(&mut self, now: Nanos) -> bool {
-        self.launch.is_some() && self.is_held(now)
+        self.extras.launch().is_some() && self.is_held(now)
     }
 
     #[inline(never)]
     fn is_held(&mut self, now: Nanos) -> bool {
-        let Some(launch) = &mut self.launch else { return false };
+        let Some(launch) = self.extras.launch_mut() else { return false };
         if self.nxt >= self.data_end {
             return false;
         }
@@ -109,7 +110,7 @@ impl Endpoint {
     /// Whether repairs, too, have to wait for their turn: a controller that sets the rate sets it for all that leaves.
     #[inline]
     pub(super) fn holds_back_repairs(&mut self, now: Nanos) -> bool {
-        match &mut self.launch {
+        match self.extras.launch_mut() {
             Some(launch) => {
                 launch.set_window_rate(window_rate(&self.profile, &self.controller, &self.rtt));
                 launch.holds_repairs(now, &self.controller)
@@ -121,7 +122,7 @@ impl Endpoint {
     /// Runs `act`, which may begin or end a repair over the scoreboard, and tells the scheme of what it did.
     #[inline]
     pub(super) fn watch_repair(&mut self, act: impl FnOnce(&mut Self)) {
-        if self.launch.is_none() {
+        if self.extras.launch().is_none() {
             return act(self);
         }
         let before = self.selective.as_ref().map(|selective| selective.progress());
@@ -136,7 +137,7 @@ impl Endpoint {
     #[inline(never)]
     fn after_repair(&mut self, before: Progress, after: Progress, undone: bool) {
         let standing = self.standing();
-        let Some(launch) = &mut self.launch else { return };
+        let Some(launch) = self.extras.launch_mut() else { return };
         let controller = &mut self.controller;
         if undone {
             launch.on_undone();
@@ -151,14 +152,14 @@ impl Endpoint {
             launch.on_repaired(&standing, controller);
         }
         if launch.is_over() {
-            self.launch = None;
+            self.extras.end_launch();
         }
     }
 
     /// `bytes` of payload leave.
     #[inline]
     pub(super) fn pace(&mut self, now: Nanos, bytes: u32) {
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             launch.on_sent(now, bytes);
         }
     }
@@ -166,13 +167,13 @@ impl Endpoint {
     /// When a segment that is held back may leave, or [`NEVER`].
     #[inline]
     pub(super) fn launch_deadline(&self) -> Nanos {
-        self.launch.as_ref().map_or(NEVER, |launch| launch.deadline())
+        self.extras.launch().map_or(NEVER, |launch| launch.deadline())
     }
 
     /// Data was acknowledged and nothing is being repaired: the window may grow, if it is `allowed` to.
     #[inline]
     pub(super) fn grow(&mut self, now: Nanos, bytes: u32, allowed: bool) {
-        if self.launch.is_some() {
+        if self.extras.launch().is_some() {
             self.grow_in_launch(now, bytes, allowed);
         } else if allowed {
             self.controller.on_ack(now, Acknowledged { bytes });
@@ -182,10 +183,10 @@ impl Endpoint {
     #[inline(never)]
     fn grow_in_launch(&mut self, now: Nanos, bytes: u32, allowed: bool) {
         let standing = self.standing();
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             launch.grow(&Growth { now, bytes, allowed }, &standing, &mut self.controller);
             if launch.is_over() {
-                self.launch = None;
+                self.extras.end_launch();
             }
         }
     }
@@ -194,7 +195,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn note_round_trip(&mut self, rtt: Nanos) {
         let standing = self.standing();
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             launch.on_round_trip(rtt, &standing);
         }
     }
@@ -202,14 +203,14 @@ impl Endpoint {
     /// A loss was noticed by acknowledgements, and the controller has answered it.
     pub(super) fn launch_lost(&mut self) {
         let standing = self.standing();
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             launch.on_loss(&standing, &mut self.controller);
         }
     }
 
     /// While a loss is being repaired: bytes that newly left the network, and bytes newly known to be lost.
     pub(super) fn launch_delivered(&mut self, delivered_bytes: u32, lost_bytes: u32) {
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             launch.on_delivery(delivered_bytes, lost_bytes, &mut self.controller);
         }
     }
@@ -217,7 +218,7 @@ impl Endpoint {
     /// A repair is over.
     pub(super) fn launch_repaired(&mut self) {
         let standing = self.standing();
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             launch.on_repaired(&standing, &mut self.controller);
         }
     }
@@ -226,7 +227,7 @@ impl Endpoint {
     /// it.
     pub(super) fn launch_timed_out(&mut self) {
         let standing = self.standing();
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             launch.on_timeout(&standing, &mut self.controller);
         }
     }
@@ -246,7 +247,7 @@ impl Endpoint {
         }
         let acknowledges = segment.flags.contains(Flags::ACK)
             && matches!(self.state, State::SynSent | State::SynReceived)
-            && near(self.una, segment.ack) == self.initial + 1;
+            && near(self.una, segment.ack) == self.initial() + 1;
         if let Some(rate) = segment.quick_start_response.filter(|_| acknowledges) {
             self.launch_or_new().on_quick_start_response(rate);
         }
@@ -275,13 +276,13 @@ impl Endpoint {
     /// The response of our SYN-ACK.
     // RFC 4782 §4.3: the Quick-Start Response MUST NOT be resent if it is lost.
     pub(super) fn quick_start_response(&mut self) -> Option<u8> {
-        self.launch.as_mut().and_then(|launch| launch.take_response())
+        self.extras.launch_mut().and_then(|launch| launch.take_response())
     }
 
     /// Adds the options that wait for a segment to ride on.
     pub(super) fn add_quick_start(&mut self, segment: &mut Segment) {
         self.features &= !feature::QUICK_START;
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             (segment.quick_start, segment.quick_start_response) = launch.take_options();
         }
     }

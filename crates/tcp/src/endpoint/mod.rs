@@ -2,6 +2,7 @@
 
 mod acknowledgement;
 mod close;
+mod extras;
 mod handshake;
 mod inspect;
 mod launch;
@@ -16,9 +17,9 @@ mod timers;
 mod validation;
 mod window;
 
+use extras::Extras;
 pub use inspect::Info;
 use receiver::Memory;
-use socket_options::RecordEnds;
 
 use crate::congestion::{Controller, Start};
 use crate::ecn::EcnState;
@@ -30,10 +31,7 @@ use crate::recovery::{Recovery, RecoveryAlgorithm, Selective};
 use crate::rtt::RttEstimator;
 use crate::segment::Flags;
 use crate::sequence::{NOWHERE, Position, origin, wire};
-use crate::startup::Launch;
 use crate::stats::Stats;
-use crate::timestamps::TimestampState;
-use crate::window_validation::Validation;
 use crate::{NEVER, Nanos};
 use std::sync::Arc;
 
@@ -66,7 +64,7 @@ pub enum State {
 
 /// Things to send as soon as the caller polls, as a set of bits.
 mod due {
-    /// The reset in `Endpoint::reset`.
+    /// The reset in `Extra::reset`.
     pub const RESET: u8 = 1;
     /// SYN or SYN-ACK.
     pub const SYN: u8 = 2;
@@ -103,6 +101,9 @@ mod feature {
 
 /// End of an endless stream: later than any position that a connection can reach.
 const ENDLESS: Position = 1 << 62;
+
+/// Length of a burst that still goes on. The peer's window bounds what is sent before an acknowledgement to 2^30.
+const OPEN: u32 = u32::MAX;
 
 /// A reset that waits to be sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -144,8 +145,10 @@ pub struct Endpoint {
     /// When payload was last sent, or `NEVER`.
     data_sent_at: Nanos,
     profile: Arc<Profile>,
-    /// The start-up scheme and the pacer, as long as there is something for them to do.
-    launch: Option<Box<Launch>>,
+    /// What only some connections have.
+    extras: Extras,
+    /// With `recovery = sack`, in place of `recovery`.
+    selective: Option<Box<Selective>>,
     state: State,
     due: u8,
     features: u8,
@@ -160,8 +163,6 @@ pub struct Endpoint {
     nagle: Nagle,
     /// The application holds back a last segment that is not full.
     corked: bool,
-    /// Ends of records, in order: places that no segment spans.
-    record_ends: Option<Box<RecordEnds>>,
     /// The application wants our FIN sent after the data.
     closing: bool,
     /// Something left since the window was last validated.
@@ -179,41 +180,30 @@ pub struct Endpoint {
     /// The smaller of `peer_window` and the profile's bound on the send window, bytes.
     send_window: u32,
     largest_peer_window: u32,
-    max_send_window: u32,
-    timestamps: TimestampState,
-    /// Last.ACK.sent: RCV.NXT of the latest segment sent; kept only with `features`.
-    last_ack_sent: Position,
-    /// What the receiver remembers of arrivals.
-    memory: Option<Box<Memory>>,
     /// Data segments received in order since the last acknowledgement.
     unacknowledged_segments: u32,
     /// Consecutive expiries of the retransmission timer, or probes without an answer.
     retries: u32,
     controller: Controller,
-    validation: Validation,
-    /// Retransmissions before the repair that is under way, for window validation.
-    retransmissions_before_repair: u32,
     recovery: Recovery,
-    /// With `recovery = sack`, in place of `recovery`.
-    selective: Option<Box<Selective>>,
     rtt: RttEstimator,
     stats: Stats,
     reassembly: Reassembly,
     /// Position of the peer's FIN, or `NOWHERE`.
     peer_fin: Position,
-    /// One past the first flight; `NOWHERE` until data is acknowledged.
-    first_flight_end: Position,
-    /// The latest burst under an initial or restart window; its end is `NOWHERE` until some of it is acknowledged.
+    /// Sequence numbers of the first flight, our SYN included; `OPEN` until data is acknowledged.
+    first_flight: u32,
+    /// The latest burst under an initial or restart window, and its sequence numbers: `OPEN` until some of them are
+    /// acknowledged.
     burst_start: Position,
-    burst_end: Position,
-    initial: Position,
+    burst: u32,
+    initial_sequence: u32,
+    /// Sequence number of the peer's SYN, once `rcv_nxt` says that it arrived.
+    peer_initial_sequence: u32,
     /// Initial window that others have left, in segments; 0: as the profile's policy says.
     start_window: u16,
     /// Slow start threshold that others have left, in segments; 0: as the profile says.
     start_ssthresh: u16,
-    /// Position of the peer's SYN, or `NOWHERE`.
-    peer_initial: Position,
-    reset: Reset,
 }
 
 impl Endpoint {
@@ -232,7 +222,6 @@ impl Endpoint {
         let initial = origin(initial_sequence);
         let mss = profile.mss_bytes;
         let start = Self::start(&profile, initial, mss, profile.initial_window.window_bytes(mss));
-        let memory = Memory::of(&profile);
         Self {
             una: initial,
             nxt: initial,
@@ -249,10 +238,12 @@ impl Endpoint {
             timed_end: 0,
             small_end: 0,
             data_sent_at: NEVER,
-            launch: None,
+            extras: Extras::of(&profile, initial_sequence),
+            selective: (profile.recovery == RecoveryAlgorithm::Sack)
+                .then(|| Box::new(Selective::new(&profile, initial + 1))),
             state,
             due: 0,
-            features: Memory::features(memory.as_deref()),
+            features: Memory::features(&profile),
             events: Events::NONE,
             ecn: EcnState::default(),
             rcv_shift: 0,
@@ -260,7 +251,6 @@ impl Endpoint {
             scaling_is_on: false,
             nagle: profile.nagle,
             corked: false,
-            record_ends: None,
             closing: false,
             sent_since_validation: false,
             persisting: false,
@@ -271,30 +261,21 @@ impl Endpoint {
             peer_window: 0,
             send_window: 0,
             largest_peer_window: 0,
-            max_send_window: LARGEST_WINDOW,
-            timestamps: TimestampState::new(initial_sequence),
-            last_ack_sent: 0,
-            memory,
             unacknowledged_segments: 0,
             retries: 0,
             controller: Controller::new(&start),
-            retransmissions_before_repair: 0,
-            validation: Validation::new(profile.window_validation, mss),
-            recovery: Recovery::new(&profile, initial),
-            selective: (profile.recovery == RecoveryAlgorithm::Sack)
-                .then(|| Box::new(Selective::new(&profile, initial + 1))),
+            recovery: Recovery::new(initial),
             rtt: RttEstimator::new(&profile.rto),
             stats: Stats::default(),
             reassembly: Reassembly::default(),
             peer_fin: NOWHERE,
-            first_flight_end: NOWHERE,
+            first_flight: OPEN,
             burst_start: initial + 1,
-            burst_end: NOWHERE,
-            initial,
+            burst: OPEN,
+            initial_sequence,
+            peer_initial_sequence: 0,
             start_window: 0,
             start_ssthresh: 0,
-            peer_initial: NOWHERE,
-            reset: Reset::default(),
             profile,
         }
     }
@@ -340,7 +321,7 @@ impl Endpoint {
     /// Earliest deadline, or [`NEVER`].
     #[inline]
     pub fn poll_timeout(&self) -> Nanos {
-        self.retransmit_deadline.min(self.ack_deadline).min(self.launch_deadline())
+        self.retransmit_expiry().min(self.ack_deadline).min(self.launch_deadline())
     }
 
     /// Events since the last call, which clears them.

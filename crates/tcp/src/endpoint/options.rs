@@ -25,7 +25,9 @@ impl Endpoint {
         // RFC 7323 §3.2: on if both SYNs carry the option.
         if let Some(theirs) = segment.timestamps.filter(|_| profile.timestamps) {
             self.features |= feature::TIMESTAMPS;
-            self.timestamps.record(now, theirs.value);
+            if let Some(memory) = self.extras.memory_mut() {
+                memory.timestamps.record(now, theirs.value);
+            }
             // RFC 6691 §2: the MSS option does not count TCP options; the sender takes them off its segments.
             self.mss = largest_bytes.saturating_sub(OPTION_BYTES).max(1);
         }
@@ -51,7 +53,7 @@ impl Endpoint {
         let agreed = |bit| !answering || self.features & bit != 0;
         segment.sack_permitted = profile.sack && agreed(feature::SACK);
         if profile.timestamps && agreed(feature::TIMESTAMPS) {
-            segment.timestamps = Some(self.timestamps.option(now));
+            segment.timestamps = self.extras.memory().map(|memory| memory.timestamps.option(now));
         }
         if answering {
             if self.features & feature::ECN != 0 {
@@ -65,8 +67,11 @@ impl Endpoint {
 
     /// Completes a segment that leaves on a synchronised connection; false if there was no room for all blocks.
     pub(super) fn add_options(&mut self, now: Nanos, segment: &mut Segment) -> bool {
-        if self.features & feature::TIMESTAMPS != 0 {
-            segment.timestamps = Some(self.timestamps.option(now));
+        if let Some(memory) = self.extras.memory_mut() {
+            memory.last_ack_sent = self.rcv_nxt;
+            if self.features & feature::TIMESTAMPS != 0 {
+                segment.timestamps = Some(memory.timestamps.option(now));
+            }
         }
         if self.features & feature::ECN != 0 {
             self.ecn.mark(segment);
@@ -74,7 +79,6 @@ impl Endpoint {
         if self.features & feature::QUICK_START != 0 {
             self.add_quick_start(segment);
         }
-        self.last_ack_sent = self.rcv_nxt;
         if self.features & feature::ADAPTIVE_ACK != 0 {
             self.note_departure(now, segment.payload_bytes > 0);
         }
@@ -126,8 +130,9 @@ impl Endpoint {
 
     // RFC 7323 §5.3 (PAWS) and §4.3 (TS.Recent). As in Linux a segment without the option passes.
     fn on_timestamps(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
-        let Some(theirs) = segment.timestamps else { return true };
-        if let Some(lag) = self.timestamps.lag(now, theirs.value).filter(|&lag| lag > 0) {
+        let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory()) else { return true };
+        let last_ack_sent = memory.last_ack_sent;
+        if let Some(lag) = memory.timestamps.lag(now, theirs.value).filter(|&lag| lag > 0) {
             if self.is_reordered_ack(seq, segment, lag) {
                 return true;
             }
@@ -139,8 +144,11 @@ impl Endpoint {
         }
         // RFC 7323 §4.3 (2): if SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, TS.Recent takes SEG.TSval; of
         // acceptable segments only (§5.3 R3).
-        if seq <= self.last_ack_sent && self.is_acceptable(seq, segment.sequence_length()) {
-            self.timestamps.record(now, theirs.value);
+        if seq <= last_ack_sent
+            && self.is_acceptable(seq, segment.sequence_length())
+            && let Some(memory) = self.extras.memory_mut()
+        {
+            memory.timestamps.record(now, theirs.value);
         }
         true
     }
@@ -160,7 +168,7 @@ impl Endpoint {
     // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgement of new data may be a sample.
     pub(super) fn echoed_age(&self, now: Nanos, segment: &Segment) -> Option<Nanos> {
         let theirs = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0)?;
-        self.timestamps.age(now, theirs.echo)
+        self.extras.memory()?.timestamps.age(now, theirs.echo)
     }
 
     /// What arrived lies below RCV.NXT, at least partly: the next acknowledgement reports that.

@@ -5,49 +5,54 @@ use crate::ack_policy::{AckPolicy, Arrival, Arrivals};
 use crate::profile::Profile;
 use crate::receive_window::{GrowingWindow, InOrder};
 use crate::segment::{Flags, Segment};
-use crate::timestamps::OPTION_BYTES;
+use crate::sequence::Position;
+use crate::timestamps::{OPTION_BYTES, TimestampState};
 use crate::{NEVER, Nanos};
 
-/// What the receiver remembers; nothing of this is there with plain acknowledgements and a fixed window.
+/// What the receiver remembers; nothing of this is used with plain acknowledgements, a fixed window and no timestamps.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     /// With the adaptive acknowledgement policy.
-    arrivals: Option<Arrivals>,
+    pub arrivals: Option<Arrivals>,
     /// With a growing window, from the peer's SYN on.
-    window: Option<GrowingWindow>,
+    pub window: Option<GrowingWindow>,
+    /// Last.ACK.sent: RCV.NXT of the latest segment sent.
+    pub last_ack_sent: Position,
+    pub timestamps: TimestampState,
 }
 
 impl Memory {
-    /// What a connection of this profile needs.
-    pub(super) fn of(profile: &Profile) -> Option<Box<Self>> {
+    pub fn new(profile: &Profile, initial_sequence: u32) -> Self {
         let arrivals = match profile.ack {
             AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules)),
             _ => None,
         };
-        let needed = arrivals.is_some() || profile.receive_window_growth.is_some();
-        needed.then(|| Box::new(Self { arrivals, window: None }))
+        Self { arrivals, window: None, last_ack_sent: 0, timestamps: TimestampState::new(initial_sequence) }
     }
 
-    /// The features that it stands for.
-    pub(super) fn features(memory: Option<&Self>) -> u8 {
-        match memory {
-            Some(Self { arrivals: Some(_), .. }) => feature::RECEIVER | feature::ADAPTIVE_ACK,
-            Some(_) => feature::RECEIVER,
-            None => 0,
+    /// Whether a connection of this profile has a use for it.
+    pub fn is_needed(profile: &Profile) -> bool {
+        Self::features(profile) != 0 || profile.timestamps
+    }
+
+    /// The features of a connection of this profile that look into it whenever something arrives.
+    pub fn features(profile: &Profile) -> u8 {
+        match profile.ack {
+            AckPolicy::Adaptive(_) => feature::RECEIVER | feature::ADAPTIVE_ACK,
+            _ if profile.receive_window_growth.is_some() => feature::RECEIVER,
+            _ => 0,
         }
     }
 }
 
 impl Endpoint {
-    /// A window that grows.
-    #[inline]
-    pub(super) fn growing_window(&self) -> Option<&GrowingWindow> {
-        self.memory.as_deref()?.window.as_ref()
+    fn last_ack_sent(&self) -> Position {
+        self.extras.memory().map_or(self.rcv_nxt, |memory| memory.last_ack_sent)
     }
 
     /// Window in force: what the latest acknowledgement announced.
     fn window_in_force(&self) -> u32 {
-        u32::try_from(self.rcv_edge.saturating_sub(self.last_ack_sent)).unwrap_or(u32::MAX)
+        u32::try_from(self.rcv_edge.saturating_sub(self.last_ack_sent())).unwrap_or(u32::MAX)
     }
 
     /// Data arrived in order, and RCV.NXT has moved.
@@ -56,7 +61,7 @@ impl Endpoint {
         let stamps = if self.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES };
         let largest_bytes = self.profile.mss_bytes.saturating_sub(stamps).max(1);
         let rto = self.rtt.rto();
-        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             let ranges = segment.sack.as_slice().len() as u32;
             let arrival = Arrival {
                 bytes: segment.payload_bytes,
@@ -71,7 +76,7 @@ impl Endpoint {
         // A segment may give up 40 bytes to options.
         let full = segment.payload_bytes + 40 >= largest_bytes;
         let echo_age = if full { self.echoed_age(now, segment) } else { None };
-        if let Some(Memory { window: Some(window), arrivals }) = self.memory.as_deref_mut() {
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
             let arrival = InOrder {
                 bytes: segment.payload_bytes,
                 mss_bytes: largest_bytes,
@@ -92,8 +97,8 @@ impl Endpoint {
     // Linux, __tcp_ack_snd_check: more than one full segment, if the window does not shrink (it would if the application
     // does not read); or in quick mode; or because something already made it due; or after a delay.
     pub(super) fn acknowledge_adaptively(&mut self, now: Nanos) {
-        let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref() else { return };
-        let waiting = self.rcv_nxt - self.last_ack_sent;
+        let Some(arrivals) = self.extras.arrivals() else { return };
+        let waiting = self.rcv_nxt - self.last_ack_sent();
         let keeps_up = self.possible_edge() >= self.rcv_nxt + u64::from(self.window_in_force());
         let enough = waiting > u64::from(arrivals.segment_bytes) && keeps_up;
         let delay = arrivals.delay(self.srtt());
@@ -108,7 +113,7 @@ impl Endpoint {
 
     /// An acknowledgement leaves ahead of any data: Linux sends it before the application hears of the arrival.
     fn acknowledge_first(&mut self) {
-        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.scheduled = true;
         }
         self.due |= due::ACK | due::ACK_FIRST;
@@ -117,7 +122,7 @@ impl Endpoint {
     /// The peer should hear at once of what happens, and for `most` acknowledgements more.
     pub(super) fn hurry(&mut self, most: Option<u16>) {
         let window = self.window_in_force();
-        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.hurry(most, window);
         }
     }
@@ -125,7 +130,7 @@ impl Endpoint {
     /// The peer closes, which our application is likely to answer: what it sends acknowledges the FIN.
     // Linux, tcp_fin: a FIN in ESTABLISHED is not acknowledged before the usual delay.
     pub(super) fn hold_ack_of_fin(&mut self) {
-        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.interactive = true;
             arrivals.scheduled = true;
         }
@@ -135,14 +140,14 @@ impl Endpoint {
     pub(super) fn on_ack_timeout(&mut self) {
         self.ack_deadline = NEVER;
         self.due |= due::ACK;
-        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.on_expiry(self.rtt.rto());
         }
     }
 
     /// A segment leaves, with or without data.
     pub(super) fn note_departure(&mut self, now: Nanos, has_data: bool) {
-        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.on_ack_sent();
             if has_data {
                 arrivals.on_data_sent(now);
@@ -155,13 +160,13 @@ impl Endpoint {
         if taken == 0 {
             return;
         }
-        if let Some(Memory { window: Some(window), .. }) = self.memory.as_deref_mut() {
+        if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
             window.on_read(now, self.read_next, self.mss, self.profile.receive_window_bytes);
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
         // everything is read.
-        let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref() else { return };
-        let second = self.rcv_nxt - self.last_ack_sent > u64::from(arrivals.segment_bytes);
+        let Some(arrivals) = self.extras.arrivals() else { return };
+        let second = self.rcv_nxt - self.last_ack_sent() > u64::from(arrivals.segment_bytes);
         let emptied = self.readable_bytes() == 0 && arrivals.is_due_once_read();
         if arrivals.scheduled && (second || emptied) {
             self.acknowledge_first();
@@ -171,7 +176,7 @@ impl Endpoint {
     /// Whether acknowledgements are sent at once or held back for data to ride on, from now until the policy changes its
     /// mind (`TCP_QUICKACK`). Without effect unless the policy is [`Adaptive`](crate::AckPolicy::Adaptive).
     pub fn set_quick_ack(&mut self, quick: bool) {
-        let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() else { return };
+        let Some(arrivals) = self.extras.arrivals_mut() else { return };
         arrivals.interactive = !quick;
         if quick && arrivals.scheduled && matches!(self.state, State::Established | State::CloseWait) {
             arrivals.push();
@@ -184,12 +189,13 @@ impl Endpoint {
     /// The window that the handshake begins with.
     pub(super) fn begin_receiving(&mut self, now: Nanos) {
         let window = self.first_window_bytes();
-        if let Some(memory) = self.memory.as_deref_mut() {
+        if let Some(memory) = self.extras.memory_mut() {
+            memory.last_ack_sent = self.rcv_nxt;
             let growth = self.profile.receive_window_growth.as_ref();
             memory.window = growth.map(|rules| GrowingWindow::new(rules, self.mss, now, self.rcv_nxt));
         }
         self.rcv_edge = self.rcv_nxt + u64::from(window);
-        if let Some(Memory { arrivals: Some(arrivals), .. }) = self.memory.as_deref_mut() {
+        if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.begin(now, self.mss, window);
         }
     }

@@ -1,20 +1,20 @@
 //! The sender with a scoreboard (`recovery = sack`): what acknowledgements and timers tell it, and what it sends next.
 
-use super::{Endpoint, due, feature};
+use super::{Endpoint, OPEN, due, feature};
 use crate::Nanos;
 use crate::congestion::CongestionControl;
 use crate::events::Events;
 use crate::recovery::{Arrival, Selective, Sender};
 use crate::restart_window::RestartWindow;
 use crate::segment::{Flags, Segment};
-use crate::sequence::{NOWHERE, Position, near};
+use crate::sequence::{Position, near};
 
 impl Endpoint {
     /// Runs recovery with what it needs of the endpoint.
     #[inline]
     fn recover<R>(&mut self, now: Nanos, act: impl FnOnce(&mut Selective, &mut Sender<'_>) -> R) -> Option<R> {
         let has_new_data = self.has_new_data();
-        let Self { selective: Some(selective), controller, rtt, launch, stats, profile, retransmit_deadline, .. } =
+        let Self { selective: Some(selective), controller, rtt, extras, stats, profile, retransmit_deadline, .. } =
             self
         else {
             return None;
@@ -29,7 +29,7 @@ impl Endpoint {
             profile,
             controller,
             rtt,
-            launch,
+            launch: extras.launch_mut(),
             stats,
             deadline: retransmit_deadline,
         };
@@ -58,7 +58,7 @@ impl Endpoint {
         if ack > prior_una {
             self.una = ack;
             self.retries = 0;
-            if self.burst_end == NOWHERE {
+            if self.burst == OPEN {
                 self.end_burst();
             }
         } else if self.persisting {
@@ -72,7 +72,7 @@ impl Endpoint {
             not_a_duplicate: window_changed || segment.sequence_length() > 0,
             sack: &segment.sack,
             echo_age: self.echoed_age(now, segment),
-            window_may_grow: self.window_may_grow(now),
+            window_may_grow: self.window_may_grow(now, ack > prior_una),
             echoes_congestion: self.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE),
         };
         if ack == prior_una && !arrival.not_a_duplicate && self.highest_sent > self.una {
@@ -113,7 +113,7 @@ impl Endpoint {
             }
             self.stats.timeouts += 1;
             self.recover(now, |selective, sender| selective.enter_loss(sender));
-            self.validation.on_timeout(now);
+            self.validate_timeout(now);
             self.launch_timed_out();
             self.rtt.back_off(&self.profile.rto);
             self.retries += 1;
@@ -137,7 +137,7 @@ impl Endpoint {
             self.restart_if_idle(now);
         }
         let Some(selective) = &self.selective else { return false };
-        let probing = selective.is_probing();
+        let (probing, pushes) = (selective.is_probing(), selective.pushes() && self.has_new_data());
         if !probing && self.holds_back(now) {
             return false;
         }
@@ -149,7 +149,7 @@ impl Endpoint {
             return false;
         }
         let usable = (self.una + u64::from(self.send_window)).saturating_sub(self.nxt);
-        let length = if probing { Some(self.probe_length(usable)) } else { self.new_data_length(now, usable) };
+        let length = if pushes { Some(self.pushed_length(usable)) } else { self.new_data_length(now, usable) };
         let Some(length) = length else { return false };
         let start = self.nxt;
         self.transmit(now, start, length, into);
@@ -163,10 +163,15 @@ impl Endpoint {
         true
     }
 
-    /// How much new data a probe of the tail carries: Nagle's algorithm does not hold it back.
-    fn probe_length(&self, usable: u64) -> u32 {
-        let remaining = self.data_end.saturating_sub(self.nxt);
-        usable.min(remaining).min(u64::from(self.payload_room())) as u32
+    /// How much new data leaves in one segment that Nagle's algorithm does not hold back.
+    fn pushed_length(&mut self, usable: u64) -> u32 {
+        let remaining = self.record_end(self.nxt).saturating_sub(self.nxt);
+        let room = self.payload_room();
+        let length = usable.min(remaining).min(u64::from(room)) as u32;
+        if (1..room).contains(&length) {
+            self.small_end = self.nxt + u64::from(length);
+        }
+        length
     }
 
     /// A probe of the tail, or a lost segment that the window lets leave again.
@@ -210,6 +215,13 @@ impl Endpoint {
             Some(true) => self.ecn.queue_cwr(),
             Some(false) => self.ecn.withdraw_cwr(),
             None => {}
+        }
+    }
+
+    /// The handshake gave a round trip.
+    pub(super) fn note_shortest_rtt(&mut self, now: Nanos, rtt: Nanos) {
+        if let Some(selective) = &mut self.selective {
+            selective.shortest.sample(now, rtt);
         }
     }
 

@@ -1,10 +1,10 @@
 //! What to send.
 
-use super::{Endpoint, State, due};
+use super::{Endpoint, OPEN, State, due};
 use crate::congestion::CongestionControl;
 use crate::restart_window::{FALLBACK_BYTES, RestartWindow};
 use crate::segment::{Flags, Segment};
-use crate::sequence::{NOWHERE, Position};
+use crate::sequence::Position;
 use crate::{NEVER, Nanos};
 
 impl Endpoint {
@@ -31,7 +31,7 @@ impl Endpoint {
         {
             return true;
         }
-        if !self.validation.is_off() && self.state >= State::Established {
+        if self.extras.validation().is_some() && self.state >= State::Established {
             self.validate_window(now);
         }
         let acknowledges = self.due & due::ACK != 0;
@@ -143,7 +143,7 @@ impl Endpoint {
         if length > 0 {
             self.stats.data_segments_sent += 1;
             self.stats.retransmissions += u32::from(retransmission);
-            self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight_end == NOWHERE);
+            self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight == OPEN);
             self.data_sent_at = now;
             self.sent_since_validation = true;
             self.controller.on_sent(now, length, self.flight_bytes());
@@ -214,7 +214,7 @@ impl Endpoint {
             self.controller.set_window(window);
             self.stats.idle_restarts += 1;
             self.burst_start = self.nxt;
-            self.burst_end = NOWHERE;
+            self.burst = OPEN;
         }
     }
 
@@ -225,7 +225,7 @@ impl Endpoint {
 
     /// As [`note_loss`](Self::note_loss), for a loss at another position.
     pub(super) fn note_loss_at(&mut self, position: Position) {
-        let end = self.burst_end.min(self.highest_sent);
+        let end = (self.burst_start + u64::from(self.burst)).min(self.highest_sent);
         if position >= self.burst_start && position < end && end - self.burst_start > FALLBACK_BYTES {
             self.burst_was_lost = true;
         }

@@ -29,7 +29,7 @@ impl Endpoint {
     /// What was written so far ends a record (`MSG_EOR`): no segment will span this place, whether sent for the first
     /// time or again.
     pub fn end_record(&mut self) {
-        let ends = &mut self.record_ends.get_or_insert_default().0;
+        let ends = &mut self.extras.get_or_new(&self.profile, self.initial_sequence).record_ends.0;
         if ends.last() != Some(&self.data_end) {
             ends.push(self.data_end);
         }
@@ -38,7 +38,7 @@ impl Endpoint {
     /// Where a segment that begins at `position` must end: the end of its record, or of the data.
     #[inline]
     pub(super) fn record_end(&self, position: Position) -> Position {
-        match &self.record_ends {
+        match self.extras.record_ends() {
             None => self.data_end,
             Some(ends) => ends.after(position).unwrap_or(self.data_end),
         }

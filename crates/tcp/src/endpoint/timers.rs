@@ -11,10 +11,10 @@ impl Endpoint {
         if now >= self.ack_deadline {
             self.on_ack_timeout();
         }
-        if let Some(launch) = &mut self.launch {
+        if let Some(launch) = self.extras.launch_mut() {
             launch.on_time(now);
         }
-        if now >= self.retransmit_deadline {
+        if now >= self.retransmit_expiry() {
             self.retransmit_deadline = NEVER;
             match self.state {
                 State::SynSent | State::SynReceived => self.on_syn_timeout(),
@@ -24,6 +24,13 @@ impl Endpoint {
             }
         }
         self.check_invariants();
+    }
+
+    /// When the timer of what is outstanding (or of the persist state) expires: with ticks, on the first one that is
+    /// not before its deadline.
+    #[inline]
+    pub(super) fn retransmit_expiry(&self) -> Nanos {
+        self.profile.on_tick(self.retransmit_deadline)
     }
 
     fn on_syn_timeout(&mut self) {
@@ -47,11 +54,12 @@ impl Endpoint {
             return self.finish(State::Closed, Events::TIMED_OUT);
         }
         self.stats.timeouts += 1;
+        self.ecn.queue_cwr();
         self.note_loss();
         self.controller.on_timeout(now, self.flight_bytes(), self.retries == 0);
         self.launch_timed_out();
         self.recovery.on_timeout(self.highest_sent);
-        self.validation.on_timeout(now);
+        self.validate_timeout(now);
         self.rtt.back_off(&self.profile.rto);
         self.retries += 1;
         // Go back N: everything outstanding is sent again as the window allows; the cumulative acknowledgement skips

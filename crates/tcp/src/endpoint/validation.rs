@@ -35,23 +35,32 @@ impl Endpoint {
     /// An acknowledgement was processed: what validation makes of a repair that began or ended with it.
     #[inline]
     pub(super) fn validate_repair(&mut self, before: &Repair) {
-        if self.validation.governs_repairs() && self.is_recovering() != before.recovering {
+        let governs = self.extras.validation().is_some_and(|validation| validation.governs_repairs());
+        if governs && self.is_recovering() != before.recovering {
             self.validate_repair_edge(before);
         }
     }
 
     #[cold]
     fn validate_repair_edge(&mut self, before: &Repair) {
+        let Some(validation) = self.extras.validation_mut() else { return };
+        let retransmissions = self.stats.retransmissions;
         let segments = if before.recovering {
-            self.validation.on_recovered(self.stats.retransmissions - self.retransmissions_before_repair)
+            validation.on_recovered(retransmissions)
         } else {
-            self.retransmissions_before_repair = self.stats.retransmissions;
             let flight = before.flight_bytes.div_ceil(self.mss);
-            self.validation.on_congestion(flight, before.window_bytes / self.mss)
+            validation.on_congestion(flight, before.window_bytes / self.mss, retransmissions)
         };
         if let Some(segments) = segments {
             self.controller.set_ssthresh(segments.saturating_mul(self.mss).max(2 * self.mss));
             self.controller.set_window(segments.saturating_mul(self.mss));
+        }
+    }
+
+    /// The retransmission timer expired.
+    pub(super) fn validate_timeout(&mut self, now: Nanos) {
+        if let Some(validation) = self.extras.validation_mut() {
+            validation.on_timeout(now);
         }
     }
 
@@ -70,7 +79,9 @@ impl Endpoint {
             return;
         }
         self.sent_since_validation = false;
-        self.validation.on_transmit(
+        let initial_window_segments = self.initial_window_bytes() / self.mss;
+        let Some(validation) = self.extras.validation_mut() else { return };
+        validation.on_transmit(
             now,
             &Burst {
                 limited,
@@ -88,12 +99,8 @@ impl Endpoint {
         if !open || !applies || self.controller.is_rate_based() {
             return;
         }
-        let unused = Unused {
-            window_segments: window,
-            initial_window_segments: self.profile.initial_window.window_bytes(self.mss) / self.mss,
-            rto: self.rtt.rto(),
-        };
-        if let Some(shrunk) = self.validation.unused(now, &unused) {
+        let unused = Unused { window_segments: window, initial_window_segments, rto: self.rtt.rto() };
+        if let Some(shrunk) = validation.unused(now, &unused) {
             self.controller.set_window(shrunk.window_segments * self.mss);
             let least = shrunk.least_ssthresh_segments * self.mss;
             let ssthresh = self.controller.ssthresh().max(least);
@@ -101,15 +108,16 @@ impl Endpoint {
         }
     }
 
-    /// Whether an acknowledgement of new data lets the window grow.
+    /// Whether an acknowledgement lets the window grow; `advances`: it is of new data.
     #[inline]
-    pub(super) fn window_may_grow(&mut self, now: Nanos) -> bool {
-        if self.validation.is_off() {
-            return true;
-        }
+    pub(super) fn window_may_grow(&mut self, now: Nanos, advances: bool) -> bool {
+        let is_recovering = advances && self.is_recovering();
+        let Some(validation) = self.extras.validation_mut() else { return true };
         let window = self.controller.window() / self.mss;
-        let srtt = self.srtt().unwrap_or(0);
-        self.validation.on_ack(now, self.una, self.nxt, srtt, window);
-        self.validation.allows_growth(window, self.controller.window() < self.controller.ssthresh())
+        if advances && !is_recovering {
+            let srtt = self.rtt.smoothed(&self.profile.rto).unwrap_or(0);
+            validation.on_ack(now, self.una, self.nxt, srtt, window);
+        }
+        validation.allows_growth(window, self.controller.window() < self.controller.ssthresh())
     }
 }

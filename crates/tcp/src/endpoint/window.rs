@@ -45,7 +45,7 @@ impl Endpoint {
     /// Where the right edge of the receive window could be.
     #[inline]
     pub(super) fn possible_edge(&self) -> Position {
-        match self.growing_window() {
+        match self.extras.growing_window() {
             None => self.read_next + u64::from(self.profile.receive_window_bytes),
             Some(growing) => growing.edge(self.rcv_nxt, self.read_next),
         }
@@ -56,7 +56,7 @@ impl Endpoint {
     fn announce_window(&mut self) -> u16 {
         // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
         let edge = self.possible_edge();
-        let buffer = match self.growing_window() {
+        let buffer = match self.extras.growing_window() {
             None => self.profile.receive_window_bytes,
             Some(growing) => growing.limit(),
         };
@@ -77,7 +77,7 @@ impl Endpoint {
         let left = self.rcv_edge.saturating_sub(self.rcv_nxt);
         // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer cannot
         // send two segments, so that an application that reads at once does not upset the acknowledgement policy.
-        let wanted = match self.growing_window() {
+        let wanted = match self.extras.growing_window() {
             None => left < 2 * mss && opened >= (2 * mss).min(buffer / 2),
             // Linux, tcp_cleanup_rbuf: when the window is down to half and would at least double.
             Some(growing) => opened > 0 && 2 * left <= u64::from(growing.clamp()) && opened >= left,

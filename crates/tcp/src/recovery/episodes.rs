@@ -118,7 +118,7 @@ impl Selective {
     /// Fast recovery begins.
     // RFC 5681 §3.2, RFC 6675 §5: ssthresh = cwnd = FlightSize / 2, or the controller's own rule.
     pub(super) fn enter_recovery(&mut self, sender: &mut Sender<'_>, confirmed: bool) {
-        self.undo.arm(sender.una, self.board.in_repair());
+        self.arm_undo(sender);
         if self.is_reducing() {
             self.undo.confirm();
         } else {
@@ -184,7 +184,7 @@ impl Selective {
         {
             self.remember(sender);
             sender.controller.on_timeout(sender.now, self.load_bytes(sender), true);
-            self.undo.arm(sender.una, self.board.in_repair());
+            self.arm_undo(sender);
         } else {
             sender.controller.on_timeout(sender.now, self.load_bytes(sender), false);
         }
@@ -222,11 +222,11 @@ impl Selective {
         let numbers = self.board.numbers();
         for number in numbers.clone() {
             let sent = *self.board.get(number);
-            // RFC 8985 §6.4: what was sent less than a round trip ago may still be on its way.
             if sent.is_sacked() {
                 self.board.end_repair(number);
                 continue;
             }
+            // RFC 8985 §6.4: what was sent less than a round trip ago may still be on its way.
             let recent = sender.profile.rack && self.rack.is_recent(sender.now, &sent);
             if number == numbers.start || !recent {
                 self.lost += u32::from(self.board.mark_lost(number));

@@ -6,15 +6,33 @@ use super::selective::{Arrival, Meaning, Next, Selective, Sender};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FRto {
     running: bool,
+    /// New data has to leave now, even a small segment: only its acknowledgement ends the doubt.
+    offering: bool,
 }
 
 impl FRto {
     pub fn start(&mut self, allowed: bool) {
-        self.running = allowed;
+        *self = Self { running: allowed, offering: false };
     }
 
     pub fn stop(&mut self) {
-        self.running = false;
+        *self = Self::default();
+    }
+
+    /// New data is called for.
+    pub fn offer(&mut self) {
+        self.offering = true;
+    }
+
+    #[inline]
+    pub fn is_offering(&self) -> bool {
+        self.offering
+    }
+
+    /// New data left.
+    #[inline]
+    pub fn on_sent_new(&mut self) {
+        self.offering = false;
     }
 }
 

@@ -31,7 +31,7 @@ impl Sender<'_> {
     #[inline]
     pub(super) fn grow(&mut self, bytes: u32, allowed: bool) {
         let standing = self.standing();
-        match self.launch {
+        match &mut self.launch {
             Some(launch) => launch.grow(&Growth { now: self.now, bytes, allowed }, &standing, self.controller),
             None if allowed => self.controller.on_ack(self.now, Acknowledged { bytes }),
             None => {}
@@ -42,7 +42,7 @@ impl Sender<'_> {
     #[inline]
     pub(super) fn note_round_trip(&mut self, rtt: Nanos) {
         let standing = self.standing();
-        if let Some(launch) = self.launch {
+        if let Some(launch) = &mut self.launch {
             launch.on_round_trip(rtt, &standing);
         }
     }

@@ -15,17 +15,19 @@ pub(super) struct LimitedTransmit {
     began_at: Position,
 }
 
-impl LimitedTransmit {
-    pub fn new() -> Self {
+impl Default for LimitedTransmit {
+    fn default() -> Self {
         Self { began_at: NOWHERE }
     }
+}
 
+impl LimitedTransmit {
     /// Bytes by which the window in force exceeds cwnd after this many duplicates.
-    pub fn on_duplicate(&mut self, duplicates: u32, outstanding: &Outstanding) -> i64 {
+    pub fn on_duplicate(&mut self, duplicates: u32, outstanding: &Outstanding) -> i32 {
         if duplicates == 1 {
             self.began_at = outstanding.highest;
         }
-        i64::from(duplicates.min(MOST_SEGMENTS)) * i64::from(outstanding.mss_bytes)
+        (duplicates.min(MOST_SEGMENTS) * outstanding.mss_bytes) as i32
     }
 
     /// Bytes sent by it, which FlightSize must not include when ssthresh is computed.

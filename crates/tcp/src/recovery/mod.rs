@@ -94,16 +94,10 @@ pub(crate) struct Recovery {
     recover: Position,
     /// Congestion was answered for data sent before this position.
     answered: Position,
+    limited: LimitedTransmit,
     /// Bytes added to the congestion window for the repair; negative after large partial acknowledgements.
-    inflation: i64,
+    inflation: i32,
     duplicate_acks: u32,
-    threshold: u32,
-    algorithm: RecoveryAlgorithm,
-    /// What limited transmit did; none: it is off.
-    limited: Option<LimitedTransmit>,
-    early: bool,
-    slow_but_steady: bool,
-    heuristic: bool,
     /// Bytes by which the latest acknowledgement advanced.
     advance: u32,
     recovering: bool,
@@ -114,18 +108,13 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     // RFC 6582 §3.2 step 1: recover is initially the initial send sequence number.
-    pub(crate) fn new(profile: &Profile, initial: Position) -> Self {
+    pub(crate) fn new(initial: Position) -> Self {
         Self {
             recover: initial,
             answered: initial,
+            limited: LimitedTransmit::default(),
             inflation: 0,
             duplicate_acks: 0,
-            threshold: profile.duplicate_ack_threshold,
-            algorithm: profile.recovery,
-            limited: profile.limited_transmit.then(LimitedTransmit::new),
-            early: profile.early_retransmit,
-            slow_but_steady: profile.slow_but_steady,
-            heuristic: profile.acknowledgement_heuristic,
             advance: 0,
             recovering: false,
             inflated: false,
@@ -137,7 +126,7 @@ impl Recovery {
     #[inline]
     pub(crate) fn window(&self, controller: &Controller, mss_bytes: u32) -> u32 {
         if self.inflated {
-            let window = i64::from(controller.window()) + self.inflation;
+            let window = i64::from(controller.window()) + i64::from(self.inflation);
             window.clamp(i64::from(mss_bytes), i64::from(u32::MAX)) as u32
         } else {
             controller.window()
@@ -152,32 +141,34 @@ impl Recovery {
     pub(crate) fn on_duplicate_ack(
         &mut self,
         now: Nanos,
+        profile: &Profile,
         outstanding: &Outstanding,
         controller: &mut Controller,
     ) -> OnDuplicate {
         self.duplicate_acks += 1;
         if self.recovering {
             // RFC 5681 §3.2 step 4: for each additional duplicate ACK, cwnd MUST be incremented by SMSS.
-            self.inflation += i64::from(outstanding.mss_bytes);
+            self.inflation = self.inflation.saturating_add_unsigned(outstanding.mss_bytes);
             return OnDuplicate::Nothing;
         }
         // RFC 6582 §3.2 step 2: enter only if the cumulative acknowledgment covers more than recover. A retransmission
         // timeout sets it for all; NewReno and Tahoe set it themselves as well.
-        if outstanding.first <= self.recover && !new_reno::heuristic_says_lost(self, outstanding, controller) {
+        let after_timeout = outstanding.first <= self.recover;
+        if after_timeout && !new_reno::heuristic_says_lost(self, profile, outstanding, controller) {
             return OnDuplicate::Nothing;
         }
         let segments = outstanding.data_bytes.div_ceil(outstanding.mss_bytes);
-        let threshold = early_retransmit::threshold(self.early, segments, outstanding.has_new_data, self.threshold);
+        let ordinary = profile.duplicate_ack_threshold;
+        let threshold =
+            early_retransmit::threshold(profile.early_retransmit, segments, outstanding.has_new_data, ordinary);
         if self.duplicate_acks != threshold {
-            if self.duplicate_acks < threshold
-                && let Some(limited) = &mut self.limited
-            {
-                self.inflation = limited.on_duplicate(self.duplicate_acks, outstanding);
+            if self.duplicate_acks < threshold && profile.limited_transmit {
+                self.inflation = self.limited.on_duplicate(self.duplicate_acks, outstanding);
                 self.inflated = true;
             }
             return OnDuplicate::Nothing;
         }
-        match self.algorithm {
+        match profile.recovery {
             RecoveryAlgorithm::Tahoe => tahoe::on_threshold(self, now, outstanding, controller),
             RecoveryAlgorithm::Reno => reno::on_threshold(self, now, outstanding, controller),
             RecoveryAlgorithm::NewReno | RecoveryAlgorithm::Sack => {
@@ -188,7 +179,13 @@ impl Recovery {
 
     /// `outstanding` is as it stands after the `bytes` newly acknowledged are gone.
     #[inline]
-    pub(crate) fn on_ack(&mut self, bytes: u32, outstanding: &Outstanding, controller: &mut Controller) -> OnAck {
+    pub(crate) fn on_ack(
+        &mut self,
+        bytes: u32,
+        profile: &Profile,
+        outstanding: &Outstanding,
+        controller: &mut Controller,
+    ) -> OnAck {
         self.duplicate_acks = 0;
         self.advance = bytes;
         if !self.recovering {
@@ -197,16 +194,16 @@ impl Recovery {
             }
             return OnAck::Grow;
         }
-        if self.algorithm == RecoveryAlgorithm::NewReno {
-            new_reno::on_ack(self, bytes, outstanding, controller)
+        if profile.recovery == RecoveryAlgorithm::NewReno {
+            new_reno::on_ack(self, bytes, profile, outstanding, controller)
         } else {
             reno::on_ack(self)
         }
     }
 
     /// Whether the duplicates that have just begun a repair were fewer than is ordinary.
-    pub(crate) fn began_early(&self) -> bool {
-        self.duplicate_acks < self.threshold
+    pub(crate) fn began_early(&self, profile: &Profile) -> bool {
+        self.duplicate_acks < profile.duplicate_ack_threshold
     }
 
     /// What is under way, as `tcpi_ca_state` tells it: 0 nothing, 1 duplicate acknowledgements, 3 fast recovery, 4 sending
@@ -234,10 +231,10 @@ impl Recovery {
     // RFC 5681 §3.2 steps 2 and 3: ssthresh = max (FlightSize/2, 2*SMSS); cwnd = ssthresh plus 3*SMSS, which stands
     // for the segments that have left the network and are buffered at the receiver.
     fn enter(&mut self, now: Nanos, outstanding: &Outstanding, controller: &mut Controller) -> OnDuplicate {
-        let limited = self.limited.as_ref().map_or(0, |limited| limited.sent_bytes(outstanding));
+        let limited = self.limited.sent_bytes(outstanding);
         controller.on_congestion(now, outstanding.flight_bytes.saturating_sub(limited));
         self.answered = outstanding.highest;
-        self.inflation = i64::from(self.duplicate_acks) * i64::from(outstanding.mss_bytes);
+        self.inflation = 0i32.saturating_add_unsigned(self.duplicate_acks.saturating_mul(outstanding.mss_bytes));
         self.recovering = true;
         self.inflated = true;
         self.partial_seen = false;
@@ -248,8 +245,6 @@ impl Recovery {
         self.recovering = false;
         self.inflated = false;
         self.inflation = 0;
-        if let Some(limited) = &mut self.limited {
-            limited.forget();
-        }
+        self.limited.forget();
     }
 }

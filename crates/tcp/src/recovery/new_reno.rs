@@ -3,6 +3,7 @@
 use super::{OnAck, OnDuplicate, Outstanding, Recovery};
 use crate::Nanos;
 use crate::congestion::{CongestionControl, Controller};
+use crate::profile::Profile;
 
 /// The duplicate ACKs reached the threshold.
 pub(super) fn on_threshold(
@@ -19,14 +20,22 @@ pub(super) fn on_threshold(
 /// Whether duplicates of something that the timer sent again mean a loss all the same.
 // RFC 6582 §4.1: if cwnd is greater than SMSS and the difference between highest_ack and prev_highest_ack is at most
 // 4*SMSS, duplicate ACKs indicate a lost segment; else they likely come from needless retransmissions.
-pub(super) fn heuristic_says_lost(recovery: &Recovery, outstanding: &Outstanding, controller: &Controller) -> bool {
-    recovery.heuristic && controller.window() > outstanding.mss_bytes && recovery.advance <= 4 * outstanding.mss_bytes
+pub(super) fn heuristic_says_lost(
+    recovery: &Recovery,
+    profile: &Profile,
+    outstanding: &Outstanding,
+    controller: &Controller,
+) -> bool {
+    profile.acknowledgement_heuristic
+        && controller.window() > outstanding.mss_bytes
+        && recovery.advance <= 4 * outstanding.mss_bytes
 }
 
 /// New data is acknowledged during fast recovery.
 pub(super) fn on_ack(
     recovery: &mut Recovery,
     bytes: u32,
+    profile: &Profile,
     outstanding: &Outstanding,
     controller: &mut Controller,
 ) -> OnAck {
@@ -41,12 +50,12 @@ pub(super) fn on_ack(
     }
     // RFC 6582 §3.2 step 3, partial acknowledgment: deflate cwnd by the amount of new data acknowledged; if that is
     // at least one SMSS, add back SMSS bytes. Reset the timer for the first partial ACK only.
-    recovery.inflation -= i64::from(bytes);
+    recovery.inflation = recovery.inflation.saturating_sub_unsigned(bytes);
     if bytes >= mss {
-        recovery.inflation += i64::from(mss);
+        recovery.inflation = recovery.inflation.saturating_add_unsigned(mss);
     }
     // RFC 6582 §4: the impatient variant; the slow but steady one resets it for each.
-    let restart_timer = !recovery.partial_seen || recovery.slow_but_steady;
+    let restart_timer = !recovery.partial_seen || profile.slow_but_steady;
     recovery.partial_seen = true;
     OnAck::Partial { restart_timer }
 }

@@ -38,6 +38,7 @@ impl Selective {
     pub(super) fn begin_reduction(&mut self, sender: &mut Sender<'_>) {
         self.high = sender.nxt;
         self.probe.forget();
+        self.probing = false;
         let window = sender.controller.window();
         let flight = self.load_bytes(sender);
         self.reduction.begin(window / sender.mss);

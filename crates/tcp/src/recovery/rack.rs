@@ -98,7 +98,7 @@ impl Selective {
         if self.reordering_seen == 0 && (self.state >= State::Recovery || self.sacked() >= self.reordering) {
             return 0;
         }
-        let minimum = sender.rtt.minimum();
+        let minimum = self.shortest.get();
         let srtt = sender.rtt.smoothed(&sender.profile.rto).unwrap_or(0);
         (minimum / 4).saturating_mul(u64::from(self.rack.widened) + 1).min(srtt)
     }

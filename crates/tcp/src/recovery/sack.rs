@@ -2,7 +2,7 @@
 //! shows, and what counts as lost by counting (RFC 6675).
 
 use super::scoreboard::Judgement;
-use super::selective::{Arrival, Meaning, RttSample, Selective, Sender};
+use super::selective::{Arrival, Meaning, RttSample, Selective, Sender, State};
 use crate::segment::MOST_SACK_BLOCKS;
 use crate::sequence::{Position, near};
 
@@ -68,9 +68,10 @@ impl Selective {
         }
         self.history.blocks = [(0, 0); MOST_SACK_BLOCKS];
         self.history.blocks[..count].copy_from_slice(blocks);
-        let in_loss = self.state == super::selective::State::Loss && !self.undo.is_armed();
+        let in_loss = self.state == State::Loss && !self.undo.is_armed();
         if lowest_original < highest_sacked && !in_loss {
-            self.note_reordering(sender.mss, lowest_original, highest_sacked);
+            // Linux, tcp_check_sack_reordering: the distance is from what is highest by now.
+            self.note_reordering(sender.mss, lowest_original, self.board.highest_sacked());
         }
     }
 
@@ -102,7 +103,7 @@ impl Selective {
                     sample.on_sacked(sent.sent_at);
                 }
                 sample.on_delivered(&sent);
-                self.rack.advance(sender.now, sender.rtt.minimum(), &sent);
+                self.rack.advance(sender.now, self.shortest.get(), &sent);
                 self.board.mark_sacked(number);
                 if let Some(rate) = &mut self.rate {
                     rate.on_delivered(number, sent.end());
@@ -163,14 +164,20 @@ impl Selective {
     /// Marks what counts as lost by counting what was delivered above it.
     // RFC 6675 §4, IsLost (): either DupThresh discontiguous SACKed sequences have arrived above, or more than
     // (DupThresh - 1) * SMSS bytes with higher sequence numbers have been SACKed. With segments of one size the second
-    // comes no later than the first. A FIN on a full segment is no byte beyond it.
+    // comes no later than the first. A FIN on a full segment is no byte beyond it. §5 step 1: DupThresh duplicates, one for
+    // each segment SACKed however small it is, mean that the first segment is lost.
     pub(super) fn count_losses(&mut self, sender: &Sender<'_>) -> u32 {
         let numbers = self.board.numbers();
         let mut number = self.board.number_after(self.board.highest_sacked().saturating_sub(1)).min(numbers.end);
         if self.board.sacked() == 0 {
             return 0;
         }
-        let enough = u64::from(self.threshold(sender) - 1) * u64::from(sender.mss);
+        let threshold = self.threshold(sender);
+        let enough_duplicates = self.state < State::Recovery && self.board.sacked() >= threshold;
+        let first_lost = u32::from(
+            enough_duplicates && !self.board.get(numbers.start).is_in_repair() && self.board.mark_lost(numbers.start),
+        );
+        let enough = u64::from(threshold - 1) * u64::from(sender.mss);
         let mut bytes = 0;
         loop {
             if number < numbers.end && self.board.get(number).is_sacked() {
@@ -180,16 +187,20 @@ impl Selective {
                 }
             }
             if number == numbers.start {
-                return 0;
+                return first_lost;
             }
             number -= 1;
         }
         let below = self.board.get(number).start;
-        self.board.judge(
-            |sent| {
-                if sent.end() > below || sent.is_repeated() { Judgement::Stop } else { Judgement::Lost }
-            },
-        )
+        // A retransmission that is lost shows by the timeout alone; a segment that left again as a probe, or whose repair
+        // was taken back, is as any other. Those did not leave in the order of the stream.
+        first_lost
+            + self.board.judge(|sent| match (sent.end() > below, sent.is_repeated()) {
+                (true, false) => Judgement::Stop,
+                (true, true) => Judgement::Wait,
+                (false, _) if sent.is_in_repair() => Judgement::Wait,
+                (false, _) => Judgement::Lost,
+            })
     }
 }
 

@@ -191,7 +191,8 @@ impl Scoreboard {
         let before = *sent;
         debug_assert!(!before.is_sacked());
         sent.marks = before.marks & !mark::LOST | mark::SACKED;
-        // A retransmission that has not been called lost has left the network together with its original.
+        // What counted as lost did not arrive, so it was the retransmission that did. Else (an undo took the loss back) it
+        // may have been the original, and the retransmission is still in flight.
         if before.is_in_repair() && before.is_lost() {
             sent.marks &= !mark::IN_REPAIR;
             self.in_repair -= 1;
@@ -296,6 +297,10 @@ impl Scoreboard {
         if newly_in_repair {
             sent.marks |= mark::IN_REPAIR;
             self.in_repair += 1;
+        }
+        // Without SACK nobody judges these.
+        while self.repeated.front().is_some_and(|&(_, number)| number < self.first) {
+            self.repeated.pop_front();
         }
         self.repeated.push_back((now, number));
     }

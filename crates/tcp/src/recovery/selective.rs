@@ -19,7 +19,7 @@ use crate::congestion::{CongestionControl, Controller, Delivery, RoundTrip};
 use crate::delivery_rate::DeliveryRate;
 use crate::endpoint::Info;
 use crate::profile::Profile;
-use crate::rtt::RttEstimator;
+use crate::rtt::{RttEstimator, ShortestRtt};
 use crate::segment::SackBlocks;
 use crate::sequence::Position;
 use crate::startup::Launch;
@@ -68,7 +68,7 @@ pub(crate) struct Sender<'a> {
     pub profile: &'a Profile,
     pub controller: &'a mut Controller,
     pub rtt: &'a mut RttEstimator,
-    pub launch: &'a mut Option<Box<Launch>>,
+    pub launch: Option<&'a mut Launch>,
     pub stats: &'a mut Stats,
     /// Expiry of the timer.
     pub deadline: &'a mut Nanos,
@@ -166,6 +166,8 @@ pub(crate) struct Selective {
     pub(super) lost: u32,
     pub(super) history: SackHistory,
     pub(super) duplicates: Duplicates,
+    /// As the handshake and the scoreboard measured it.
+    pub(crate) shortest: ShortestRtt,
     pub(super) rack: Rack,
     pub(super) probe: Probe,
     pub(super) reduction: Reduction,
@@ -195,6 +197,7 @@ impl Selective {
             lost: 0,
             history: SackHistory::default(),
             duplicates: Duplicates::default(),
+            shortest: ShortestRtt::default(),
             rack: Rack::default(),
             probe: Probe::default(),
             reduction: Reduction::default(),
@@ -212,6 +215,7 @@ impl Selective {
     pub(crate) fn describe(&self, info: &mut Info) {
         info.recovery_state = self.state as u8;
         info.unacked = self.board.len();
+        info.min_rtt_ns = self.shortest.get();
         info.sacked = self.sacked();
         info.lost = self.board.lost();
         info.retransmitted = self.board.in_repair();
@@ -281,6 +285,7 @@ impl Selective {
             rate.on_sent(sender.now, self.delivered, first);
         }
         self.board.push(sender.now, start, length, self.delivered);
+        self.f_rto.on_sent_new();
         if self.is_reducing() {
             self.reduction.on_sent();
         }
@@ -308,6 +313,7 @@ impl Selective {
         if self.sack && !arrival.sack.is_empty() {
             self.tag(sender, arrival, &mut meaning, &mut sample);
         }
+        meaning.duplicate = !(meaning.advanced || arrival.not_a_duplicate || meaning.dsack);
         if self.board.is_empty() {
             if meaning.dsack {
                 self.judge(sender, arrival, &mut meaning);
@@ -316,13 +322,12 @@ impl Selective {
             return;
         }
         self.take_acknowledged(sender, arrival, highest_sacked, &mut meaning, &mut sample);
-        let round_trip = sample.apply(sender, &meaning, arrival.echo_age);
+        let round_trip = sample.apply(sender, &mut self.shortest, &meaning, arrival.echo_age);
         if let Some(rtt) = round_trip {
             let sample = RoundTrip { rtt, una: sender.una, nxt: sender.nxt };
             sender.controller.on_round_trip(sender.now, &sample);
             sender.note_round_trip(rtt);
         }
-        meaning.duplicate = !(meaning.advanced || arrival.not_a_duplicate || meaning.dsack);
         if sender.profile.rack {
             self.rack.adapt(self.delivered, sample.prior_delivered);
         }
@@ -354,7 +359,7 @@ impl Selective {
         rtt: Option<Nanos>,
     ) {
         let Some(rate) = &mut self.rate else { return };
-        let sample = rate.sample(sender.now, self.delivered, delivered, sender.rtt.minimum());
+        let sample = rate.sample(sender.now, self.delivered, delivered, self.shortest.get());
         let bytes = |segments: u32| u64::from(segments) * u64::from(sender.mss);
         let prior_delivered = sample.map_or(self.delivered, |sample| sample.prior_delivered);
         let delivery = Delivery {
@@ -383,7 +388,7 @@ impl Selective {
         let mut meaning = Meaning::default();
         let mut sample = RttSample::default();
         self.tag(sender, arrival, &mut meaning, &mut sample);
-        sample.apply(sender, &meaning, None);
+        sample.apply(sender, &mut self.shortest, &meaning, None);
         let next = self.judge(sender, arrival, &mut meaning);
         self.allow(sender, next);
     }
@@ -417,7 +422,7 @@ impl Selective {
             }
             if !sent.is_sacked() && self.sack {
                 self.delivered += 1;
-                self.rack.advance(sender.now, sender.rtt.minimum(), &sent);
+                self.rack.advance(sender.now, self.shortest.get(), &sent);
             }
         }
         if taken == 0 {
@@ -477,11 +482,10 @@ impl Selective {
             Next::Nothing => {}
             Next::Lost => self.repairing = true,
             // RFC 5682 §2.1 step 2.b; without new data the algorithm ends and lost segments are sent.
+            Next::New if sender.has_new_data => self.f_rto.offer(),
             Next::New => {
-                if !sender.has_new_data {
-                    self.f_rto.stop();
-                    self.repairing = true;
-                }
+                self.f_rto.stop();
+                self.repairing = true;
             }
         }
     }
@@ -492,6 +496,7 @@ impl Selective {
         let Some(front) = self.board.front() else {
             *sender.deadline = NEVER;
             self.timer = Timer::Retransmission;
+            self.probing = false;
             return;
         };
         let rto = sender.rtt.rto();
@@ -532,6 +537,13 @@ impl Selective {
     #[inline]
     pub(crate) fn is_probing(&self) -> bool {
         self.probing
+    }
+
+    /// Whether new data must not wait for more of it: a probe, or what tells a needless timeout.
+    // Linux sends both with Nagle's algorithm off (tcp_send_loss_probe, tcp_xmit_recovery).
+    #[inline]
+    pub(crate) fn pushes(&self) -> bool {
+        self.probing || self.f_rto.is_offering()
     }
 
     /// Whether the timer that runs is the retransmission timer.
@@ -623,7 +635,13 @@ impl RttSample {
 
     /// Feeds the estimator and the controller; returns the round trip of the segment delivered last.
     // RFC 6298 §3 (Karn): never from a segment sent twice, unless a timestamp tells the transmissions apart.
-    fn apply(&self, sender: &mut Sender<'_>, meaning: &Meaning, echo_age: Option<Nanos>) -> Option<Nanos> {
+    fn apply(
+        &self,
+        sender: &mut Sender<'_>,
+        shortest: &mut ShortestRtt,
+        meaning: &Meaning,
+        echo_age: Option<Nanos>,
+    ) -> Option<Nanos> {
         let now = sender.now;
         let ago = |sent_at: Option<Nanos>| sent_at.map(|sent_at| now - sent_at);
         let unambiguous = !meaning.repeated_acknowledged;
@@ -633,7 +651,7 @@ impl RttSample {
             .or(echo_age.filter(|_| meaning.acknowledged))?;
         let latest =
             ago(self.last_sacked).or(ago(self.last_acknowledged).filter(|_| unambiguous)).unwrap_or(round_trip);
-        sender.rtt.note_minimum(now, latest);
+        shortest.sample(now, latest);
         sender.rtt.sample_duration(&sender.profile.rto, round_trip, sender.una, sender.nxt);
         Some(latest)
     }

@@ -19,6 +19,11 @@ impl Probe {
         self.end = None;
     }
 
+    /// Whether a probe is outstanding that was sent before.
+    pub fn is_repetition(&self) -> bool {
+        self.end.is_some() && self.is_repetition
+    }
+
     /// Whether a probe is outstanding that ends here.
     pub fn ends_at(&self, position: Position) -> bool {
         self.end == Some(position)

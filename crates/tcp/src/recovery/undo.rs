@@ -93,6 +93,14 @@ impl Selective {
         self.undo.is_armed() && (self.duplicates_explain_all(sender) || self.echoes_an_original(sender, arrival))
     }
 
+    /// An episode begins that may prove needless.
+    // Linux, tcp_init_undo: retransmissions in flight may still be reported by DSACKs, and so may the probe of the tail;
+    // what names that one must not pass for what explains a repair.
+    pub(super) fn arm_undo(&mut self, sender: &Sender<'_>) {
+        let probe = u32::from(self.probe.is_repetition());
+        self.undo.arm(sender.una, self.board.in_repair() + probe);
+    }
+
     /// Whether the first segment in flight is a retransmission.
     pub(super) fn any_repeated(&self) -> bool {
         self.board.in_repair() > 0 || self.board.front().is_some_and(|sent| sent.is_repeated())

@@ -8,8 +8,9 @@
 //! on). On an acknowledgement of new data outside of recovery call [`Validation::on_ack`], then ask
 //! [`Validation::allows_growth`] before the controller's `on_ack`. When a repair begins, call
 //! [`Validation::on_congestion`] after the controller's and let its answer, if any, replace window and threshold; when it
-//! is over (and not undone), call [`Validation::on_recovered`] with what was retransmitted, for the same. After a timeout
-//! call [`Validation::on_timeout`]. All windows are in segments. With [`WindowValidation::Off`] every call is a comparison.
+//! is over (and not undone), call [`Validation::on_recovered`] for the same. After a timeout
+//! call [`Validation::on_timeout`]. All windows are in segments. With [`WindowValidation::Off`] there is no
+//! [`Validation`].
 
 mod cwnd_limited;
 mod rfc7661;
@@ -59,9 +60,13 @@ impl Shrunk {
     }
 }
 
-/// The rule at work, if there is one. A pointer wide: endpoints hold it.
+/// The rule at work.
 #[derive(Clone, Debug)]
-pub(crate) struct Validation(Option<Box<Rule>>);
+pub(crate) struct Validation {
+    rule: Rule,
+    /// Retransmissions before the repair that is under way.
+    retransmissions_before: u32,
+}
 
 #[derive(Clone, Debug)]
 enum Rule {
@@ -70,30 +75,25 @@ enum Rule {
 }
 
 impl Validation {
-    pub(crate) fn new(rule: WindowValidation, mss_bytes: u32) -> Self {
-        Self(match rule {
-            WindowValidation::Off => None,
-            WindowValidation::CwndLimited => Some(Box::new(Rule::CwndLimited(CwndLimited::default()))),
-            WindowValidation::Rfc7661 => Some(Box::new(Rule::Rfc7661(Rfc7661::new(mss_bytes)))),
-        })
-    }
-
-    /// Nothing is validated.
-    #[inline]
-    pub(crate) fn is_off(&self) -> bool {
-        self.0.is_none()
+    pub(crate) fn new(rule: WindowValidation, mss_bytes: u32) -> Option<Self> {
+        let rule = match rule {
+            WindowValidation::Off => return None,
+            WindowValidation::CwndLimited => Rule::CwndLimited(CwndLimited::default()),
+            WindowValidation::Rfc7661 => Rule::Rfc7661(Rfc7661::new(mss_bytes)),
+        };
+        Some(Self { rule, retransmissions_before: 0 })
     }
 
     /// The rule has a say in repairs.
     #[inline]
     pub(crate) fn governs_repairs(&self) -> bool {
-        matches!(self.0.as_deref(), Some(Rule::Rfc7661(_)))
+        matches!(self.rule, Rule::Rfc7661(_))
     }
 
     /// A burst was sent.
     #[inline]
     pub(crate) fn on_transmit(&mut self, now: Nanos, burst: &Burst) {
-        if let Some(Rule::CwndLimited(rule)) = self.0.as_deref_mut() {
+        if let Rule::CwndLimited(rule) = &mut self.rule {
             rule.on_transmit(now, burst);
         }
     }
@@ -101,54 +101,59 @@ impl Validation {
     /// New data is acknowledged, and nothing is being repaired.
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Nanos, una: Position, nxt: Position, srtt: Nanos, window_segments: u32) {
-        match self.0.as_deref_mut() {
-            None => {}
-            Some(Rule::CwndLimited(rule)) => rule.on_ack(now),
-            Some(Rule::Rfc7661(rule)) => rule.on_ack(now, una, nxt, srtt, window_segments),
+        match &mut self.rule {
+            Rule::CwndLimited(rule) => rule.on_ack(now),
+            Rule::Rfc7661(rule) => rule.on_ack(now, una, nxt, srtt, window_segments),
         }
     }
 
     /// Whether acknowledgements let the window grow now.
     #[inline]
     pub(crate) fn allows_growth(&self, window_segments: u32, in_slow_start: bool) -> bool {
-        match self.0.as_deref() {
-            None => true,
-            Some(Rule::CwndLimited(rule)) => rule.allows_growth(window_segments, in_slow_start),
-            Some(Rule::Rfc7661(rule)) => rule.is_validated(window_segments),
+        match &self.rule {
+            Rule::CwndLimited(rule) => rule.allows_growth(window_segments, in_slow_start),
+            Rule::Rfc7661(rule) => rule.is_validated(window_segments),
         }
     }
 
     /// The window that is left, if some was unused for too long.
     #[inline]
     pub(crate) fn unused(&mut self, now: Nanos, unused: &Unused) -> Option<Shrunk> {
-        match self.0.as_deref_mut()? {
+        match &mut self.rule {
             Rule::CwndLimited(rule) => rule.unused(now, unused),
             Rule::Rfc7661(rule) => rule.unused(now, unused),
         }
     }
 
-    /// A repair begins, with so many segments in flight: the window during it, if it is not the controller's.
-    pub(crate) fn on_congestion(&mut self, flight_segments: u32, window_segments: u32) -> Option<u32> {
-        match self.0.as_deref_mut()? {
+    /// A repair begins, with so many segments in flight and after so many retransmissions in all: the window during it,
+    /// if it is not the controller's.
+    pub(crate) fn on_congestion(
+        &mut self,
+        flight_segments: u32,
+        window_segments: u32,
+        retransmissions: u32,
+    ) -> Option<u32> {
+        self.retransmissions_before = retransmissions;
+        match &mut self.rule {
             Rule::CwndLimited(_) => None,
             Rule::Rfc7661(rule) => rule.on_congestion(flight_segments, window_segments),
         }
     }
 
-    /// The repair is over: window and threshold after it, if they are not the controller's.
-    pub(crate) fn on_recovered(&mut self, retransmitted_segments: u32) -> Option<u32> {
-        match self.0.as_deref_mut()? {
+    /// The repair is over, after so many retransmissions in all: window and threshold after it, if they are not the
+    /// controller's.
+    pub(crate) fn on_recovered(&mut self, retransmissions: u32) -> Option<u32> {
+        match &mut self.rule {
             Rule::CwndLimited(_) => None,
-            Rule::Rfc7661(rule) => rule.on_recovered(retransmitted_segments),
+            Rule::Rfc7661(rule) => rule.on_recovered(retransmissions - self.retransmissions_before),
         }
     }
 
     /// The retransmission timer expired.
     pub(crate) fn on_timeout(&mut self, now: Nanos) {
-        match self.0.as_deref_mut() {
-            None => {}
-            Some(Rule::CwndLimited(rule)) => rule.on_ack(now),
-            Some(Rule::Rfc7661(rule)) => rule.forget(),
+        match &mut self.rule {
+            Rule::CwndLimited(rule) => rule.on_ack(now),
+            Rule::Rfc7661(rule) => rule.forget(),
         }
     }
 }

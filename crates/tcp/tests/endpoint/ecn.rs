@@ -146,3 +146,24 @@ fn marks_are_nothing_to_a_connection_without_ecn() {
     wire.inject(Client, data(100, Ecn::Congestion, Flags::NONE));
     assert!(wire.log.iter().all(|sent| bits(&sent.segment) == (false, false)));
 }
+
+/// The server's data segments from the first loss on, with CWR or without.
+fn announcements(wire: &Wire) -> Vec<bool> {
+    let data = wire.log.iter().filter(|sent| sent.from == Server && sent.segment.payload_bytes > 0);
+    data.skip_while(|sent| !sent.segment.retransmission).map(|sent| sent.segment.flags.contains(Flags::CWR)).collect()
+}
+
+#[test]
+fn a_window_reduced_for_a_loss_is_announced_with_the_next_new_data() {
+    for lost in [&[1][..], &[7, 8, 9, 10]] {
+        let mut wire = Wire::connected(&with(EcnPolicy::On), 10 * MS);
+        wire.lose_data_of_server(10 * MS, lost);
+        wire.server.write(wire.now, 10 * 1460);
+        wire.run_until(wire.now + 100 * MS);
+        wire.server.write(wire.now, 20 * 1460);
+        wire.run();
+        let announced = announcements(&wire);
+        assert_eq!(announced.iter().filter(|cwr| **cwr).count(), 1, "{lost:?}: {announced:?}");
+        assert!(!announced[0], "a retransmission announces nothing");
+    }
+}

@@ -106,5 +106,5 @@ fn a_value_out_of_range_is_named_with_what_would_be_right() {
 
 #[test]
 fn an_endpoint_is_small() {
-    assert!(size_of::<Endpoint>() <= 512, "{}", size_of::<Endpoint>());
+    assert!(size_of::<Endpoint>() <= 400, "{}", size_of::<Endpoint>());
 }

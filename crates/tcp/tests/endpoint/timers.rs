@@ -270,3 +270,27 @@ fn linux_repeats_a_syn_five_times_at_the_same_interval_and_gives_up_after_131_se
     assert_eq!(wire.now, 131 * SECOND);
     assert!(wire.client_events.contains(Events::TIMED_OUT));
 }
+
+#[test]
+fn a_tick_delays_the_timers_of_outstanding_data_to_its_multiples() {
+    // The SYN's timeout, the probe of the tail after two round trips and two ticks, and the timeout after it.
+    let linux = Profile { timer_tick_ns: Some(7 * MS), ..Profile::linux() };
+    let mut wire = Wire::new(&linux, 50 * MS);
+    let mut count = 0;
+    wire.lose(50 * MS, move |_| {
+        count += 1;
+        count == 1
+    });
+    wire.client.connect(0);
+    wire.run_until(2 * SECOND);
+    assert_eq!(wire.log[1].at, 1001 * MS);
+    let start = wire.now;
+    assert!(!start.is_multiple_of(7 * MS));
+    wire.lose(0, |_| true);
+    wire.server.write(start, 3 * 1448);
+    wire.run_until(start + SECOND);
+    let again: Vec<u64> = wire.log.iter().filter(|sent| sent.segment.retransmission).map(|sent| sent.at).collect();
+    assert!(again.len() >= 3, "{again:?}");
+    assert!(again.iter().all(|at| at.is_multiple_of(7 * MS)), "{again:?}");
+    assert!((214 * MS..221 * MS).contains(&(again[1] - start)), "{again:?}");
+}
