@@ -38,6 +38,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.startup", "quick_start", 'tcp.startup: the scheme "quick_start" needs "rate"'),
     ("tcp.startup", {"scheme": "paced", "over_rtt_percent": 0}, "tcp.startup.over_rtt_percent: 0 is below 1"),
     ("tcp.startup", {"scheme": "rapid_start", "queue_delay": 4}, "tcp.startup.queue_delay: 4 has no unit"),
+    ("tcp.pacing", True, "tcp.pacing: True is not a table; known keys: slow_start_percent, avoidance_percent"),
+    ("tcp.pacing", {"bursts": 2}, 'tcp.pacing.bursts: unknown key "bursts"; did you mean "burst_segments"?'),
     ("tcp.timestamps", "on", "tcp.timestamps: 'on' is not true or false"),
     ("tcp.rto.estimator", "rfc2988", 'tcp.rto.estimator: unknown choice "rfc2988"; did you mean "rfc6298"?'),
     ("tcp.rto.minimum", 3, 'tcp.rto.minimum: 3 has no unit: write a time such as "50ms"'),

@@ -138,6 +138,16 @@ def test_every_value_of_every_choice_reaches_the_simulator(small: Scenario) -> N
             _native.simulate(json.dumps(plan), 1, 0, 1)
 
 
+def test_pacing_which_no_profile_has_reaches_the_simulator_with_linux_values_for_what_is_left_out(
+    small: Scenario,
+) -> None:
+    scenario = small.replace("duration", "1ns").replace("tcp.pacing", {"burst_segments": 4})
+    assert _server(scenario)["pacing"] == {"slow_start_percent": 200, "avoidance_percent": 120, "burst_segments": 4}
+    assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+    _native.simulate(json.dumps(scenario.to_plan()), 1, 0, 1)
+    assert _server(scenario.replace("tcp.pacing", "none"))["pacing"] is None
+
+
 def _number(parameter: Any) -> Any:
     """Something for a number that must be given, which 0 stands for."""
     return parameter if isinstance(parameter, bool) else 2

@@ -195,8 +195,8 @@ class Direction(Table):
 
 
 class Link(Table):
-    """A link with both its directions: rate, one-way delay, queue, losses after transmission, and what the router before
-    it makes of Quick-Start requests (RFC 4782).
+    """A link with both its directions: rate, one-way delay, queue, losses after transmission, and what the router
+    before it makes of Quick-Start requests (RFC 4782).
 
     `loss` strikes every packet at random, with this probability; `lose` the data packets (those with payload) with
     these numbers, counted from 1 as the link transmits them in that direction, whoever sent them.

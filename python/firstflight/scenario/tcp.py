@@ -40,6 +40,10 @@ def choices() -> dict[str, list[Any]]:
     return loaded
 
 
+# Tables that every profile leaves out, with Linux's values for what a scenario does not set.
+_IN_NO_PROFILE = {"pacing": {"slow_start_percent": 200, "avoidance_percent": 120, "burst_segments": 2}}
+
+
 @cache
 def _examples() -> dict[str, list[Any]]:
     """The values that each field has in profiles and choices, by its path; a table's fields have their own paths."""
@@ -51,7 +55,7 @@ def _examples() -> dict[str, list[Any]]:
             if isinstance(value, dict):
                 collect(value, f"{where}{name}.")
 
-    for complete in profiles().values():
+    for complete in (*profiles().values(), _IN_NO_PROFILE):
         collect(complete, "")
     for name, values in choices().items():
         for table in values:

@@ -53,7 +53,7 @@ def all_tables(values: Values) -> list[Table]:
             "downloads",
             f"One download of {path.size_kb // 1000} MB",
             f"{RATE_BPS // 10**6} Mbit/s, round trip {path.rtt_ms} ms, a queue of {packets} packets "
-            "({path.buffer_bdp:g} bandwidth-delay products), alone on its path.",
+            f"({path.buffer_bdp:g} x the bandwidth-delay product), alone on its path.",
             ("control",),
             DOWNLOADS,
             lambda point: point in base,

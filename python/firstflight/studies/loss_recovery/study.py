@@ -30,8 +30,8 @@ class LossRecovery(Study):
         "initial window makes the quick repair likelier, and reports that IW 10 without SACK beat IW 3 with it."
     )
     limitations = (
-        "One loss at a time in the matrices. In the comparison losses are independent, or come from one queue: 40 packets "
-        "at a round trip of 300 ms, as in the testbed that RFC 6928 cites, whose figures are not available.",
+        "One loss at a time in the matrices. In the comparison losses are independent, or come from one queue: 40 "
+        "packets at a round trip of 300 ms, as in the testbed that RFC 6928 cites, whose figures are not available.",
         "One path (100 ms, 10 Mbit/s): a timeout of the profile rfc costs a second at any round trip below that, so "
         "its cost in round trips is the larger the shorter the path.",
         "The server answers at once and in full segments; a response that is written in pieces has other tails.",
