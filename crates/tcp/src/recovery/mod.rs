@@ -15,6 +15,7 @@ mod new_reno;
 mod prr;
 mod rack;
 mod reno;
+mod rtt_sample;
 mod sack;
 mod scoreboard;
 mod selective;

@@ -1,8 +1,9 @@
 //! Selective acknowledgements: how SACK blocks become marks on the scoreboard (RFC 2018, RFC 2883), how reordering
 //! shows, and what counts as lost by counting (RFC 6675).
 
+use super::rtt_sample::RttSample;
 use super::scoreboard::Judgement;
-use super::selective::{Arrival, Meaning, RttSample, Selective, Sender, State};
+use super::selective::{Arrival, Meaning, Selective, Sender, State};
 use crate::segment::MOST_SACK_BLOCKS;
 use crate::sequence::{Position, near};
 
