@@ -108,22 +108,13 @@ impl Endpoint {
             self.controller.on_round_trip(now, &sample);
             self.note_round_trip(rtt);
         }
-        let repair = self.repair();
-        let outstanding = self.outstanding();
         let mut restart_timer = true;
-        match self.recovery.on_ack(acknowledged_data as u32, &self.profile, &outstanding, &mut self.controller) {
-            OnAck::Grow => {
-                let allowed = self.window_may_grow(now, true);
-                self.grow(now, acknowledged_data as u32, allowed);
-            }
-            OnAck::Repaired => self.launch_repaired(),
-            OnAck::Partial { restart_timer: restart } => {
-                self.due |= due::RETRANSMIT;
-                self.note_loss();
-                restart_timer = restart;
-            }
+        if self.recovery.note_ack(acknowledged_data as u32) {
+            restart_timer = self.on_ack_in_repair(acknowledged_data as u32);
+        } else {
+            let allowed = self.window_may_grow(now, true);
+            self.grow(now, acknowledged_data as u32, allowed);
         }
-        self.validate_repair(&repair);
         // RFC 6298 §5.2 and §5.3: stop the timer when all is acknowledged, restart it when new data is.
         if self.una == self.nxt {
             self.retransmit_deadline = NEVER;
@@ -131,6 +122,27 @@ impl Endpoint {
             self.retransmit_deadline = now.saturating_add(self.rtt.rto());
         }
         self.note_acknowledged(before, ack);
+    }
+
+    /// New data is acknowledged while a loss is being repaired; answers whether to restart the timer.
+    #[cold]
+    fn on_ack_in_repair(&mut self, acknowledged_data: u32) -> bool {
+        let repair = self.repair();
+        let outstanding = self.outstanding();
+        let restart_timer =
+            match self.recovery.on_ack(acknowledged_data, &self.profile, &outstanding, &mut self.controller) {
+                OnAck::Repaired => {
+                    self.launch_repaired();
+                    true
+                }
+                OnAck::Partial { restart_timer } => {
+                    self.due |= due::RETRANSMIT;
+                    self.note_loss();
+                    restart_timer
+                }
+            };
+        self.validate_repair(repair);
+        restart_timer
     }
 
     /// The first acknowledgement since a first flight or restart: what has been sent by now is that burst.
@@ -168,7 +180,7 @@ impl Endpoint {
         self.ecn.queue_cwr();
         self.stats.fast_retransmits += 1;
         self.stats.early_retransmits += u32::from(self.recovery.began_early(&self.profile));
-        self.validate_repair(&repair);
+        self.validate_repair(repair);
         self.note_loss();
         if self.recovery.is_recovering() {
             self.launch_lost();

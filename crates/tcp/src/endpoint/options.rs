@@ -66,6 +66,7 @@ impl Endpoint {
     }
 
     /// Completes a segment that leaves on a synchronised connection; false if there was no room for all blocks.
+    #[inline(never)]
     pub(super) fn add_options(&mut self, now: Nanos, segment: &mut Segment) -> bool {
         if let Some(memory) = self.extras.memory_mut() {
             memory.last_ack_sent = self.rcv_nxt;
@@ -116,6 +117,7 @@ impl Endpoint {
     }
 
     /// Reads the options of a segment that arrived; false if it is to be dropped.
+    #[inline(never)]
     pub(super) fn on_options(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
         if self.features & feature::TIMESTAMPS != 0 && !self.on_timestamps(now, seq, segment) {
             return false;

@@ -82,13 +82,14 @@ impl Endpoint {
         self.watch_repair(|endpoint| {
             endpoint.recover(now, |selective, sender| selective.on_ack(sender, &arrival));
         });
-        self.validate_repair(&before);
+        self.validate_repair(before);
         self.announce_reduction();
         self.note_acknowledged(prior_una, ack);
         self.state != super::State::Closed
     }
 
     /// Events that follow from the cumulative acknowledgement.
+    #[inline]
     pub(super) fn note_acknowledged(&mut self, before: Position, ack: Position) {
         if ack >= self.data_end && ack > before {
             if before < self.data_end {

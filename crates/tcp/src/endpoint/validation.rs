@@ -15,14 +15,14 @@ pub(super) struct Repair {
 }
 
 impl Endpoint {
-    /// The state of repair before an acknowledgement is processed.
+    /// The state of repair before an acknowledgement is processed, if validation has a say in repairs.
     #[inline]
-    pub(super) fn repair(&self) -> Repair {
-        Repair {
+    pub(super) fn repair(&self) -> Option<Repair> {
+        self.extras.validation().filter(|validation| validation.governs_repairs()).map(|_| Repair {
             recovering: self.is_recovering(),
             window_bytes: self.controller.window(),
             flight_bytes: self.flight_bytes(),
-        }
+        })
     }
 
     fn is_recovering(&self) -> bool {
@@ -34,10 +34,11 @@ impl Endpoint {
 
     /// An acknowledgement was processed: what validation makes of a repair that began or ended with it.
     #[inline]
-    pub(super) fn validate_repair(&mut self, before: &Repair) {
-        let governs = self.extras.validation().is_some_and(|validation| validation.governs_repairs());
-        if governs && self.is_recovering() != before.recovering {
-            self.validate_repair_edge(before);
+    pub(super) fn validate_repair(&mut self, before: Option<Repair>) {
+        if let Some(before) = before
+            && self.is_recovering() != before.recovering
+        {
+            self.validate_repair_edge(&before);
         }
     }
 

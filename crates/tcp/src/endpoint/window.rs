@@ -55,10 +55,12 @@ impl Endpoint {
     #[inline]
     fn announce_window(&mut self) -> u16 {
         // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
-        let edge = self.possible_edge();
-        let buffer = match self.extras.growing_window() {
-            None => self.profile.receive_window_bytes,
-            Some(growing) => growing.limit(),
+        let (edge, buffer) = match self.extras.growing_window() {
+            None => {
+                let buffer = self.profile.receive_window_bytes;
+                (self.read_next + u64::from(buffer), buffer)
+            }
+            Some(growing) => (growing.edge(self.rcv_nxt, self.read_next), growing.limit()),
         };
         let step = (buffer / 2).min(self.mss);
         if edge >= self.rcv_edge + u64::from(step) {

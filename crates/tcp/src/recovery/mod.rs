@@ -75,11 +75,9 @@ pub(crate) enum OnDuplicate {
     GoBack,
 }
 
-/// What an acknowledgement of new data means.
+/// What an acknowledgement of new data means for the repair under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnAck {
-    /// No repair was under way: the window may grow.
-    Grow,
     /// The repair is over.
     Repaired,
     /// One hole is closed and the next begins at the first unacknowledged byte.
@@ -178,8 +176,19 @@ impl Recovery {
         }
     }
 
-    /// `outstanding` is as it stands after the `bytes` newly acknowledged are gone.
+    /// New data is acknowledged, `bytes` of it. True if a loss is being repaired: [`on_ack`](Self::on_ack) then says what
+    /// that means; else the window may grow.
     #[inline]
+    pub(crate) fn note_ack(&mut self, bytes: u32) -> bool {
+        self.duplicate_acks = 0;
+        self.advance = bytes;
+        if self.inflated && !self.recovering {
+            self.leave();
+        }
+        self.recovering
+    }
+
+    /// `outstanding` is as it stands after the `bytes` newly acknowledged are gone.
     pub(crate) fn on_ack(
         &mut self,
         bytes: u32,
@@ -187,14 +196,6 @@ impl Recovery {
         outstanding: &Outstanding,
         controller: &mut Controller,
     ) -> OnAck {
-        self.duplicate_acks = 0;
-        self.advance = bytes;
-        if !self.recovering {
-            if self.inflated {
-                self.leave();
-            }
-            return OnAck::Grow;
-        }
         if profile.recovery == RecoveryAlgorithm::NewReno {
             new_reno::on_ack(self, bytes, profile, outstanding, controller)
         } else {

@@ -6,7 +6,7 @@ mod laws;
 mod snapshots;
 
 use super::{
-    Acknowledged, CongestionAlgorithm, CongestionAvoidance, CongestionControl, Controller, Delivery, RoundTrip,
+    Acknowledged, CongestionAlgorithm, CongestionAvoidance, CongestionControl, Controller, Delivery, Other, RoundTrip,
     SlowStartGrowth, Start,
 };
 use crate::Nanos;
@@ -218,10 +218,14 @@ impl Alone {
 
     /// The phase that the controller is in, for an event when it changes.
     fn phase(&self) -> &'static str {
-        match &self.controller {
-            Controller::Bbr(bbr) => bbr.mode_name(),
-            controller if controller.ssthresh() == u32::MAX => "slow start",
-            _ => "slow start is over",
+        if let Controller::Other(other) = &self.controller
+            && let Other::Bbr(bbr) = &**other
+        {
+            bbr.mode_name()
+        } else if self.controller.ssthresh() == u32::MAX {
+            "slow start"
+        } else {
+            "slow start is over"
         }
     }
 
