@@ -39,6 +39,8 @@ pub(crate) struct Pacer {
     remainder: u64,
     /// A segment waits for `release`.
     waiting: bool,
+    /// By how much the caller's timer was late for the segment that may leave now.
+    late: Nanos,
 }
 
 impl Pacer {
@@ -60,12 +62,15 @@ impl Pacer {
 
     /// Whether the segment that is ready now has to wait, which [`deadline`](Self::deadline) then tells.
     pub(crate) fn holds(&mut self, now: Nanos) -> bool {
+        self.on_time(now);
         self.waiting = now < self.release;
         self.waiting
     }
 
-    /// `bytes` of payload leave: the next segment waits for as long as they take at the rate. A sender that was late
-    /// does not catch up, so no burst follows a pause.
+    /// `bytes` of payload leave: the next segment waits for as long as they take at the rate. A sender that had nothing
+    /// to send or was not allowed to does not catch up, so no burst follows a pause.
+    // Linux, tcp_update_skb_after_send: the lateness of a timer is made up for, by at most half of an interval at once.
+    // Otherwise a real clock's 50 µs would add up segment by segment.
     pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u32) {
         let Some(rate) = self.rate else { return };
         if self.release < now {
@@ -74,7 +79,8 @@ impl Pacer {
         }
         // A segment of 64 kB in a day's round trip still fits; what does not, never leaves.
         let scaled = u64::from(bytes).saturating_mul(rate.time).saturating_add(self.remainder);
-        self.release = self.release.saturating_add(scaled / rate.bytes);
+        let interval = scaled / rate.bytes;
+        self.release = self.release.saturating_add(interval - std::mem::take(&mut self.late).min(interval / 2));
         self.remainder = scaled % rate.bytes;
     }
 
@@ -85,7 +91,10 @@ impl Pacer {
 
     /// Time passed: what waited is released once the deadline is reached.
     pub(crate) fn on_time(&mut self, now: Nanos) {
-        self.waiting &= now < self.release;
+        if self.waiting && now >= self.release {
+            self.waiting = false;
+            self.late = now - self.release;
+        }
     }
 }
 
@@ -117,6 +126,31 @@ mod tests {
         pacer.on_sent(1000, 1000);
         assert!(pacer.holds(1000));
         assert_eq!(pacer.deadline(), 1100);
+    }
+
+    #[test]
+    fn late_timers_do_not_add_up() {
+        let mut pacer = Pacer::default();
+        pacer.set_rate(Some(Rate::new(1000, 100)));
+        let mut departures = Vec::new();
+        let mut now = 0;
+        for late in [0, 30, 30, 10, 0] {
+            assert!(!pacer.holds(now));
+            departures.push(now);
+            pacer.on_sent(now, 1000);
+            assert!(pacer.holds(now));
+            now = pacer.deadline() + late;
+        }
+        assert_eq!(departures, [0, 100, 230, 330, 410]);
+        // After a timer that was very late the next segment waits for half of an interval, no less, and then as usual.
+        assert!(!pacer.holds(now + 1000));
+        pacer.on_sent(now + 1000, 1000);
+        assert!(pacer.holds(now + 1000));
+        assert_eq!(pacer.deadline(), now + 1050);
+        assert!(!pacer.holds(now + 1050));
+        pacer.on_sent(now + 1050, 1000);
+        assert!(pacer.holds(now + 1050));
+        assert_eq!(pacer.deadline(), now + 1150);
     }
 
     #[test]

@@ -69,6 +69,13 @@ impl Reassembly {
         next
     }
 
+    /// One past the last position that is held together with this one; the position itself if it is not held.
+    pub(crate) fn held_until(&self, position: Position) -> Position {
+        let Some(held) = &self.held else { return position };
+        let next = held.ranges.get(held.ranges.partition_point(|&(_, end)| end <= position));
+        next.filter(|&&(start, _)| start <= position).map_or(position, |&(_, end)| end)
+    }
+
     /// The first contiguous part of a range that is held already.
     // RFC 2883 §4 (1): a D-SACK block reports only one contiguous sequence that is a duplicate.
     pub(crate) fn overlap(&self, start: Position, end: Position) -> Option<Range> {

@@ -3,16 +3,19 @@
 
 use crate::profile::ReceiveWindowGrowth;
 use crate::sequence::Position;
+use crate::timestamps::round_trip;
 use crate::{NEVER, Nanos};
 
 /// Segments of fewer bytes waste too much memory to open the window.
 const SMALLEST_USEFUL: u32 = 128;
-/// Segments on top of twice what was read, for small variations.
-const CUSHION_SEGMENTS: u64 = 16;
+/// Share of the receive buffer that is taken to hold payload before a segment tells, and the unit of such shares
+/// (Linux: `TCP_DEFAULT_SCALING_RATIO`, `TCP_RMEM_TO_WIN_SCALE`).
+const FIRST_SHARE: u64 = 128;
+const WHOLE: u64 = 256;
+/// The segment size that is assumed at first; no smaller one tells a share (Linux: `TCP_MSS_DEFAULT`).
+const DEFAULT_SEGMENT: u32 = 536;
 /// Segments that the application is taken to have read in the round trip before the first.
 const FIRST_SEGMENTS: u32 = 10;
-
-const MILLISECOND: Nanos = 1_000_000;
 
 /// Data that arrived in order.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,12 @@ pub(crate) struct InOrder {
 pub(crate) struct GrowingWindow {
     /// Largest window announced [rcv_ssthresh].
     limit: u32,
+    /// Size of the receive buffer, of payload and all that comes with it [sk_rcvbuf].
+    memory: u64,
+    /// How much of it is payload, in 256ths [scaling_ratio].
+    share: u64,
+    /// Largest segment so far, once it tells that [rcv_mss].
+    largest: u32,
     /// Payload that the receive buffer has room for.
     buffer: u32,
     /// As much of it as is announced [window_clamp].
@@ -61,14 +70,17 @@ impl GrowingWindow {
         whole.min(65535)
     }
 
-    pub(crate) fn new(rules: &ReceiveWindowGrowth, mss_bytes: u32, now: Nanos, next: Position) -> Self {
+    /// `announced`: the window of our SYN or SYN-ACK.
+    pub(crate) fn new(rules: &ReceiveWindowGrowth, mss_bytes: u32, announced: u32, now: Nanos, next: Position) -> Self {
         let buffer = rules.initial_bytes;
         // Linux, tcp_init_buffer_space: one segment of the buffer is not announced.
         let clamp = if buffer > 2 * mss_bytes { buffer - mss_bytes } else { buffer };
-        let announced = Self::announced_at_first(rules, mss_bytes);
         let limit = announced.min(clamp);
         Self {
             limit,
+            memory: u64::from(buffer) * WHOLE / FIRST_SHARE,
+            share: FIRST_SHARE,
+            largest: mss_bytes.min(DEFAULT_SEGMENT),
             buffer,
             clamp,
             read_in_round: limit.min(FIRST_SEGMENTS * mss_bytes).max(1),
@@ -80,9 +92,19 @@ impl GrowingWindow {
         }
     }
 
-    /// Where the right edge of the window could be.
-    pub(crate) fn edge(&self, received: Position, read: Position) -> Position {
-        (received + u64::from(self.limit)).min(read + u64::from(self.buffer))
+    /// Where the right edge of the window could be, which is announced in units of 1 << `shift` bytes.
+    // Linux, __tcp_select_window: in less than half of the buffer nothing is rounded up, and less than a segment or a
+    // sixteenth of the buffer is not announced at all. That is the receiver's SWS avoidance of RFC 9293 §3.8.6.2.2.
+    pub(crate) fn edge(&self, received: Position, read: Position, shift: u8) -> Position {
+        let mut free = (read + u64::from(self.buffer)).saturating_sub(received);
+        let full = self.clamp.min(self.buffer);
+        if free < u64::from(full / 2) {
+            free = free >> shift << shift;
+            if free < u64::from((self.buffer / 16).max(self.largest.min(full))) {
+                return received;
+            }
+        }
+        received + free.min(self.limit.into())
     }
 
     /// Window that is announced at the most at present.
@@ -106,11 +128,13 @@ impl GrowingWindow {
             self.timed_end = arrival.received + u64::from(arrival.window_bytes.max(1));
             self.timed_at = now;
         }
-        // Linux, tcp_rcv_rtt_measure_ts: the echo of a full segment, smoothed, is at least a tick.
+        // Linux, tcp_rcv_rtt_measure_ts: the echo of a full segment is at least a tick; shorter ones count at once, longer
+        // ones by an eighth.
         if let Some(age) = arrival.echo_age {
-            let age = age.max(MILLISECOND);
-            self.rtt = if self.rtt == 0 { age } else { self.rtt - self.rtt / 8 + age / 8 };
+            let age = round_trip(age);
+            self.rtt = if self.rtt == 0 || age < self.rtt { age } else { self.rtt - self.rtt / 8 + age / 8 };
         }
+        self.measure_share(arrival);
         // Linux, tcp_grow_window: two segments for each that arrives, as far as the buffer has room.
         let unread = u32::try_from(arrival.received - arrival.read).unwrap_or(u32::MAX);
         let room = self.clamp.min(self.buffer.saturating_sub(unread)).saturating_sub(self.limit);
@@ -121,28 +145,58 @@ impl GrowingWindow {
         true
     }
 
+    /// A segment of a new size tells how much of the buffer is payload.
+    // Linux, tcp_measure_rcv_mss and tcp_set_window_clamp.
+    fn measure_share(&mut self, arrival: &InOrder) {
+        if arrival.bytes <= self.largest {
+            return;
+        }
+        self.largest = arrival.bytes;
+        self.share = (u64::from(arrival.bytes) * WHOLE / memory_of(arrival.bytes)).max(1);
+        self.fit();
+        self.limit = self.limit.max(arrival.window_bytes).min(self.clamp);
+        self.read_in_round = self.read_in_round.min(self.clamp).max(1);
+    }
+
+    /// Makes the window follow the buffer.
+    fn fit(&mut self) {
+        self.buffer = u32::try_from(self.memory * self.share / WHOLE).unwrap_or(u32::MAX);
+        self.clamp = self.buffer;
+    }
+
     /// The application has read up to `read`.
-    // Linux, tcp_rcv_space_adjust: once a round trip, the buffer becomes what lets a sender in slow start go on.
-    pub(crate) fn on_read(&mut self, now: Nanos, read: Position, mss_bytes: u32, largest_bytes: u32) {
+    // Linux, tcp_rcv_space_adjust and tcp_rcvbuf_grow (6.18): once a round trip, the buffer becomes what lets a sender in
+    // slow start go on.
+    pub(crate) fn on_read(&mut self, now: Nanos, read: Position, largest_bytes: u32) {
         if self.rtt == 0 || now.saturating_sub(self.round_start_at) < self.rtt {
             return;
         }
         let copied = u32::try_from(read - self.round_start).unwrap_or(u32::MAX);
         if copied > self.read_in_round {
-            // Twice what was read copes with losses; three or four times, if it grew by a quarter or a half, with a sender
-            // whose window doubles meanwhile.
-            let base = 2 * u64::from(copied) + CUSHION_SEGMENTS * u64::from(mss_bytes);
-            let growth = base * u64::from(copied - self.read_in_round) / u64::from(self.read_in_round);
-            let wanted = (base + 2 * growth).min(u64::from(largest_bytes)) as u32;
-            if wanted > self.buffer {
-                self.buffer = wanted;
-                self.clamp = wanted;
+            // Twice what was read, since this is a round trip late; and more by twice the share by which that has grown,
+            // since the sender doubles its window meanwhile.
+            let base = 2 * u128::from(copied);
+            let growth = base * u128::from(copied - self.read_in_round) / u128::from(self.read_in_round);
+            let wanted = u64::try_from(base + 2 * growth).unwrap_or(u64::MAX);
+            let largest = u64::from(largest_bytes) * WHOLE / FIRST_SHARE;
+            let memory = (wanted.saturating_mul(WHOLE) / self.share).min(largest);
+            if memory > self.memory {
+                self.memory = memory;
+                self.fit();
             }
             self.read_in_round = copied;
         }
         self.round_start = read;
         self.round_start_at = now;
     }
+}
+
+/// Memory that a segment takes in the receive buffer, in bytes: its headers and payload lie in a block of a power of two
+/// with what the driver and the kernel add at both ends, and a description of it lies beside.
+// Linux: NET_SKB_PAD 64, IPv4 and TCP with timestamps 52, struct skb_shared_info 320; struct sk_buff 256. A segment of 1448
+// bytes takes 2304 behind TUN, AF_PACKET and drivers that allocate for each packet; others waste more.
+fn memory_of(payload_bytes: u32) -> u64 {
+    (u64::from(payload_bytes) + 64 + 52 + 320).next_power_of_two() + 256
 }
 
 /// Shift that makes the largest receive buffer expressible in a window field.

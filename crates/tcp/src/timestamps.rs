@@ -59,12 +59,21 @@ impl TimestampState {
         valid.then(|| self.recent.wrapping_sub(value) as i32)
     }
 
-    /// Time since we sent the value that comes back as `echo`, to the tick; none if we cannot have sent it.
+    /// Time since we sent the value that comes back as `echo`, in whole ticks, maybe none at all; no answer if we cannot
+    /// have sent it.
     #[inline]
     pub(crate) fn age(&self, now: Nanos, echo: u32) -> Option<Nanos> {
         let ticks = self.value(now).wrapping_sub(echo) as i32;
         (ticks >= 0).then(|| ticks as Nanos * TICK).filter(|&age| age <= now)
     }
+}
+
+/// The round trip that an echo of this age tells.
+// Linux, tcp_rtt_tsopt_us: less than a tick counts as one. A round trip of no time at all would pass for the shortest
+// ever, and leave RACK no room for reordering.
+#[inline]
+pub(crate) fn round_trip(age: Nanos) -> Nanos {
+    age.max(TICK)
 }
 
 fn seconds(now: Nanos) -> u32 {
@@ -85,6 +94,13 @@ mod tests {
         assert_eq!(state.value(MS), 0);
         assert_eq!(state.age(30 * MS, state.value(10 * MS)), Some(20 * MS));
         assert_eq!(state.age(10 * MS, state.value(30 * MS)), None);
+    }
+
+    #[test]
+    fn less_than_a_tick_is_no_age_but_a_round_trip_of_one() {
+        let state = TimestampState::new(0);
+        assert_eq!(state.age(30 * MS + 999_999, state.value(30 * MS)), Some(0));
+        assert_eq!([round_trip(0), round_trip(2 * MS)], [MS, 2 * MS]);
     }
 
     #[test]

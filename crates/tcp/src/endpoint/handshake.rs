@@ -6,6 +6,7 @@ use crate::events::Events;
 use crate::receive_window;
 use crate::segment::{Ecn, Flags, NO_WINDOW_SCALE, Segment};
 use crate::sequence::{near, origin, wire};
+use crate::timestamps::round_trip;
 use crate::{NEVER, Nanos};
 
 /// Largest window field of a SYN, and of any segment without scaling.
@@ -155,8 +156,8 @@ impl Endpoint {
             self.timed_at = NEVER;
         } else if self.stats.syn_retransmissions > 0 {
             // RFC 7323 §4.1: the echo tells which of several copies was acknowledged.
-            if let Some(rtt) = self.echoed_age(now, segment) {
-                self.rtt.sample(&self.profile.rto, now - rtt, now);
+            if let Some(rtt) = self.echoed_age(now, segment).map(round_trip) {
+                self.rtt.sample(&self.profile.rto, now.saturating_sub(rtt), now);
                 self.note_shortest_rtt(now, rtt);
             }
             self.rtt.restart_after_syn_loss(&self.profile.rto);

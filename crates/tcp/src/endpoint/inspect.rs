@@ -119,6 +119,17 @@ impl Endpoint {
         first.map_or(0, |first| self.rcv_nxt.min(self.peer_fin) - first)
     }
 
+    /// Up to which offset of the peer's stream everything from `offset` on has arrived, in order or ahead of a hole;
+    /// `offset` itself if that byte has not. A caller that keeps the bytes asks after
+    /// [`handle_segment`](Self::handle_segment) which of them count. The peer's FIN may count as a byte.
+    pub fn arrived_until(&self, offset: u64) -> u64 {
+        let Some(sequence) = self.peer_initial_sequence() else { return offset };
+        let first = origin(sequence) + 1;
+        let position = first + offset;
+        let until = if position < self.rcv_nxt { self.rcv_nxt } else { self.reassembly.held_until(position) };
+        until - first
+    }
+
     /// Bytes written that the peer has acknowledged.
     #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {

@@ -161,7 +161,7 @@ impl Endpoint {
             return;
         }
         if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
-            window.on_read(now, self.read_next, self.mss, self.profile.receive_window_bytes);
+            window.on_read(now, self.read_next, self.profile.receive_window_bytes);
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
         // everything is read.
@@ -188,11 +188,13 @@ impl Endpoint {
 
     /// The window that the handshake begins with.
     pub(super) fn begin_receiving(&mut self, now: Nanos) {
-        let window = self.first_window_bytes();
+        // A SYN that has left counted in segments without options.
+        let counted = if self.highest_sent > self.initial() { self.profile.mss_bytes } else { self.mss };
+        let window = self.announced_at_first(counted);
         if let Some(memory) = self.extras.memory_mut() {
             memory.last_ack_sent = self.rcv_nxt;
             let growth = self.profile.receive_window_growth.as_ref();
-            memory.window = growth.map(|rules| GrowingWindow::new(rules, self.mss, now, self.rcv_nxt));
+            memory.window = growth.map(|rules| GrowingWindow::new(rules, self.mss, window, now, self.rcv_nxt));
         }
         self.rcv_edge = self.rcv_nxt + u64::from(window);
         if let Some(arrivals) = self.extras.arrivals_mut() {
@@ -202,8 +204,12 @@ impl Endpoint {
 
     /// Receive window at the start, before the window field cuts it.
     pub(super) fn first_window_bytes(&self) -> u32 {
+        self.announced_at_first(self.mss)
+    }
+
+    fn announced_at_first(&self, mss_bytes: u32) -> u32 {
         match &self.profile.receive_window_growth {
-            Some(rules) => GrowingWindow::announced_at_first(rules, self.mss),
+            Some(rules) => GrowingWindow::announced_at_first(rules, mss_bytes),
             None => self.profile.receive_window_bytes,
         }
     }

@@ -47,27 +47,34 @@ impl Endpoint {
     pub(super) fn possible_edge(&self) -> Position {
         match self.extras.growing_window() {
             None => self.read_next + u64::from(self.profile.receive_window_bytes),
-            Some(growing) => growing.edge(self.rcv_nxt, self.read_next),
+            Some(growing) => growing.edge(self.rcv_nxt, self.read_next, self.rcv_shift),
         }
     }
 
     /// The window field of a segment that leaves now.
     #[inline]
     fn announce_window(&mut self) -> u16 {
-        // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
         let (edge, buffer) = match self.extras.growing_window() {
+            // Linux, __tcp_select_window: what a shift would cut off is announced.
+            Some(growing) if self.rcv_shift > 0 => {
+                let possible = growing.edge(self.rcv_nxt, self.read_next, self.rcv_shift).max(self.rcv_edge);
+                let window = possible.saturating_sub(self.rcv_nxt).next_multiple_of(1 << self.rcv_shift);
+                self.rcv_edge = self.rcv_nxt + window;
+                return (window >> self.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16;
+            }
+            Some(growing) => (growing.edge(self.rcv_nxt, self.read_next, 0), growing.limit()),
             None => {
                 let buffer = self.profile.receive_window_bytes;
                 (self.read_next + u64::from(buffer), buffer)
             }
-            Some(growing) => (growing.edge(self.rcv_nxt, self.read_next), growing.limit()),
         };
+        // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
         let step = (buffer / 2).min(self.mss);
         if edge >= self.rcv_edge + u64::from(step) {
             self.rcv_edge = edge;
         }
-        let window = self.rcv_edge.saturating_sub(self.rcv_nxt) >> self.rcv_shift;
-        window.min(u64::from(LARGEST_FIELD)) as u16
+        let window = self.rcv_edge.saturating_sub(self.rcv_nxt);
+        (window >> self.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
     }
 
     /// Makes an acknowledgement due if the peer may be waiting for a larger window.

@@ -5,6 +5,7 @@ use super::scoreboard::Sent;
 use super::selective::{Meaning, Sender};
 use crate::Nanos;
 use crate::rtt::ShortestRtt;
+use crate::timestamps;
 
 /// Send times from which an acknowledgement gives a round trip.
 #[derive(Clone, Copy, Default, Debug)]
@@ -54,7 +55,7 @@ impl RttSample {
         let round_trip = ago(self.first_acknowledged)
             .filter(|_| unambiguous)
             .or(ago(self.first_sacked))
-            .or(echo_age.filter(|_| meaning.acknowledged))?;
+            .or(echo_age.filter(|_| meaning.acknowledged).map(timestamps::round_trip))?;
         let latest =
             ago(self.last_sacked).or(ago(self.last_acknowledged).filter(|_| unambiguous)).unwrap_or(round_trip);
         shortest.sample(now, latest);

@@ -15,7 +15,7 @@ use super::rtt_sample::RttSample;
 use super::sack::SackHistory;
 use super::scoreboard::{Scoreboard, Sent};
 use super::tail_loss_probe::Probe;
-use super::undo::Undo;
+use super::undo::{Undo, answers_earlier};
 use crate::congestion::{CongestionControl, Controller, Delivery, RoundTrip};
 use crate::delivery_rate::DeliveryRate;
 use crate::endpoint::Info;
@@ -423,7 +423,13 @@ impl Selective {
             }
             if !sent.is_sacked() && self.sack {
                 self.delivered += 1;
-                self.rack.advance(sender.now, self.shortest.get(), &sent);
+                // RFC 8985 §6.2 step 2: an acknowledgement that answers a timestamp from before the retransmission is for
+                // the original. Not so of SACKs, as in Linux: they answer the timestamp of what arrived in order last.
+                let needless = sent.is_repeated()
+                    && arrival.echo_age.is_some_and(|age| answers_earlier(sender.now, age, sent.sent_at));
+                if !needless {
+                    self.rack.advance(sender.now, self.shortest.get(), &sent);
+                }
             }
         }
         if taken == 0 {

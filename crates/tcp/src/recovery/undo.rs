@@ -69,6 +69,11 @@ impl Undo {
     }
 }
 
+/// Whether a timestamp of this age was sent before `sent_at`, as far as the clock of timestamps tells.
+pub(super) fn answers_earlier(now: Nanos, echo_age: Nanos, sent_at: Nanos) -> bool {
+    now / TICK - echo_age / TICK < sent_at / TICK
+}
+
 impl Selective {
     // RFC 3708: every retransmission of the episode was reported as a duplicate.
     fn duplicates_explain_all(&self, sender: &Sender<'_>) -> bool {
@@ -81,7 +86,7 @@ impl Selective {
             return false;
         }
         match (self.undo.first_retransmission, arrival.echo_age) {
-            (Some(first), Some(age)) => sender.now / TICK - age / TICK < first / TICK,
+            (Some(first), Some(age)) => answers_earlier(sender.now, age, first),
             // Nothing of the episode was retransmitted yet, so nothing repeated can have been delivered; unless, without
             // SACK, the repair is over and only waits for something beyond it to be acknowledged (`must_stay`).
             (None, _) => !self.any_repeated() && (self.sack || sender.una < self.high),

@@ -25,6 +25,10 @@ impl CwndLimited {
     #[inline]
     pub(super) fn on_transmit(&mut self, now: Nanos, burst: &Burst) {
         let outstanding = burst.outstanding_segments;
+        if self.window_end == 0 {
+            // The first burst: nothing was unused before, whatever the clock says.
+            self.used_at = now;
+        }
         if burst.una >= self.window_end || burst.limited || !self.limited && outstanding > self.most_outstanding {
             self.limited = burst.limited;
             self.most_outstanding = outstanding;
@@ -121,6 +125,15 @@ mod tests {
         let shrunk = Shrunk { window_segments: 26, least_ssthresh_segments: 30 };
         assert_eq!(rule.unused(SECOND, &unused), Some(shrunk));
         assert_eq!(rule.unused(SECOND + 1, &unused), None);
+    }
+
+    #[test]
+    fn a_connection_that_begins_late_has_left_nothing_unused_before() {
+        let mut rule = CwndLimited::default();
+        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND };
+        rule.on_transmit(70 * SECOND, &burst(false, 1, 40, false));
+        assert_eq!(rule.unused(70 * SECOND, &unused), None);
+        assert!(rule.unused(71 * SECOND, &unused).is_some());
     }
 
     #[test]

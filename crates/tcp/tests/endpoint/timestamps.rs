@@ -163,3 +163,31 @@ fn the_echo_measures_a_handshake_that_was_repeated() {
     wire.connect();
     assert_eq!(wire.client.srtt(), Some(100 * MS));
 }
+
+#[test]
+fn a_round_trip_that_only_a_timestamp_tells_is_never_shorter_than_its_tick() {
+    let delay = 20_000;
+    let profile = Profile { ack: AckPolicy::EverySegment, ..Profile::linux() };
+    let mut wire = Wire::connected(&profile, delay);
+    wire.lose_data_of_server(delay, &[1, 2]);
+    wire.server.write(wire.now, 100_000);
+    wire.run();
+    assert_eq!(wire.client.received_bytes(), 100_000);
+    assert!(wire.server.stats().retransmissions > 0);
+    assert_eq!(wire.server.info().min_rtt_ns, 2 * delay);
+}
+
+#[test]
+fn an_echo_of_the_tick_of_the_retransmission_does_not_tell_of_the_original() {
+    let delay = 20_000;
+    let profile = Profile { ack: AckPolicy::EverySegment, ..Profile::linux() };
+    let mut wire = Wire::connected(&profile, delay);
+    wire.run_until(5 * MS + 100_000);
+    wire.lose_data_of_server(delay, &[1, 2]);
+    wire.server.write(wire.now, 20_000);
+    wire.run_until(6 * MS);
+    assert_eq!(wire.client.received_bytes(), 20_000);
+    let stats = wire.server.stats();
+    assert!(stats.retransmissions >= 2);
+    assert_eq!((stats.timeouts, stats.undos), (0, 0));
+}
