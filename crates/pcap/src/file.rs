@@ -82,6 +82,15 @@ impl CaptureFile {
         written.map_err(|source| self.refused(source))
     }
 
+    /// Adds a packet of which only the beginning was kept, and that had `bytes`.
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub fn write_cut(&mut self, record: &Record, kept: &[u8], bytes: u32) -> Result<(), FileError> {
+        let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.write_cut(record, kept, bytes));
+        written.map_err(|source| self.refused(source))
+    }
+
     /// Puts the file in its place.
     ///
     /// # Errors

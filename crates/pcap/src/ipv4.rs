@@ -14,9 +14,11 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const CHECKSUM_AT: usize = 10;
 
 /// Option 25 of RFC 4782 §3.1: not copied on fragmentation, class 0.
-const QUICK_START: u8 = 25;
-const QUICK_START_BYTES: u8 = 8;
-const REPORT: u8 = 0b1000;
+pub(crate) const QUICK_START: u8 = 25;
+pub(crate) const QUICK_START_BYTES: u8 = 8;
+/// Its functions.
+pub(crate) const REQUEST: u8 = 0;
+pub(crate) const REPORT: u8 = 0b1000;
 
 /// The options, in whole words.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +36,9 @@ impl Options {
     pub(crate) fn of(segment: &Segment, time_to_live: u8) -> Self {
         let [function_and_rate, quick_start_ttl] = match segment.quick_start {
             QuickStart::None => return Self::default(),
-            QuickStart::Request { rate, approved } => [rate & 15, time_to_live.wrapping_add(u8::from(!approved))],
+            QuickStart::Request { rate, approved } => {
+                [REQUEST << 4 | rate & 15, time_to_live.wrapping_add(u8::from(!approved))]
+            }
             QuickStart::Report { rate } => [REPORT << 4 | rate & 15, 0],
         };
         Self { bytes: [QUICK_START, QUICK_START_BYTES, function_and_rate, quick_start_ttl, 0, 0, 0, 0], length: 8 }

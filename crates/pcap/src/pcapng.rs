@@ -48,9 +48,8 @@ pub(crate) fn interface_description(name: &str, into: &mut Vec<u8>) {
     });
 }
 
-/// A packet.
-pub(crate) fn enhanced_packet(record: &Record, packet: &[u8], into: &mut Vec<u8>) {
-    let length = (packet.len() as u32).to_le_bytes();
+/// A packet: what was kept of it, and the bytes that it had.
+pub(crate) fn enhanced_packet(record: &Record, packet: &[u8], bytes: u32, into: &mut Vec<u8>) {
     let direction: u32 = match record.direction {
         Direction::Inbound => 1,
         Direction::Outbound => 2,
@@ -59,8 +58,8 @@ pub(crate) fn enhanced_packet(record: &Record, packet: &[u8], into: &mut Vec<u8>
         body.extend_from_slice(&record.interface.to_le_bytes());
         body.extend_from_slice(&((record.time_ns >> 32) as u32).to_le_bytes());
         body.extend_from_slice(&(record.time_ns as u32).to_le_bytes());
-        body.extend_from_slice(&length);
-        body.extend_from_slice(&length);
+        body.extend_from_slice(&(packet.len() as u32).to_le_bytes());
+        body.extend_from_slice(&bytes.to_le_bytes());
         padded(packet, body);
         option(FLAGS, &direction.to_le_bytes(), body);
         option(END_OF_OPTIONS, &[], body);

@@ -1,5 +1,7 @@
 //! The TCP header (RFC 9293 §3.1) with its options in the order in which Linux lays them out.
 
+use std::net::Ipv4Addr;
+
 use firstflight_tcp::{Flags, NO_WINDOW_SCALE, Segment};
 
 use crate::{
@@ -18,12 +20,12 @@ pub(crate) const MOST_OPTION_BYTES: usize = 40;
 pub(crate) const CHECKSUM_AT: usize = 16;
 
 const NOP: u8 = 1;
-const MSS: u8 = 2;
-const WINDOW_SCALE: u8 = 3;
-const SACK_PERMITTED: u8 = 4;
-const SACK: u8 = 5;
-const TIMESTAMPS: u8 = 8;
-const QUICK_START: u8 = 27;
+pub(crate) const MSS: u8 = 2;
+pub(crate) const WINDOW_SCALE: u8 = 3;
+pub(crate) const SACK_PERMITTED: u8 = 4;
+pub(crate) const SACK: u8 = 5;
+pub(crate) const TIMESTAMPS: u8 = 8;
+pub(crate) const QUICK_START: u8 = 27;
 
 /// What all options take that a segment can have at once, whether or not a header has room for them.
 const ALL_OPTION_BYTES: usize = 68;
@@ -100,12 +102,13 @@ pub(crate) fn write_header(segment: &Segment, envelope: &Envelope, options: &Opt
     into.extend_from_slice(options.as_slice());
 }
 
-/// The checksum of header and payload, in which the checksum stands as zero.
+/// The checksum of header and payload: of a segment in which it stands as zero, what belongs there; of one in which it
+/// stands, zero.
 // RFC 9293 §3.1: a pseudo-header of both addresses, the protocol and the length of the segment is summed as well.
-pub(crate) fn checksum(envelope: &Envelope, segment: &[u8]) -> u16 {
+pub(crate) fn checksum(source: Ipv4Addr, destination: Ipv4Addr, segment: &[u8]) -> u16 {
     Checksum::default()
-        .add(&envelope.source.ip().octets())
-        .add(&envelope.destination.ip().octets())
+        .add(&source.octets())
+        .add(&destination.octets())
         .add(&[0, ipv4::TCP])
         .add(&(segment.len() as u16).to_be_bytes())
         .add(segment)

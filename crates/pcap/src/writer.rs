@@ -77,10 +77,18 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// What `out` refuses.
     pub fn write(&mut self, record: &Record, packet: &[u8]) -> io::Result<()> {
+        self.write_cut(record, packet, packet.len() as u32)
+    }
+
+    /// Adds a packet of which only the beginning was kept, and that had `bytes`.
+    ///
+    /// # Errors
+    /// What `out` refuses.
+    pub fn write_cut(&mut self, record: &Record, kept: &[u8], bytes: u32) -> io::Result<()> {
         self.block.clear();
         match self.format {
-            Format::Pcapng => pcapng::enhanced_packet(record, packet, &mut self.block),
-            Format::Pcap => pcap::packet(record, packet, &mut self.block),
+            Format::Pcapng => pcapng::enhanced_packet(record, kept, bytes, &mut self.block),
+            Format::Pcap => pcap::packet(record, kept, bytes, &mut self.block),
         }
         self.out.write_all(&self.block)
     }

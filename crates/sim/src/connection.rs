@@ -58,6 +58,8 @@ pub struct Connection {
     pub objects: Vec<Object>,
     /// Objects (of `objects`, from the first) whose request reached the server.
     pub served: usize,
+    /// When the server has an answer ready that it is at work on; [`NEVER`] if it is not.
+    pub answers_at: Nanos,
     /// Objects (of `objects`, from the first) that are complete.
     pub done: usize,
     /// The client sends the files.
@@ -214,6 +216,7 @@ impl Arena {
             connected_at: None,
             objects: Vec::new(),
             served: 0,
+            answers_at: NEVER,
             done: 0,
             upload: opening.upload,
             close_when_served: false,

@@ -153,6 +153,12 @@ pub struct Application {
     pub server_tcp: Arc<Profile>,
     /// When each client starts, in seconds.
     pub start: Law,
+    /// Bytes that a server sends before each object: the header of an HTTP response.
+    #[serde(default)]
+    pub response_header_bytes: u32,
+    /// How long a server works at its answer: from the last byte of a request until it writes.
+    #[serde(default)]
+    pub service_time_ns: Nanos,
     /// What the clients do.
     #[serde(flatten)]
     pub kind: Kind,

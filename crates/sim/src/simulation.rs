@@ -445,6 +445,11 @@ impl<'p> Simulation<'p> {
         self.set_timer(time.max(self.now), Wake::Client(client));
     }
 
+    /// Wakes the server of a connection later.
+    pub(crate) fn wake_server_at(&mut self, slot: u32, time: Nanos) {
+        self.set_timer(time, Wake::Server(slot));
+    }
+
     fn fire_timer(&mut self) {
         let Some((time, wake)) = self.timers.pop() else { return };
         let next = self.timers.next();
@@ -452,6 +457,7 @@ impl<'p> Simulation<'p> {
         self.scheduler.set(self.timer_source, key);
         match wake {
             Wake::Client(client) => self.wake_client(client),
+            Wake::Server(slot) => self.answer(slot, time),
             Wake::Endpoint(end) => {
                 let (slot, side) = (end / 2, (end % 2) as usize);
                 let connection = &mut self.connections[slot];

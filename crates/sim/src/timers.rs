@@ -14,6 +14,8 @@ pub enum Wake {
     Endpoint(u32),
     /// An application's client.
     Client(u32),
+    /// The server of the connection in this slot, which has an answer ready.
+    Server(u32),
 }
 
 /// The heap.

@@ -45,6 +45,28 @@ fn the_handshake_takes_a_round_trip_and_the_first_byte_one_more() {
 }
 
 #[test]
+fn a_server_that_works_at_its_answer_sends_it_so_much_later() {
+    let tcp = profile("rfc", json!({}));
+    let mut plan = single(pair(None, 50_000_000, 1000), 100.0, &tcp);
+    plan["applications"][0]["service_time_ns"] = json!(3_000_000);
+    let records = run(&plan, 1);
+    assert!((records.transfers.first_byte_time_s[0] - 0.203).abs() < 1e-9);
+    assert_eq!(records.transfers.completed, [1]);
+}
+
+#[test]
+fn the_acknowledgement_of_a_request_takes_no_place_of_a_first_flight_that_comes_later() {
+    // Linux acknowledges a request at once. Of eleven segments at 10 Mbit/s a queue of ten holds all but the one on the
+    // line, unless the acknowledgement, which takes 42 us, is still there.
+    let tcp = profile("linux", json!({"initial_window": {"policy": "fixed", "segments": 11}}));
+    for (service_time_ns, lost) in [(0, 1), (40_000, 1), (45_000, 0)] {
+        let mut plan = single(pair(Some(10_000_000), 50_000_000, 10), 1448.0 * 11.0, &tcp);
+        plan["applications"][0]["service_time_ns"] = json!(service_time_ns);
+        assert_eq!(run(&plan, 1).transfers.first_flight_lost, [lost], "{service_time_ns} ns");
+    }
+}
+
+#[test]
 fn an_upload_is_complete_when_the_server_has_it() {
     let mut plan = single(pair(None, 50_000_000, 1000), 1460.0 * 4.0, &profile("rfc", json!({})));
     plan["applications"][0]["direction"] = json!("upload");

@@ -8,7 +8,7 @@ mod request_response;
 pub(crate) mod web_page;
 
 use firstflight_path::Nanos;
-use firstflight_tcp::Events;
+use firstflight_tcp::{Events, NEVER};
 
 use crate::{
     connection::{Booked, CLIENT, Connection, Object, Opening, SERVER},
@@ -151,14 +151,16 @@ impl<'p> Simulation<'p> {
     /// Asks for an object on a connection. After the last one the server closes.
     fn ask(&mut self, slot: u32, ask: Ask, close_when_served: bool) {
         let now = self.now;
+        let header_bytes = u64::from(self.spec(self.connections[slot].client).response_header_bytes);
         let connection = &mut self.connections[slot];
+        let response_bytes = if connection.upload { ask.response_bytes } else { ask.response_bytes + header_bytes };
         let (request_start, response_start) =
             connection.objects.last().map_or((0, 0), |last| (last.request_end, last.response_end));
         connection.forget_done();
         connection.objects.push(Object {
             request_end: request_start + ask.request_bytes,
-            response_end: response_start + ask.response_bytes,
-            bytes: if connection.upload { ask.request_bytes } else { ask.response_bytes },
+            response_end: response_start + response_bytes,
+            bytes: if connection.upload { ask.request_bytes } else { response_bytes },
             page: ask.page,
             number: ask.number,
             asked_at: now,
@@ -185,7 +187,7 @@ impl<'p> Simulation<'p> {
             let readable = end.readable_bytes();
             end.read(now, readable);
             if side == SERVER {
-                self.serve(slot);
+                self.serve_in_time(slot);
             }
             if side != self.connections[slot].data_sender() {
                 self.progress(slot);
@@ -198,6 +200,32 @@ impl<'p> Simulation<'p> {
             self.connections[slot].ends[side].close(now);
         }
         self.recycle_if_finished(slot);
+    }
+
+    /// The server answers what has arrived: at once, or once it has worked at it.
+    fn serve_in_time(&mut self, slot: u32) {
+        let service_time = self.spec(self.connections[slot].client).service_time_ns;
+        if service_time == 0 {
+            return self.serve(slot);
+        }
+        let connection = &mut self.connections[slot];
+        let Some(object) = connection.objects.get(connection.served) else { return };
+        if connection.answers_at == NEVER && object.request_end <= connection.ends[SERVER].received_bytes() {
+            connection.answers_at = self.now.saturating_add(service_time);
+            let at = connection.answers_at;
+            self.wake_server_at(slot, at);
+        }
+    }
+
+    /// The server is done with its work.
+    pub(crate) fn answer(&mut self, slot: u32, time: Nanos) {
+        let connection = &mut self.connections[slot];
+        // A timer of an earlier connection in this slot means nothing.
+        if connection.live && connection.answers_at == time {
+            connection.answers_at = NEVER;
+            self.serve(slot);
+            self.pump(slot, SERVER);
+        }
     }
 
     /// The server answers the requests that have arrived.
