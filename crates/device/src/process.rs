@@ -1,0 +1,48 @@
+//! What a process that keeps time asks of the kernel for itself.
+
+use std::{
+    io::Result,
+    os::fd::{FromRawFd, OwnedFd, RawFd},
+};
+
+use crate::checked;
+
+/// Lets the calling thread's timers fire when they are due, not up to 50 µs later for the sake of power.
+///
+/// # Errors
+/// What the kernel refuses.
+pub fn precise_timers() -> Result<()> {
+    // SAFETY: takes numbers alone.
+    checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) }).map(drop)
+}
+
+/// Keeps the memory that the process has now from being paged out.
+///
+/// # Errors
+/// Without the privilege, memory above RLIMIT_MEMLOCK.
+pub fn lock_memory() -> Result<()> {
+    // What comes later is not locked in advance: under a limit that would make allocations fail.
+    // SAFETY: takes numbers alone.
+    checked(unsafe { libc::mlockall(libc::MCL_CURRENT) }).map(drop)
+}
+
+/// The calling thread's priority in the real-time class; none: it is in the normal class.
+pub fn realtime_priority() -> Option<i32> {
+    // SAFETY: an sched_param is plain numbers, for which zeros are values.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: both calls ask about the calling thread; `param` outlives the second, which writes nothing else.
+    let class = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &mut param)).0 };
+    let class = class & !libc::SCHED_RESET_ON_FORK;
+    (class == libc::SCHED_FIFO || class == libc::SCHED_RR).then_some(param.sched_priority)
+}
+
+/// Another descriptor of what `fd` stands for: how a number from elsewhere becomes an owned one.
+///
+/// # Errors
+/// A number that is no open descriptor.
+pub fn duplicate(fd: RawFd) -> Result<OwnedFd> {
+    // SAFETY: takes numbers alone.
+    let new = checked(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) })?;
+    // SAFETY: the descriptor is new, so nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(new) })
+}

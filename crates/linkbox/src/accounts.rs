@@ -1,0 +1,104 @@
+//! What happened, in numbers.
+
+use firstflight_path::Fate;
+use serde::Serialize;
+
+/// Packets and their bytes, headers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// One packet more.
+    #[inline]
+    pub fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+}
+
+/// Of a link's direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LinkCounts {
+    /// Came to it.
+    pub offered: Count,
+    /// Refused by the queue.
+    pub dropped: Count,
+    /// Lost after their transmission.
+    pub lost: Count,
+    /// Let in with a mark.
+    pub marked: Count,
+    /// Accepted for transmission, those included that are lost after it.
+    pub sent: Count,
+}
+
+impl LinkCounts {
+    /// One packet more.
+    #[inline]
+    pub(crate) fn book(&mut self, bytes: u32, fate: Fate) {
+        self.offered.add(bytes);
+        match fate {
+            Fate::Dropped => self.dropped.add(bytes),
+            Fate::Lost => self.lost.add(bytes),
+            Fate::Marked(_) => self.marked.add(bytes),
+            Fate::Arrives(_) => {}
+        }
+        if fate != Fate::Dropped {
+            self.sent.add(bytes);
+        }
+    }
+}
+
+/// Of a port. A run with any of `foreign` to `socket_drops` above 0 is void.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PortCounts {
+    /// Packets that the host sent and that have a route.
+    #[serde(rename = "in")]
+    pub incoming: Count,
+    /// Packets that were handed over to the host.
+    pub out: Count,
+    /// Of those that came in, fragments.
+    pub fragments: u64,
+    /// Not IPv4, or no whole packet: not forwarded.
+    pub foreign: u64,
+    /// To an address without a route from here: not forwarded.
+    pub unroutable: u64,
+    /// Longer than the MTU: an offload is on. Not forwarded.
+    pub oversized: u64,
+    /// Without a checksum: an offload is on. Not forwarded.
+    pub unchecksummed: u64,
+    /// Packets that the device did not accept.
+    pub write_errors: u64,
+    /// Times that reading failed, as with an interface that is down.
+    pub read_errors: u64,
+    /// Packets lost before the box could read them, as far as the device tells (packet sockets do, TUN does not).
+    pub socket_drops: u64,
+    /// Packets whose stamp lay before what the network had already done: they count as come that much later.
+    pub belated: u64,
+    /// By how much at most.
+    pub belated_max_ns: u64,
+    /// What the device said at the last error.
+    pub last_error: Option<String>,
+}
+
+/// The packets of the whole box since its start, by which none can go astray unnoticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Balance {
+    /// Came in and had a route.
+    pub entered: u64,
+    /// Dropped or lost on links.
+    pub gone: u64,
+    /// Handed over, or refused by the device.
+    pub left: u64,
+}
+
+impl Balance {
+    /// Packets that are neither under way nor accounted for.
+    pub fn unaccounted(&self, under_way: u64) -> i64 {
+        self.entered as i64 - (self.gone + self.left + under_way) as i64
+    }
+}

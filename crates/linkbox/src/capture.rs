@@ -1,0 +1,224 @@
+//! A capture on an interface: the headers of all that passes, with the kernel's stamps.
+
+use std::{
+    array,
+    os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
+    thread,
+    time::Duration,
+};
+
+use firstflight_device::{Arrival, BATCH, PacketSocket, Readiness, Taken, Wake, monotonic_ns, wall_ahead_ns};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    control::{Control, Peer},
+    kept::{Kept, MOST_HEADER_BYTES},
+    segments::Rows,
+};
+
+/// After the first packet of many the others are waited for, so that not each of them costs a wake-up, which those who
+/// are measured would feel. The stamps are the kernel's, so nothing is lost by it.
+const GATHER: Duration = Duration::from_millis(2);
+
+const SOCKET: u64 = 0;
+const CONTROL: u64 = 1;
+
+/// A command on the control socket.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Command {
+    /// The `segments` of what passed since the last take, which are then forgotten.
+    Take {
+        /// The monotonic clock's time from which the rows count.
+        origin_ns: u64,
+        /// What they say as their replicate.
+        #[serde(default)]
+        replicate: u32,
+    },
+    /// Forgets packets and connections.
+    Reset,
+    /// Writes a capture file of what passed since the last take.
+    Pcapng { path: PathBuf },
+    /// The end.
+    Stop,
+}
+
+/// Captures what passes an interface in the calling thread's network namespace until it is told to stop or the control
+/// socket's other end closes. `interrupted` is asked after a signal whether to end.
+///
+/// # Errors
+/// An interface that is not there or goes away: one sentence.
+pub fn capture(
+    interface: &str,
+    mtu: u16,
+    control: OwnedFd,
+    mut interrupted: impl FnMut() -> bool,
+) -> Result<(), String> {
+    let mut control = Control::new(control).map_err(|error| format!("the control socket cannot be used: {error}"))?;
+    let ended = Capture::new(interface, mtu).and_then(|mut capture| capture.run(&mut control, &mut interrupted));
+    if let Err(error) = &ended {
+        control.refuse(error);
+    }
+    control.finish();
+    ended
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    packets: u64,
+    /// Not IPv4.
+    foreign: u64,
+    /// Longer than the MTU: an offload is on.
+    oversized: u64,
+    /// Without a checksum: an offload is on.
+    unchecksummed: u64,
+    socket_drops: u64,
+}
+
+struct Capture {
+    interface: String,
+    socket: PacketSocket,
+    mtu: u16,
+    arrival: Box<Arrival>,
+    taken: Box<[Taken; BATCH]>,
+    room: Vec<u8>,
+    kept: Kept,
+    rows: Rows,
+    counts: Counts,
+}
+
+impl Capture {
+    fn new(interface: &str, mtu: u16) -> Result<Capture, String> {
+        let socket = PacketSocket::open(interface, true)
+            .map_err(|error| format!("packets of {interface:?} cannot be captured: {error}"))?;
+        Ok(Capture {
+            interface: interface.into(),
+            socket,
+            mtu,
+            arrival: Arrival::new(),
+            taken: Box::new([Taken::default(); BATCH]),
+            room: vec![0; BATCH * MOST_HEADER_BYTES],
+            kept: Kept::default(),
+            rows: Rows::default(),
+            counts: Counts::default(),
+        })
+    }
+
+    fn run(&mut self, control: &mut Control, interrupted: &mut impl FnMut() -> bool) -> Result<(), String> {
+        let kernel = |error| format!("waiting for packets failed: {error}");
+        let mut readiness = Readiness::new().map_err(kernel)?;
+        readiness.add(self.socket.as_fd(), SOCKET).map_err(kernel)?;
+        readiness.add(control.as_fd(), CONTROL).map_err(kernel)?;
+        loop {
+            if readiness.wait().map_err(kernel)? == Wake::Interrupted && interrupted() {
+                return Ok(());
+            }
+            let commanded = readiness.ready().any(|token| token == CONTROL);
+            if !commanded {
+                thread::sleep(GATHER);
+            }
+            self.read()?;
+            if commanded {
+                let was_sending = control.is_sending();
+                if self.obey(control) == Peer::Gone {
+                    return Ok(());
+                }
+                if was_sending != control.is_sending() {
+                    readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(kernel)?;
+                }
+            }
+        }
+    }
+
+    /// Reads all that there is.
+    fn read(&mut self) -> Result<(), String> {
+        loop {
+            let mut chunks = self.room.chunks_exact_mut(MOST_HEADER_BYTES);
+            let mut buffers: [&mut [u8]; BATCH] = array::from_fn(|_| chunks.next().unwrap_or_default());
+            let found = self
+                .socket
+                .read(&mut buffers, &mut self.arrival, &mut self.taken)
+                .map_err(|error| format!("packets of {:?} can no longer be captured: {error}", self.interface))?;
+            for (taken, seen) in self.taken[..found].iter().zip(self.room.chunks_exact(MOST_HEADER_BYTES)) {
+                if !taken.is_ipv4 {
+                    self.counts.foreign += 1;
+                    continue;
+                }
+                self.counts.packets += 1;
+                self.counts.oversized += u64::from(taken.length > usize::from(self.mtu));
+                self.counts.unchecksummed += u64::from(taken.lacks_checksum);
+                let seen = &seen[..taken.length.min(MOST_HEADER_BYTES)];
+                let bytes = u16::try_from(taken.length).unwrap_or(u16::MAX);
+                self.kept.add(taken.time, 0, taken.outgoing, seen, bytes);
+            }
+            if found < BATCH {
+                return Ok(());
+            }
+        }
+    }
+
+    fn obey(&mut self, control: &mut Control) -> Peer {
+        let mut peer = control.receive();
+        while let Some(line) = control.next_line() {
+            match serde_json::from_str(&line) {
+                Ok(Command::Stop) => {
+                    control.answer(times(), Vec::new());
+                    return Peer::Gone;
+                }
+                Ok(Command::Take { origin_ns, replicate }) => self.take(control, origin_ns, replicate),
+                Ok(Command::Reset) => {
+                    self.kept.clear();
+                    self.rows.clear();
+                    self.counts = Counts::default();
+                    control.answer(times(), Vec::new());
+                }
+                Ok(Command::Pcapng { path }) => {
+                    match self.kept.write(&path, &[self.interface.as_str()], wall_ahead_ns()) {
+                        Ok(packets) => {
+                            let mut answer = times();
+                            answer["packets"] = packets.into();
+                            control.answer(answer, Vec::new());
+                        }
+                        Err(error) => control.refuse(&error),
+                    }
+                }
+                Err(error) => {
+                    control.refuse(&format!("the capture was told {line:?}, which it does not know: {error}"));
+                }
+            }
+        }
+        if control.send() == Peer::Gone {
+            peer = Peer::Gone;
+        }
+        peer
+    }
+
+    fn take(&mut self, control: &mut Control, origin: u64, replicate: u32) {
+        let (table, omitted) = self.rows.of(&self.kept, origin, replicate);
+        let dropped = self.socket.dropped_packets().map_or(0, u64::from);
+        self.counts.socket_drops += dropped;
+        let mut answer = times();
+        let connections = self.rows.ends().iter().map(|ends| json!([ends.client, ends.server]));
+        answer["connections"] = connections.collect();
+        answer["counts"] = json!({
+            "packets": self.counts.packets,
+            "other": omitted.other,
+            "malformed": omitted.malformed,
+            "foreign": self.counts.foreign,
+            "oversized": self.counts.oversized,
+            "unchecksummed": self.counts.unchecksummed,
+            "socket_drops": self.counts.socket_drops,
+            "missed": self.kept.missed(),
+        });
+        control.answer(answer, vec![("segments", table.into_columns())]);
+        self.kept.clear();
+        self.counts = Counts::default();
+    }
+}
+
+/// What every answer tells.
+fn times() -> Value {
+    json!({"ok": true, "now_ns": monotonic_ns()})
+}

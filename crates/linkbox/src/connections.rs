@@ -1,0 +1,151 @@
+//! Connections by the packets that they consist of.
+
+use std::{
+    collections::HashMap,
+    net::{Ipv4Addr, SocketAddrV4},
+};
+
+use firstflight_records::NO_CONNECTION;
+use serde::Serialize;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+/// Connections beyond these are not told apart.
+const MOST: usize = 1 << 20;
+
+/// The ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Ends {
+    /// Who sent its first packet.
+    pub(crate) client: SocketAddrV4,
+    pub(crate) server: SocketAddrV4,
+}
+
+/// A packet's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// Counted from 0, or [`NO_CONNECTION`].
+    pub(crate) connection: u32,
+    pub(crate) from_server: bool,
+}
+
+/// The connections seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    /// By protocol and ends, the one with the lower address first: the number, and the first sequence number.
+    numbers: HashMap<(u8, SocketAddrV4, SocketAddrV4), (u32, u32)>,
+    ends: Vec<Ends>,
+}
+
+impl Connections {
+    /// The connection of a whole IPv4 packet, of which the headers suffice. A new one begins with a packet between ends
+    /// without one, and with a SYN that is not the repetition of theirs.
+    pub(crate) fn of(&mut self, packet: &[u8]) -> Member {
+        let nobody = Member { connection: NO_CONNECTION, from_server: false };
+        let Some(Seen { protocol, from, to, begins_with }) = Seen::at(packet) else { return nobody };
+        let key = if from < to { (protocol, from, to) } else { (protocol, to, from) };
+        let known = self.numbers.get(&key).copied();
+        let number = match (known, begins_with) {
+            (Some((number, first)), Some(seq)) if first == seq => number,
+            (Some((number, _)), None) => number,
+            _ if self.ends.len() >= MOST => return nobody,
+            _ => {
+                let number = self.ends.len() as u32;
+                self.ends.push(Ends { client: from, server: to });
+                self.numbers.insert(key, (number, begins_with.unwrap_or_default()));
+                number
+            }
+        };
+        Member { connection: number, from_server: self.ends[number as usize].server == from }
+    }
+
+    /// The ends of each, by number.
+    pub(crate) fn ends(&self) -> &[Ends] {
+        &self.ends
+    }
+
+    /// Forgets all; numbers begin with 0 again.
+    pub(crate) fn clear(&mut self) {
+        self.numbers.clear();
+        self.ends.clear();
+    }
+}
+
+/// What of a packet tells its connection.
+struct Seen {
+    protocol: u8,
+    from: SocketAddrV4,
+    to: SocketAddrV4,
+    /// The sequence number of a SYN that opens a connection.
+    begins_with: Option<u32>,
+}
+
+impl Seen {
+    fn at(packet: &[u8]) -> Option<Seen> {
+        let header: &[u8; 20] = packet.first_chunk()?;
+        let protocol = header[9];
+        let fragment_offset = u16::from_be_bytes([header[6], header[7]]) & 0x1fff;
+        if !matches!(protocol, TCP | UDP) || fragment_offset != 0 {
+            return None;
+        }
+        let body = packet.get(usize::from(header[0] & 15) * 4..)?;
+        let ports: &[u8; 4] = body.first_chunk()?;
+        let end = |address: &[u8], port: &[u8]| {
+            let address = Ipv4Addr::new(address[0], address[1], address[2], address[3]);
+            SocketAddrV4::new(address, u16::from_be_bytes([port[0], port[1]]))
+        };
+        let begins_with = match (protocol, body.first_chunk::<14>()) {
+            (TCP, Some(fixed)) if fixed[13] & (SYN | ACK) == SYN => {
+                Some(u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]))
+            }
+            _ => None,
+        };
+        let (from, to) = (end(&header[12..16], &ports[..2]), end(&header[16..20], &ports[2..]));
+        Some(Seen { protocol, from, to, begins_with })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use firstflight_pcap::{Envelope, write_packet};
+    use firstflight_tcp::{Flags, Segment};
+
+    use super::*;
+
+    fn packet(from: u16, to: u16, flags: Flags, seq: u32) -> Vec<u8> {
+        let end = |port| SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 1), port);
+        let envelope =
+            Envelope { source: end(from), destination: end(to), identification: 0, time_to_live: 64, stream_offset: 0 };
+        let mut bytes = Vec::new();
+        write_packet(&Segment { flags, seq, ..Segment::EMPTY }, &envelope, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn both_directions_are_one_connection_and_who_spoke_first_is_the_client() {
+        let mut connections = Connections::default();
+        let syn = connections.of(&packet(4000, 80, Flags::SYN, 7));
+        let answer = connections.of(&packet(80, 4000, Flags::SYN | Flags::ACK, 9));
+        assert_eq!(syn, Member { connection: 0, from_server: false });
+        assert_eq!(answer, Member { connection: 0, from_server: true });
+        assert_eq!(connections.ends()[0].server.port(), 80);
+    }
+
+    #[test]
+    fn a_repeated_syn_is_the_same_connection_and_another_syn_a_new_one() {
+        let mut connections = Connections::default();
+        let numbers = [7, 7, 8].map(|seq| connections.of(&packet(4000, 80, Flags::SYN, seq)).connection);
+        assert_eq!(numbers, [0, 0, 1]);
+        assert_eq!(connections.of(&packet(4001, 80, Flags::SYN, 7)).connection, 2);
+    }
+
+    #[test]
+    fn what_has_no_ports_has_no_connection() {
+        let mut ping = packet(4000, 80, Flags::SYN, 7);
+        ping[9] = 1;
+        assert_eq!(Connections::default().of(&ping).connection, NO_CONNECTION);
+    }
+}

@@ -1,0 +1,136 @@
+//! Packets kept for a capture: their headers, when and which way they passed.
+
+use std::path::Path;
+
+use firstflight_path::Nanos;
+use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
+
+/// Bytes of headers allocated at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Bytes that may be kept, of headers and of entries.
+const MOST_BYTES: usize = 512 << 20;
+
+/// The headers of IPv4 and TCP with all options: what is kept of a packet at most.
+pub(crate) const MOST_HEADER_BYTES: usize = 120;
+
+/// A packet.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: Nanos,
+    piece: u32,
+    at: u32,
+    interface: u16,
+    kept_bytes: u16,
+    bytes: u16,
+    outgoing: bool,
+}
+
+/// A kept packet to look at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeptPacket<'a> {
+    /// By the monotonic clock.
+    pub(crate) time: Nanos,
+    /// Index of the interface.
+    pub(crate) interface: u16,
+    /// The interface's host sent it.
+    pub(crate) outgoing: bool,
+    /// Its headers.
+    pub(crate) headers: &'a [u8],
+    /// What it had, headers included.
+    pub(crate) bytes: u16,
+}
+
+/// Packets in the order in which they were seen.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pieces: Vec<Vec<u8>>,
+    entries: Vec<Vec<Entry>>,
+    missed: u64,
+}
+
+const PIECE_ENTRIES: usize = 8192;
+
+impl Kept {
+    /// Keeps the headers of a packet of `bytes`; `seen` is what there is of it.
+    pub(crate) fn add(&mut self, time: Nanos, interface: u16, outgoing: bool, seen: &[u8], bytes: u16) {
+        let headers = &seen[..header_bytes(seen).min(seen.len())];
+        if self.pieces.last().is_none_or(|piece| piece.len() + headers.len() > PIECE_BYTES) {
+            if self.pieces.len() * PIECE_BYTES + self.entries.len() * PIECE_ENTRIES * size_of::<Entry>() >= MOST_BYTES {
+                self.missed += 1;
+                return;
+            }
+            self.pieces.push(Vec::with_capacity(PIECE_BYTES));
+        }
+        if self.entries.last().is_none_or(|piece| piece.len() == PIECE_ENTRIES) {
+            self.entries.push(Vec::with_capacity(PIECE_ENTRIES));
+        }
+        let last = self.pieces.len() - 1;
+        let piece = &mut self.pieces[last];
+        let at = piece.len() as u32;
+        piece.extend_from_slice(headers);
+        let kept_bytes = headers.len() as u16;
+        if let Some(entries) = self.entries.last_mut() {
+            entries.push(Entry { time, piece: last as u32, at, interface, kept_bytes, bytes, outgoing });
+        }
+    }
+
+    /// The packets.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = KeptPacket<'_>> {
+        self.entries.iter().flatten().map(|entry| KeptPacket {
+            time: entry.time,
+            interface: entry.interface,
+            outgoing: entry.outgoing,
+            headers: &self.pieces[entry.piece as usize][entry.at as usize..][..usize::from(entry.kept_bytes)],
+            bytes: entry.bytes,
+        })
+    }
+
+    /// Packets that found no room.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        *self = Kept::default();
+    }
+
+    /// Writes the packets to a capture file, in the order of time; `wall_ahead` brings their times to the wall clock.
+    /// Answers how many.
+    ///
+    /// # Errors
+    /// Packets that found no room; what the file system refuses.
+    pub(crate) fn write(&self, path: &Path, interfaces: &[&str], wall_ahead: Nanos) -> Result<usize, String> {
+        if self.missed > 0 {
+            return Err(format!("{} packets found no room: keep fewer interfaces, or for less time", self.missed));
+        }
+        self.write_all(path, interfaces, wall_ahead).map_err(|error| error.to_string())
+    }
+
+    fn write_all(&self, path: &Path, interfaces: &[&str], wall_ahead: Nanos) -> Result<usize, FileError> {
+        let mut packets: Vec<KeptPacket<'_>> = self.packets().collect();
+        packets.sort_by_key(|packet| packet.time);
+        let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
+        let comment = "Headers alone, as they passed in real time.";
+        let mut file = CaptureFile::create(path, program, comment, interfaces)?;
+        for packet in &packets {
+            let direction = if packet.outgoing { Direction::Outbound } else { Direction::Inbound };
+            let interface = packet.interface.into();
+            let record = Record { time_ns: packet.time.saturating_add(wall_ahead), interface, direction };
+            file.write_cut(&record, packet.headers, packet.bytes.into())?;
+        }
+        file.finish()?;
+        Ok(packets.len())
+    }
+}
+
+/// Bytes of the headers with their options; for what is not TCP, all that may be kept.
+fn header_bytes(packet: &[u8]) -> usize {
+    let ip = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
+    let is_tcp = packet.get(9) == Some(&6);
+    match packet.get(ip + 12) {
+        Some(offset) if is_tcp => (ip + usize::from(offset >> 4) * 4).min(MOST_HEADER_BYTES),
+        _ => MOST_HEADER_BYTES,
+    }
+}

@@ -1,0 +1,320 @@
+//! The box: the loop between devices, network and control socket.
+
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
+};
+
+use firstflight_device::{Readiness, Wake, boottime_ns, lock_memory, monotonic_ns, precise_timers};
+use firstflight_path::{Fate, Nanos};
+use firstflight_tcp::QuickStart;
+use serde::Deserialize;
+
+use crate::{
+    accounts::Balance,
+    control::{Control, Peer},
+    header,
+    kept::Kept,
+    lateness::Lateness,
+    log::Log,
+    network::{Happening, Network},
+    plan::Plan,
+    pool::Pool,
+    port::{Device, Inside, Port, Staging},
+};
+
+/// A command on the control socket.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Command {
+    /// The counters since the last take.
+    Take {
+        /// With the table `links`: the meters' intervals since the start or the last reset.
+        #[serde(default)]
+        intervals: bool,
+    },
+    /// Links as new.
+    Reset {
+        /// By name; none: all.
+        links: Option<Vec<String>>,
+        /// Whose randomness they get; none: that of the replicate under way.
+        replicate: Option<u32>,
+    },
+    /// From now on the headers of what passes ports are kept for a capture file.
+    Watch {
+        /// By name; none: all.
+        ports: Option<Vec<String>>,
+    },
+    /// Writes the capture file of what has been kept, and keeps nothing any more.
+    Pcapng { path: PathBuf },
+    /// The end.
+    Stop,
+}
+
+const CONTROL: u64 = u64::MAX - 1;
+
+/// Runs a box until it is told to stop or the control socket's other end closes. `devices` are the ports' in the order
+/// of the plan. `interrupted` is asked after a signal whether to end.
+///
+/// # Errors
+/// A plan whose parts do not fit together, too many packets under way, a device that is gone: one sentence.
+pub fn run(
+    plan: &Plan,
+    devices: Vec<Device>,
+    control: OwnedFd,
+    interrupted: impl FnMut() -> bool,
+) -> Result<(), String> {
+    let mut control = Control::new(control).map_err(|error| format!("the control socket cannot be used: {error}"))?;
+    let ended = LinkBox::new(plan, devices).and_then(|mut running| running.run(&mut control, interrupted));
+    if let Err(error) = &ended {
+        control.refuse(error);
+    }
+    control.finish();
+    ended
+}
+
+/// A running box.
+pub(crate) struct LinkBox {
+    pub(crate) network: Network,
+    pub(crate) ports: Vec<Port>,
+    /// Ports that are to be read.
+    turn: Vec<u16>,
+    pool: Pool,
+    staging: Staging,
+    pub(crate) balance: Balance,
+    pub(crate) lateness: Lateness,
+    pub(crate) log: Option<Log>,
+    /// The packets of watched ports.
+    pub(crate) kept: Kept,
+    link_names: Vec<String>,
+    pub(crate) replicate: u32,
+    mtu: u16,
+    spin: Nanos,
+    heartbeat: Nanos,
+    pub(crate) origin: Nanos,
+    /// How far the clock that counts suspension was ahead at the start.
+    pub(crate) suspended_before: Nanos,
+    pub(crate) memory_locked: bool,
+}
+
+impl LinkBox {
+    fn new(plan: &Plan, devices: Vec<Device>) -> Result<LinkBox, String> {
+        if plan.ports.len() != devices.len() {
+            return Err(format!("the plan has {} ports but {} devices came with it", plan.ports.len(), devices.len()));
+        }
+        let network = Network::new(plan)?;
+        let ports = plan.ports.iter().zip(devices).enumerate();
+        let ports: Vec<Port> =
+            ports.map(|(index, (port, device))| Port::new(port, index as u16, device)).collect::<Result<_, _>>()?;
+        let pool = Pool::new(plan.mtu.into(), plan.most_packets as usize);
+        let staging = Staging::new(plan.mtu);
+        let lateness = Lateness::new(plan.stall_ns);
+        precise_timers().map_err(|error| format!("timers cannot be made precise: {error}"))?;
+        let memory_locked = lock_memory().is_ok();
+        Ok(LinkBox {
+            network,
+            turn: Vec::with_capacity(ports.len()),
+            ports,
+            pool,
+            staging,
+            balance: Balance::default(),
+            lateness,
+            log: plan.log.then(Log::new),
+            kept: Kept::default(),
+            link_names: plan.links.iter().map(|link| link.name.clone()).collect(),
+            replicate: plan.replicate,
+            mtu: plan.mtu,
+            spin: plan.spin_ns,
+            heartbeat: plan.heartbeat_ns,
+            origin: monotonic_ns(),
+            suspended_before: boottime_ns().saturating_sub(monotonic_ns()),
+            memory_locked,
+        })
+    }
+
+    fn run(&mut self, control: &mut Control, mut interrupted: impl FnMut() -> bool) -> Result<(), String> {
+        let kernel = |error| format!("waiting for packets failed: {error}");
+        let mut readiness = Readiness::new().map_err(kernel)?;
+        for (index, port) in self.ports.iter().enumerate() {
+            readiness.add(port.as_fd(), index as u64).map_err(kernel)?;
+        }
+        readiness.add(control.as_fd(), CONTROL).map_err(kernel)?;
+        loop {
+            let before = monotonic_ns();
+            let (due, spin) = self.next_wake(before);
+            let wake = match due {
+                Some(due) => readiness.wait_until(due, spin),
+                None => readiness.wait(),
+            };
+            let wake = wake.map_err(kernel)?;
+            let now = monotonic_ns();
+            if let Some(due) = due.filter(|&due| due > before && due < now) {
+                self.lateness.woke(due, now - due);
+            }
+            if wake == Wake::Interrupted && interrupted() {
+                return Ok(());
+            }
+            let mut commanded = false;
+            for token in readiness.ready() {
+                if token == CONTROL {
+                    commanded = true;
+                } else if !self.turn.contains(&(token as u16)) {
+                    self.turn.push(token as u16);
+                }
+            }
+            self.read()?;
+            self.advance(now);
+            if commanded {
+                let was_sending = control.is_sending();
+                if self.obey(control) == Peer::Gone {
+                    return Ok(());
+                }
+                if was_sending != control.is_sending() {
+                    readiness.set_writing(control.as_fd(), CONTROL, control.is_sending()).map_err(kernel)?;
+                }
+            }
+        }
+    }
+
+    /// Reads a batch from each port whose turn it is. A port with more than that has its turn again, though nothing may
+    /// say that it is ready: maybe it is not, and everything waits for it until that is known.
+    fn read(&mut self) -> Result<(), String> {
+        let mut inside = Inside {
+            network: &mut self.network,
+            pool: &mut self.pool,
+            balance: &mut self.balance,
+            staging: &mut self.staging,
+            kept: &mut self.kept,
+            mtu: self.mtu,
+            origin: self.origin,
+        };
+        let mut error = None;
+        self.turn.retain(|&index| {
+            let port = &mut self.ports[usize::from(index)];
+            if let Err(failed) = port.read(&mut inside) {
+                error.get_or_insert(failed);
+            }
+            port.behind().is_some()
+        });
+        error.map_or(Ok(()), Err)
+    }
+
+    /// When to wake next, by the monotonic clock, and for how long before that not to sleep.
+    fn next_wake(&self, now: Nanos) -> (Option<Nanos>, Nanos) {
+        let beat = (self.heartbeat > 0).then(|| now.saturating_add(self.heartbeat));
+        match self.network.next_time().map(|time| self.origin.saturating_add(time)) {
+            Some(due) if beat.is_none_or(|beat| due <= beat) => (Some(due), self.spin),
+            _ => (beat, 0),
+        }
+    }
+
+    /// Lets the network do what is due. What a port has not been asked for, because `now` was before, is not overtaken.
+    fn advance(&mut self, now: Nanos) {
+        let behind = self.turn.iter().filter_map(|&index| self.ports[usize::from(index)].behind());
+        let until = behind.min().unwrap_or(now);
+        let until = until.saturating_sub(self.origin);
+        while let Some(happening) = self.network.next(until) {
+            match happening {
+                Happening::Crossed { packet, link, at, transmission: (start, end), fate } => {
+                    if let Some(log) = &mut self.log {
+                        let (_, epoch) = self.network.meter(link);
+                        let at = at.saturating_sub(epoch);
+                        let transmission = (start.saturating_sub(epoch), end.saturating_sub(epoch));
+                        log.add(self.pool.packet(packet), self.replicate, link, at, transmission, fate);
+                    }
+                    if header::has_options(self.pool.packet(packet)) {
+                        self.pass_router(packet, link, at);
+                    }
+                    match fate {
+                        Fate::Arrives(_) => {}
+                        Fate::Marked(_) => header::mark(self.pool.packet_mut(packet)),
+                        Fate::Dropped | Fate::Lost => {
+                            self.balance.gone += 1;
+                            self.pool.give_back(packet);
+                        }
+                    }
+                }
+                Happening::Delivered { packet, port, at } => {
+                    let due = self.origin + at;
+                    let target = &mut self.ports[usize::from(port)];
+                    target.write(self.pool.packet(packet));
+                    let now = monotonic_ns();
+                    self.lateness.book(due, now.saturating_sub(due), port);
+                    if target.is_watched {
+                        let bytes = self.pool.packet(packet);
+                        self.kept.add(now, port, false, bytes, bytes.len() as u16);
+                    }
+                    self.balance.left += 1;
+                    self.pool.give_back(packet);
+                }
+            }
+        }
+    }
+
+    /// Lets the router before a link answer the Quick-Start request that a packet may carry.
+    #[cold]
+    fn pass_router(&mut self, packet: u32, link: u16, at: Nanos) {
+        let network = &mut self.network;
+        header::answer_quick_start(self.pool.packet_mut(packet), |asked| {
+            let round_down = |bps| QuickStart::bits_per_second(QuickStart::code_within(bps));
+            let granted = network.answer_quick_start(link, at, QuickStart::bits_per_second(asked), round_down);
+            granted.map(QuickStart::code_within)
+        });
+    }
+
+    /// Does what has been commanded; the other side has gone when there is nothing more to do.
+    fn obey(&mut self, control: &mut Control) -> Peer {
+        let mut peer = control.receive();
+        while let Some(line) = control.next_line() {
+            match serde_json::from_str(&line) {
+                Ok(Command::Stop) => {
+                    control.answer(self.times(), Vec::new());
+                    return Peer::Gone;
+                }
+                Ok(Command::Take { intervals }) => {
+                    let (answer, tables) = self.take(intervals);
+                    control.answer(answer, tables);
+                }
+                Ok(Command::Watch { ports }) => {
+                    let done = self.watch(ports);
+                    self.reply(done, control);
+                }
+                Ok(Command::Pcapng { path }) => match self.write_kept(&path) {
+                    Ok(packets) => {
+                        let mut answer = self.times();
+                        answer["packets"] = packets.into();
+                        control.answer(answer, Vec::new());
+                    }
+                    Err(error) => control.refuse(&error),
+                },
+                Ok(Command::Reset { links, replicate }) => {
+                    let done = self.reset(links, replicate);
+                    self.reply(done, control);
+                }
+                Err(error) => control.refuse(&format!("the box was told {line:?}, which it does not know: {error}")),
+            }
+        }
+        if control.send() == Peer::Gone {
+            peer = Peer::Gone;
+        }
+        peer
+    }
+
+    fn reply(&self, done: Result<(), String>, control: &mut Control) {
+        match done {
+            Ok(()) => control.answer(self.times(), Vec::new()),
+            Err(error) => control.refuse(&error),
+        }
+    }
+
+    fn reset(&mut self, links: Option<Vec<String>>, replicate: Option<u32>) -> Result<(), String> {
+        let replicate = replicate.unwrap_or(self.replicate);
+        let now = monotonic_ns().saturating_sub(self.origin);
+        self.network.reset(links.as_ref().unwrap_or(&self.link_names), replicate, now)?;
+        self.replicate = replicate;
+        if let (None, Some(log)) = (links, &mut self.log) {
+            log.forget_connections();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! A row for each packet at each link.
+
+use firstflight_path::{Fate, Nanos};
+use firstflight_records::{Crossing, Crossings, DROPPED, LOST, RECEIVED};
+
+use crate::connections::{Connections, Ends};
+
+/// Rows allocated at once, so that none is moved later.
+const PIECE: usize = 8192;
+
+/// Rows kept between two takes.
+const MOST: usize = 4 << 20;
+
+/// The rows since the last take.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pieces: Vec<Vec<Crossing>>,
+    connections: Connections,
+    /// Rows that found no room.
+    missed: u64,
+}
+
+impl Log {
+    /// An empty log.
+    pub(crate) fn new() -> Log {
+        let pieces = vec![Vec::with_capacity(PIECE)];
+        Log { pieces, connections: Connections::default(), missed: 0 }
+    }
+
+    /// A packet crossed a link: `at` when it came there, `transmission` on its line; times of that link.
+    pub(crate) fn add(
+        &mut self,
+        packet: &[u8],
+        replicate: u32,
+        link: u16,
+        at: Nanos,
+        transmission: (Nanos, Nanos),
+        fate: Fate,
+    ) {
+        let member = self.connections.of(packet);
+        let row = Crossing {
+            time_ns: at as i64,
+            replicate,
+            link,
+            connection: member.connection,
+            from_server: u8::from(member.from_server),
+            bytes: packet.len() as u32,
+            event: match fate {
+                Fate::Arrives(_) | Fate::Marked(_) => RECEIVED,
+                Fate::Dropped => DROPPED,
+                Fate::Lost => LOST,
+            },
+            start_ns: transmission.0 as i64,
+            end_ns: transmission.1 as i64,
+        };
+        if self.pieces.last().is_none_or(|piece| piece.len() == PIECE) {
+            if self.pieces.len() * PIECE >= MOST {
+                self.missed += 1;
+                return;
+            }
+            self.pieces.push(Vec::with_capacity(PIECE));
+        }
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.push(row);
+        }
+    }
+
+    /// The rows, in the order of time, and how many there was no room for.
+    pub(crate) fn take(&mut self) -> (Crossings, u64) {
+        let mut table = Crossings::default();
+        for piece in &self.pieces {
+            piece.iter().for_each(|&row| table.push(row));
+        }
+        self.pieces.truncate(1);
+        self.pieces.iter_mut().for_each(Vec::clear);
+        (table, std::mem::take(&mut self.missed))
+    }
+
+    /// The ends of the connections, by number.
+    pub(crate) fn ends(&self) -> &[Ends] {
+        self.connections.ends()
+    }
+
+    /// Numbers connections from 0 again.
+    pub(crate) fn forget_connections(&mut self) {
+        self.connections.clear();
+    }
+}

@@ -1,0 +1,302 @@
+//! The network in virtual time: what becomes of packets, and when.
+
+use std::{cmp::Reverse, collections::BinaryHeap, net::Ipv4Addr};
+
+use firstflight_path::{Fate, Link, LinkSpec, Meter, Nanos, Offered};
+use firstflight_random::{Purpose, Sequence, Stream};
+
+use crate::{
+    accounts::LinkCounts,
+    plan::{Plan, Way},
+};
+
+/// A packet by the number that its owner gave it.
+pub type Handle = u32;
+
+/// Something that befalls a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// It came to a link, and met its fate there.
+    Crossed {
+        /// The packet.
+        packet: Handle,
+        /// Index of the link's direction: twice that of the link, and 1 more for the way back.
+        link: u16,
+        /// When.
+        at: Nanos,
+        /// When its transmission begins and ends; `at` if the queue dropped it.
+        transmission: (Nanos, Nanos),
+        /// What becomes of it.
+        fate: Fate,
+    },
+    /// It is due at a port.
+    Delivered {
+        /// The packet.
+        packet: Handle,
+        /// Index of the port.
+        port: u16,
+        /// Since when.
+        at: Nanos,
+    },
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+struct Line {
+    name: String,
+    spec: LinkSpec,
+    link: Link,
+    draws: Sequence,
+    /// The network's time at which the link's own began; what was on its way to it at a reset may come before.
+    epoch: Nanos,
+    /// Packets accepted that have not reached its far end.
+    under_way: u32,
+    counts: LinkCounts,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Hop {
+    Link(u16),
+    Port(u16),
+}
+
+/// A packet's next step. Ordered by time, then by the order in which steps came to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    time: Nanos,
+    order: u64,
+    packet: Handle,
+    hop: u32,
+    /// The line that it leaves by this step, or [`NO_LINE`].
+    leaves: u16,
+    offered: Packed,
+}
+
+const NO_LINE: u16 = u16::MAX;
+
+/// An [`Offered`] that can be ordered, which nothing depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Packed(u32);
+
+impl Packed {
+    fn new(offered: Offered) -> Packed {
+        Packed(offered.bytes | u32::from(offered.ecn_capable) << 31 | u32::from(offered.carries_data) << 30)
+    }
+
+    fn open(self) -> Offered {
+        Offered { bytes: self.0 & 0x3fff_ffff, ecn_capable: self.0 >> 31 == 1, carries_data: self.0 >> 30 & 1 == 1 }
+    }
+}
+
+/// Links between ports. Times are nanoseconds of the caller's clock, in which the network begins at 0.
+#[derive(Debug)]
+pub struct Network {
+    lines: Vec<Line>,
+    hops: Vec<Hop>,
+    /// By port of entry: destination addresses with the first hop towards each, sorted.
+    routes: Vec<Vec<(Ipv4Addr, u32)>>,
+    steps: BinaryHeap<Reverse<Step>>,
+    order: u64,
+    now: Nanos,
+    meter: Meter,
+    seed: u64,
+}
+
+impl Network {
+    /// Lays the network out.
+    ///
+    /// # Errors
+    /// A plan whose parts do not fit together: one sentence.
+    pub fn new(plan: &Plan) -> Result<Network, String> {
+        let meter = Meter::new(plan.duration_ns, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
+        let mut lines = Vec::with_capacity(2 * plan.links.len());
+        for pair in &plan.links {
+            for (name, spec) in [(pair.name.clone(), &pair.forward), (format!("{}.reverse", pair.name), &pair.reverse)]
+            {
+                if lines.iter().any(|line: &Line| line.name == name) {
+                    return Err(format!("two links are called {name:?}: give each a name of its own"));
+                }
+                let index = lines.len();
+                let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
+                let draws = draws(plan.seed, plan.replicate, index);
+                let counts = LinkCounts::default();
+                lines.push(Line { name, spec: spec.clone(), link, draws, epoch: 0, under_way: 0, counts });
+            }
+        }
+        if lines.len() >= usize::from(NO_LINE) {
+            return Err(format!("{} links are too many: a box has at most {}", plan.links.len(), NO_LINE / 2));
+        }
+        let steps = BinaryHeap::with_capacity(plan.most_packets as usize);
+        let routes = vec![Vec::new(); plan.ports.len()];
+        let mut network = Network { lines, hops: Vec::new(), routes, steps, order: 0, now: 0, meter, seed: plan.seed };
+        network.lay_routes(plan)?;
+        Ok(network)
+    }
+
+    fn lay_routes(&mut self, plan: &Plan) -> Result<(), String> {
+        let port = |name: &str| {
+            let known = || plan.ports.iter().map(|port| format!("{:?}", port.name)).collect::<Vec<_>>().join(", ");
+            let found = plan.ports.iter().position(|port| port.name == name);
+            found.ok_or_else(|| format!("there is no port {name:?} for a route; there are {}", known()))
+        };
+        for route in &plan.routes {
+            let (from, to) = (port(&route.from)?, port(&route.to)?);
+            let first = self.hops.len() as u32;
+            for (name, way) in &route.path {
+                let pair = plan.links.iter().position(|link| link.name == *name).ok_or_else(|| {
+                    format!("the route from {:?} to {:?} names a link {name:?} that is not there", route.from, route.to)
+                })?;
+                self.hops.push(Hop::Link((2 * pair + usize::from(*way == Way::Reverse)) as u16));
+            }
+            self.hops.push(Hop::Port(to as u16));
+            let address = plan.ports[to].address;
+            match self.routes[from].binary_search_by_key(&address, |&(address, _)| address) {
+                Ok(_) => return Err(format!("there are two routes from {:?} to {address}: give one", route.from)),
+                Err(place) => self.routes[from].insert(place, (address, first)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The first hop from a port to an address; none: there is no route.
+    #[inline]
+    pub fn route(&self, port: u16, destination: Ipv4Addr) -> Option<u32> {
+        let routes = &self.routes[usize::from(port)];
+        let place = routes.binary_search_by_key(&destination, |&(address, _)| address).ok()?;
+        Some(routes[place].1)
+    }
+
+    /// A packet comes in at `time` and takes the route that begins with `hop`. Answers by how much `time` lies before
+    /// what the network has already done: so much later the packet counts as come.
+    #[inline]
+    pub fn enter(&mut self, time: Nanos, hop: u32, packet: Handle, offered: Offered) -> Nanos {
+        let at = time.max(self.now);
+        self.schedule(at, packet, hop, NO_LINE, Packed::new(offered));
+        at - time
+    }
+
+    #[inline]
+    fn schedule(&mut self, time: Nanos, packet: Handle, hop: u32, leaves: u16, offered: Packed) {
+        self.steps.push(Reverse(Step { time, order: self.order, packet, hop, leaves, offered }));
+        self.order += 1;
+    }
+
+    /// When the next thing happens; none: nothing is under way.
+    #[inline]
+    pub fn next_time(&self) -> Option<Nanos> {
+        self.steps.peek().map(|Reverse(step)| step.time)
+    }
+
+    /// The next thing that happens until `until`, that moment included. Packets that come in later count as come after
+    /// what was told.
+    #[inline]
+    pub fn next(&mut self, until: Nanos) -> Option<Happening> {
+        let step = match self.steps.peek() {
+            Some(Reverse(step)) if step.time <= until => *step,
+            _ => return None,
+        };
+        self.steps.pop();
+        self.now = step.time;
+        if step.leaves != NO_LINE {
+            self.lines[usize::from(step.leaves)].under_way -= 1;
+        }
+        let Step { time: at, packet, .. } = step;
+        let link = match self.hops[step.hop as usize] {
+            Hop::Port(port) => return Some(Happening::Delivered { packet, port, at }),
+            Hop::Link(link) => link,
+        };
+        let line = &mut self.lines[usize::from(link)];
+        let offered = step.offered.open();
+        let draws = &mut line.draws;
+        let fate = line.link.offer(at.saturating_sub(line.epoch), offered, || draws.uniform());
+        line.counts.book(offered.bytes, fate);
+        let epoch = line.epoch;
+        let mut transmission = (at, at);
+        if fate != Fate::Dropped {
+            let (start, end) = line.link.last_transmission(offered.bytes);
+            transmission = (epoch.saturating_add(start), epoch.saturating_add(end));
+        }
+        let fate = match fate {
+            Fate::Arrives(time) => Fate::Arrives(epoch.saturating_add(time)),
+            Fate::Marked(time) => Fate::Marked(epoch.saturating_add(time)),
+            gone => gone,
+        };
+        if let Fate::Arrives(arrival) | Fate::Marked(arrival) = fate {
+            line.under_way += 1;
+            self.schedule(arrival, packet, step.hop + 1, link, step.offered);
+        }
+        Some(Happening::Crossed { packet, link, at, transmission, fate })
+    }
+
+    /// What the router before a link makes of a Quick-Start request in a packet that comes to it at `at`, as
+    /// [`Link::answer_quick_start`] tells it.
+    pub fn answer_quick_start(
+        &mut self,
+        line: u16,
+        at: Nanos,
+        requested_bps: u64,
+        round_down: impl Fn(u64) -> u64,
+    ) -> Option<u64> {
+        let line = &mut self.lines[usize::from(line)];
+        line.link.answer_quick_start(at.saturating_sub(line.epoch), requested_bps, round_down)
+    }
+
+    /// Number of the links' directions.
+    pub fn lines(&self) -> u16 {
+        self.lines.len() as u16
+    }
+
+    /// The name of a link's direction.
+    pub fn name(&self, line: u16) -> &str {
+        &self.lines[usize::from(line)].name
+    }
+
+    /// What happened on a link's direction since the last call.
+    pub fn take_counts(&mut self, line: u16) -> LinkCounts {
+        std::mem::take(&mut self.lines[usize::from(line)].counts)
+    }
+
+    /// What a link's direction metered since the start or its reset, and when that was.
+    pub fn meter(&self, line: u16) -> (&Meter, Nanos) {
+        let line = &self.lines[usize::from(line)];
+        (line.link.meter(), line.epoch)
+    }
+
+    /// Packets in the network.
+    pub fn under_way(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Makes both directions of links as new at `now`: empty, their lists of losses and their draws at the beginning.
+    ///
+    /// # Errors
+    /// Packets that are on a link; a name that is not there. Nothing is changed then.
+    pub fn reset(&mut self, names: &[String], replicate: u32, now: Nanos) -> Result<(), String> {
+        let pairs: Vec<usize> = names.iter().map(|name| self.resettable(name)).collect::<Result<_, _>>()?;
+        for index in pairs.into_iter().flat_map(|first| first..first + 2) {
+            let line = &mut self.lines[index];
+            line.link = Link::new(&line.spec, self.meter.clone())?;
+            line.draws = draws(self.seed, replicate, index);
+            line.epoch = now.max(self.now);
+        }
+        Ok(())
+    }
+
+    /// The first line of a link without packets.
+    fn resettable(&self, name: &str) -> Result<usize, String> {
+        let Some(first) = self.lines.iter().position(|line| line.name == name).filter(|first| first % 2 == 0) else {
+            let names: Vec<_> = self.lines.iter().step_by(2).map(|line| format!("{:?}", line.name)).collect();
+            return Err(format!("there is no link {name:?} to reset; there are {}", names.join(", ")));
+        };
+        let under_way: u32 = self.lines[first..first + 2].iter().map(|line| line.under_way).sum();
+        if under_way > 0 {
+            return Err(format!("link {name:?} cannot be reset while {under_way} packets are on it: wait for them"));
+        }
+        Ok(first)
+    }
+}
+
+/// The draws of a link: those that the simulator makes for it.
+fn draws(seed: u64, replicate: u32, line: usize) -> Sequence {
+    Sequence::new(Stream::new(seed, replicate, Purpose::Link, 0, line as u32))
+}

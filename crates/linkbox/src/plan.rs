@@ -1,0 +1,167 @@
+//! What a box is asked to be, as JSON.
+
+use std::net::Ipv4Addr;
+
+use firstflight_path::{LinkSpec, Nanos};
+use serde::Deserialize;
+
+/// Links between ports.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The links, each with both directions.
+    pub links: Vec<LinkPlan>,
+    /// Where packets come from and go to, in the order of the devices.
+    pub ports: Vec<PortPlan>,
+    /// The links between two ports, by direction of travel.
+    pub routes: Vec<RoutePlan>,
+    /// For how long the meters count, from the start or a reset on.
+    pub duration_ns: Nanos,
+    /// Their interval; none: all of it.
+    pub meter_interval_ns: Option<Nanos>,
+    /// Seed of the queues' and losses' randomness; the streams are the simulator's.
+    pub seed: u64,
+    /// Replicate of the experiment, until a reset names another.
+    #[serde(default)]
+    pub replicate: u32,
+    /// Keep a row of `crossings` for each packet at each link.
+    #[serde(default)]
+    pub log: bool,
+    /// The last stretch before a deadline that is not slept.
+    #[serde(default)]
+    pub spin_ns: Nanos,
+    /// The largest packet; a larger one voids the run, since the devices were to send none.
+    #[serde(default = "ethernet")]
+    pub mtu: u16,
+    /// Packets that may be under way at once; with more the box ends with an error.
+    #[serde(default = "many")]
+    pub most_packets: u32,
+    /// A packet handed over later than this is listed among the stalls.
+    #[serde(default = "millisecond")]
+    pub stall_ns: Nanos,
+    /// The box wakes at least so often, to notice when it is not let run: a packet that waits for its reader unnoticed
+    /// would look like one that came late. 0: only when there is something to do.
+    #[serde(default = "millisecond")]
+    pub heartbeat_ns: Nanos,
+}
+
+/// RFC 791 §3.2: what every link carries.
+const SMALLEST_MTU: u16 = 68;
+
+/// At 1500 bytes each, they take 1.5 GB.
+const MOST_PACKETS: u32 = 1 << 20;
+
+/// Intervals of a meter, of which each link has two.
+const MOST_INTERVALS: u64 = 1 << 22;
+
+fn ethernet() -> u16 {
+    1500
+}
+
+fn many() -> u32 {
+    65_536
+}
+
+fn millisecond() -> Nanos {
+    1_000_000
+}
+
+/// A link.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkPlan {
+    /// Its name; its way back is called the same with `.reverse`.
+    pub name: String,
+    /// There.
+    pub forward: LinkSpec,
+    /// And back.
+    pub reverse: LinkSpec,
+}
+
+/// A port, behind which is a host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortPlan {
+    /// Its name.
+    pub name: String,
+    /// The host's address.
+    pub address: Ipv4Addr,
+    /// The Ethernet address of the host's end of a veth pair, like "02:00:00:00:00:01": needed for a packet socket.
+    #[serde(default)]
+    pub peer_mac: Option<String>,
+}
+
+/// A direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// There.
+    Forward,
+    /// And back.
+    Reverse,
+}
+
+/// The links that packets from one port to another cross.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoutePlan {
+    /// Name of the port where they come in.
+    pub from: String,
+    /// Name of the port where they go out: the one with their destination address.
+    pub to: String,
+    /// Links by name, in order.
+    pub path: Vec<(String, Way)>,
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// What does not fit a plan: one sentence.
+    pub fn from_json(text: &str) -> Result<Plan, String> {
+        let plan: Plan =
+            serde_json::from_str(text).map_err(|error| format!("the plan of the box cannot be read: {error}"))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.mtu < SMALLEST_MTU {
+            return Err(format!("mtu is {}; IPv4 takes at least {SMALLEST_MTU}", self.mtu));
+        }
+        if self.most_packets > MOST_PACKETS {
+            return Err(format!("most_packets is {}; there is room for at most {MOST_PACKETS}", self.most_packets));
+        }
+        let interval = self.meter_interval_ns.unwrap_or(self.duration_ns).max(1);
+        let intervals = self.duration_ns.div_ceil(interval);
+        if intervals > MOST_INTERVALS {
+            return Err(format!(
+                "meter_interval_ns is {interval}, which makes {intervals} intervals of {} ns; there is room for at most \
+                 {MOST_INTERVALS}",
+                self.duration_ns
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(field: &str, value: u64) -> String {
+        let mut plan = serde_json::json!({
+            "links": [], "ports": [], "routes": [], "duration_ns": 1_000_000_000u64, "meter_interval_ns": null, "seed": 1
+        });
+        assert!(Plan::from_json(&plan.to_string()).is_ok());
+        plan[field] = value.into();
+        Plan::from_json(&plan.to_string()).unwrap_err()
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_refused() {
+        assert!(refusal("mtu", 0).starts_with("mtu is 0;"));
+        assert!(refusal("most_packets", u32::MAX.into()).starts_with("most_packets is 4294967295;"));
+        assert!(refusal("meter_interval_ns", 1).starts_with("meter_interval_ns is 1,"));
+    }
+}

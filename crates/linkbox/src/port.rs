@@ -1,0 +1,294 @@
+//! Ports: devices with what is counted at them.
+
+use std::{
+    array,
+    io::{Error, ErrorKind, Result},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use firstflight_device::{Arrival, BATCH, MacAddress, PacketSocket, Taken, Tun, monotonic_ns};
+use firstflight_path::Nanos;
+
+use crate::{
+    accounts::{Balance, PortCounts},
+    header::Glance,
+    kept::Kept,
+    network::Network,
+    plan::PortPlan,
+    pool::Pool,
+};
+
+/// What a port reads from and writes to.
+#[derive(Debug)]
+pub enum Device {
+    /// A TUN interface in the host's namespace: packets come at the time at which they are read.
+    Tun(Tun),
+    /// A packet socket on the box's end of a veth pair: packets come at the kernel's stamp.
+    Packet(PacketSocket),
+}
+
+impl Device {
+    /// The device of a descriptor: "tun" or "packet".
+    ///
+    /// # Errors
+    /// Another kind; a descriptor of something else.
+    pub fn adopt(kind: &str, descriptor: OwnedFd) -> Result<Device> {
+        match kind {
+            "tun" => Ok(Device::Tun(Tun::adopt(descriptor)?)),
+            "packet" => Ok(Device::Packet(PacketSocket::adopt(descriptor)?)),
+            _ => {
+                let reason = format!("a device is \"tun\" or \"packet\", not {kind:?}");
+                Err(Error::new(ErrorKind::InvalidInput, reason))
+            }
+        }
+    }
+}
+
+/// A port.
+pub(crate) struct Port {
+    pub(crate) name: String,
+    device: Device,
+    peer: MacAddress,
+    index: u16,
+    counts: PortCounts,
+    /// The headers of what passes here are kept.
+    pub(crate) is_watched: bool,
+    /// What a call to a packet socket needs.
+    arrival: Option<Box<Arrival>>,
+    /// The last batch was full, so there may be packets that came before now: the stamp of the last one that was read.
+    behind: Option<Nanos>,
+}
+
+/// Room for a batch of packets from any port.
+pub(crate) struct Staging {
+    bytes: Vec<u8>,
+    packet_bytes: usize,
+    taken: Box<[Taken; BATCH]>,
+}
+
+impl Staging {
+    /// Room for packets of `mtu` bytes, and to notice that there are longer ones.
+    pub(crate) fn new(mtu: u16) -> Staging {
+        let packet_bytes = usize::from(mtu).next_multiple_of(64);
+        let bytes = vec![0; (BATCH * packet_bytes).max(usize::from(u16::MAX))];
+        Staging { bytes, packet_bytes, taken: Box::new([Taken::default(); BATCH]) }
+    }
+}
+
+/// What packets go into.
+pub(crate) struct Inside<'a> {
+    pub(crate) network: &'a mut Network,
+    pub(crate) pool: &'a mut Pool,
+    pub(crate) balance: &'a mut Balance,
+    pub(crate) staging: &'a mut Staging,
+    pub(crate) kept: &'a mut Kept,
+    pub(crate) mtu: u16,
+    /// The monotonic clock's time at which the network began.
+    pub(crate) origin: Nanos,
+}
+
+impl Port {
+    /// A port of the plan.
+    ///
+    /// # Errors
+    /// A packet socket without the neighbour's address.
+    pub(crate) fn new(plan: &PortPlan, index: u16, device: Device) -> std::result::Result<Port, String> {
+        let peer = match (&device, &plan.peer_mac) {
+            (Device::Packet(_), None) => {
+                return Err(format!(
+                    "port {:?} is a packet socket and needs peer_mac, the Ethernet address of the host's end",
+                    plan.name
+                ));
+            }
+            (_, None) => [0; 6],
+            (_, Some(text)) => mac_address(text)
+                .ok_or_else(|| format!("port {:?}: peer_mac {text:?} is not like \"02:00:00:00:00:01\"", plan.name))?,
+        };
+        let arrival = matches!(device, Device::Packet(_)).then(Arrival::new);
+        let name = plan.name.clone();
+        Ok(Port { name, device, peer, index, counts: PortCounts::default(), is_watched: false, arrival, behind: None })
+    }
+
+    /// Not everything that came after this moment has been read; none: nothing is known to be left.
+    pub(crate) fn behind(&self) -> Option<Nanos> {
+        self.behind
+    }
+
+    /// Reads what there is, at most a batch.
+    ///
+    /// # Errors
+    /// No room for another packet, a device that is gone: one sentence.
+    pub(crate) fn read(&mut self, inside: &mut Inside<'_>) -> std::result::Result<(), String> {
+        if !inside.pool.ensure(BATCH) {
+            return Err(format!(
+                "{} packets are under way and no more may be: raise most_packets, or lower rates, delays or queues",
+                inside.pool.in_use()
+            ));
+        }
+        match self.device {
+            Device::Tun(_) => self.read_tun(inside),
+            Device::Packet(_) => self.read_socket(inside),
+        }
+    }
+
+    fn read_tun(&mut self, inside: &mut Inside<'_>) -> std::result::Result<(), String> {
+        for _ in 0..BATCH {
+            let Device::Tun(tun) = &self.device else { break };
+            let buffer = inside.pool.peek(0);
+            let time = monotonic_ns();
+            let length = match tun.read(inside.pool.room(buffer), &mut inside.staging.bytes) {
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return self.failed_to_read(&error),
+            };
+            if length > usize::from(inside.mtu) {
+                self.counts.oversized += 1;
+                continue;
+            }
+            let glance = Glance::at(&inside.pool.room(buffer)[..length]);
+            if let Some((hop, glance)) = self.judge(glance, inside) {
+                self.enter(time, hop, &glance, inside);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_socket(&mut self, inside: &mut Inside<'_>) -> std::result::Result<(), String> {
+        let (Device::Packet(socket), Some(arrival)) = (&self.device, &mut self.arrival) else { return Ok(()) };
+        self.behind = None;
+        let size = inside.staging.packet_bytes;
+        let mut chunks = inside.staging.bytes.chunks_exact_mut(size);
+        let mut buffers: [&mut [u8]; BATCH] = array::from_fn(|_| chunks.next().unwrap_or_default());
+        let found = match socket.read(&mut buffers, arrival, &mut inside.staging.taken) {
+            Ok(found) => found,
+            Err(error) => return self.failed_to_read(&error),
+        };
+        self.behind = (found == BATCH).then(|| inside.staging.taken[BATCH - 1].time);
+        for index in 0..found {
+            let taken = inside.staging.taken[index];
+            if !taken.is_ipv4 {
+                self.counts.foreign += 1;
+            } else if taken.length > usize::from(inside.mtu) {
+                self.counts.oversized += 1;
+            } else if taken.lacks_checksum {
+                self.counts.unchecksummed += 1;
+            } else {
+                let glance = Glance::at(&inside.staging.bytes[index * size..][..taken.length]);
+                if let Some((hop, glance)) = self.judge(glance, inside) {
+                    let length = usize::from(glance.total_bytes);
+                    let buffer = inside.pool.peek(0);
+                    inside.pool.room(buffer)[..length].copy_from_slice(&inside.staging.bytes[index * size..][..length]);
+                    self.enter(taken.time, hop, &glance, inside);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a packet is forwarded: with its first hop.
+    #[inline]
+    fn judge(&mut self, glance: Option<Glance>, inside: &Inside<'_>) -> Option<(u32, Glance)> {
+        let Some(glance) = glance else {
+            self.counts.foreign += 1;
+            return None;
+        };
+        let Some(hop) = inside.network.route(self.index, glance.destination) else {
+            self.counts.unroutable += 1;
+            return None;
+        };
+        self.counts.fragments += u64::from(glance.is_fragment);
+        Some((hop, glance))
+    }
+
+    /// The packet in the next buffer enters the network.
+    #[inline]
+    fn enter(&mut self, time: Nanos, hop: u32, glance: &Glance, inside: &mut Inside<'_>) {
+        let Some(buffer) = inside.pool.take(glance.total_bytes) else { return };
+        self.counts.incoming.add(glance.offered.bytes);
+        inside.balance.entered += 1;
+        if self.is_watched {
+            inside.kept.add(time, self.index, true, inside.pool.packet(buffer), glance.total_bytes);
+        }
+        let behind = inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, glance.offered);
+        if behind > 0 {
+            self.counts.belated += 1;
+            self.counts.belated_max_ns = self.counts.belated_max_ns.max(behind);
+        }
+    }
+
+    #[cold]
+    fn failed_to_read(&mut self, error: &Error) -> std::result::Result<(), String> {
+        self.counts.read_errors += 1;
+        self.counts.last_error = Some(format!("reading: {error}"));
+        match error.raw_os_error() {
+            // Down, which may pass.
+            Some(code) if code == ENETDOWN => Ok(()),
+            _ => Err(format!("port {:?}: its device cannot be read: {error}", self.name)),
+        }
+    }
+
+    /// Hands a packet over.
+    #[inline]
+    pub(crate) fn write(&mut self, packet: &[u8]) {
+        let written = match &self.device {
+            Device::Tun(tun) => tun.write(packet),
+            Device::Packet(socket) => socket.write(packet, self.peer),
+        };
+        match written {
+            Ok(()) => self.counts.out.add(packet.len() as u32),
+            Err(error) => self.failed_to_write(&error),
+        }
+    }
+
+    #[cold]
+    fn failed_to_write(&mut self, error: &Error) {
+        self.counts.write_errors += 1;
+        self.counts.last_error = Some(format!("writing: {error}"));
+    }
+
+    /// The counters since the last call.
+    pub(crate) fn take_counts(&mut self) -> PortCounts {
+        if let Device::Packet(socket) = &self.device {
+            match socket.dropped_packets() {
+                Ok(dropped) => self.counts.socket_drops += u64::from(dropped),
+                Err(error) => self.counts.last_error = Some(format!("asking for drops: {error}")),
+            }
+        }
+        std::mem::take(&mut self.counts)
+    }
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.device {
+            Device::Tun(tun) => tun.as_fd(),
+            Device::Packet(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// Linux's "network is down".
+const ENETDOWN: i32 = 100;
+
+fn mac_address(text: &str) -> Option<MacAddress> {
+    let mut address = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut address {
+        let part = parts.next().filter(|part| part.len() == 2)?;
+        *byte = u8::from_str_radix(part, 16).ok()?;
+    }
+    parts.next().is_none().then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ethernet_address_is_six_bytes_in_hexadecimal() {
+        assert_eq!(mac_address("02:00:00:00:0a:ff"), Some([2, 0, 0, 0, 10, 255]));
+        for wrong in ["", "02:00:00:00:0a", "02:00:00:00:0a:ff:01", "2:0:0:0:0:1", "02:00:00:00:0a:gg"] {
+            assert_eq!(mac_address(wrong), None);
+        }
+    }
+}

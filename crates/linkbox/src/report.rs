@@ -1,0 +1,113 @@
+//! What a box answers: counters, tables, capture files.
+
+use std::path::Path;
+
+use firstflight_device::{boottime_ns, monotonic_ns, realtime_priority, wall_ahead_ns};
+use firstflight_path::Nanos;
+use firstflight_records::{LinkInterval, LinkIntervals, NamedColumns, seconds};
+use serde_json::{Value, json};
+
+use crate::link_box::LinkBox;
+
+/// The clocks that tell of suspension are read one after the other; suspension takes far longer than lies between.
+const BETWEEN_CLOCKS: Nanos = 1_000_000;
+
+impl LinkBox {
+    /// What every answer tells: the run's origin and now, by the monotonic clock.
+    pub(crate) fn times(&self) -> Value {
+        json!({"ok": true, "origin_ns": self.origin, "now_ns": monotonic_ns(), "replicate": self.replicate})
+    }
+
+    /// What happened since the last take, with the tables that there are.
+    pub(crate) fn take(&mut self, intervals: bool) -> (Value, Vec<NamedColumns>) {
+        let mut answer = self.times();
+        answer["links"] = (0..self.network.lines()).map(|line| self.link(line)).collect();
+        let ports = self.ports.iter_mut().map(|port| {
+            let mut counts = json!(port.take_counts());
+            counts["name"] = port.name.clone().into();
+            counts
+        });
+        answer["ports"] = ports.collect();
+        let under_way = self.network.under_way();
+        answer["under_way"] = under_way.into();
+        answer["unaccounted"] = self.balance.unaccounted(under_way as u64).into();
+        answer["lateness"] = json!(self.lateness.take());
+        answer["realtime_priority"] = json!(realtime_priority());
+        answer["memory_locked"] = self.memory_locked.into();
+        let suspended = boottime_ns().saturating_sub(monotonic_ns()).saturating_sub(self.suspended_before);
+        answer["suspended_ns"] = if suspended > BETWEEN_CLOCKS { suspended } else { 0 }.into();
+        let mut tables = Vec::new();
+        if intervals {
+            tables.push(("links", self.intervals().into_columns()));
+        }
+        if let Some(log) = &mut self.log {
+            let (crossings, missed) = log.take();
+            answer["log_missed"] = missed.into();
+            answer["connections"] = log.ends().iter().map(|ends| json!([ends.client, ends.server])).collect();
+            tables.push(("crossings", crossings.into_columns()));
+        }
+        (answer, tables)
+    }
+
+    /// The counters of a link's direction, with the moment at which its tables' times begin.
+    fn link(&mut self, line: u16) -> Value {
+        let mut link = json!(self.network.take_counts(line));
+        link["name"] = self.network.name(line).into();
+        let (_, epoch) = self.network.meter(line);
+        link["epoch_ns"] = self.origin.saturating_add(epoch).into();
+        link
+    }
+
+    /// The meters' intervals that have begun.
+    fn intervals(&self) -> LinkIntervals {
+        let now = monotonic_ns().saturating_sub(self.origin);
+        let mut table = LinkIntervals::default();
+        for line in 0..self.network.lines() {
+            let (meter, epoch) = self.network.meter(line);
+            for (start, length, counts) in meter.intervals().take_while(|(start, ..)| epoch + start <= now) {
+                table.push(LinkInterval {
+                    replicate: self.replicate,
+                    link: line,
+                    interval_start_s: seconds(start),
+                    interval_s: seconds(length),
+                    offered_packets: counts.offered_packets,
+                    dropped_packets: counts.dropped_packets,
+                    marked_packets: counts.marked_packets,
+                    lost_packets: counts.lost_packets,
+                    sent_packets: counts.sent_packets,
+                    sent_bytes: counts.sent_bytes,
+                    busy_s: seconds(counts.busy),
+                    queue_mean_packets: counts.waiting as f64 / length as f64,
+                    queue_max_packets: counts.queue_max_packets,
+                });
+            }
+        }
+        table
+    }
+
+    /// Keeps what passes these ports from now on, and nothing of the others.
+    ///
+    /// # Errors
+    /// A port that is not there.
+    pub(crate) fn watch(&mut self, names: Option<Vec<String>>) -> Result<(), String> {
+        let wanted = |name: &String| names.as_ref().is_none_or(|names| names.contains(name));
+        if let Some(name) = names.iter().flatten().find(|name| self.ports.iter().all(|port| port.name != **name)) {
+            return Err(format!("there is no port {name:?} to watch"));
+        }
+        self.kept.clear();
+        self.ports.iter_mut().for_each(|port| port.is_watched = wanted(&port.name));
+        Ok(())
+    }
+
+    /// Writes the packets of watched ports, and watches none any more. Answers how many.
+    ///
+    /// # Errors
+    /// Packets that found no room; what the file system refuses.
+    pub(crate) fn write_kept(&mut self, path: &Path) -> Result<usize, String> {
+        let names: Vec<&str> = self.ports.iter().map(|port| port.name.as_str()).collect();
+        let packets = self.kept.write(path, &names, wall_ahead_ns())?;
+        self.ports.iter_mut().for_each(|port| port.is_watched = false);
+        self.kept.clear();
+        Ok(packets)
+    }
+}
