@@ -1,0 +1,59 @@
+//! What a connection is for.
+
+use firstflight_tcp::Nanos;
+
+use crate::{
+    outbound::Piece,
+    report::{End, Report},
+};
+
+/// One end of a conversation over a connection. Each call may write, close and report.
+pub trait Application {
+    /// The connection is opened by us: what is written now leaves when the handshake is over.
+    fn open(&mut self, now: Nanos, conversation: &mut Conversation);
+
+    /// The handshake is over.
+    fn connected(&mut self, now: Nanos, conversation: &mut Conversation);
+
+    /// The next bytes of the peer's stream.
+    fn received(&mut self, now: Nanos, bytes: &[u8], conversation: &mut Conversation);
+
+    /// The peer sends no more.
+    fn peer_closed(&mut self, now: Nanos, conversation: &mut Conversation);
+
+    /// The connection is over. What is written now is lost.
+    fn over(&mut self, now: Nanos, end: End, conversation: &mut Conversation);
+
+    /// When the application gives up; [`firstflight_tcp::NEVER`] if it waits for ever.
+    fn patience(&self) -> Nanos;
+}
+
+/// What an application asks of its connection.
+#[derive(Debug, Default)]
+pub struct Conversation {
+    pub(crate) written: Vec<Piece>,
+    pub(crate) close: bool,
+    pub(crate) reports: Vec<Report>,
+}
+
+impl Conversation {
+    /// Sends these bytes after all others.
+    pub fn write(&mut self, bytes: impl Into<Box<[u8]>>) {
+        self.written.push(Piece::Bytes(bytes.into()));
+    }
+
+    /// Sends so many bytes of the stream that [`firstflight_pcap::write_payload`] makes.
+    pub fn write_pattern(&mut self, length: u64) {
+        self.written.push(Piece::Pattern(length));
+    }
+
+    /// Closes our side after what was written.
+    pub fn close(&mut self) {
+        self.close = true;
+    }
+
+    /// Tells whoever runs the host.
+    pub fn report(&mut self, report: Report) {
+        self.reports.push(report);
+    }
+}

@@ -1,0 +1,167 @@
+//! What a host on the wire is told.
+
+use std::{net::Ipv4Addr, path::PathBuf, sync::Arc};
+
+use firstflight_device::MacAddress;
+use firstflight_tcp::{Nanos, Profile};
+use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::{disturb::Disturbance, http::Fetch, http::LEAST_HEADER_BYTES};
+
+/// The host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its address. The kernel's side of the interface must not have it, or it would answer as well.
+    pub address: Ipv4Addr,
+    /// Where its packets go on the link layer: six bytes in hexadecimal with colons. Devices without a link layer
+    /// ignore it.
+    #[serde(default = "anyone", deserialize_with = "mac_address")]
+    pub neighbour: MacAddress,
+    /// Decides initial sequence numbers, together with the clock.
+    #[serde(default)]
+    pub seed: u64,
+    /// Largest packet of the interface in bytes.
+    #[serde(default = "ethernet")]
+    pub mtu: u16,
+    /// The last nanoseconds before a timer that are not slept but spent asking.
+    #[serde(default)]
+    pub spin_ns: Nanos,
+    /// Whether to keep a row of every segment, to be taken with `{"do": "take"}`.
+    #[serde(default)]
+    pub segments: bool,
+    /// A capture file of all packets that come and leave, pcap if its name ends so, else pcapng; it appears when the
+    /// host stops.
+    #[serde(default)]
+    pub packets: Option<PathBuf>,
+    /// Disturbs what comes and what leaves; none: nothing does.
+    #[serde(default)]
+    pub disturb: Option<Disturbance>,
+}
+
+/// A command on the control socket.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Command {
+    /// Serves files on a port, in place of what listened there before.
+    Listen {
+        /// The port.
+        port: u16,
+        /// How connections to it behave.
+        profile: Arc<Profile>,
+        /// Length that each response header is padded to; none: as it comes.
+        #[serde(default)]
+        header_bytes: Option<u32>,
+    },
+    /// Fetches files over a new connection.
+    Fetch {
+        /// How the connection behaves.
+        profile: Arc<Profile>,
+        /// What to fetch.
+        what: Fetch,
+    },
+    /// Counters since the beginning and, if they are kept, the segments since the last take.
+    Take,
+    /// The end: what is open is reset and told of.
+    Stop,
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// One sentence: what is wrong.
+    pub fn from_json(text: &str) -> Result<Plan, String> {
+        let plan: Plan = serde_json::from_str(text).map_err(|error| format!("the plan cannot be read: {error}"))?;
+        if plan.mtu < SMALLEST_MTU {
+            return Err(format!("mtu is {}; IPv4 takes at least {SMALLEST_MTU}", plan.mtu));
+        }
+        plan.disturb.as_ref().map_or(Ok(()), Disturbance::validate)?;
+        Ok(plan)
+    }
+}
+
+impl Command {
+    /// Reads a command for a host with packets of up to `mtu` bytes.
+    ///
+    /// # Errors
+    /// One sentence: what is wrong, and what would be right.
+    pub fn from_json(text: &str, mtu: u16) -> Result<Command, String> {
+        let command: Command =
+            serde_json::from_str(text).map_err(|error| format!("the command cannot be read: {error}"))?;
+        match &command {
+            Command::Listen { profile, header_bytes, .. } => {
+                check_profile(profile, mtu)?;
+                if let Some(bytes) = header_bytes.filter(|&bytes| bytes < LEAST_HEADER_BYTES) {
+                    return Err(format!("header_bytes is {bytes}; a header takes at least {LEAST_HEADER_BYTES}"));
+                }
+            }
+            Command::Fetch { profile, what } => {
+                check_profile(profile, mtu)?;
+                what.validate()?;
+            }
+            Command::Take | Command::Stop => {}
+        }
+        Ok(command)
+    }
+}
+
+/// RFC 791 §3.2: what every link carries.
+const SMALLEST_MTU: u16 = 68;
+
+/// Headers of IPv4 and TCP without options, which the MSS does not count.
+const HEADER_BYTES: u32 = 40;
+
+fn check_profile(profile: &Profile, mtu: u16) -> Result<(), String> {
+    profile.validate()?;
+    let (mss, most) = (profile.mss_bytes, u32::from(mtu).saturating_sub(HEADER_BYTES));
+    if mss > most {
+        return Err(format!("mss_bytes is {mss}; packets of {mtu} bytes hold segments of at most {most}"));
+    }
+    Ok(())
+}
+
+fn ethernet() -> u16 {
+    1500
+}
+
+/// A locally administered address: the other end of a pair takes what comes.
+fn anyone() -> MacAddress {
+    [2, 0, 0, 0, 0, 1]
+}
+
+fn mac_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MacAddress, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let bytes: Option<Vec<u8>> =
+        text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok().filter(|_| byte.len() == 2)).collect();
+    let six = bytes.and_then(|bytes| bytes.try_into().ok());
+    six.ok_or_else(|| D::Error::custom(format!("{text:?} is no link-layer address, such as 02:00:00:00:00:01")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_needs_an_address_and_no_more() {
+        let plan = Plan::from_json(r#"{"address": "10.0.0.1"}"#).unwrap();
+        assert_eq!((plan.mtu, plan.neighbour), (1500, [2, 0, 0, 0, 0, 1]));
+        let other = Plan::from_json(r#"{"address": "10.0.0.1", "neighbour": "02:66:66:00:00:ff"}"#).unwrap();
+        assert_eq!(other.neighbour, [2, 0x66, 0x66, 0, 0, 255]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let refused = |text| Plan::from_json(text).unwrap_err();
+        assert!(refused(r#"{"address": "10.0.0.1", "neighbour": "02:66"}"#).contains("link-layer address"));
+        assert!(refused(r#"{"address": "10.0.0.1", "mtu": 0}"#).contains("mtu is 0"));
+        assert!(refused(r#"{"address": "10.0.0.1", "disturb": {"lose": 2}}"#).contains("disturb.lose"));
+        let command = |text: &str| Command::from_json(text, 1500).unwrap_err();
+        assert!(command(r#"{"do": "dance"}"#).contains("dance"));
+        let profile = serde_json::to_string(&Profile { mss_bytes: 9000, ..Profile::linux() }).unwrap();
+        let listen = format!(r#"{{"do": "listen", "port": 80, "profile": {profile}}}"#);
+        assert!(command(&listen).contains("mss_bytes is 9000"));
+        let short = listen.replace("9000", "1460").replace("\"port\"", "\"header_bytes\": 10, \"port\"");
+        assert!(command(&short).contains("header_bytes is 10"));
+    }
+}

@@ -1,0 +1,185 @@
+//! What a host tells of its connections.
+
+use std::net::SocketAddrV4;
+
+use firstflight_tcp::{Endpoint, Nanos, Stats};
+use serde::Serialize;
+
+/// How a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// Both sides closed in good order.
+    Closed,
+    /// The peer reset it.
+    Reset,
+    /// It was given up after too many retransmissions.
+    TimedOut,
+    /// The application lost patience.
+    Aborted,
+    /// It was still open when the host stopped.
+    Stopped,
+}
+
+/// Something to tell.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "report", rename_all = "snake_case")]
+pub enum Report {
+    /// A connection is over.
+    Connection(Box<ConnectionFacts>),
+    /// A client has got a response, or never will.
+    Response(Box<Response>),
+}
+
+/// A connection that is over. Times are nanoseconds of CLOCK_MONOTONIC; null where something never happened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[expect(missing_docs, reason = "counters are documented where they are made: firstflight_tcp::{Stats, Info}")]
+pub struct ConnectionFacts {
+    /// Number among the connections of this host, from 0.
+    pub connection: u32,
+    /// Whether this host opened it.
+    pub opened_here: bool,
+    /// Our address and port.
+    pub local: SocketAddrV4,
+    /// The peer's.
+    pub peer: SocketAddrV4,
+    /// How it ended.
+    pub end: End,
+    /// When the first SYN was sent or received.
+    pub opened_at_ns: Nanos,
+    /// When the handshake was over.
+    pub connected_at_ns: Option<Nanos>,
+    /// When it was over.
+    pub over_at_ns: Nanos,
+    /// Bytes that the peer has acknowledged.
+    pub acknowledged_bytes: u64,
+    /// Bytes that arrived in order.
+    pub received_bytes: u64,
+    /// Initial window in bytes and in whole segments.
+    pub initial_window_bytes: u32,
+    pub initial_window_segments: u32,
+    pub mss_bytes: u32,
+    pub cwnd_bytes: u32,
+    /// Null while it is arbitrarily high.
+    pub ssthresh_bytes: Option<u32>,
+    pub srtt_ns: Option<Nanos>,
+    pub rttvar_ns: Nanos,
+    pub min_rtt_ns: Option<Nanos>,
+    pub rto_ns: Nanos,
+    pub delivered_segments: u32,
+    pub reordering_seen: u32,
+    pub dsack_duplicates: u32,
+    pub timestamps: bool,
+    pub sack: bool,
+    pub window_scaling: bool,
+    pub ecn: bool,
+    pub segments_sent: u32,
+    pub segments_received: u32,
+    pub data_segments_sent: u32,
+    pub retransmissions: u32,
+    pub timeouts: u32,
+    pub fast_retransmits: u32,
+    pub early_retransmits: u32,
+    pub tail_loss_probes: u32,
+    pub undos: u32,
+    pub congestion_marks: u32,
+    pub first_flight_segments: u32,
+    pub syn_retransmissions: u32,
+    pub window_probes: u32,
+    pub idle_restarts: u32,
+}
+
+/// What a connection's owner knows of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Life {
+    pub connection: u32,
+    pub opened_here: bool,
+    pub local: SocketAddrV4,
+    pub peer: SocketAddrV4,
+    pub opened_at_ns: Nanos,
+    pub connected_at_ns: Option<Nanos>,
+}
+
+impl ConnectionFacts {
+    pub(crate) fn of(life: &Life, endpoint: &Endpoint, end: End, now: Nanos) -> Self {
+        let (info, stats): (_, &Stats) = (endpoint.info(), endpoint.stats());
+        let initial_window_bytes = endpoint.initial_window_bytes();
+        let Life { connection, opened_here, local, peer, opened_at_ns, connected_at_ns } = *life;
+        Self {
+            connection,
+            opened_here,
+            local,
+            peer,
+            end,
+            opened_at_ns,
+            connected_at_ns,
+            over_at_ns: now,
+            acknowledged_bytes: endpoint.acknowledged_bytes(),
+            received_bytes: endpoint.received_bytes(),
+            initial_window_bytes,
+            initial_window_segments: initial_window_bytes / endpoint.mss_bytes().max(1),
+            mss_bytes: endpoint.mss_bytes(),
+            cwnd_bytes: endpoint.cwnd_bytes(),
+            ssthresh_bytes: Some(endpoint.ssthresh_bytes()).filter(|&bytes| bytes != u32::MAX),
+            srtt_ns: endpoint.srtt(),
+            rttvar_ns: info.rttvar_ns,
+            min_rtt_ns: Some(info.min_rtt_ns).filter(|&time| time != Nanos::MAX),
+            rto_ns: info.rto_ns,
+            delivered_segments: info.delivered,
+            reordering_seen: info.reordering_seen,
+            dsack_duplicates: info.dsack_duplicates,
+            timestamps: info.timestamps,
+            sack: info.sack,
+            window_scaling: info.window_scaling,
+            ecn: info.ecn,
+            segments_sent: stats.segments_sent,
+            segments_received: stats.segments_received,
+            data_segments_sent: stats.data_segments_sent,
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            fast_retransmits: stats.fast_retransmits,
+            early_retransmits: stats.early_retransmits,
+            tail_loss_probes: stats.tail_loss_probes,
+            undos: stats.undos,
+            congestion_marks: stats.congestion_marks,
+            first_flight_segments: stats.first_flight_segments,
+            syn_retransmissions: stats.syn_retransmissions,
+            window_probes: stats.window_probes,
+            idle_restarts: stats.idle_restarts,
+        }
+    }
+}
+
+/// A response to a client. Times are nanoseconds of CLOCK_MONOTONIC, as curl's `time_*` reckoned from `started_at_ns`;
+/// null where something never happened.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Response {
+    /// The fetch it belongs to.
+    pub fetch: u64,
+    /// Its number on the connection, from 0.
+    pub object: u32,
+    /// The path asked for.
+    pub path: String,
+    /// The connection among those of this host.
+    pub connection: u32,
+    /// When the connection was opened or, on an open one, the request written.
+    pub started_at_ns: Nanos,
+    /// When the handshake was over, for the first object of a connection.
+    pub connected_at_ns: Option<Nanos>,
+    /// When the first byte of the response arrived, header included.
+    pub first_byte_at_ns: Option<Nanos>,
+    /// When the last byte arrived.
+    pub completed_at_ns: Option<Nanos>,
+    /// The status code; 0 without a response.
+    pub status: u16,
+    /// Bytes of the header of the response.
+    pub header_bytes: u64,
+    /// Bytes that its Content-Length announced.
+    pub content_length: Option<u64>,
+    /// Bytes of its body that arrived.
+    pub body_bytes: u64,
+    /// SHA-256 of the body, hexadecimal, if it is complete and was asked for.
+    pub sha256: Option<String>,
+    /// What went wrong; null for a complete response, whatever its status.
+    pub error: Option<String>,
+}

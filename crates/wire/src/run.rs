@@ -1,0 +1,312 @@
+//! The loop between a packet socket, a host and a control socket.
+
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
+
+use firstflight_device::{
+    Arrival, BATCH, MacAddress, PacketSocket, Readiness, Taken, Wake, monotonic_ns, precise_timers,
+};
+use firstflight_linkbox::control::{Control, Peer};
+use firstflight_pcap::Direction;
+use firstflight_tcp::{NEVER, Nanos, Profile};
+use serde_json::{Value, json};
+
+use crate::{
+    capture::Capture,
+    disturb::Disturbed,
+    host::{Host, Listener, Opening, Wire},
+    http::{Client, Fetch, Server},
+    plan::{Command, Plan},
+};
+
+const DEVICE: u64 = 0;
+const CONTROL: u64 = 1;
+
+/// Batches that are read before timers have their turn.
+const MOST_BATCHES: usize = 4;
+
+/// Runs a host on an interface until it is told to stop or the control socket's other end closes. `interrupted` is
+/// asked after a signal whether to end.
+///
+/// A command ([`Command`]) is a line of JSON, and so is its answer, which has `ok`; if not `ok`, `error` is one sentence.
+/// Unasked come reports ([`crate::Report`]), lines with `report`. The answer to `take` announces the columns of `segments`
+/// as the link box does its tables ([`firstflight_linkbox::control`]).
+///
+/// # Errors
+/// An interface that is gone, or whose offloads are on: one sentence, which the control socket is told as well.
+pub fn run(
+    plan: &Plan,
+    socket: PacketSocket,
+    control: OwnedFd,
+    interrupted: impl FnMut() -> bool,
+) -> Result<(), String> {
+    let mut control = Control::new(control).map_err(|error| format!("the control socket cannot be used: {error}"))?;
+    let ended = Station::new(plan, socket).and_then(|mut station| {
+        station.run(&mut control, interrupted)?;
+        station.port.capture.map_or(Ok(()), |capture| capture.finish().map_err(|error| error.to_string()))
+    });
+    if let Err(error) = &ended {
+        control.refuse(error);
+    }
+    control.finish();
+    ended
+}
+
+/// What goes on after a command.
+#[derive(PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Stop,
+}
+
+/// The packet socket as the host's wire.
+struct Port {
+    socket: PacketSocket,
+    neighbour: MacAddress,
+    disturbed: Option<Disturbed>,
+    sent: u64,
+    /// Packets that the kernel had no room for.
+    unsent: u64,
+    /// Packets that came and were lost because nobody took them in time.
+    overrun: u64,
+    failure: Option<std::io::Error>,
+    capture: Option<Capture>,
+}
+
+impl Port {
+    fn put(&mut self, packet: &[u8]) {
+        match self.socket.write(packet, self.neighbour) {
+            Ok(()) => {
+                self.sent += 1;
+                self.note(monotonic_ns, Direction::Outbound, packet);
+            }
+            Err(error) if is_full(&error) => self.unsent += 1,
+            Err(error) => self.failure = Some(error),
+        }
+    }
+}
+
+impl Port {
+    #[inline]
+    fn note(&mut self, time: impl FnOnce() -> Nanos, direction: Direction, packet: &[u8]) {
+        if let Some(capture) = &mut self.capture {
+            capture.note(time(), direction, packet);
+        }
+    }
+}
+
+impl Wire for Port {
+    #[inline]
+    fn now(&mut self) -> Nanos {
+        monotonic_ns()
+    }
+
+    fn send(&mut self, packet: &[u8]) {
+        match self.disturbed.take() {
+            None => self.put(packet),
+            Some(mut disturbed) => {
+                disturbed.pass(packet, |packet| self.put(packet));
+                self.disturbed = Some(disturbed);
+            }
+        }
+    }
+}
+
+/// The kernel has no room for a packet at present.
+fn is_full(error: &std::io::Error) -> bool {
+    const ENOBUFS: i32 = 105;
+    error.kind() == std::io::ErrorKind::WouldBlock || error.raw_os_error() == Some(ENOBUFS)
+}
+
+struct Station {
+    host: Host,
+    port: Port,
+    disturbed: Option<Disturbed>,
+    arrival: Box<Arrival>,
+    taken: Box<[Taken; BATCH]>,
+    /// Room for a batch of packets.
+    room: Vec<u8>,
+    mtu: u16,
+    spin: Nanos,
+}
+
+impl Station {
+    fn new(plan: &Plan, socket: PacketSocket) -> Result<Station, String> {
+        precise_timers().map_err(|error| format!("timers cannot be made precise: {error}"))?;
+        let mut host = Host::new(plan.address, plan.seed);
+        if plan.segments {
+            host.keep_segments();
+        }
+        let disturbed = |direction| plan.disturb.map(|rules| Disturbed::new(rules, direction));
+        let capture = plan.packets.as_deref().map(Capture::create).transpose().map_err(|error| error.to_string())?;
+        let port = Port {
+            socket,
+            neighbour: plan.neighbour,
+            disturbed: disturbed(0),
+            sent: 0,
+            unsent: 0,
+            overrun: 0,
+            failure: None,
+            capture,
+        };
+        Ok(Station {
+            host,
+            port,
+            disturbed: disturbed(1),
+            arrival: Arrival::new(),
+            taken: Box::new([Taken::default(); BATCH]),
+            room: vec![0; BATCH * usize::from(plan.mtu)],
+            mtu: plan.mtu,
+            spin: plan.spin_ns,
+        })
+    }
+
+    fn run(&mut self, control: &mut Control, mut interrupted: impl FnMut() -> bool) -> Result<(), String> {
+        let kernel = |error| format!("waiting for packets failed: {error}");
+        let mut readiness = Readiness::new().map_err(kernel)?;
+        readiness.add(self.port.socket.as_fd(), DEVICE).map_err(kernel)?;
+        readiness.add(control.as_fd(), CONTROL).map_err(kernel)?;
+        let mut writing = false;
+        loop {
+            let woken = match self.host.poll_timeout() {
+                NEVER => readiness.wait(),
+                deadline => readiness.wait_until(deadline, self.spin),
+            };
+            if woken.map_err(kernel)? == Wake::Interrupted && interrupted() {
+                return Ok(());
+            }
+            let (mut packets, mut commanded) = (false, false);
+            for token in readiness.ready() {
+                packets |= token == DEVICE;
+                commanded |= token == CONTROL;
+            }
+            if packets {
+                self.receive()?;
+            }
+            self.host.handle_timeout(&mut self.port);
+            let mut then = if commanded { self.obey(control) } else { Then::GoOn };
+            if then == Then::Stop {
+                self.host.stop(&mut self.port);
+            }
+            for report in self.host.poll_reports() {
+                control.answer(json!(report), Vec::new());
+            }
+            if let Some(error) = self.port.failure.take() {
+                return Err(format!("a packet cannot be sent: {error}"));
+            }
+            if control.send() == Peer::Gone {
+                then = Then::Stop;
+            }
+            if control.is_sending() != writing {
+                writing = !writing;
+                readiness.set_writing(control.as_fd(), CONTROL, writing).map_err(kernel)?;
+            }
+            if then == Then::Stop {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes the packets that have come.
+    fn receive(&mut self) -> Result<(), String> {
+        for _ in 0..MOST_BATCHES {
+            let mut buffers: Vec<&mut [u8]> = self.room.chunks_exact_mut(self.mtu.into()).collect();
+            let read = self.port.socket.read(&mut buffers, &mut self.arrival, &mut self.taken);
+            let count = read.map_err(|error| format!("packets cannot be received: {error}"))?;
+            for (taken, bytes) in self.taken[..count].iter().zip(self.room.chunks_exact(self.mtu.into())) {
+                if taken.outgoing || !taken.is_ipv4 {
+                    continue;
+                }
+                let Some(packet) = bytes.get(..taken.length).filter(|_| !taken.lacks_checksum) else {
+                    return Err(offloaded(taken, self.mtu));
+                };
+                let (host, port) = (&mut self.host, &mut self.port);
+                port.note(|| taken.time, Direction::Inbound, packet);
+                match &mut self.disturbed {
+                    None => host.handle_packet(packet, port),
+                    Some(disturbed) => disturbed.pass(packet, |packet| host.handle_packet(packet, port)),
+                }
+            }
+            if count < BATCH {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what the control socket says.
+    fn obey(&mut self, control: &mut Control) -> Then {
+        let mut then = if control.receive() == Peer::Gone { Then::Stop } else { Then::GoOn };
+        while let Some(line) = control.next_line() {
+            let command = match Command::from_json(&line, self.mtu) {
+                Ok(command) => command,
+                Err(error) => {
+                    control.refuse(&error);
+                    continue;
+                }
+            };
+            match command {
+                Command::Take => {
+                    let segments = self.host.take_segments().map(|rows| ("segments", rows.into_columns()));
+                    match self.counters() {
+                        Ok(counters) => control.answer(counters, segments.into_iter().collect()),
+                        Err(error) => control.refuse(&format!("the socket does not tell of drops: {error}")),
+                    }
+                }
+                Command::Stop => {
+                    then = Then::Stop;
+                    control.answer(json!({"ok": true}), Vec::new());
+                }
+                Command::Listen { port, profile, header_bytes } => {
+                    self.listen(port, profile, header_bytes.unwrap_or(0));
+                    control.answer(json!({"ok": true}), Vec::new());
+                }
+                Command::Fetch { profile, what } => match self.fetch(profile, what) {
+                    Ok((connection, port)) => {
+                        control.answer(json!({"ok": true, "connection": connection, "port": port}), Vec::new());
+                    }
+                    Err(error) => control.refuse(&error),
+                },
+            }
+        }
+        then
+    }
+
+    fn listen(&mut self, port: u16, profile: Arc<Profile>, header_bytes: u32) {
+        let application = Box::new(move || Box::new(Server::new(header_bytes)) as _);
+        self.host.listen(Listener { port, profile, application });
+    }
+
+    fn fetch(&mut self, profile: Arc<Profile>, what: Fetch) -> Result<(u32, u16), String> {
+        let (peer, now) = (what.server, self.port.now());
+        let application = Box::new(move |number| Box::new(Client::new(what, number, now)) as _);
+        self.host.open(Opening { peer, profile, application }, &mut self.port)
+    }
+
+    fn counters(&mut self) -> std::io::Result<Value> {
+        self.port.overrun += u64::from(self.port.socket.dropped_packets()?);
+        Ok(json!({
+            "ok": true,
+            "traffic": self.host.traffic(),
+            "sent": self.port.sent,
+            "unsent": self.port.unsent,
+            "socket_drops": self.port.overrun,
+            "connections": self.host.connections(),
+            "now_ns": self.port.now(),
+        }))
+    }
+}
+
+fn offloaded(taken: &Taken, mtu: u16) -> String {
+    if taken.lacks_checksum {
+        "a packet came without its checksum: switch tx-checksumming of the interface that sends to us off".into()
+    } else {
+        format!(
+            "a packet of {} bytes came over an interface of {mtu}: switch the segmentation and receive offloads of both \
+             ends off",
+            taken.length
+        )
+    }
+}
