@@ -22,7 +22,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .errors import FirstflightError, MachineError, RequestError
+from .errors import FirstflightError, MachineError, RequestError, SelfCheckError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +43,7 @@ __all__ = [
     "RequestError",
     "Run",
     "Scenario",
+    "SelfCheckError",
     "Study",
     "Tcp",
     "load_scenario",

@@ -60,3 +60,44 @@ def run_script(text: str, tolerance_ns: int) -> str:
 
 def scheduler_cost(sources: int, operations: int) -> float:
     """Nanoseconds for taking the earliest event and scheduling the next of its source, among `sources` pending."""
+
+CALIBRATED_BPS: int
+"""The highest rate of a link, in bits a second, at which the box was measured to be as accurate as promised."""
+
+def open_device(kind: str, name: str) -> int:
+    """Open a device in the calling thread's network namespace; returns its descriptor, which is the caller's.
+
+    `kind` "tun" makes a TUN interface `name`, down and without an address, which vanishes with its last descriptor;
+    "packet" opens a packet socket on the interface `name` that is there: the box's end of a veth pair. Raises OSError
+    where the kernel refuses, ValueError for another kind.
+    """
+
+def run_box(plan_json: str, fds: list[tuple[str, int]], control_fd: int) -> None:
+    """Run a link box on devices given as (kind, descriptor), in the order of the plan's ports.
+
+    The plan is JSON as crates/linkbox/src/plan.rs has it. Returns when the control socket (a stream socket of the Unix
+    domain) says `{"do": "stop"}` or closes; docs/linkbox.md has the other commands. Lets other threads run meanwhile;
+    descriptors stay the caller's. Raises ValueError for a plan that cannot be read, RuntimeError where the box cannot
+    go on, OSError for a descriptor that is not what it should be: one sentence each.
+    """
+
+def run_capture(interface: str, control_fd: int, mtu: int = 1500) -> None:
+    """Capture the headers of what passes an interface of the calling thread's network namespace, with kernel stamps.
+
+    Returns when the control socket says `{"do": "stop"}` or closes; docs/linkbox.md has the other commands. Lets
+    other threads run meanwhile; the descriptor stays the caller's. Raises RuntimeError for an interface that is not
+    there or goes away, OSError for a bad descriptor.
+    """
+
+def run_wire(plan_json: str, interface: str, control_fd: int) -> None:
+    """Run a host of our TCP on an interface of the calling thread's network namespace.
+
+    The plan, `{"address": "10.77.0.1"}` at least, and the commands on the control socket (a stream socket of the Unix
+    domain; a line of JSON each) are those of `firstflight_wire::{Plan, Command}`: `listen` serves `GET /N` with N bytes
+    over HTTP/1.1, `fetch` fetches, `take` gives counters and segments, `stop` ends it, as closing does. Each is
+    answered by a line with `ok`; lines with `report` come unasked: a `response` for each object that was fetched, a
+    `connection` when one is over. Lets other threads run meanwhile; the descriptor stays the caller's.
+
+    Raises ValueError for a plan that cannot be read, RuntimeError where it cannot go on, OSError for an interface that
+    cannot be used: one sentence each.
+    """

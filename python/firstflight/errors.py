@@ -16,6 +16,10 @@ class RequestError(FirstflightError):
     exit_status = 2
 
 
+class SelfCheckError(FirstflightError):
+    """What was set up does not do what it was told (exit status 1)."""
+
+
 class MachineError(FirstflightError):
     """The machine cannot do it: a missing program, a missing privilege, a full disk (exit status 3)."""
 

@@ -50,3 +50,11 @@ def test_links_weigh_their_intervals_and_idle_ones_are_left_out():
 
 def test_a_key_that_all_rows_share_is_not_printed():
     assert of_records(TRANSFERS, PAGES, LINKS, ["scenario"])[0].quiet == ("scenario",)
+
+
+def test_a_run_in_real_time_says_how_much_was_disturbed():
+    some = TRANSFERS.with_columns(pl.col("replicate").eq(0).cast(pl.UInt8).alias("disturbed"))
+    table = of_records(some, PAGES, LINKS, ["scenario"], in_real_time=True)[0]
+    rows = {(row["application"], row["metric"]): row["ours"] for row in table.frame.to_dicts()}
+    assert rows["web", "disturbed"] == 50
+    assert "counted all the same" in table.caption

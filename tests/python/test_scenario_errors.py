@@ -70,6 +70,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("network.left", [], "network.left: this is empty"),
     ("network.left[9].rate", "1Mbit", '"network.left[9].rate": there is no left[9]'),
     ("network.bottleneck.rate.unit", 1, 'the value before "unit" is not a table'),
+    ("network.right.delay", "5ms", 'is a list; write which one, such as "network.right[0].delay"'),
     ("application", [], "application: this is empty"),
     ("application.web.clients", 0, "application.web.clients: 0 is too small; write at least 1"),
     ("application.web.kind", "webpage", 'application.web: unknown kind "webpage"; did you mean "web_page"?'),

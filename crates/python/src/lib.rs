@@ -1,5 +1,8 @@
 //! The Python binding: plans in, tables out. No logic lives here.
 
+mod linkbox;
+mod wire;
+
 use std::{collections::BTreeMap, hint::black_box, path::PathBuf, time::Instant};
 
 use firstflight_pcap::FileError;
@@ -172,5 +175,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write_packets, module)?)?;
     module.add_function(wrap_pyfunction!(run_script, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler_cost, module)?)?;
+    module.add_function(wrap_pyfunction!(linkbox::open_device, module)?)?;
+    module.add_function(wrap_pyfunction!(linkbox::run_box, module)?)?;
+    module.add_function(wrap_pyfunction!(linkbox::run_capture, module)?)?;
+    module.add("CALIBRATED_BPS", firstflight_linkbox::CALIBRATED_BPS)?;
+    module.add_function(wrap_pyfunction!(wire::run_wire, module)?)?;
     Ok(())
 }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 METRICS = (
     Metric("completed", "Completed", 0),
+    Metric("disturbed", "Disturbed", 1),
     Metric("median_completion_time", "Median completion time", 3),
     Metric("p95_completion_time", "95th percentile", 3),
     Metric("goodput", "Goodput", 2),
@@ -25,6 +26,7 @@ METRICS = (
 )
 _UNITS = {
     "completed": "count",
+    "disturbed": "percent",
     "median_completion_time": "s",
     "p95_completion_time": "s",
     "goodput": "MB",
@@ -39,15 +41,22 @@ def summary_tables(run: Run) -> list[Table]:
     """Tables `transfers`, `pages` and `links` of a run, means over replicates; only those with rows.
 
     Completion times are those of finished transfers and pages, seconds from their start; goodput is in 10⁶
-    bytes delivered within the run.
+    bytes delivered within the run. In real time `disturbed` says how many transfers met a stall of the machine; they
+    are part of the other figures.
     """
     keys = list(run.cells[0]) if run.cells else []
-    return of_records(run.transfers, run.pages, run.links, keys)
+    return of_records(run.transfers, run.pages, run.links, keys, in_real_time=bool(run.provenance["environments"]))
 
 
-def of_records(transfers: pl.LazyFrame, pages: pl.LazyFrame, links: pl.LazyFrame, keys: Sequence[str]) -> list[Table]:
+def of_records(
+    transfers: pl.LazyFrame,
+    pages: pl.LazyFrame,
+    links: pl.LazyFrame,
+    keys: Sequence[str],
+    in_real_time: bool = False,
+) -> list[Table]:
     """The same from the three record tables; `keys` are the cells' key columns."""
-    tables = [_transfers(transfers, keys), _pages(pages, keys), _links(links, keys)]
+    tables = [_transfers(transfers, keys, in_real_time), _pages(pages, keys), _links(links, keys)]
     return [table for table in tables if not table.frame.is_empty()]
 
 
@@ -81,15 +90,21 @@ def _times() -> dict[str, pl.Expr]:
     }
 
 
-def _transfers(transfers: pl.LazyFrame, keys: Sequence[str]) -> Table:
-    values = _times() | {
-        "goodput": pl.col("delivered_bytes").sum() / 1e6,
-        "retransmitted": 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum(),
-    }
+def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool) -> Table:
+    disturbed = {"disturbed": 100 * pl.col("disturbed").mean()} if in_real_time else {}
+    told = " Disturbed: by a stall of the machine of more than a millisecond, and counted all the same."
+    values = (
+        _times()
+        | disturbed
+        | {
+            "goodput": pl.col("delivered_bytes").sum() / 1e6,
+            "retransmitted": 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum(),
+        }
+    )
     return _table(
         "transfers",
         "Transfers",
-        "Files, objects and responses, by application.",
+        f"Files, objects and responses, by application.{told if in_real_time else ''}",
         _by(transfers, "application"),
         [*keys, "application"],
         values,

@@ -182,9 +182,16 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 @app.command()
 def bench(
     peers: Annotated[bool, typer.Option("--peers", help="Beside ns-2 and ns-3, where installed.")] = False,
+    linkbox: Annotated[bool, typer.Option("--linkbox", help="The emulator's link box: accuracy, capacity.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure what the simulator costs."""
+    """Measure what the simulator costs, or how accurate the emulator's link box is."""
+    from ..bench import linkbox as link_box
     from ..bench import main
+    from ..errors import RequestError
 
+    if linkbox and peers:
+        raise RequestError("--peers is for the simulator, and --linkbox measures the emulator: give one of the two")
+    if linkbox:
+        raise typer.Exit(link_box.main(json))
     raise typer.Exit(main(peers, json))

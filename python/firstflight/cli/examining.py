@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..engines.emulate import probe
 from ..records import machine
 
 # Below this much free space a large run could fill the disk.
@@ -27,7 +28,7 @@ class Finding:
 
 def examine(as_json: bool) -> int:
     """Print the findings; 3 if something that every command needs is missing, else 0."""
-    findings = [*_required(), *_optional()]
+    findings = [*_required(), *_optional(), *_emulation()]
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -61,6 +62,22 @@ def _optional() -> list[Finding]:
             ("pkg-config", "--modversion", "ns3-core", "ns3-internet"),
             "apt-get install libns3-dev pkg-config g++",
         ),
+    ]
+
+
+def _emulation() -> list[Finding]:
+    needed_for = {
+        "namespaces": "run --engine emulate",
+        "tun": "a link box that is exact to microseconds; packet sockets serve without it",
+        "packets": "run --engine emulate where there is no TUN",
+        "congestion": "run --engine emulate",
+        "real time": "undisturbed runs on a busy machine",
+        "nginx": "run --engine emulate",
+        "curl": "run --engine emulate",
+    }
+    return [
+        Finding(ability.name, needed_for[ability.name], ability.found, ability.ok, False, ability.mend)
+        for ability in probe.abilities()
     ]
 
 

@@ -1,16 +1,26 @@
 """Engines turn a cell and a seed into records. A scenario never names one; the request does."""
 
-import importlib
-from typing import Protocol, cast
+from __future__ import annotations
 
-import polars as pl
+import importlib
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from ..errors import RequestError
-from ..scenario import Cell
-from ..scenario.table import nearest
+
+# A testbed's own processes pass through here on the way to their module and should not wait for Polars.
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import polars as pl
+
+    from ..scenario import Cell
 
 # Imported when asked for, so that a command pays only for what it runs.
-_ENGINES = {"simulate": "firstflight.engines.simulate", "model": "firstflight.engines.model"}
+_ENGINES = {
+    "simulate": "firstflight.engines.simulate",
+    "model": "firstflight.engines.model",
+    "emulate": "firstflight.engines.emulate.campaign",
+}
 NAMES = tuple(_ENGINES)
 
 
@@ -19,17 +29,41 @@ class Engine(Protocol):
 
     def run_cell(self, cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
         """Replicates `first_replicate` and on of a cell: the tables `transfers`, `pages` and `links` as
-        `records.schema` says. A table `counts` may come with them: one row, a column for each thing counted. A cell
-        that captures gives `segments` besides.
+        `records.schema` says. A table `counts` may come with them: one row, a column for each thing counted; and a
+        table `environment`, columns `name` and `value`: what the records depend on beside the scenario. A cell that
+        captures gives `segments` besides.
 
-        The same arguments give the same tables, and a replicate does not depend on the others asked for with it.
-        Raises RequestError for a scenario the engine cannot do.
+        In virtual time the same arguments give the same tables, and a replicate does not depend on the others asked for
+        with it. Raises RequestError for a scenario the engine cannot do.
         """
+        ...
+
+
+@runtime_checkable
+class RealTime(Protocol):
+    """What an engine offers besides whose cells take the time they last, so that some must share it."""
+
+    def together(self, cells: Sequence[Cell]) -> list[list[Cell]]:
+        """The cells in groups that are compared with one another, and so must meet the same moods of the machine."""
+        ...
+
+    def run_together(
+        self, cells: Sequence[Cell], seed: int, replicates: Sequence[int], on_replicates: Callable[[Cell, int], None]
+    ) -> list[dict[str, pl.DataFrame]]:
+        """So many replicates of each cell of a group, in turn (A B A B), and the tables of each. `on_replicates` is
+        told of every replicate done.
+        """
+        ...
+
+    def jobs(self, group: Sequence[Cell]) -> int:
+        """How many groups like this one do not disturb one another at once on this machine."""
         ...
 
 
 def find(name: str) -> Engine:
     """The engine called `name`; RequestError with the nearest known one."""
+    from ..scenario.table import nearest
+
     if name not in _ENGINES:
         raise RequestError(f'unknown engine "{name}"; {nearest(name, _ENGINES)}')
     return cast(Engine, importlib.import_module(_ENGINES[name]))

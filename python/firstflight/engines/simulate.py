@@ -58,14 +58,18 @@ def _simulated(
     except (ValueError, OverflowError) as error:
         raise RequestError(f'scenario "{scenario.name}": {error}') from None
     names = {"application": result["names"]["applications"], "link": result["names"]["links"]}
-    tables = {name: _frame(name, columns, names) for name, columns in result["tables"].items()}
+    tables = {name: frame(name, columns, names) for name, columns in result["tables"].items()}
     return tables | {"counts": pl.DataFrame({name: [count] for name, count in result["counts"].items()})}
 
 
-def _frame(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, list[str]]) -> pl.DataFrame:
+def frame(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, list[str]]) -> pl.DataFrame:
     """The schema's columns from the native ones: names for indices, null for the values that stand for it."""
     series = []
+    rows = len(next(iter(columns.values()))[1]) // np.dtype(next(iter(columns.values()))[0]).itemsize
     for column in TABLES[table]:
+        if column.in_virtual_time is not None:
+            series.append(pl.repeat(column.in_virtual_time, rows, dtype=column.dtype, eager=True).alias(column.name))
+            continue
         dtype, content = columns[column.name]
         values = pl.Series(column.name, np.frombuffer(content, dtype=np.dtype(dtype)))
         if column.dtype is None:

@@ -46,12 +46,15 @@ class Identity:
         content = {
             "schema": schema.SCHEMA_VERSION,
             "code": self.code,
-            "engine": self.engine,
+            "engine": cell.engine or self.engine,
             "seed": self.seed,
             "replicates": cell.replicates or self.replicates,
             "plan": cell.scenario.to_plan(),
             "capture": cell.capture,
         }
+        if content["engine"] == "emulate":
+            # What the simulator's plan leaves out.
+            content["scenario"] = cell.scenario.to_dict()
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
 

@@ -154,10 +154,22 @@ class Run:
         """What the records came from, for the reader of a report.
 
         Study, engine, seed, replicates, code, versions, commit, effective TCP profiles, sessions (each with machine,
-        command, start, wall and CPU seconds), and the sums of what the engine counted.
+        command, start, wall and CPU seconds), the sums of what the engine counted, and each environment that cells ran
+        in (name to value; empty in virtual time).
         """
         kept = {key: value for key, value in self._document.items() if key not in ("format", "cells")}
-        return kept | {"cells": len(self._document["cells"]), "finished": len(self.cells), "counts": self._counts()}
+        noted = [self._noted(place) for place in dict.fromkeys(place for _, place in self._finished())]
+        counts: dict[str, int] = {}
+        for note in noted:
+            for name, count in note["counts"].items():
+                counts[name] = counts.get(name, 0) + count
+        environments = {tuple(note["environment"].items()): note["environment"] for note in noted}
+        return kept | {
+            "cells": len(self._document["cells"]),
+            "finished": len(self.cells),
+            "counts": counts,
+            "environments": [environment for environment in environments.values() if environment],
+        }
 
     @property
     def transfers(self) -> pl.LazyFrame:
@@ -183,8 +195,17 @@ class Run:
         """Whether the cell with this hash needs no more work."""
         return self._place(name).is_dir()
 
-    def write(self, name: str, cell: Cell, tables: dict[str, pl.DataFrame], counts: dict[str, int]) -> None:
-        """Store a finished cell in one step. ValueError if a table is not as the schema says."""
+    def write(
+        self,
+        name: str,
+        cell: Cell,
+        tables: dict[str, pl.DataFrame],
+        counts: dict[str, int],
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        """Store a finished cell in one step. `environment`: what its records depend on beside the scenario, such as a
+        kernel and its settings. ValueError if a table is not as the schema says.
+        """
         if self._lock is None:
             raise RuntimeError("this run was opened for reading")
         stored = {table: tables[table] for table in schema.stored(cell.capture)}
@@ -195,7 +216,7 @@ class Run:
                 {
                     "schema": schema.SCHEMA_VERSION,
                     "study": self.study,
-                    "engine": self.engine,
+                    "engine": cell.engine or self.engine,
                     "seed": self.seed,
                     "replicates": cell.replicates or self._document["replicates"],
                     "code": self._document["code"],
@@ -203,6 +224,7 @@ class Run:
                     "commit": self._document["commit"],
                     "machine": self._document["machine"],
                     "counts": counts,
+                    "environment": environment or {},
                 },
                 sort_keys=True,
             ),
@@ -212,8 +234,10 @@ class Run:
             files.write_cell(self._place(name), stored, metadata)
 
     @contextlib.contextmanager
-    def session(self, jobs: int) -> Iterator[None]:
-        """Note when a session of work began, what it cost, and whether it came to its end."""
+    def session(self, jobs: int | None) -> Iterator[None]:
+        """Note when a session of work began, what it cost, and whether it came to its end. `jobs` None: as many as
+        suited the engine.
+        """
         entry: dict[str, Any] = {
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "command": machine.command(),
@@ -245,13 +269,11 @@ class Run:
             if table in schema.stored(cell["capture"]) and self.is_finished(cell["hash"]):
                 yield cell["key"], self._place(cell["hash"])
 
-    def _counts(self) -> dict[str, int]:
-        total: dict[str, int] = {}
-        for place in dict.fromkeys(place for _, place in self._finished()):
-            metadata = json.loads(pl.read_parquet_metadata(place / "links.parquet")["firstflight"])
-            for name, count in metadata["counts"].items():
-                total[name] = total.get(name, 0) + count
-        return total
+    @staticmethod
+    def _noted(place: Path) -> dict[str, Any]:
+        """What `write` stored with the cell's tables."""
+        noted: dict[str, Any] = json.loads(pl.read_parquet_metadata(place / "links.parquet")["firstflight"])
+        return noted
 
     def _table(self, table: str) -> pl.LazyFrame:
         types = _key_types([cell["key"] for cell in self._document["cells"]])

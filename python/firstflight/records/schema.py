@@ -1,7 +1,7 @@
 """The one schema of records, whichever engine wrote them: every column's name, type, unit and meaning.
 
-Times are seconds, relative ones to `start_s`; NaN where the thing did not happen. Analysis sees the cells' key
-columns in front of these.
+Times are seconds, relative ones to `start_s`; NaN where the thing did not happen. A count that an engine cannot know is
+null: a kernel does not tell how often it undid a repair. Analysis sees the cells' key columns in front of these.
 """
 
 from dataclasses import dataclass
@@ -9,18 +9,21 @@ from dataclasses import dataclass
 import polars as pl
 
 # Raised when a column comes, goes or changes its name, type or meaning: records of another number are not read.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `dtype` None: an Enum whose categories are the run's names. `none`: the raw value for null."""
+    """One column. `dtype` None: an Enum whose categories are the run's names. `none`: the raw value for null.
+    `in_virtual_time`: what it always is there, where nobody is ever late.
+    """
 
     name: str
     dtype: type[pl.DataType] | None
     unit: str
     meaning: str
     none: int | None = None
+    in_virtual_time: int | float | None = None
 
 
 _REPLICATE = Column("replicate", pl.UInt32, "", "replicate of the experiment, from 0")
@@ -42,7 +45,7 @@ TRANSFERS = (
     Column("handshake_time_s", pl.Float64, "s", "from start until the client's handshake was complete"),
     Column("first_byte_time_s", pl.Float64, "s", "from start until the first byte reached the receiver"),
     Column("completion_time_s", pl.Float64, "s", "from start until the last byte reached the receiver"),
-    Column("bytes", pl.UInt64, "B", "bytes asked for"),
+    Column("bytes", pl.UInt64, "B", "bytes asked for, those of a response header included"),
     Column("delivered_bytes", pl.UInt64, "B", "bytes that reached the receiver in order before the end of the run"),
     Column("segments_sent", pl.UInt32, "segments", "data segments sent, retransmissions included"),
     _RETRANSMISSIONS,
@@ -56,6 +59,14 @@ TRANSFERS = (
     Column("first_flight_lost", pl.UInt32, "segments", "of the first flight, segments truly lost on the path"),
     Column("initial_window_segments", pl.UInt32, "segments", "initial window of the connection, in whole segments"),
     _COMPLETED,
+    Column(
+        "disturbed",
+        pl.UInt8,
+        "",
+        "1 if a stall of the machine spoiled it by the rule of engines.emulate.disturbance, else 0",
+        in_virtual_time=0,
+    ),
+    Column("stall_s", pl.Float64, "s", "the most by which the link box was late meanwhile", in_virtual_time=0.0),
 )
 
 PAGES = (
@@ -114,7 +125,9 @@ SEGMENTS = (
         "recovery_state",
         pl.UInt8,
         "",
-        "of the same end: 0 open, 1 disorder, 2 window reduced, 3 fast recovery, 4 loss (Linux's tcpi_ca_state)",
+        "of the same end: 0 open, 1 disorder, 2 window reduced, 3 fast recovery, 4 loss (Linux's tcpi_ca_state); "
+        "null in a capture, which cannot know",
+        none=2**8 - 1,
     ),
     Column("flags", pl.UInt8, "", "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, ECE 64, CWR 128"),
     Column("retransmission", pl.UInt8, "", "1 if the segment had been sent before"),

@@ -88,7 +88,18 @@ def _commands(run: Run, what: str, replicates: int, engine: str) -> list[str]:
 def _provenance(run: Run) -> list[tuple[str, str]]:
     """Name and value, one entry a fact; the scenario has its own place."""
     facts = {name: value for name, value in run.provenance.items() if name != "scenario"}
-    return list(_flat(facts))
+    environments = facts.pop("environments")
+    return list(_flat(facts | _once(environments)))
+
+
+def _once(environments: list[dict[str, str]]) -> dict[str, Any]:
+    """What all environments have in common, and of each the rest: most of a kernel's settings are every cell's."""
+    if len(environments) < 2:
+        return {"environments": environments}
+    first, *others = environments
+    common = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
+    own = [{name: value for name, value in each.items() if name not in common} for each in environments]
+    return {"every environment": common, "environments": own}
 
 
 def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from .laws import CountLaw, SizeLaw, TimeLaw, law_plan
 from .table import Table, choose
 from .tcp import Tcp
-from .units import Bytes
+from .units import Bytes, Duration
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -17,7 +17,10 @@ class Application(Table):
 
     Hosts default to the topology's two sides. `server_choice`: "random" anew for each connection, or "by_client"
     (client i asks host i modulo their number). `tcp` sets both ends, `client_tcp` and `server_tcp` one.
-    `count` is per client; left out, clients go on to the end of the run.
+    `count` is per client; left out, clients go on to the end of the run. `response_header` is what the server sends
+    before each object, as the header of an HTTP response: real programs are made to send just so much. Left out, a
+    simulated server sends none, and a real one its own. `service_time` is how long a simulated server works at each
+    answer; a real one takes what it takes.
     """
 
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+$")
@@ -27,6 +30,8 @@ class Application(Table):
     server_choice: Literal["random", "by_client"] = "random"
     start: TimeLaw = Field(default="0s", validate_default=True)
     count: Count | None = None
+    response_header: Bytes | None = None
+    service_time: Duration | None = None
     tcp: Tcp | None = None
     client_tcp: Tcp | None = None
     server_tcp: Tcp | None = None

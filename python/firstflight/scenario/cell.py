@@ -11,10 +11,12 @@ class Cell:
 
     `key` is ordered and has the same names in every cell of a study (`{"webs": 8, "ftps": 0, "iw": 1}`); its
     values become columns of the records. `replicates` replaces the study's number for this cell only; with `capture`
-    every segment is recorded as well.
+    every segment is recorded as well. `engine` replaces the run's for this cell, so that a study can hold two engines
+    side by side.
     """
 
     key: dict[str, str | int | float]
     scenario: Scenario
     replicates: int | None = None
     capture: bool = False
+    engine: str | None = None

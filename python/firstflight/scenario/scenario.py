@@ -13,7 +13,7 @@ from .explain import sentence
 from .laws import law_plan
 from .network import Network
 from .table import Table, nearest
-from .tcp import Tcp
+from .tcp import Stack, Tcp
 from .toml import written
 from .units import Bytes, Duration
 
@@ -122,6 +122,14 @@ class Scenario(Table):
             "applications": [self._application_plan(index, name, outer) for index, name in enumerate(self._names())],
         }
 
+    def stacks(self, index: int) -> tuple[Stack, Stack]:
+        """Whose TCP the client and the server of an application have where real programs run."""
+        application = self.application[index]
+        shared: Stack = (application.tcp.stack if application.tcp else None) or self.tcp.stack or "kernel"
+        client: Stack | None = application.client_tcp.stack if application.client_tcp else None
+        server: Stack | None = application.server_tcp.stack if application.server_tcp else None
+        return client or shared, server or shared
+
     def _names(self) -> list[str]:
         """Each application's name; one that has none is called by its kind and place."""
         names = [
@@ -146,6 +154,8 @@ class Scenario(Table):
             "server_choice": application.server_choice,
             "start": law_plan(application.start),
             "count": application.count,
+            "response_header_bytes": int(application.response_header or 0),
+            "service_time_ns": int(application.service_time or 0),
         }
         for end, own in (("client_tcp", application.client_tcp), ("server_tcp", application.server_tcp)):
             effective = outer
@@ -192,8 +202,7 @@ def _step(table: Any, step: str, path: str) -> Any:
         if key not in names:
             raise RequestError(f'"{path}": nothing is called "{key}"; {nearest(key, filter(None, names))}')
         return table[names.index(key)]
-    if not isinstance(table, dict):
-        raise RequestError(f'"{path}": the value before "{key}" is not a table')
+    _check_table(table, key, path)
     if key not in table:
         table[key] = {}
     found = table[key]
@@ -205,6 +214,13 @@ def _step(table: Any, step: str, path: str) -> Any:
 
 
 def _set(table: Any, key: str, value: Any, path: str) -> None:
+    _check_table(table, key, path)
+    table[key] = value
+
+
+def _check_table(table: Any, key: str, path: str) -> None:
+    if isinstance(table, list):
+        example = re.sub(rf"\.{re.escape(key)}\b", f"[0].{key}", path, count=1)
+        raise RequestError(f'"{path}": the value before "{key}" is a list; write which one, such as "{example}"')
     if not isinstance(table, dict):
         raise RequestError(f'"{path}": the value before "{key}" is not a table')
-    table[key] = value

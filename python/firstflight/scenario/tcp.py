@@ -4,13 +4,16 @@ The names of profiles, fields, choices and their parameters come from the native
 ends in `_ns` or `_bytes` may be written without the ending, with a unit: `receive_window = "64KiB"`,
 `rto = { minimum = "200ms" }`. Where the native module has a table whose first key names a variant, such as
 `{ policy = "fixed", segments = 3 }`, its name alone will do if nothing else is needed: `startup = "jump_start"`.
+
+Beside these stands `stack`: whose TCP an end has where real programs run, the kernel's or ours. The simulator
+has ours only.
 """
 
 import json
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -18,6 +21,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from ..errors import RequestError
 from .table import nearest
 from .units import Bytes, Duration, Quantity
+
+Stack = Literal["kernel", "firstflight"]
+_STACKS: tuple[Stack, ...] = get_args(Stack)
 
 _UNITS: dict[str, type[Quantity]] = {"_ns": Duration, "_bytes": Bytes}
 
@@ -73,20 +79,22 @@ def profile(name: str) -> dict[str, Any]:
 
 
 class Tcp:
-    """A table `tcp`, `client_tcp` or `server_tcp`: an optional `profile` and the fields set in it.
+    """A table `tcp`, `client_tcp` or `server_tcp`: an optional `profile`, an optional `stack`, and the fields set.
 
     Fields read and assign like attributes (`tcp.initial_window = 10`); what is assigned is checked at once and
     raises RequestError. A table that names a profile starts afresh from it; one that does not changes the profile
     of the table around it.
     """
 
-    __slots__ = ("_fields", "_profile")
+    __slots__ = ("_fields", "_profile", "_stack")
     _fields: dict[str, Any]
     _profile: str | None
+    _stack: Stack | None
 
     def __init__(self, **fields: Any) -> None:
         object.__setattr__(self, "_fields", {})
         object.__setattr__(self, "_profile", None)
+        object.__setattr__(self, "_stack", None)
         for name, value in fields.items():
             self._assign(name, value)
 
@@ -94,6 +102,9 @@ class Tcp:
         if name == "profile":
             profile(value)
             object.__setattr__(self, "_profile", value)
+            return
+        if name == "stack":
+            object.__setattr__(self, "_stack", _word(name, value, list(_STACKS)))
             return
         # Checked against a complete profile: which one does not matter to the names and ranges.
         applied(profile(self._profile or next(iter(profiles()))), {name: value})
@@ -106,8 +117,8 @@ class Tcp:
             raise RequestError(f"tcp.{error}") from None
 
     def __getattr__(self, name: str) -> Any:
-        if name == "profile":
-            return self._profile
+        if name in ("profile", "stack"):
+            return getattr(self, f"_{name}")
         try:
             return self._fields[name]
         except KeyError:
@@ -127,8 +138,8 @@ class Tcp:
 
     def as_table(self) -> dict[str, Any]:
         """The table as a scenario file writes it."""
-        head = {} if self._profile is None else {"profile": self._profile}
-        return head | deepcopy(self._fields)
+        head = {"profile": self._profile, "stack": self._stack}
+        return {name: value for name, value in head.items() if value is not None} | deepcopy(self._fields)
 
     def over(self, outer: dict[str, Any] | None) -> dict[str, Any]:
         """The complete profile that results where `outer` is the one around; ValueError if they do not fit."""
@@ -183,7 +194,7 @@ def _native_name(written: str, base: dict[str, Any], where: str) -> tuple[str, t
     for ending, unit in _UNITS.items():
         if written + ending in base:
             return written + ending, unit
-    known = {_friendly(name) for name in base} | ({"profile"} if not where else set())
+    known = {_friendly(name) for name in base} | ({"profile", "stack"} if not where else set())
     raise ValueError(f'{where}{written}: unknown key "{written}"; {nearest(written, known)}')
 
 

@@ -15,6 +15,9 @@ _STUDIES = {
     "rfc6928-rounds": "firstflight.studies.rfc6928_rounds",
     "congestion-control": "firstflight.studies.congestion_control",
     "loss-recovery": "firstflight.studies.loss_recovery",
+    "kernel-check": "firstflight.studies.kernel_check",
+    "thalheim": "firstflight.studies.thalheim",
+    "cs244-2014": "firstflight.studies.cs244_2014",
 }
 NAMES = tuple(_STUDIES)
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from ..engines import find as find_engine
 from ..engines.sweep import sweep
-from ..errors import RequestError
+from ..errors import FirstflightError, RequestError
 from ..records import Identity, Run
-from ..records.machine import usable_cpus
 from ..scenario import Cell, Scenario
 from ..scenario.table import nearest
 from . import find
@@ -25,13 +24,13 @@ Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request: what `prepare` makes of the words of a user."""
+    """A checked request: what `prepare` makes of the words of a user. `jobs` None: as many as suit the engine."""
 
     study: Study
     identity: Identity
     cells: list[Cell]
     grid: list[Cell]
-    jobs: int
+    jobs: int | None
 
 
 def prepare(
@@ -69,7 +68,7 @@ def prepare(
     cells = [cell for cell in grid if _is_chosen(cell, _checked(only or {}, grid))]
     if not cells:
         raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
-    return Request(study, identity, cells, grid, jobs or usable_cpus())
+    return Request(study, identity, cells, grid, jobs)
 
 
 def check_seed(seed: int) -> None:
@@ -99,10 +98,18 @@ def _is_chosen(cell: Cell, chosen: Mapping[str, set[str]]) -> bool:
 
 @contextlib.contextmanager
 def started(request: Request, out: str | Path, set_aside: bool = False) -> Iterator[Run]:
-    """The run in `out`, created or continued and locked for the time of the context."""
+    """The run in `out`, created or continued and locked for the time of the context. A request that turns out to be
+    refused leaves no directory behind that was not there before.
+    """
     order = [cell.key for cell in request.grid]
+    was_there = Path(out).exists()
     with Run.create(out, request.identity, request.cells, order, set_aside) as run:
-        yield run
+        try:
+            yield run
+        except FirstflightError:
+            if not was_there and not run.cells:
+                shutil.rmtree(run.directory, ignore_errors=True)
+            raise
 
 
 def carry_out(

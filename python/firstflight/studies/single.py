@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class SingleScenario(Study):
     """The one scenario as a grid of one cell, whose key is the scenario's name."""
 
-    engines = ("simulate", "model")
+    engines = ("simulate", "model", "emulate")
     shows = "one scenario of your own"
     source = ""
     replicates = 10
@@ -33,3 +33,14 @@ class SingleScenario(Study):
         from ..analysis.summary import summary_tables
 
         return summary_tables(run)
+
+    def answer(self, run: "Run") -> list[str]:
+        """How much of it a stall of the machine disturbed, if anything."""
+        disturbed = run.provenance["counts"].get("disturbed_transfers", 0)
+        if not disturbed:
+            return []
+        count = run.transfers.select("replicate").collect().height
+        return [
+            f"A stall of the machine of more than a millisecond disturbed {disturbed} of {count} transfers; the tables "
+            'hold all of them, and the records mark these (column "disturbed").'
+        ]

@@ -78,6 +78,8 @@ def _row(transfer: SingleTransfer, outcome: Outcome) -> dict[str, Any]:
         "first_flight_lost": 0,
         "initial_window_segments": initial_window_bytes(transfer.sender_tcp["initial_window"], mss) // mss,
         "completed": int(outcome.completion_ns is not None),
+        "disturbed": 0,
+        "stall_s": 0.0,
     }
 
 

@@ -76,6 +76,8 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
     if application["count"] != 1:
         shown = "no count, so it has no end" if application["count"] is None else f"count = {application['count']}"
         raise _refusal(f'application "{name}" has {shown}')
+    if application["service_time_ns"]:
+        raise _refusal(f'application "{name}" has a service_time')
     if kind == "file_transfer":
         upload = application["direction"] == "upload"
         request, size = application["request_bytes"], _constant(application, "size")
@@ -101,7 +103,7 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
         header_bytes=plan["header_bytes"],
         upload=upload,
         request_bytes=max(round(request), 1),
-        size_bytes=max(round(size), 1),
+        size_bytes=max(round(size), 1) + (0 if upload else application["response_header_bytes"]),
         client_tcp=application["client_tcp"],
         server_tcp=application["server_tcp"],
         to_server=to_server,

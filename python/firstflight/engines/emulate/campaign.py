@@ -1,0 +1,345 @@
+"""The engine: a scenario's cells on a testbed, replicate after replicate, cells that differ in TCP only in turn.
+
+What is compared must meet the same moods of the machine, so a group of such cells shares one testbed, and its
+replicates are interleaved (A B A B). Every measurement follows the same order: settings (set and read back), metrics
+forgotten, links as new, applications, connections closed, nothing under way, counters taken.
+"""
+
+import copy
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ... import _native
+from ...errors import MachineError, RequestError
+from ...records.machine import usable_cpus
+from ...scenario import Cell, Scenario
+from . import selfcheck
+from .accounts import added, refuse_losses
+from .disturbance import STALL_RULE_S
+from .kernel import EndSettings, initial_window_segments, kernel_settings
+from .lab import KernelSettings, Lab
+from .layout import Layout, lay_out
+from .records import CellRecords, environment
+
+# A connection's last packets: FIN, its ACK, and a retransmission of either.
+_CLOSING_S = 4.0
+_QUIET_S = 10.0
+_HEADER_BYTES = 40
+# See `jobs`.
+_BEARS_NEIGHBOURS_BPS = 10e6
+_PACKET_BYTES = 1500
+
+OnReplicates = Callable[[Cell, int], None]
+
+
+def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
+    """Replicates `first_replicate` and on of one cell, on a testbed of its own: `transfers`, `pages`, `links`, `counts`
+    and `environment`, and `segments` if the cell captures.
+
+    RequestError for a scenario that a kernel cannot be told, MachineError for a machine that cannot do it.
+    """
+    (tables,) = _run([cell], seed, [replicates], first_replicate, lambda cell, replicates: None)
+    return tables
+
+
+def run_together(
+    cells: Sequence[Cell], seed: int, replicates: Sequence[int], on_replicates: OnReplicates
+) -> list[dict[str, pl.DataFrame]]:
+    """The tables of `run_cell` for each cell of a group, from one testbed and in turn."""
+    return _run(cells, seed, replicates, 0, on_replicates)
+
+
+def together(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells that differ in TCP only, in groups; their order within a group is the order of their turns."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(_without_tcp(cell.scenario), []).append(cell)
+    return list(groups.values())
+
+
+def jobs(group: Sequence[Cell]) -> int:
+    """Testbeds at once: two a CPU, and one where the network carries more than 10 Mbit/s.
+
+    A transfer waits most of its time: on two idle CPUs 16 testbeds at once, each with a download over 10 Mbit/s, moved
+    no median by more than 0.7 ms. At 100 Mbit/s programs want a CPU more often than there are two: four at once
+    lengthened 500 kB by 14 %, and the link box saw none of it.
+    """
+    fastest = max(cell.scenario.network.capacity_bps() for cell in group)
+    return 1 if fastest > _BEARS_NEIGHBOURS_BPS else 2 * usable_cpus()
+
+
+def _without_tcp(scenario: Scenario) -> str:
+    document = copy.deepcopy(scenario.to_dict())
+    document.pop("description", None)
+    document.pop("name")
+    document.pop("tcp")
+    for application in document["application"]:
+        for key in ("tcp", "client_tcp", "server_tcp"):
+            application.pop(key, None)
+    # Where another TCP answers, the testbed is another.
+    stacks = [scenario.stacks(index) for index in range(len(scenario.application))]
+    return json.dumps([document, stacks], sort_keys=True, default=str)
+
+
+class Prepared:
+    """A cell with everything worked out that a replicate needs: what cannot be run is refused before anything runs."""
+
+    def __init__(self, cell: Cell, layout: Layout) -> None:
+        self.cell = cell
+        scenario = cell.scenario
+        self.plan = scenario.to_plan()
+        if self.plan["header_bytes"] != _HEADER_BYTES:
+            raise RequestError(
+                f'scenario "{scenario.name}": header is {self.plan["header_bytes"]} B, but real packets have '
+                f"{_HEADER_BYTES} B of IPv4 and TCP; leave it out"
+            )
+        self.windows: dict[str, int] = {}
+        self.hosts: dict[str, KernelSettings] = {}
+        self.servers: dict[str, dict[str, Any]] = {}
+        self.applications: list[dict[str, Any]] = []
+        ends: dict[str, dict[str, EndSettings]] = {}
+        for index, (application, placement) in enumerate(
+            zip(self.plan["applications"], layout.placements, strict=True)
+        ):
+            where = f'scenario "{scenario.name}": application.{application["name"]}'
+            _refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
+            client_stack, server_stack = scenario.stacks(index)
+            client = _client_settings(application, client_stack, where)
+            server, window = _server_settings(application["server_tcp"], server_stack, f"{where}.server_tcp")
+            self.windows[application["name"]] = window
+            for number, client_host in enumerate(placement.clients):
+                for server_host in placement.servers_of(number):
+                    if client is not None:
+                        _join(ends, client_host, server_host, client, where)
+                    told = self.servers.setdefault(server_host, {"headers": []})
+                    if server is None:
+                        _join_ours(told, application["server_tcp"], where)
+                    else:
+                        _join(ends, server_host, client_host, server, where)
+                        told["no_delay"] = server.no_delay
+                    if application["response_header_bytes"] not in told["headers"]:
+                        told["headers"].append(application["response_header_bytes"])
+                    if server is None and len(told["headers"]) > 1:
+                        raise RequestError(
+                            f"{where}.response_header: a server of our TCP has one for all; write it alike"
+                        )
+            left_out = ("client_tcp", "server_tcp", "client_hosts", "server_hosts")
+            self.applications.append(
+                {key: value for key, value in application.items() if key not in left_out}
+                | {"clients": placement.clients, "servers": placement.servers}
+                | ({"client_profile": application["client_tcp"]} if client is None else {"no_delay": client.no_delay})
+            )
+        self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
+        self.missing = {name for peers in ends.values() for settings in peers.values() for name in settings.missing}
+
+
+def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> EndSettings | None:
+    """What the client's kernel is told, None for our own TCP."""
+    if stack == "kernel":
+        return kernel_settings(application["client_tcp"], f"{where}.client_tcp")
+    if application["kind"] == "request_response":
+        raise RequestError(
+            f"{where}.client_tcp.stack: our own TCP fetches files and pages, but does not wait between requests; write "
+            '"kernel" for the client'
+        )
+    return None
+
+
+def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[EndSettings | None, int]:
+    """What the server's kernel is told, None for our own TCP, and its initial window in segments."""
+    if stack == "kernel":
+        return kernel_settings(profile, where), initial_window_segments(profile, where)
+    policy = profile["initial_window"]
+    # These have no number beforehand; they begin with this one.
+    first = {"remembered": policy.get("start_segments"), "adaptive": policy.get("most_segments")}.get(policy["policy"])
+    return None, initial_window_segments(profile, where) if first is None else int(first)
+
+
+def _join_ours(told: dict[str, Any], profile: dict[str, Any], where: str) -> None:
+    if told.setdefault("profile", profile) != profile:
+        raise RequestError(
+            f"{where}: a server of our TCP has one profile for all; give the applications different hosts"
+        )
+
+
+def _refuse_what_programs_cannot(application: Mapping[str, Any], header: int | None, where: str) -> None:
+    if header == 0:
+        raise RequestError(f"{where}.response_header: nginx sends a header; leave it out, or write its length")
+    if application.get("direction") == "upload":
+        raise RequestError(f'{where}.direction: the emulator does downloads only; write "download", or use simulate')
+    if (
+        application["kind"] == "web_page"
+        and application["version"] == "1.1"
+        and application["persistent"] == "pipelined"
+    ):
+        raise RequestError(
+            f'{where}.persistent: curl does not pipeline; write "joined", or version = "1.0" for a connection an object'
+        )
+
+
+def _join(ends: dict[str, dict[str, EndSettings]], host: str, peer: str, settings: EndSettings, where: str) -> None:
+    if ends.setdefault(host, {}).setdefault(peer, settings) != settings:
+        raise RequestError(
+            f"{where}: two applications want different TCP between {host} and {peer}, and a kernel keeps one for each "
+            "pair of hosts; give the applications different client_hosts or server_hosts"
+        )
+
+
+def _host_settings(host: str, peers: Mapping[str, EndSettings], scenario: Scenario) -> KernelSettings:
+    first = next(iter(peers.values()))
+    for settings in peers.values():
+        if (settings.sysctls, settings.no_delay) != (first.sysctls, first.no_delay):
+            differing = [name for name in first.sysctls if settings.sysctls.get(name) != first.sysctls[name]]
+            raise RequestError(
+                f'scenario "{scenario.name}": applications on host {host} want different TCP ({", ".join(differing)}), '
+                "and a kernel has one for all its connections; give the applications different hosts"
+            )
+    if all(settings.route == first.route for settings in peers.values()):
+        return KernelSettings(sysctls=first.sysctls, route=first.route)
+    return KernelSettings(
+        sysctls=first.sysctls, route=first.route, peers={peer: settings.route for peer, settings in peers.items()}
+    )
+
+
+def _refuse_rates(layout: Layout, scenario: Scenario) -> None:
+    for link in layout.links:
+        for direction in ("forward", "reverse"):
+            rate = link[direction]["rate_bps"]
+            if rate is not None and rate > _native.CALIBRATED_BPS:
+                raise RequestError(
+                    f'scenario "{scenario.name}": the rate of {link["name"]} is {rate / 1e6:g} Mbit/s, and the link '
+                    f"box is calibrated up to {_native.CALIBRATED_BPS / 1e6:g} Mbit/s; write that or less, or "
+                    '"unlimited", or use simulate'
+                )
+
+
+def _run(
+    cells: Sequence[Cell], seed: int, replicates: Sequence[int], first: int, on_replicates: OnReplicates
+) -> list[dict[str, pl.DataFrame]]:
+    scenario = cells[0].scenario
+    layout = lay_out(scenario)
+    _refuse_rates(layout, scenario)
+    prepared = [Prepared(cell, layout) for cell in cells]
+    records = [CellRecords(layout, cell.capture) for cell in cells]
+    with Lab(layout, seed=seed, log=True) as lab:
+        campaign = Campaign(lab, layout, seed)
+        campaign.configure(prepared[0])
+        campaign.warm_up(prepared[0])
+        checked = selfcheck.check(campaign, prepared)
+        for turn in range(max(replicates)):
+            for cell, kept, wanted in zip(prepared, records, replicates, strict=True):
+                if turn < wanted:
+                    campaign.configure(cell)
+                    facts, box = campaign.replicate(cell, first + turn)
+                    kept.add(first + turn, facts, box, cell.windows)
+                    on_replicates(cell.cell, 1)
+        tables = []
+        for cell, kept in zip(prepared, records, strict=True):
+            campaign.configure(cell)
+            facts = lab.facts | checked | {"hosts": lab.kernel_dump(), "stall_rule_s": STALL_RULE_S}
+            tables.append(kept.finished(environment(facts)))
+    return tables
+
+
+class Campaign:
+    """A testbed in use: what it was told last, so that it is told only what changes."""
+
+    def __init__(self, lab: Lab, layout: Layout, seed: int) -> None:
+        self.lab = lab
+        self.layout = layout
+        self.seed = seed
+        self._known = {name for group in lab.kernel_dump() for name in group["sysctls"]}
+        self._hosts: dict[str, KernelSettings] = {}
+        self._servers: dict[str, dict[str, Any]] | None = None
+
+    def configure(self, cell: Prepared) -> None:
+        """Tell the kernels what this cell's TCP is, and start its servers."""
+        for host, settings in cell.hosts.items():
+            if self._hosts.get(host) != settings:
+                self.lab.set(host, self._present(settings, cell.missing))
+                self._hosts[host] = settings
+        if self._servers != cell.servers:
+            self.lab.call("start_servers", hosts=cell.servers)
+            self._servers = cell.servers
+
+    def _present(self, settings: KernelSettings, missing: set[str]) -> KernelSettings:
+        """Without the sysctls that an older kernel lacks and does not need."""
+        sysctls = {
+            name: value for name, value in settings.sysctls.items() if name in self._known or name not in missing
+        }
+        return KernelSettings(sysctls=sysctls, route=settings.route, peers=settings.peers)
+
+    def warm_up(self, cell: Prepared) -> None:
+        """Everything once, unrecorded: programs and pages of theirs are in memory then."""
+        self.replicate(cell, 0, duration_s=min(2.0, cell.plan["duration_ns"] / 1e9), once=True)
+
+    def replicate(
+        self, cell: Prepared, replicate: int, duration_s: float | None = None, once: bool = False
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What clients, kernel and capture tell, and the box's counters. `once`: each client asks once."""
+        applications = [application | ({"count": 1} if once else {}) for application in cell.applications]
+        return self.run(applications, replicate, cell.plan["duration_ns"] / 1e9 if duration_s is None else duration_s)
+
+    def run(
+        self, applications: list[dict[str, Any]], replicate: int, duration_s: float
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The same for any applications."""
+        self.quiet()
+        self.lab.box("reset", replicate=replicate)
+        close_s = _CLOSING_S + self.round_trip_s() * 4
+        facts: dict[str, Any] = self.lab.call(
+            "run_replicate",
+            timeout_s=duration_s + close_s + 30.0,
+            seed=self.seed,
+            replicate=replicate,
+            duration_s=duration_s,
+            applications=applications,
+            close_s=close_s,
+        )
+        box = self.quiet()
+        refuse_losses(box, facts)
+        return facts, box
+
+    def patience_s(self, size: int) -> float:
+        """A time in which so many bytes have certainly crossed the slowest link, losses included."""
+        rates = [link[way]["rate_bps"] for link in self.layout.links for way in ("forward", "reverse")]
+        slowest = min((rate for rate in rates if rate), default=1e9)
+        return 10.0 + 3 * 8 * size / slowest + 20 * self.round_trip_s()
+
+    def round_trip_s(self) -> float:
+        """The longest of the layout's round trips, without queues."""
+        delays = {
+            (link["name"], direction): link[direction]["delay_ns"] / 1e9
+            for link in self.layout.links
+            for direction in ("forward", "reverse")
+        }
+        ways = [sum(delays[(name, direction)] for name, direction in route["path"]) for route in self.layout.routes]
+        return float(2 * max(ways))
+
+    def emptying_s(self) -> float:
+        """The time that every link takes, one after the other, to carry off a full queue."""
+        ways = [link[direction] for link in self.layout.links for direction in ("forward", "reverse")]
+        return float(sum(way["delay_ns"] / 1e9 + _queue_s(way["queue"], way["rate_bps"]) for way in ways))
+
+    def quiet(self) -> dict[str, Any]:
+        """Wait until nothing is under way; the box's counters since they were taken last."""
+        patience_s = _QUIET_S + self.emptying_s()
+        deadline = time.monotonic() + patience_s
+        counters = self.lab.box("take", intervals=True)
+        while counters["under_way"]:
+            if time.monotonic() > deadline:
+                raise MachineError(f"packets are still under way {patience_s:g} s after the last transfer")
+            time.sleep(0.005)
+            counters = added(counters, self.lab.box("take", intervals=True))
+        return counters
+
+
+def _queue_s(queue: Mapping[str, Any], rate_bps: float | None) -> float:
+    packets = queue.get("limit_packets")
+    # One more is in service.
+    content = queue["limit_bytes"] + _PACKET_BYTES if packets is None else (packets + 1) * _PACKET_BYTES
+    return 8 * content / rate_bps if rate_bps else 0.0

@@ -1,0 +1,72 @@
+"""Which transfers a stall of the machine spoiled, by a rule that was fixed before the first measurement.
+
+The link box tells when it handed a packet over late, and when it was not let run although nothing was due: then a
+packet that came meanwhile was read late. Its log tells whose packets these were. A transfer is disturbed if one of its
+own packets was handed over, or may have been read, more than STALL_RULE_S too late. Where there were more stalls than
+the box lists, nobody knows whom the rest met, so every transfer that was under way then counts as disturbed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+STALL_RULE_S = 1e-3
+
+# A packet that waited for its reader is stamped when the box has woken and read those before it.
+_READING_NS = 200_000
+_ARRIVED = 1
+# Stalls that the box lists in an answer.
+_LISTED = 4096
+
+
+class Stalls:
+    """The stalls of one replicate. `epoch_ns`: what the log's times count from, on CLOCK_MONOTONIC; `delays`: of each
+    direction of a link, in ns.
+    """
+
+    def __init__(self, box: Mapping[str, Any], epoch_ns: int, delays: Mapping[str, int]) -> None:
+        told = box["lateness"]["stalls"]
+        self._late = sorted((s["due_ns"], s["late_ns"]) for s in told if s["port"] is not None)
+        self._away = sorted((s["due_ns"], s["late_ns"]) for s in told if s["port"] is None)
+        self._epoch = epoch_ns
+        self._delays = delays
+        # From when on stalls are not listed, and what these count as: the worst of those that are.
+        self._unlisted: tuple[int, int] | None = None
+        if box["lateness"].get("more_stalls"):
+            self._unlisted = told[:_LISTED][-1]["due_ns"], max(s["late_ns"] for s in told)
+
+    def worst_s(self, crossings: pl.DataFrame | None, paths: Sequence[Sequence[str]], window: tuple[int, int]) -> float:
+        """The worst stall in seconds that met a packet of a connection within a window of time, in ns of
+        CLOCK_MONOTONIC. `crossings`: the log of the connection; `paths`: the links there and those back.
+        """
+        if crossings is None or not (self._late or self._away):
+            return 0.0
+        worst = 0
+        if self._unlisted and window[1] > self._unlisted[0]:
+            worst = self._unlisted[1]
+        for path in paths:
+            first = crossings.filter(pl.col.link == path[0])["time_ns"].to_numpy() + self._epoch
+            last = crossings.filter(pl.col.link == path[-1], pl.col.event == _ARRIVED)["end_ns"].to_numpy()
+            due = last + self._epoch + self._delays[path[-1]]
+            worst = max(
+                worst,
+                _worst(np.sort(first), self._away, window, _READING_NS),
+                _worst(np.sort(due), self._late, window, None),
+            )
+        return worst / 1e9
+
+
+def _worst(times: np.ndarray, stalls: list[tuple[int, int]], window: tuple[int, int], reading: int | None) -> int:
+    """The longest of the stalls in which one of `times` lies: at their very beginning, or with `reading` anywhere until
+    so long after their end.
+    """
+    worst = 0
+    for due, late in stalls:
+        if due > window[1] or due + late < window[0]:
+            continue
+        begin, end = (due, due) if reading is None else (due, due + late + reading)
+        if np.searchsorted(times, begin, "left") < np.searchsorted(times, end, "right"):
+            worst = max(worst, late)
+    return worst

@@ -1,0 +1,112 @@
+"""What fetches on a client host: curl over the host's kernel, or our own TCP."""
+
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, Protocol
+
+from firstflight.errors import MachineError
+
+from . import curl
+from .curl import Fetched, Target
+from .namespaces import Namespace
+from .nginx import PORT
+from .testbed import Testbed
+from .wire import WireHost
+
+# Our client tells of a transfer whose time is over by itself; how long that may take beyond.
+_PATIENCE_S = 20.0
+
+
+class Fetcher(Protocol):
+    """The client of one host."""
+
+    def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
+        """Fetch all targets at once, each over a connection of its own; each as soon as it ended.
+
+        `plan`: the application's; of it, "request_bytes", 0 for as few as it takes. RequestError if it takes more.
+        """
+        ...
+
+
+class KernelClient:
+    """Curl in the host's namespace."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._namespace = namespace
+
+    def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
+        """As Fetcher; of the plan, "no_delay" too."""
+        yield from curl.fetch(self._namespace, targets, plan["request_bytes"], plan["no_delay"], within_s)
+
+
+class OurClient:
+    """Our own TCP with its own HTTP, for all threads that fetch from this host."""
+
+    def __init__(self, testbed: Testbed, host: str) -> None:
+        target = testbed.host(host)
+        self._host = host
+        self._wire = WireHost({"address": target.address}, target.namespace.spawn, testbed.on_death)
+        testbed.hurry(self._wire.pid)
+        self._numbers = count()
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        threading.Thread(target=self._deliver, name=f"responses to {host}", daemon=True).start()
+
+    def fetch(self, plan: Mapping[str, Any], targets: Sequence[Target], within_s: float) -> Iterator[Fetched]:
+        """As Fetcher; of the plan, "client_profile" too: the complete TCP profile of these connections."""
+        responses: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        begun: dict[int, tuple[int, int]] = {}
+        deadline = time.monotonic() + within_s
+        for place, (address, path) in enumerate(targets):
+            number = next(self._numbers)
+            self._waiting[number] = responses
+            what = {
+                "fetch": number,
+                "server": f"{address}:{PORT}",
+                "paths": [path],
+                "request_bytes": plan["request_bytes"],
+                "most_ns": max(0, round((deadline - time.monotonic()) * 1e9)),
+            }
+            answer = self._wire.ask("fetch", profile=plan["client_profile"], what=what)
+            begun[number] = place, answer["port"]
+        for _ in targets:
+            try:
+                response = responses.get(timeout=max(0.0, deadline - time.monotonic()) + _PATIENCE_S)
+            except queue.Empty:
+                raise MachineError(f"our TCP on {self._host} does not tell what became of a transfer") from None
+            place, port = begun[response["fetch"]]
+            yield _fetched(response, place, port)
+
+    def _deliver(self) -> None:
+        """Hand each response to the thread that asked for it; what a connection came to is the server's to tell."""
+        while True:
+            report = self._wire.reports.get()
+            if report["report"] == "response":
+                self._waiting.pop(report["fetch"]).put(report)
+
+
+def _fetched(response: Mapping[str, Any], place: int, port: int) -> Fetched:
+    start = response["started_at_ns"]
+    completed = response["error"] is None
+    if completed and response["status"] != 200:
+        raise MachineError(
+            f"our TCP asked for {response['path']} and was answered with HTTP status {response['status']}"
+        )
+
+    def since(event: str) -> float:
+        at = response[event]
+        return 0.0 if at is None else (at - start) / 1e9
+
+    return Fetched(
+        number=place,
+        start_s=start / 1e9,
+        port=port,
+        connect_s=since("connected_at_ns"),
+        first_byte_s=since("first_byte_at_ns"),
+        total_s=since("completed_at_ns") if completed else time.monotonic() - start / 1e9,
+        body_bytes=response["body_bytes"],
+        header_bytes=response["header_bytes"],
+        completed=completed,
+    )

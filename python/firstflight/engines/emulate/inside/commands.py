@@ -1,0 +1,117 @@
+"""What the runner can ask of a testbed. A command is a function of the testbed and of what the runner sends with it.
+
+It returns what JSON can carry. RequestError and MachineError reach the runner as they are.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from firstflight.errors import MachineError
+
+from . import devices, settings
+from .namespaces import Namespace
+from .testbed import Testbed
+
+Command = Callable[..., Any]
+COMMANDS: dict[str, Command] = {}
+
+
+def command(function: Command) -> Command:
+    """Let the runner call the function by its name."""
+    COMMANDS[function.__name__] = function
+    return function
+
+
+@command
+def examine(testbed: Testbed) -> dict[str, Any]:
+    """What the machine is, and what it allows here."""
+    system = os.uname()
+    return {
+        "kernel": f"{system.sysname} {system.release} {system.version}",
+        "congestion_controls": settings.sysctl(settings.TCP / "tcp_available_congestion_control").split(),
+        "cubic": settings.cubic(),
+        "tun_refusal": devices.tun_refusal(),
+    }
+
+
+@command
+def abilities(testbed: Testbed) -> dict[str, Any]:
+    """What works within a testbed's namespaces: each thing tried, and the congestion controls that a route takes."""
+    tried = Namespace("tried")
+    refusals = {"tun_refusal": devices.tun_refusal(), "packet_refusal": None}
+    end = Namespace("the other end")
+    try:
+        end.call(devices.open_pair, tried, "end", "02:00:00:00:00:01")
+        tried.call(settings.set_sysctls, "tried", settings.everywhere())
+    except MachineError as error:
+        refusals["packet_refusal"] = str(error)
+    available = settings.sysctl(settings.TCP / "tcp_available_congestion_control").split()
+    return refusals | {"usable_on_a_route": [name for name in available if tried.call(settings.route_takes, name)]}
+
+
+@command
+def build(testbed: Testbed, **parameters: Any) -> None:
+    """Make the hosts and the box."""
+    testbed.build(**parameters)
+
+
+@command
+def configure(testbed: Testbed, host: str, **parameters: Any) -> None:
+    """Kernel settings of one host."""
+    testbed.set(host, **parameters)
+
+
+@command
+def box(testbed: Testbed, do: str, **parameters: Any) -> dict[str, Any]:
+    """The link box's answer."""
+    return testbed.box.ask(do, **parameters)
+
+
+@command
+def dump(testbed: Testbed) -> list[dict[str, Any]]:
+    """Every net.ipv4.tcp_* of the hosts with a kernel of their own, hosts that agree in all of them together."""
+    groups: list[dict[str, Any]] = []
+    asked = [(host, host.namespace.begin(settings.dump)) for host in testbed.hosts.values() if host.stack == "kernel"]
+    for host, answer in asked:
+        found = answer.result()
+        for group in groups:
+            if group["sysctls"] == found:
+                group["hosts"].append(host.name)
+                break
+        else:
+            groups.append({"hosts": [host.name], "sysctls": found})
+    return groups
+
+
+@command
+def round_trip(testbed: Testbed, client: str, server: str, port: int = 7) -> float:
+    """Seconds that a TCP handshake takes between two hosts with kernels of their own: a small packet's round trip."""
+    asked, asking = testbed.host(server), testbed.host(client)
+
+    def listen() -> socket.socket:
+        return socket.create_server((asked.address, port))
+
+    def connect() -> float:
+        with socket.socket() as client_socket:
+            client_socket.settimeout(10)
+            began = time.perf_counter()
+            client_socket.connect((asked.address, port))
+            return time.perf_counter() - began
+
+    with asked.namespace.call(listen):
+        return asking.namespace.call(connect)
+
+
+@command
+def routes(testbed: Testbed, host: str) -> dict[str, dict[str, Any]]:
+    """The attributes of a host's routes, by destination."""
+    return testbed.host(host).namespace.call(settings.routes)
+
+
+@command
+def look(testbed: Testbed, host: str) -> dict[str, Any]:
+    """What a host's device is."""
+    return testbed.host(host).namespace.call(devices.look)

@@ -1,0 +1,96 @@
+"""A process of the native module that does its work in real time and is driven over a socket, a line a command."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firstflight.errors import MachineError
+
+from .processes import Watched
+
+# Of one answer; these processes answer between two packets.
+_PATIENCE_S = 20.0
+_HEAD = "import sys, json; from firstflight import _native; start = json.load(sys.stdin); "
+
+Spawn = Callable[..., "subprocess.Popen[bytes]"]
+
+
+class Driven:
+    """A running function of the native module. The tables of an answer are {table: {column: (NumPy's name of the type,
+    bytes)}}.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        call: str,
+        start: dict[str, Any],
+        fds: Sequence[int],
+        spawn: Spawn,
+        on_death: Callable[[str], None],
+    ) -> None:
+        """Start it. `name` for messages; `call`: what of the native module it runs, as Python, where `start` holds what
+        is given here and `start['control']` its end of the socket; `fds` are left to it; `spawn` starts it where it
+        belongs, as `subprocess.Popen` does; `on_death` is told if it ends unasked.
+        """
+        self._name = name
+        ours, its = socket.socketpair()
+        said = os.memfd_create("said")
+        process = spawn(
+            [sys.executable, "-P", "-c", _HEAD + call],
+            stdin=subprocess.PIPE,
+            stderr=said,
+            pass_fds=[its.fileno(), *fds],
+        )
+        assert process.stdin is not None
+        content = json.dumps(start | {"control": its.fileno()}).encode()
+        its.close()
+        for fd in fds:
+            os.close(fd)
+        self.process = process
+        self._watched = Watched(name, process, on_death, said)
+        self._lock = threading.Lock()
+        ours.settimeout(_PATIENCE_S)
+        self._control = ours
+        self._stream = ours.makefile("rb")
+        with process.stdin as stream:
+            stream.write(content)
+
+    def ask(self, command: str, **parameters: Any) -> dict[str, Any]:
+        """The answer to a command. MachineError if it is refused or does not come."""
+        with self._lock:
+            try:
+                self._control.sendall(json.dumps({"do": command, **parameters}).encode() + b"\n")
+                answer = self._receive()
+            except OSError as error:
+                raise MachineError(f"{self._name} does not answer to {command}: {error}") from None
+        if not answer.pop("ok"):
+            raise MachineError(f"{self._name} does not {command}: {answer['error']}")
+        return answer
+
+    def _receive(self) -> dict[str, Any]:
+        """A line of JSON, and the columns behind it in their places."""
+        line = self._stream.readline()
+        if not line:
+            raise OSError("it has ended")
+        answer: dict[str, Any] = json.loads(line)
+        payload = self._stream.read(answer.pop("payload_bytes", 0))
+        at = 0
+        for name, columns in answer.get("tables", {}).items():
+            placed = {}
+            for column, dtype, length in columns:
+                placed[column] = (dtype, payload[at : at + length])
+                at += length
+            answer["tables"][name] = placed
+        return answer
+
+    def stop(self) -> None:
+        """End it, and with it what it holds."""
+        self._watched.let_go()
+        self._control.close()
+        self._watched.stop()

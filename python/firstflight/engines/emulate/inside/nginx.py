@@ -1,0 +1,190 @@
+"""A real nginx on a server host: files of any size, a response header of any length, on a private file system."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from firstflight.errors import MachineError, RequestError
+
+from .namespaces import Namespace
+from .processes import Watched
+
+PORT = 80
+_STARTED_WITHIN_S = 10.0
+_LARGEST_DIGITS = 13
+# "X: " and the end of the line, with one letter at least between.
+_SHORTEST_PAD = 6
+
+# One process, so that order is order, and that it is seen to end if any of it does; sendfile with tcp_nopush, so that
+# the header rides with the body; nothing is logged, checked or cut into pieces on the way. The user is the only one of
+# this user namespace.
+_CONFIG = """\
+daemon off;
+user root root;
+master_process off;
+pid {directory}/nginx.pid;
+error_log {directory}/error.log error;
+worker_rlimit_nofile 65536;
+events {{ worker_connections 16384; multi_accept on; }}
+http {{
+    access_log off;
+    sendfile on;
+    sendfile_max_chunk 0;
+    tcp_nopush on;
+    tcp_nodelay {no_delay};
+    keepalive_timeout 1d;
+    keepalive_requests 100000000;
+    client_header_timeout 1d;
+    send_timeout 1d;
+    lingering_close off;
+    etag off;
+    server_tokens off;
+    default_type application/octet-stream;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    server {{
+        listen {port} backlog=4096;
+        listen unix:{directory}/socket;
+{locations}
+    }}
+}}
+"""
+_LOCATION = """\
+        location ~ "^/{header}/(\\d{{{digits}}})$" {{
+            alias {directory}/files/$1;{pad}
+        }}"""
+
+
+class Nginx:
+    """One nginx, in a host's namespace. `headers`: the response headers' lengths in bytes that will be asked for; 0 is
+    nginx's own, as long as it happens to be. `no_delay`: TCP_NODELAY.
+    """
+
+    def __init__(
+        self,
+        namespace: Namespace,
+        directory: Path,
+        headers: Iterable[int],
+        no_delay: bool,
+        on_death: Callable[[str], None],
+    ) -> None:
+        """Start it. `on_death` is told if it ends unasked. MachineError where it does not start, RequestError for a
+        header that it cannot make.
+        """
+        self._namespace = namespace
+        self._on_death = on_death
+        self._directory = directory
+        self._no_delay = no_delay
+        (directory / "files").mkdir(parents=True, exist_ok=True)
+        program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+        if program is None:
+            raise MachineError("there is no nginx on this machine; mend: apt-get install nginx-light")
+        self._program = program
+        self._watched = self._start({0: [""] * _LARGEST_DIGITS})
+        wanted = {header for header in headers if header}
+        if wanted:
+            own = [self._own_header(digits) for digits in range(1, _LARGEST_DIGITS + 1)]
+            pads = {header: [_pad(header, length) for length in own] for header in wanted}
+            self.stop()
+            self._watched = self._start(pads | {0: [""] * _LARGEST_DIGITS})
+
+    def path(self, size: int, header: int) -> str:
+        """The path of a file of `size` bytes behind a response header of `header` bytes (0: nginx's own)."""
+        file = self._directory / "files" / str(size)
+        if not file.exists():
+            # A hole reads as zeros and takes no memory.
+            with file.open("wb") as made:
+                made.truncate(size)
+        return f"/{header}/{size}"
+
+    def stop(self) -> None:
+        """End it and wait."""
+        self._watched.stop()
+
+    def _start(self, pads: dict[int, list[str]]) -> Watched:
+        locations = [
+            _LOCATION.format(header=header, digits=digits, directory=self._directory, pad=pad)
+            for header, by_digits in pads.items()
+            for digits, pad in enumerate(by_digits, start=1)
+        ]
+        config = self._directory / "nginx.conf"
+        config.write_text(
+            _CONFIG.format(
+                directory=self._directory,
+                no_delay="on" if self._no_delay else "off",
+                port=PORT,
+                locations="\n".join(locations),
+            ),
+            encoding="ascii",
+        )
+        (self._directory / "socket").unlink(missing_ok=True)
+        command = [
+            self._program,
+            "-p",
+            str(self._directory),
+            "-c",
+            str(config),
+            "-e",
+            str(self._directory / "error.log"),
+        ]
+        process = self._namespace.spawn(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + _STARTED_WITHIN_S
+        while not self._namespace.call(_listens):
+            if process.poll() is not None or time.monotonic() > deadline:
+                process.kill()
+                raise MachineError(f"nginx on {self._namespace.name} does not start: {self._complaint()}")
+            time.sleep(0.005)
+        return Watched(f"nginx on host {self._namespace.name}", process, self._on_death)
+
+    def _complaint(self) -> str:
+        """The last of its complaints that is not about the one user of the namespace."""
+        try:
+            lines = (self._directory / "error.log").read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            lines = []
+        lines = [line for line in lines if "initgroups" not in line]
+        return lines[-1] if lines else "it says nothing"
+
+    def _own_header(self, digits: int) -> int:
+        """Bytes of the response header for a file whose size has so many digits, asked over a socket of its own."""
+        path = self.path(10 ** (digits - 1), 0)
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.settimeout(_STARTED_WITHIN_S)
+            asked.connect(str(self._directory / "socket"))
+            asked.sendall(f"HEAD {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            answer = b""
+            while b"\r\n\r\n" not in answer:
+                more = asked.recv(65536)
+                if not more:
+                    break
+                answer += more
+        if not re.match(rb"HTTP/1.1 200 ", answer):
+            raise MachineError(f"nginx answers {answer[:60]!r} to a request for {path}")
+        return len(answer)
+
+
+def _pad(header: int, own: int) -> str:
+    """The directive that makes a header of `own` bytes one of `header`."""
+    missing = header - own
+    if missing == 0:
+        return ""
+    if missing < _SHORTEST_PAD:
+        raise RequestError(
+            f"response_header: nginx cannot make a header of {header} bytes; its own has {own}, and the next it can "
+            f"make has {own + _SHORTEST_PAD}"
+        )
+    return f'\n            add_header X "{"x" * (missing - _SHORTEST_PAD + 1)}";'
+
+
+def _listens() -> bool:
+    """Whether something accepts connections at the port, in the calling thread's namespace."""
+    lines = Path("/proc/thread-self/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    return any(line.split()[1].endswith(f":{PORT:04X}") and line.split()[3] == "0A" for line in lines)

@@ -1,0 +1,128 @@
+"""UDP packets that measure the link box: how long one takes, how far apart those of a burst come, how many pass."""
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .commands import command
+from .devices import DEVICE
+from .testbed import Testbed
+
+_PORT = 9
+_HEADERS = 28
+_SO_TIMESTAMPNS = 35
+_UDP_SEGMENT = 103
+# Segments that one call sends, as many as fit into the largest packet of which the kernel makes them.
+_FLOOD_SEGMENTS = 43
+
+
+@command
+def probe_packets(
+    testbed: Testbed,
+    client: str,
+    server: str,
+    packet_bytes: int,
+    burst: int,
+    bursts: int,
+    interval_s: float,
+    patience_s: float = 2.0,
+) -> dict[str, Any]:
+    """Send bursts from one host to another, one every `interval_s`, packets of `packet_bytes` at IP level, and wait
+    `patience_s` for the last.
+
+    Answers when each was sent and when the other kernel received it, both in ns since 1970: {"sent": [...],
+    "received": [...]}, null for one that did not arrive.
+    """
+    sender, receiver = _sockets(testbed, client, server)
+    sent: list[int] = []
+    received: list[int | None] = [None] * (burst * bursts)
+    padding = bytes(packet_bytes - _HEADERS - 4)
+    with sender, receiver:
+        due = time.monotonic()
+        for _ in range(bursts):
+            due += interval_s
+            time.sleep(max(0.0, due - time.monotonic()))
+            for _ in range(burst):
+                payload = struct.pack("<I", len(sent)) + padding
+                sent.append(time.time_ns())
+                sender.send(payload)
+            _collect(receiver, received)
+        deadline = time.monotonic() + patience_s
+        while received[-1] is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+            _collect(receiver, received)
+    return {"sent": sent, "received": received}
+
+
+@command
+def flood(testbed: Testbed, client: str, server: str, packet_bytes: int, duration_s: float) -> int:
+    """Send as many packets as go out; answers how many."""
+    sender, receiver = _sockets(testbed, client, server)
+    payload = bytes((packet_bytes - _HEADERS) * _FLOOD_SEGMENTS)
+    sent = 0
+    with sender, receiver:
+        sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, packet_bytes - _HEADERS)
+        sender.setblocking(True)
+        end = time.monotonic() + duration_s
+        while time.monotonic() < end:
+            try:
+                sender.send(payload)
+                sent += _FLOOD_SEGMENTS
+            except OSError:
+                # No room in the device's queue, which is where the packets are to come from.
+                time.sleep(0)
+    return sent
+
+
+@command
+def device_drops(testbed: Testbed) -> dict[str, int]:
+    """Packets that each host's device dropped, either way, since it was made."""
+    return {name: host.namespace.call(_drops) for name, host in testbed.hosts.items()}
+
+
+def _sockets(testbed: Testbed, client: str, server: str) -> tuple[socket.socket, socket.socket]:
+    def listening() -> socket.socket:
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        receiver.bind((testbed.host(server).address, _PORT))
+        receiver.setblocking(False)
+        return receiver
+
+    def sending() -> socket.socket:
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        sender.connect((testbed.host(server).address, _PORT))
+        return sender
+
+    receiver = testbed.host(server).namespace.call(listening)
+    return testbed.host(client).namespace.call(sending), receiver
+
+
+def _collect(receiver: socket.socket, received: list[int | None]) -> None:
+    for payload, stamp in _arrivals(receiver):
+        received[struct.unpack_from("<I", payload)[0]] = stamp
+
+
+def _arrivals(receiver: socket.socket) -> Iterator[tuple[bytes, int]]:
+    while True:
+        try:
+            payload, notes, _, _ = receiver.recvmsg(2048, 64)
+        except BlockingIOError:
+            return
+        for level, kind, data in notes:
+            if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+                seconds, nanoseconds = struct.unpack("qq", data[:16])
+                yield payload, seconds * 1_000_000_000 + nanoseconds
+
+
+def _drops() -> int:
+    for line in Path("/proc/thread-self/net/dev").read_text(encoding="ascii").splitlines():
+        name, _, numbers = line.partition(":")
+        if name.strip() == DEVICE:
+            columns = numbers.split()
+            return int(columns[3]) + int(columns[11])
+    return 0

@@ -1,0 +1,96 @@
+"""The commands with which a campaign drives a testbed: programs started once, then replicate after replicate."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ..draws import Draws
+from .applications import Client, clock, run_clients
+from .clients import Fetcher, KernelClient, OurClient
+from .commands import command
+from .probing import device_drops
+from .servers import KernelServer, OurServer, Server
+from .testbed import Testbed
+
+_FILES = Path("/dev/shm")
+
+
+# By host; of the last call of `start_servers`.
+_SERVERS: dict[str, Server] = {}
+# By host; each begins when it is needed first.
+_CLIENTS: dict[str, Fetcher] = {}
+
+
+@command
+def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
+    """Start the servers, in place of those before. `hosts`: by name, what `servers.KernelServer` and, for hosts of our
+    own TCP, `servers.OurServer` are told.
+    """
+    ours = {name: server for name, server in _SERVERS.items() if isinstance(server, OurServer) and name in hosts}
+    for name, before in _SERVERS.items():
+        if name not in ours:
+            before.stop()
+    _SERVERS.clear()
+    for number, (name, told) in enumerate(hosts.items()):
+        if testbed.host(name).stack == "kernel":
+            _SERVERS[name] = KernelServer(testbed, name, _FILES / f"nginx{number}", told)
+        else:
+            # To listen anew takes no time, to start it does.
+            server = ours.get(name) or OurServer(testbed, name)
+            server.listen(told)
+            _SERVERS[name] = server
+    for host in testbed.hosts.values():
+        # An idle one costs nothing, and to start one takes its time.
+        if host.stack != "kernel" and host.name not in _SERVERS:
+            _client(testbed, host.name)
+
+
+@command
+def run_replicate(
+    testbed: Testbed, seed: int, replicate: int, duration_s: float, applications: list[dict[str, Any]], close_s: float
+) -> dict[str, Any]:
+    """One replicate of all applications. `close_s`: how long connections may take to close after it.
+
+    Each of `applications` is its plan, with "clients" and "servers" by host and client number, and what
+    `clients.Fetcher` is told. Answers what clients saw, what the kernel told of closed sockets, and the captures.
+    """
+    for server in _SERVERS.values():
+        server.reset()
+    seen = clock(duration_s)
+    clients = []
+    for number, application in enumerate(applications):
+        offered = tuple((name, testbed.host(name).address, _SERVERS[name]) for name in application["servers"])
+        for index, host in enumerate(application["clients"]):
+            draws = Draws(seed, replicate, number, index)
+            namespace = testbed.host(host).namespace
+            clients.append(Client(application, index, host, namespace, _client(testbed, host), draws, offered, seen))
+    run_clients(clients)
+    ran_s = time.monotonic() - seen.origin_s
+    deadline = time.monotonic() + close_s
+    infos = []
+    for name, server in _SERVERS.items():
+        ends = {
+            (testbed.host(row["host"]).address, row["port"])
+            for row in seen.transfers
+            if row["server"] == name and row["port"]
+        }
+        found = server.closed(ends, max(0.0, deadline - time.monotonic()))
+        infos += [{"server": name, "address": end[0], "port": end[1], "info": info} for end, info in found.items()]
+    origin_ns = round(seen.origin_s * 1e9)
+    captures = {name: server.segments(origin_ns, replicate) for name, server in _SERVERS.items()}
+    return {
+        "origin_ns": origin_ns,
+        "ran_s": ran_s,
+        "transfers": seen.transfers,
+        "pages": seen.pages,
+        "sockets": infos,
+        "captures": captures,
+        "device_drops": device_drops(testbed),
+    }
+
+
+def _client(testbed: Testbed, host: str) -> Fetcher:
+    if host not in _CLIENTS:
+        ours = testbed.host(host).stack != "kernel"
+        _CLIENTS[host] = OurClient(testbed, host) if ours else KernelClient(testbed.host(host).namespace)
+    return _CLIENTS[host]

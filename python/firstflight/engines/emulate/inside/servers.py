@@ -1,0 +1,145 @@
+"""What runs on a server host: nginx over the host's kernel, or our own TCP, and in either case what tells of it."""
+
+import time
+from pathlib import Path
+from queue import Empty
+from typing import Any, Protocol
+
+from firstflight.errors import MachineError
+
+from .capture import Capture
+from .nginx import PORT, Nginx
+from .sockets import End, Sockets
+from .testbed import Testbed
+from .wire import WireHost
+
+_NOBODY = "0.0.0.0:0"
+
+
+class Server(Protocol):
+    """One server, for the whole of a campaign."""
+
+    def path(self, size: int, header: int) -> str:
+        """The path of a file of `size` bytes behind a response header of `header` bytes (0: the server's own)."""
+        ...
+
+    def reset(self) -> None:
+        """Forget what was."""
+        ...
+
+    def closed(self, ends: set[End], within_s: float) -> dict[End, dict[str, Any]]:
+        """What is known of the connections by the client's end; waits until all of `ends` are over, or the time is."""
+        ...
+
+    def segments(self, origin_ns: int, replicate: int) -> dict[str, Any]:
+        """Table `segments` since the last reset, the `connections` in it by number, and `counts` of what went wrong."""
+        ...
+
+    def stop(self) -> None:
+        """End it and wait."""
+        ...
+
+
+class KernelServer:
+    """Nginx, with the kernel's word on each socket that closes and a capture of the device."""
+
+    def __init__(self, testbed: Testbed, host: str, directory: Path, told: dict[str, Any]) -> None:
+        """`told`: "headers", bytes of each response header that will be asked for, and "no_delay"."""
+        namespace = testbed.host(host).namespace
+        self._nginx = Nginx(namespace, directory, told["headers"], told["no_delay"], testbed.on_death)
+        self.path = self._nginx.path
+        try:
+            self._sockets = namespace.call(Sockets, PORT)
+        except OSError as error:
+            raise MachineError(
+                f"host {host}: the kernel does not tell of closed sockets (sock_diag): {error.strerror}"
+            ) from None
+        self._capture = Capture(namespace, testbed.on_death)
+
+    def reset(self) -> None:
+        """As Server."""
+        self._capture.ask("reset")
+        self._sockets.take(set(), 0.0)
+
+    def closed(self, ends: set[End], within_s: float) -> dict[End, dict[str, Any]]:
+        """As Server, by the names of the kernel's `struct tcp_info`."""
+        found: dict[End, dict[str, Any]] = {**self._sockets.take(ends, within_s)}
+        return found
+
+    def segments(self, origin_ns: int, replicate: int) -> dict[str, Any]:
+        """As Server."""
+        return self._capture.take(origin_ns, replicate)
+
+    def stop(self) -> None:
+        """As Server."""
+        self._nginx.stop()
+        self._sockets.close()
+        self._capture.stop()
+
+
+class OurServer:
+    """Our own TCP with its own HTTP: it keeps every segment, and tells of each connection that is over."""
+
+    def __init__(self, testbed: Testbed, host: str) -> None:
+        """Start it; `listen` comes next."""
+        target = testbed.host(host)
+        plan = {"address": target.address, "segments": True}
+        self._wire = WireHost(plan, target.namespace.spawn, testbed.on_death)
+        testbed.hurry(self._wire.pid)
+        self._listening: dict[str, Any] = {}
+        self._over: dict[int, dict[str, Any]] = {}
+
+    def listen(self, told: dict[str, Any]) -> None:
+        """Serve, as told from now on: "profile", complete, and "headers", one length at most."""
+        header = next((length for length in told["headers"] if length), None)
+        self._listening = {"port": PORT, "profile": told["profile"], "header_bytes": header}
+        self._wire.ask("listen", **self._listening)
+
+    def path(self, size: int, header: int) -> str:
+        """As Server."""
+        return f"/{size}"
+
+    def reset(self) -> None:
+        """As Server; and what earlier connections taught it of initial windows."""
+        self._wire.ask("listen", **self._listening)
+        self._read(0.0)
+        self._over.clear()
+        self._wire.ask("take")
+
+    def closed(self, ends: set[End], within_s: float) -> dict[End, dict[str, Any]]:
+        """As Server, by the names of the records."""
+        deadline = time.monotonic() + within_s
+        self._read(0.0)
+        while not ends <= {_end(facts["peer"]) for facts in self._over.values()}:
+            if (left := deadline - time.monotonic()) <= 0:
+                break
+            self._read(left)
+        return {_end(facts["peer"]): facts | {"total_rto": facts["timeouts"]} for facts in self._over.values()}
+
+    def segments(self, origin_ns: int, replicate: int) -> dict[str, Any]:
+        """As Server; its times count from the beginning of CLOCK_MONOTONIC, so `since_ns` comes with them."""
+        tables = self._wire.ask("take")["tables"]
+        names = [_NOBODY] * (max(self._over, default=-1) + 1)
+        for number, facts in self._over.items():
+            names[number] = facts["peer"]
+        return {"tables": tables, "connections": [[name, name] for name in names], "counts": {}, "since_ns": origin_ns}
+
+    def stop(self) -> None:
+        """As Server."""
+        self._wire.stop()
+
+    def _read(self, within_s: float) -> None:
+        """Take up reports: all that are there, or the next one within a time."""
+        try:
+            while True:
+                report = self._wire.reports.get(timeout=within_s) if within_s else self._wire.reports.get_nowait()
+                within_s = 0.0
+                if report["report"] == "connection":
+                    self._over[report["connection"]] = report
+        except Empty:
+            return
+
+
+def _end(text: str) -> End:
+    address, _, port = text.rpartition(":")
+    return address, int(port)

@@ -1,0 +1,141 @@
+"""What a host's kernel is told: sysctls of its namespace and attributes of its routes, each set and read back."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+from pyroute2.iproute.linux import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from firstflight.errors import MachineError
+
+SYS = Path("/proc/sys")
+TCP = SYS / "net/ipv4"
+_CUBIC = Path("/sys/module/tcp_cubic/parameters")
+
+# What holds in every host of every testbed, whatever its TCP: nothing remembered from one connection to the next, no
+# second address family, no packet that the scenario does not have.
+_EVERYWHERE = {
+    "net.ipv4.tcp_no_metrics_save": "1",
+    "net.ipv4.tcp_no_ssthresh_metrics_save": "1",
+    "net.ipv4.tcp_fastopen": "0",
+    "net.ipv4.ip_forward": "0",
+}
+_NO_IPV6 = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
+
+_MAIN_TABLE = 254
+# Route attributes by iproute2's names, and pyroute2's where they differ.
+_ATTRIBUTES = {"congctl": "cc_algo"}
+
+
+def everywhere() -> dict[str, str]:
+    """The sysctls of every host."""
+    return _EVERYWHERE | no_ipv6()
+
+
+def no_ipv6() -> dict[str, str]:
+    """The sysctls that keep IPv6 from speaking; none where the kernel has no IPv6."""
+    return _NO_IPV6 if (SYS / "net/ipv6").is_dir() else {}
+
+
+def set_sysctls(host: str, wanted: dict[str, str]) -> None:
+    """Write and read back, in the calling thread's namespace. MachineError with what was found instead."""
+    for name, value in wanted.items():
+        # As root, files outside of net would be the machine's own.
+        if not name.startswith("net."):
+            raise MachineError(f"host {host}: {name} is no setting of a host's network")
+        path = SYS / name.replace(".", "/")
+        try:
+            path.write_text(f"{value}\n", encoding="ascii")
+        except FileNotFoundError:
+            raise MachineError(f"host {host}: this kernel has no {name} within a namespace (asked: {value})") from None
+        except OSError as error:
+            found = sysctl(path)
+            raise MachineError(
+                f"host {host}: the kernel refuses {name} = {value} ({error.strerror}); it is {found}"
+            ) from None
+        found = sysctl(path)
+        if found.split() != value.split():
+            raise MachineError(f"host {host}: {name} was set to {value} and reads {found}")
+
+
+def sysctl(path: Path) -> str:
+    """The value in one file, its fields apart by one blank; "unreadable" where it cannot be read."""
+    try:
+        return " ".join(path.read_text(encoding="ascii").split())
+    except OSError:
+        return "unreadable"
+
+
+def dump() -> dict[str, str]:
+    """Every net.ipv4.tcp_* of the calling thread's namespace, and what else of it decides on a transfer."""
+    found = {f"net.ipv4.{path.name}": sysctl(path) for path in sorted(TCP.glob("tcp_*"))}
+    for name in ("net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc", "net.ipv4.ip_no_pmtu_disc"):
+        path = SYS / name.replace(".", "/")
+        if path.exists():
+            found[name] = sysctl(path)
+    return found
+
+
+def set_route(netlink: IPRoute, host: str, address: str, to: str, device: int, attributes: dict[str, Any]) -> None:
+    """The route to `to` over the only device, with these attributes and no others, read back.
+
+    MachineError for an attribute that the kernel refuses or keeps otherwise, and for a congestion control that it does
+    not have.
+    """
+    metrics = {_ATTRIBUTES.get(name, name): value for name, value in attributes.items()}
+    route = {"dst": to, "oif": device, "scope": "link", "prefsrc": address, "proto": "static"}
+    try:
+        netlink.route("replace", **route, **({"metrics": metrics} if metrics else {}))
+    except NetlinkError as error:
+        control = attributes.get("congctl")
+        available = sysctl(TCP / "tcp_available_congestion_control").split()
+        if control is not None and control not in available:
+            raise MachineError(
+                f"host {host}: this kernel has no congestion control {control!r}; it has {', '.join(available)}; "
+                f"a module may bring it: modprobe tcp_{control}"
+            ) from None
+        raise MachineError(f"host {host}: the kernel refuses a route to {to} with {attributes}: {error}") from None
+    found = route_attributes(netlink).get(to)
+    if found != metrics:
+        raise MachineError(f"host {host}: the route to {to} was given {metrics} and has {found}")
+
+
+def route_attributes(netlink: IPRoute) -> dict[str, dict[str, Any]]:
+    """The attributes of each route of the main table, by destination, with pyroute2's names."""
+    found = {}
+    for route in netlink.get_routes(family=2, table=_MAIN_TABLE):
+        metrics = route.get("metrics")
+        attributes = metrics["attrs"] if metrics else []
+        to = f"{route.get('dst')}/{route['dst_len']}"
+        found[to] = {name.removeprefix("RTAX_").lower(): value for name, value in attributes}
+    return found
+
+
+def routes() -> dict[str, dict[str, Any]]:
+    """As `route_attributes`, of the calling thread's namespace."""
+    with IPRoute() as netlink:
+        return route_attributes(netlink)
+
+
+def route_takes(control: str) -> bool:
+    """Whether a route in the calling thread's namespace can name this congestion control."""
+    with IPRoute() as netlink:
+        loopback = socket.if_nametoindex("lo")
+        netlink.link("set", index=loopback, state="up")
+        try:
+            netlink.route("replace", dst="192.0.2.0/24", oif=loopback, scope="link", metrics={"cc_algo": control})
+        except NetlinkError:
+            return False
+    return True
+
+
+def keep_only_routes(netlink: IPRoute, kept: set[str]) -> None:
+    """Delete every route to the testbed that an earlier call made and this one does not have."""
+    for to in route_attributes(netlink).keys() - kept:
+        netlink.route("del", dst=to, scope="link", table=_MAIN_TABLE)
+
+
+def cubic() -> dict[str, str]:
+    """Parameters of CUBIC, HyStart's among them: the whole machine's, so they are read and never set."""
+    return {path.name: sysctl(path) for path in sorted(_CUBIC.glob("*"))} if _CUBIC.is_dir() else {}

@@ -1,0 +1,171 @@
+"""What the kernel knows of a TCP connection when it closes: the destroy multicast of sock_diag, and a dump of the rest.
+
+For each TCP socket that goes, the kernel sends one message with the complete TCP_INFO to those who listen in its
+namespace (`SKNLGRP_INET_TCP_DESTROY`, Linux 4.5), so that no connection is too short to be seen. Structures:
+`linux/inet_diag.h`, `linux/sock_diag.h`, `linux/tcp.h`.
+"""
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+
+_NETLINK_SOCK_DIAG = 4
+_DESTROY_GROUP = 1
+_BUFFER_BYTES = 8 << 20
+_SO_RCVBUFFORCE = 33
+_DATAGRAM_BYTES = 1 << 18
+# How often the listening thread looks whether it should end.
+_LOOK_UP_S = 0.2
+
+_SOCK_DIAG_BY_FAMILY = 20
+_NLMSG_ERROR, _NLMSG_DONE = 2, 3
+_NLM_F_REQUEST_DUMP = 0x1 | 0x300
+_INET_DIAG_INFO = 2
+_LISTEN = 10
+
+_MESSAGE = struct.Struct("=IHHII")
+_DIAG = struct.Struct("=BBBB 2s2s 16s16s III IIIII")
+_REQUEST = struct.Struct("=BBBBI 48s")
+
+# (struct code, names) in the kernel's order; a kernel that is older ends earlier.
+_FIELDS: tuple[tuple[str, str], ...] = (
+    ("B", "state ca_state retransmits probes backoff options wscale app_limited"),
+    (
+        "I",
+        "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv "
+        "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space "
+        "total_retrans",
+    ),
+    ("Q", "pacing_rate max_pacing_rate bytes_acked bytes_received"),
+    ("I", "segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out"),
+    ("Q", "delivery_rate busy_time rwnd_limited sndbuf_limited"),
+    ("I", "delivered delivered_ce"),
+    ("Q", "bytes_sent bytes_retrans"),
+    ("I", "dsack_dups reord_seen rcv_ooopack snd_wnd rcv_wnd rehash"),
+    ("H", "total_rto total_rto_recoveries"),
+    ("I", "total_rto_time"),
+)
+
+End = tuple[str, int]
+"""Address and port of the other end."""
+
+
+class Sockets:
+    """Listens in the calling thread's namespace for TCP sockets on `port` that close, in a thread of its own."""
+
+    def __init__(self, port: int) -> None:
+        """OSError where the kernel lets nobody listen; then `listening` would be a lie."""
+        self._port = port
+        self._closed: dict[End, dict[str, int]] = {}
+        self._arrived = threading.Condition()
+        self._events = _netlink()
+        try:
+            self._events.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+        except PermissionError:
+            self._events.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
+        self._events.bind((0, _DESTROY_GROUP))
+        self._events.settimeout(_LOOK_UP_S)
+        self._gone = False
+        # A namespace's sockets are asked for by a socket of the namespace, whichever thread uses it.
+        self._questions = _netlink()
+        self._thread = threading.Thread(target=self._listen, name="sockets", daemon=True)
+        self._thread.start()
+
+    def take(self, ends: set[End], within_s: float) -> dict[End, dict[str, int]]:
+        """TCP_INFO by the client's end, all that closed since the last call; waits until all of `ends` did.
+
+        What has not closed when the time is up comes as it stands, with `closed` 0.
+        """
+        deadline = time.monotonic() + within_s
+        with self._arrived:
+            while not ends <= self._closed.keys() and (left := deadline - time.monotonic()) > 0:
+                self._arrived.wait(left)
+            found, self._closed = self._closed, {}
+        if not ends <= found.keys():
+            found = dict(self._open()) | found
+        return found
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._gone = True
+        self._thread.join()
+        self._events.close()
+        self._questions.close()
+
+    def _listen(self) -> None:
+        while not self._gone:
+            try:
+                data = self._events.recv(_DATAGRAM_BYTES)
+            except OSError:
+                # Nothing for a while; or ENOBUFS, more closed at once than there was room for: the dump tells of those
+                # that are still there.
+                continue
+            with self._arrived:
+                for end, info in self._messages(data):
+                    self._closed[end] = info | {"closed": 1}
+                self._arrived.notify_all()
+
+    def _open(self) -> Iterator[tuple[End, dict[str, int]]]:
+        """The sockets that there are now."""
+        request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, 0xFFFFFFFF, b"")
+        head = _MESSAGE.pack(_MESSAGE.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST_DUMP, 0, 0)
+        self._questions.send(head + request)
+        while True:
+            data = self._questions.recv(_DATAGRAM_BYTES)
+            for end, info in self._messages(data):
+                yield end, info | {"closed": 0}
+            if any(kind in (_NLMSG_DONE, _NLMSG_ERROR) for kind, _ in _split(data)):
+                return
+
+    def _messages(self, data: bytes) -> Iterator[tuple[End, dict[str, int]]]:
+        for kind, body in _split(data):
+            if kind != _SOCK_DIAG_BY_FAMILY:
+                continue
+            family, state, _, _, own, other, _, destination, *_ = _DIAG.unpack_from(body)
+            if family != socket.AF_INET or state == _LISTEN or int.from_bytes(own) != self._port:
+                continue
+            info = _attribute(body[_DIAG.size :], _INET_DIAG_INFO)
+            if info is not None:
+                yield (socket.inet_ntoa(destination[:4]), int.from_bytes(other)), tcp_info(info)
+
+
+def tcp_info(raw: bytes) -> dict[str, int]:
+    """The kernel's `struct tcp_info` by its names less `tcpi_`, as far as this kernel fills it."""
+    found: dict[str, int] = {}
+    at = 0
+    for code, names in _FIELDS:
+        size = struct.calcsize(code)
+        for name in names.split():
+            if at + size > len(raw):
+                return found
+            (found[name],) = struct.unpack_from(f"={code}", raw, at)
+            at += size
+    return found
+
+
+def _netlink() -> socket.socket:
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG)
+
+
+def _split(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + _MESSAGE.size <= len(data):
+        length, kind, *_ = _MESSAGE.unpack_from(data, at)
+        if length < _MESSAGE.size:
+            return
+        yield kind, data[at + _MESSAGE.size : at + length]
+        at += length + 3 & ~3
+
+
+def _attribute(data: bytes, wanted: int) -> bytes | None:
+    at = 0
+    while at + 4 <= len(data):
+        length, kind = struct.unpack_from("=HH", data, at)
+        if length < 4:
+            return None
+        if kind == wanted:
+            return data[at + 4 : at + length]
+        at += length + 3 & ~3
+    return None

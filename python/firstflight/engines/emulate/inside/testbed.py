@@ -1,0 +1,143 @@
+"""The testbed as its first process sees it: hosts with their namespaces and devices, the box, and what runs there."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyroute2.iproute.linux import IPRoute
+
+from firstflight.errors import RequestError
+
+from . import devices, settings
+from .boxes import Box
+from .namespaces import Namespace
+
+_BOX_FIRST_S = 0.1
+
+
+@dataclass
+class Host:
+    """A host: its namespace, address, and the index of its device there."""
+
+    name: str
+    address: str
+    stack: str
+    namespace: Namespace
+    device: int = 0
+
+
+class Testbed:
+    """Everything there is."""
+
+    def __init__(self, end: Callable[[str], None]) -> None:
+        """`end` ends it all, with a sentence for the user."""
+        self._end = end
+        self.hosts: dict[str, Host] = {}
+        self.network = ""
+        self.backend = ""
+        # Hosts that run our own TCP, by name.
+        self.wires: dict[str, Any] = {}
+        self._box: Box | None = None
+        self._hurried: list[int] = []
+        self._lock = threading.Lock()
+
+    def hurry(self, pid: int) -> None:
+        """A process that keeps time for packets has started: the runner is to give it the real-time class."""
+        with self._lock:
+            self._hurried.append(pid)
+
+    def take_hurried(self) -> list[int]:
+        """These since the last call."""
+        with self._lock:
+            hurried, self._hurried = self._hurried, []
+            return hurried
+
+    @property
+    def box(self) -> Box:
+        """The link box; RequestError before it is started."""
+        if self._box is None:
+            raise RequestError("the testbed is not built yet: call build first")
+        return self._box
+
+    def on_death(self, sentence: str) -> None:
+        """End it all, with this reason: a process that must not end did."""
+        # The devices went with the box, if it is the box that ended, and that is the reason: it tells so itself.
+        time.sleep(_BOX_FIRST_S)
+        self._end(sentence)
+
+    def host(self, name: str) -> Host:
+        """The host of that name; RequestError if there is none."""
+        if name not in self.hosts:
+            raise RequestError(f'there is no host "{name}" in the testbed; it has {", ".join(self.hosts)}')
+        return self.hosts[name]
+
+    def build(
+        self, hosts: Sequence[dict[str, str]], mac: str, network: str, backend: str, plan: dict[str, Any]
+    ) -> None:
+        """Make the hosts, their devices and the box. `backend` is "tun" or "packet"; `mac` what the hosts' devices are
+        called where they have a link layer; `network` what every host's route leads to; `plan` the box's.
+
+        MachineError, with the host, for whatever the kernel refuses.
+        """
+        self.network, self.backend = network, backend
+        middle = Namespace("the middle")
+        middle.call(_prepare_middle)
+        for told in hosts:
+            self.hosts[told["name"]] = Host(told["name"], told["address"], told["stack"], Namespace(told["name"]))
+        fds = [self._attach(host, middle, f"h{place}", mac) for place, host in enumerate(self.hosts.values())]
+        self._box = Box(plan, fds, self._end)
+        self.hurry(self._box.process.pid)
+
+    def _attach(self, host: Host, middle: Namespace, end: str, mac: str) -> tuple[str, int]:
+        """The host's device, up; and the box's side of it."""
+        veth = self.backend == "packet"
+        host.namespace.call(settings.set_sysctls, host.name, settings.everywhere())
+        if veth:
+            fd = middle.call(devices.open_pair, host.namespace, end, mac)
+        else:
+            fd = middle.call(devices.open_tun, host.namespace, end)
+        host.device = host.namespace.call(_configure, host, self.network, veth=veth)
+        return self.backend, fd
+
+    def set(self, host: str, sysctls: dict[str, str], route: dict[str, Any], peers: dict[str, dict[str, Any]]) -> None:
+        """Give a host its kernel settings: sysctls, attributes of the route to everyone, and of those to single peers.
+
+        Attributes that an earlier call gave to a route and this one does not are gone.
+        """
+        target = self.host(host)
+        addressed = {f"{self.host(peer).address}/32": attributes for peer, attributes in peers.items()}
+        target.namespace.call(settings.set_sysctls, host, sysctls)
+        target.namespace.call(_set_routes, target, {self.network: route} | addressed)
+
+
+def _configure(host: Host, network: str, veth: bool) -> int:
+    """Bring up a host's device, with its address and route if its kernel answers there; the device's index."""
+    with IPRoute() as netlink:
+        netlink.link("set", index=socket.if_nametoindex("lo"), state="up")
+        if veth:
+            devices.offloads_off(host.name, devices.DEVICE)
+        index = devices.bring_up(netlink, devices.DEVICE, without_arp=veth)
+        if host.stack == "kernel":
+            netlink.addr("add", index=index, address=host.address, prefixlen=32)
+            settings.set_route(netlink, host.name, host.address, network, index, {})
+    return index
+
+
+def _set_routes(host: Host, routes: dict[str, dict[str, Any]]) -> None:
+    with IPRoute() as netlink:
+        settings.keep_only_routes(netlink, set(routes))
+        for to, attributes in routes.items():
+            settings.set_route(netlink, host.name, host.address, to, host.device, attributes)
+
+
+def _prepare_middle() -> None:
+    settings.set_sysctls("the middle", settings.no_ipv6())
+    # The room of the box's sockets; where it is not the namespace's own it stays the machine's.
+    limit = Path("/proc/sys/net/core/rmem_max")
+    if os.access(limit, os.W_OK):
+        settings.set_sysctls("the middle", {"net.core.rmem_max": str(64 << 20)})

@@ -1,0 +1,302 @@
+"""From the effective TCP profile of an end to what a Linux kernel is told: sysctls of its namespace, and its routes.
+
+A kernel cannot be told everything that a profile can say. What it cannot be told must be what Linux does (profile
+`linux`), else the request is refused: nothing runs with other settings than asked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import MachineError, RequestError
+from ...scenario.tcp import profile as named_profile
+
+# Bytes of a segment that timestamps take (RFC 7323).
+_TIMESTAMPS_BYTES = 12
+# An Ethernet-sized packet less the headers of IPv4 and TCP.
+_LARGEST_MSS = 1460
+# tcp_min_snd_mss: below, the kernel takes 48 whatever the peer says; and 12 of them go to timestamps.
+_SMALLEST_MSS = 88
+_MILLISECOND = 1_000_000
+
+# Fields of which a kernel has one behaviour only.
+_LINUX_ONLY = (
+    "loss_window_segments",
+    "lost_syn",
+    "initial_ssthresh_segments",
+    "max_send_window_segments",
+    "proportional_rate_reduction",
+    "slow_but_steady",
+    "acknowledgement_heuristic",
+    "limited_transmit",
+    "early_retransmit",
+    "timer_tick_ns",
+    "window_validation",
+    "pacing",
+    "startup",
+    "slow_start_growth",
+    "congestion_avoidance",
+    "data_on_handshake_ack",
+)
+_LINUX_ONLY_RTO = ("initial_ns", "granularity_ns", "estimator", "backoff", "quantised_samples", "after_syn_loss_ns")
+
+# What new namespaces would copy from the host, so that the host's state does not leak into results. Linux's own values.
+_PINNED = {
+    "net.ipv4.tcp_no_metrics_save": "1",
+    "net.ipv4.tcp_no_ssthresh_metrics_save": "1",
+    "net.ipv4.tcp_wmem": "4096 262144 16777216",
+    "net.ipv4.tcp_fastopen": "0",
+    "net.ipv4.tcp_moderate_rcvbuf": "1",
+    "net.ipv4.tcp_autocorking": "1",
+    "net.ipv4.tcp_mtu_probing": "0",
+    "net.ipv4.tcp_thin_linear_timeouts": "0",
+    "net.ipv4.tcp_max_reordering": "300",
+    "net.ipv4.tcp_retrans_collapse": "1",
+    "net.ipv4.tcp_notsent_lowat": "4294967295",
+    "net.ipv4.tcp_limit_output_bytes": "4194304",
+    "net.ipv4.tcp_min_tso_segs": "2",
+    "net.ipv4.tcp_app_win": "31",
+    "net.ipv4.tcp_syncookies": "1",
+    "net.ipv4.tcp_ecn_fallback": "1",
+    "net.ipv4.tcp_comp_sack_delay_ns": "1000000",
+    "net.ipv4.tcp_comp_sack_slack_ns": "100000",
+    "net.ipv4.tcp_comp_sack_nr": "44",
+    "net.ipv4.tcp_shrink_window": "0",
+}
+# Younger than the oldest kernel that will do (5.4); where one is missing, the kernel does what its value here says.
+_MAY_BE_MISSING = {
+    "net.ipv4.tcp_comp_sack_slack_ns": "100000",
+    "net.ipv4.tcp_shrink_window": "0",
+    "net.ipv4.tcp_syn_linear_timeouts": "0",
+    "net.ipv4.tcp_rto_max_ms": "120000",
+}
+_HYSTART = Path("/sys/module/tcp_cubic/parameters")
+# tcp_cubic's hystart_detect: 1 looks at trains of ACKs, 2 at delays, 3 at both.
+_HYSTART_DETECT = {"off": ("0", None), "hystart": ("1", "3"), "ack_train": ("1", "1"), "delay": ("1", "2")}
+
+
+@dataclass(frozen=True)
+class EndSettings:
+    """What one end's kernel is told.
+
+    `sysctls`: name to value, as the kernel writes it back, with single blanks. `route`: attributes of the routes to the
+    other hosts: `initcwnd` and `advmss` (segments, bytes), `congctl`, and where needed `quickack` and `rto_min`.
+    `missing`: sysctls that the kernel may lack, for then it does what was asked. `no_delay`: TCP_NODELAY, which is not
+    the kernel's to know but the program's.
+    """
+
+    sysctls: Mapping[str, str]
+    route: Mapping[str, int | str]
+    missing: frozenset[str]
+    no_delay: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self) | {"missing": sorted(self.missing)}
+
+
+def segment_bytes(profile: Mapping[str, Any]) -> int:
+    """Payload of a full segment of an end with this complete profile."""
+    return int(profile["mss_bytes"]) - (_TIMESTAMPS_BYTES if profile["timestamps"] else 0)
+
+
+def initial_window_segments(profile: Mapping[str, Any], where: str) -> int:
+    """The initial window in whole segments, which is what a kernel counts in.
+
+    Sources as in `engines.model.initial_window`. RequestError for a policy that no kernel has.
+    """
+    policy = profile["initial_window"]
+    segment = segment_bytes(profile)
+    match policy["policy"]:
+        case "fixed":
+            return int(policy["segments"])
+        case "linux":
+            return 10
+        case "rfc2581":
+            return 2
+        case "rfc3390":
+            return min(4 * segment, max(2 * segment, 4380)) // segment
+        case "rfc6928":
+            return min(10 * segment, max(2 * segment, 14600)) // segment
+        case unknown:
+            raise RequestError(
+                f'{where}.initial_window: no kernel has the policy "{unknown}"; write a number of segments, or '
+                'stack = "firstflight" for this end'
+            )
+
+
+def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:
+    """What a kernel must be told to behave as a complete profile says. `where` begins each refusal, such as
+    "application.web.server_tcp".
+
+    RequestError names the field that a kernel cannot be told, MachineError what this machine has set otherwise for all.
+    """
+    linux = named_profile("linux")
+    for field in _LINUX_ONLY:
+        _same(where, field, profile[field], linux[field])
+    for field in _LINUX_ONLY_RTO:
+        _same(f"{where}.rto", field, profile["rto"][field], linux["rto"][field])
+    _undo(where, profile)
+    sysctls = _PINNED | _receive_window(where, profile) | _switches(where, profile) | _timers(where, profile)
+    missing = frozenset(name for name, value in _MAY_BE_MISSING.items() if sysctls.get(name) == value)
+    return EndSettings(sysctls, _route(where, profile, linux), missing, profile["nagle"] == "off")
+
+
+def _same(where: str, field: str, value: Any, linux: Any) -> None:
+    if value != linux:
+        raise RequestError(
+            f"{where}.{field}: a kernel cannot be told {_shown(value)}, it has {_shown(linux)}; write "
+            'profile = "linux", or stack = "firstflight" for this end'
+        )
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return '"none"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_shown(item)}" for key, item in value.items()) + " }"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _undo(where: str, profile: Mapping[str, Any]) -> None:
+    """Undoing is not to be switched, but what it rests on is."""
+    for field, basis in (("undo_by_timestamps", "timestamps"), ("undo_by_dsack", "dsack")):
+        if profile[field] != profile[basis]:
+            _same(where, field, profile[field], True)
+    recovery = "sack" if profile["sack"] else "new_reno"
+    if profile["recovery"] != recovery:
+        raise RequestError(
+            f"{where}.recovery: a kernel with sack = {_shown(profile['sack'])} recovers as "
+            f'"{recovery}", not as "{profile["recovery"]}"; write recovery = "{recovery}", or stack = "firstflight" '
+            "for this end"
+        )
+
+
+def _receive_window(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
+    """tcp_rmem: the window right after the handshake is half its second value, the largest half its third.
+
+    The kernel keeps the other half for its own overhead (TCP_DEFAULT_SCALING_RATIO).
+    """
+    largest = int(profile["receive_window_bytes"])
+    growth = profile["receive_window_growth"]
+    first = largest if growth is None else int(growth["initial_bytes"])
+    if min(first, largest) < 2 * segment_bytes(profile):
+        raise RequestError(
+            f"{where}.receive_window: a kernel needs at least two segments ({2 * segment_bytes(profile)} bytes), "
+            f"not {min(first, largest)}"
+        )
+    return {
+        "net.ipv4.tcp_rmem": f"4096 {2 * first} {2 * largest}",
+        "net.ipv4.tcp_window_scaling": _switch(profile["window_scaling"]),
+        "net.ipv4.tcp_adv_win_scale": "1",
+    }
+
+
+def _switches(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
+    restart = profile["restart_window"]["policy"]
+    if restart not in ("halving", "off"):
+        raise RequestError(
+            f'{where}.restart_window: a kernel knows "halving" (tcp_slow_start_after_idle = 1) and "off", not '
+            f'"{restart}"; write one of these, or stack = "firstflight" for this end'
+        )
+    if profile["nagle"] == "classic":
+        raise RequestError(
+            f'{where}.nagle: a kernel has Minshall\'s variant, "minshall", or none, "off", but not "classic"; write '
+            'one of these, or stack = "firstflight" for this end'
+        )
+    if profile["rack"] and not profile["sack"]:
+        raise RequestError(f"{where}.rack: a kernel's RACK needs SACK; write sack = true, or rack = false")
+    return {
+        "net.ipv4.tcp_slow_start_after_idle": _switch(restart == "halving"),
+        "net.ipv4.tcp_sack": _switch(profile["sack"]),
+        "net.ipv4.tcp_dsack": _switch(profile["dsack"]),
+        "net.ipv4.tcp_timestamps": _switch(profile["timestamps"]),
+        "net.ipv4.tcp_ecn": {"off": "0", "on": "1", "passive": "2"}[profile["ecn"]],
+        "net.ipv4.tcp_recovery": _switch(profile["rack"]),
+        "net.ipv4.tcp_early_retrans": "3" if profile["tail_loss_probe"] else "0",
+        "net.ipv4.tcp_frto": "2" if profile["f_rto"] else "0",
+    }
+
+
+def _timers(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
+    linear = int(profile["linear_syn_timeouts"])
+    syn_retries = int(profile["max_syn_retries"]) - linear
+    numbers = {
+        # tcp_syn_retries counts from the last of the linear ones.
+        "max_syn_retries": ("net.ipv4.tcp_syn_retries", syn_retries, 1, 127),
+        "max_syn_ack_retries": ("net.ipv4.tcp_synack_retries", int(profile["max_syn_ack_retries"]), 0, 255),
+        "linear_syn_timeouts": ("net.ipv4.tcp_syn_linear_timeouts", linear, 0, 127),
+        "max_retries": ("net.ipv4.tcp_retries2", int(profile["max_retries"]), 0, 255),
+        "duplicate_ack_threshold": ("net.ipv4.tcp_reordering", int(profile["duplicate_ack_threshold"]), 1, 300),
+        "rto.maximum": ("net.ipv4.tcp_rto_max_ms", _milliseconds(where, "maximum", profile), 1000, 120000),
+    }
+    for field, (name, value, low, high) in numbers.items():
+        if not low <= value <= high:
+            raise RequestError(f"{where}.{field}: a kernel's {name} is from {low} to {high}, and this asks for {value}")
+    return {name: str(value) for name, value, _, _ in numbers.values()}
+
+
+def _milliseconds(where: str, field: str, profile: Mapping[str, Any]) -> int:
+    value = int(profile["rto"][f"{field}_ns"])
+    if value % _MILLISECOND or value == 0:
+        raise RequestError(f"{where}.rto.{field}: a kernel counts in whole milliseconds, and this is {value} ns")
+    return value // _MILLISECOND
+
+
+def _route(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]) -> dict[str, int | str]:
+    mss = int(profile["mss_bytes"])
+    if not _SMALLEST_MSS <= mss <= _LARGEST_MSS:
+        raise RequestError(
+            f"{where}.mss: emulated paths carry packets of 1500 bytes, so write {_SMALLEST_MSS} to {_LARGEST_MSS} "
+            f"bytes, not {mss}"
+        )
+    route: dict[str, int | str] = {
+        "initcwnd": initial_window_segments(profile, where),
+        "advmss": mss,
+        "congctl": _congestion_control(where, profile),
+    }
+    # The route's attribute overrides the clock of delayed ACKs as well, so it is set where it says something new only.
+    minimum = _milliseconds(where, "minimum", profile)
+    if minimum * _MILLISECOND != linux["rto"]["minimum_ns"]:
+        route["rto_min"] = minimum
+    if profile["ack"]["policy"] == "every_segment":
+        route["quickack"] = 1
+    else:
+        _same(where, "ack", profile["ack"], linux["ack"])
+    return route
+
+
+def _congestion_control(where: str, profile: Mapping[str, Any]) -> str:
+    algorithm = str(profile["congestion_control"]["algorithm"])
+    if algorithm != "cubic":
+        return algorithm
+    asked = profile["congestion_control"]["hystart"]
+    if asked not in _HYSTART_DETECT:
+        raise RequestError(
+            f'{where}.congestion_control.hystart: no kernel has "{asked}"; write "hystart" or "off", or stack = '
+            '"firstflight" for this end'
+        )
+    switch, detect = _HYSTART_DETECT[asked]
+    for name, value in (("hystart", switch), ("hystart_detect", detect)):
+        found = _module_parameter(name)
+        if value is not None and found is not None and found != value:
+            raise MachineError(
+                f'{where}.congestion_control: hystart = "{asked}" needs {_HYSTART / name} = {value}, and this machine '
+                f"has {found} for all its namespaces; change it there, or write what it has"
+            )
+    return algorithm
+
+
+def _module_parameter(name: str) -> str | None:
+    """None where there is no module to ask: whether the kernel has CUBIC shows when the route is set."""
+    try:
+        return (_HYSTART / name).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+def _switch(on: bool) -> str:
+    return "1" if on else "0"

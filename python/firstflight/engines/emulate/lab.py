@@ -1,0 +1,155 @@
+"""A testbed from the runner's side: started, told what to do, and gone when the runner is."""
+
+import os
+import queue
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from ...errors import MachineError
+from .layout import HOST_MAC, NETWORK, SPIN_NS, Layout
+from .realtime import make_realtime
+from .start import Inside
+
+Backend = Literal["auto", "tun", "packet"]
+
+TUN_MEND = "chmod 0666 /dev/net/tun"
+_BUILD_S = 120.0
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """What one host's kernel is told. `sysctls` by name ("net.ipv4.tcp_sack": "1"); `route` the attributes of its route
+    to everyone, by iproute2's names (initcwnd in segments, congctl, advmss in bytes, quickack 0 or 1, rto_min in ms);
+    `peers` those towards single hosts, by name, which replace `route` as a whole there.
+    """
+
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    route: Mapping[str, int | str] = field(default_factory=dict)
+    peers: Mapping[str, Mapping[str, int | str]] = field(default_factory=dict)
+
+
+class Lab:
+    """A running testbed, to be used in a `with` statement.
+
+        with Lab(lay_out(scenario)) as lab:
+            lab.set("node[0]", KernelSettings(route={"initcwnd": 3, "congctl": "reno"}))
+            ...
+            counters = lab.box()
+
+    Entering it and every call raise MachineError, one sentence, where the machine refuses or a process of the testbed
+    that must not end did. Calls may come from several threads at once. However the runner ends, nothing is left.
+
+    `facts` holds what results depend on beside the scenario: `kernel`, `backend` and `backend_reason`, `realtime`
+    (true or false) and `realtime_refusal`, `congestion_controls` and `cubic` (parameters that are the whole machine's).
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        backend: Backend = "auto",
+        realtime: bool = True,
+        seed: int = 0,
+        log: bool = False,
+        spin_ns: int = SPIN_NS,
+    ) -> None:
+        """`backend`: "tun" and "packet" are taken or refused, "auto" is TUN where it can be had. `realtime`: ask for
+        the real-time class for the box and our own TCP; where that is refused the testbed runs without and `facts` says
+        so. The rest is the box's (`Layout.box_plan`).
+        """
+        self.layout = layout
+        self.facts: dict[str, Any] = {}
+        self._asked: Backend = backend
+        self._realtime = realtime
+        self._plan = layout.box_plan(seed=seed, log=log, spin_ns=spin_ns)
+        self._inside: Inside | None = None
+        self._refusal: str | None = "not asked for"
+
+    def __enter__(self) -> Self:
+        self._inside = Inside()
+        try:
+            self._build(self._inside)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def mark(self) -> str:
+        """What the environment variable `start.MARK` is in every process of this testbed and in no other."""
+        return self._running("be told apart").mark
+
+    def set(self, host: str, settings: KernelSettings) -> None:
+        """Set and read back. MachineError names the host, the setting, what was asked and what was found."""
+        self.call("configure", host=host, **asdict(settings))
+
+    def box(self, do: str = "take", **parameters: Any) -> dict[str, Any]:
+        """The link box's answer to a command: its counters since the last take, unless told otherwise. In `tables`
+        each column is (NumPy's name of the type, bytes), as in the simulator's answers.
+        """
+        answer: dict[str, Any] = self.call("box", do=do, **parameters)
+        return answer
+
+    def kernel_dump(self) -> list[dict[str, Any]]:
+        """Every net.ipv4.tcp_* of every host: [{"hosts": names, "sysctls": {name: value}}], equal hosts together."""
+        dump: list[dict[str, Any]] = self.call("dump")
+        return dump
+
+    def call(self, command: str, timeout_s: float = 30.0, **parameters: Any) -> Any:
+        """The answer of a command inside (`inside.commands`). RequestError and MachineError as raised there;
+        MachineError after `timeout_s` without an answer, or if the testbed has ended.
+        """
+        inside = self._running(command)
+        answer = inside.connection.call(command, parameters, timeout_s)
+        self._give_realtime(inside)
+        return answer
+
+    def close(self) -> None:
+        """End the testbed and wait until its processes are gone. May be called twice."""
+        if self._inside is not None:
+            self._inside.close()
+            self._inside = None
+
+    def _running(self, command: str) -> Inside:
+        if self._inside is None:
+            raise MachineError(f"the testbed is not running and cannot {command}; use it in a with statement")
+        return self._inside
+
+    def _build(self, inside: Inside) -> None:
+        found = self.call("examine")
+        backend, reason = self._choose(found.pop("tun_refusal"))
+        hosts = [asdict(host) for host in self.layout.hosts]
+        network = {"hosts": hosts, "mac": HOST_MAC, "network": NETWORK}
+        self.call("build", timeout_s=_BUILD_S, backend=backend, plan=self._plan, **network)
+        self.facts = found | {
+            "backend": backend,
+            "backend_reason": reason,
+            "realtime": self._refusal is None,
+            "realtime_refusal": self._refusal,
+        }
+
+    def _give_realtime(self, inside: Inside) -> None:
+        """The processes that came as descriptors with an answer keep time for packets: the link box, our own TCP."""
+        while True:
+            try:
+                pidfd = inside.connection.fds.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                self._refusal = make_realtime(pidfd) if self._realtime else "not asked for"
+            finally:
+                os.close(pidfd)
+
+    def _choose(self, tun_refusal: str | None) -> tuple[str, str]:
+        """The back end and why it is that one."""
+        if self._asked == "tun" and tun_refusal is not None:
+            raise MachineError(f"there is no TUN device ({tun_refusal}); mend: {TUN_MEND}, or leave the choice to auto")
+        if self._asked != "auto":
+            return self._asked, "asked for"
+        return ("tun", "it can be had") if tun_refusal is None else ("packet", tun_refusal)

@@ -1,0 +1,187 @@
+"""A scenario's network as a testbed: hosts with addresses, links, and the path of links between each two hosts.
+
+Links have the names that the simulator's records have, and a pair of hosts the same links in the same order.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import RequestError
+from ...scenario import Scenario
+
+# Every host has one address in it, and a route to all of it over its only device.
+NETWORK = "10.77.0.0/16"
+# Of every host's device, where it has one: each is alone in its namespace.
+HOST_MAC = "02:66:66:00:00:01"
+# The last stretch before a deadline that the link box does not sleep: a processor takes about 33 µs to wake. The box
+# spends at most a quarter of its time so.
+SPIN_NS = 60_000
+# A thread and a network namespace a host; the addresses would last for 65,000.
+MOST_HOSTS = 4000
+
+Crossing = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Host:
+    """One machine of the testbed. `name` is the scenario's ("left[0]"); `stack` "kernel" or "firstflight": whose TCP
+    answers at `address`. The kernel of a host that is not its own gets no address, so that it keeps silent.
+    """
+
+    name: str
+    address: str
+    stack: str = "kernel"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where an application runs: `clients[i]` is the host of its client i, `servers` those it may ask."""
+
+    name: str
+    clients: tuple[str, ...]
+    servers: tuple[str, ...]
+    by_client: bool
+
+    def servers_of(self, client: int) -> tuple[str, ...]:
+        """The hosts that client i may ask."""
+        return (self.servers[client % len(self.servers)],) if self.by_client else self.servers
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All that a testbed is made of. `links` and `routes` are as the link box reads them, which calls its ports by the
+    hosts' names.
+    """
+
+    hosts: tuple[Host, ...]
+    links: tuple[dict[str, Any], ...]
+    routes: tuple[dict[str, Any], ...]
+    placements: tuple[Placement, ...]
+    duration_ns: int
+    meter_interval_ns: int | None
+
+    def host(self, name: str) -> Host:
+        """The host of that name; KeyError if the testbed has none."""
+        return next(host for host in self.hosts if host.name == name)
+
+    def box_plan(self, seed: int = 0, log: bool = False, spin_ns: int = SPIN_NS) -> dict[str, Any]:
+        """What the link box is told. `seed`: of its random losses; `log`: a row for each packet at each link;
+        `spin_ns`: how long before a deadline it stops sleeping.
+        """
+        return {
+            "links": list(self.links),
+            "ports": [{"name": host.name, "address": host.address, "peer_mac": HOST_MAC} for host in self.hosts],
+            "routes": list(self.routes),
+            "duration_ns": self.duration_ns,
+            "meter_interval_ns": self.meter_interval_ns or self.duration_ns,
+            "seed": seed,
+            "log": log,
+            "spin_ns": spin_ns,
+        }
+
+
+def lay_out(scenario: Scenario) -> Layout:
+    """The testbed for a scenario: the hosts that its applications use and every link of its network.
+
+    RequestError for a client that shares a host with its server, for a host that both TCPs would have to answer for,
+    and for more hosts than MOST_HOSTS.
+    """
+    plan = scenario.to_plan()
+    network = plan["network"]
+    placements = [_placement(application, scenario.network.hosts()) for application in plan["applications"]]
+    stacks: dict[str, str] = {}
+    for index, placement in enumerate(placements):
+        client, server = scenario.stacks(index)
+        for stack, names in ((client, placement.clients), (server, placement.servers)):
+            for name in names:
+                if stacks.setdefault(name, stack) != stack:
+                    raise RequestError(
+                        f'application.{placement.name}: host "{name}" has stack = "{stacks[name]}" in another use; '
+                        f"give the two uses different hosts"
+                    )
+    if len(stacks) > MOST_HOSTS:
+        raise RequestError(f"the applications use {len(stacks)} hosts; a testbed has at most {MOST_HOSTS}")
+    order = [f"{group}[{index}]" for group, count in scenario.network.hosts().items() for index in range(count)]
+    used = [name for name in order if name in stacks]
+    hosts = tuple(Host(name, f"10.77.{at >> 8}.{at & 255}", stacks[name]) for at, name in enumerate(used, start=1))
+    return Layout(
+        hosts=hosts,
+        links=tuple(_links(network)),
+        routes=tuple(_routes(network, placements)),
+        placements=tuple(placements),
+        duration_ns=plan["duration_ns"],
+        meter_interval_ns=plan["meter_interval_ns"],
+    )
+
+
+def _placement(application: dict[str, Any], groups: dict[str, int]) -> Placement:
+    clients = _selected(application["client_hosts"], groups)
+    return Placement(
+        name=application["name"],
+        clients=tuple(clients[index % len(clients)] for index in range(application["clients"])),
+        servers=tuple(_selected(application["server_hosts"], groups)),
+        by_client=application["server_choice"] == "by_client",
+    )
+
+
+def _selected(selection: str, groups: dict[str, int]) -> list[str]:
+    if selection.endswith("]"):
+        return [selection]
+    return [f"{selection}[{index}]" for index in range(groups[selection])]
+
+
+def _links(network: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for group in ("bottleneck", "hub"):
+        if group in network:
+            yield {"name": group} | network[group]
+    for group in ("left", "right", "spokes", "links"):
+        for index, pair in enumerate(network.get(group, [])):
+            yield {"name": f"{group}[{index}]"} | pair
+
+
+def _routes(network: dict[str, Any], placements: list[Placement]) -> Iterator[dict[str, Any]]:
+    seen: set[tuple[str, str]] = set()
+    for placement in placements:
+        for index, client in enumerate(placement.clients):
+            for server in placement.servers_of(index):
+                if client == server:
+                    raise RequestError(
+                        f'application.{placement.name}: a client and its server sit on one host, "{client}", with no '
+                        f"link between them; name other client_hosts or server_hosts"
+                    )
+                for source, destination in ((server, client), (client, server)):
+                    if (source, destination) not in seen:
+                        seen.add((source, destination))
+                        path = list(_path(network["topology"], source, destination))
+                        yield {"from": source, "to": destination, "path": path}
+
+
+def _path(topology: str, source: str, destination: str) -> Iterator[Crossing]:
+    """The links from one host to another, each with the direction in which it is crossed."""
+    if topology == "chain":
+        first, last = _index(source), _index(destination)
+        if first < last:
+            yield from ((f"links[{index}]", "forward") for index in range(first, last))
+        else:
+            yield from ((f"links[{index}]", "reverse") for index in range(first - 1, last - 1, -1))
+    elif topology == "star":
+        yield _star_link(source, to_router=True)
+        yield _star_link(destination, to_router=False)
+    else:
+        yield source, "forward" if source.startswith("left") else "reverse"
+        sides = source.startswith("left"), destination.startswith("left")
+        if sides[0] != sides[1]:
+            yield "bottleneck", "forward" if sides[0] else "reverse"
+        yield destination, "reverse" if destination.startswith("left") else "forward"
+
+
+def _star_link(host: str, to_router: bool) -> Crossing:
+    """The hub's forward direction leads to the users, as do the spokes'."""
+    if host == "hub[0]":
+        return "hub", "forward" if to_router else "reverse"
+    return host, "reverse" if to_router else "forward"
+
+
+def _index(node: str) -> int:
+    return int(node.removeprefix("node[").removesuffix("]"))

@@ -1,0 +1,106 @@
+"""What this machine can do for a testbed, found by trying, and the line that mends what it cannot."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...errors import FirstflightError
+from .lab import TUN_MEND
+from .realtime import make_realtime, mend
+from .start import Inside
+
+_PATIENCE_S = 20.0
+# Where Debian has servers, which is not in every user's path.
+_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+
+
+@dataclass(frozen=True)
+class Ability:
+    """One thing that a testbed needs or is better for; `mend` is empty where it is there."""
+
+    name: str
+    found: str
+    ok: bool
+    mend: str
+
+
+def abilities() -> Iterator[Ability]:
+    """Everything looked at, one after the other."""
+    if sys.platform != "linux":
+        yield Ability("namespaces", f"{platform.system()} has none", False, "use Linux, in a virtual machine for one")
+        return
+    yield from _namespaces()
+    yield _realtime()
+    yield _program("nginx", ("-v",), "apt-get install nginx-light")
+    yield _curl()
+
+
+def _namespaces() -> Iterator[Ability]:
+    try:
+        inside = Inside()
+    except FirstflightError as error:
+        reason, _, mending = str(error).partition("; mend: ")
+        yield Ability("namespaces", reason, False, mending)
+        return
+    try:
+        found = inside.connection.call("abilities", {}, _PATIENCE_S)
+    except FirstflightError as error:
+        yield Ability("namespaces", str(error), False, "run as root on a kernel with veth and packet sockets")
+        return
+    finally:
+        inside.close()
+    yield Ability("namespaces", "user, network, PID and mount namespaces", True, "")
+    for name, key, there, mending in (
+        ("tun", "tun_refusal", "TUN devices", TUN_MEND),
+        ("packets", "packet_refusal", "veth and AF_PACKET", "modprobe -a veth af_packet"),
+    ):
+        refusal = found[key]
+        yield Ability(name, refusal or there, refusal is None, mending if refusal else "")
+    usable = found["usable_on_a_route"]
+    ok = {"reno", "cubic"} <= set(usable)
+    yield Ability("congestion", f"{', '.join(usable)} on a route", ok, "" if ok else "modprobe tcp_cubic")
+
+
+def _realtime() -> Ability:
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as waiting:
+        pidfd = os.pidfd_open(waiting.pid)
+        try:
+            refusal = make_realtime(pidfd)
+        finally:
+            os.close(pidfd)
+            waiting.kill()
+    return Ability("real time", refusal or "SCHED_FIFO", refusal is None, mend() if refusal else "")
+
+
+def _program(name: str, version: tuple[str, ...], mending: str) -> Ability:
+    found = shutil.which(name, path=_PATH)
+    if found is None:
+        return Ability(name, "not found", False, mending)
+    try:
+        done = subprocess.run([found, *version], capture_output=True, text=True, timeout=_PATIENCE_S, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Ability(name, str(error), False, mending)
+    return Ability(name, (done.stdout or done.stderr).strip().splitlines()[0], True, "")
+
+
+def _curl() -> Ability:
+    mending = "apt-get install curl"
+    there = _program("curl", ("--version",), mending)
+    if not there.ok:
+        return there
+    # Both came within a few releases of one another; what counts is that they work.
+    program = shutil.which("curl", path=_PATH) or "curl"
+    options = ("-q", "--silent", "--parallel", "--output", os.devnull, "--write-out", "%{json}")
+    try:
+        command = [program, *options, f"file://{os.devnull}"]
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=True)
+        json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        reason = f"{there.found}, without --parallel or %{{json}}"
+        return Ability("curl", reason, False, "install curl 7.70 or later")
+    return Ability("curl", " ".join(there.found.split()[:2]), True, "")

@@ -1,0 +1,212 @@
+"""From what clients, the kernel, captures and the link box tell of a replicate to the tables of the common schema.
+
+A transfer, the kernel's account of its connection, the capture of it and the link box's log find each other by the
+server's address and the client's with its port. Times that a client measured are curl's; a count that nobody could know
+is null.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from ...records import schema
+from ..simulate import frame as native_frame
+from .connections import Connection, Ends, by_ends, fate_of
+from .disturbance import STALL_RULE_S, Stalls
+from .layout import Layout
+
+_NO_SEGMENTS = pl.DataFrame(schema={column.name: column.dtype for column in schema.TABLES["segments"]})
+
+_OUR_COUNTS = ("fast_retransmits", "early_retransmits", "tail_loss_probes", "undos", "congestion_marks")
+
+Row = dict[str, Any]
+
+
+@dataclass
+class CellRecords:
+    """The rows of one cell, replicate after replicate."""
+
+    layout: Layout
+    capture: bool
+    rows: dict[str, list[Row]] = field(default_factory=lambda: {"transfers": [], "pages": []})
+    tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
+
+    def add(self, replicate: int, facts: Mapping[str, Any], box: Mapping[str, Any], windows: Mapping[str, int]) -> None:
+        """What one replicate came to. `facts`: answer of `inside.replicates.run_replicate`; `box`: the link box's
+        counters of the replicate; `windows`: initial window in segments by application.
+        """
+        joined = Replicate(replicate, self.layout, facts, box)
+        transfers = joined.transfers(windows)
+        self.rows["transfers"] += transfers
+        self.rows["pages"] += joined.pages(transfers)
+        self.tables["links"].append(joined.links(box))
+        if self.capture:
+            self.tables["segments"].append(joined.segments())
+
+    def finished(self, environment: Mapping[str, str]) -> dict[str, pl.DataFrame]:
+        """The tables of the schema, `environment` and `counts`."""
+        names = {"application": [placement.name for placement in self.layout.placements]}
+        tables = {name: _frame(name, rows, names) for name, rows in self.rows.items()}
+        tables["links"] = pl.concat(self.tables["links"])
+        if self.capture:
+            tables["segments"] = pl.concat(self.tables["segments"])
+        tables["environment"] = pl.DataFrame(
+            {"name": list(environment), "value": list(environment.values())},
+            schema={"name": pl.String, "value": pl.String},
+        )
+        disturbed = int(tables["transfers"]["disturbed"].sum())
+        return tables | {"counts": pl.DataFrame({"disturbed_transfers": [disturbed]})}
+
+
+class Replicate:
+    """One replicate's transfers, joined with what else is known of them."""
+
+    def __init__(self, replicate: int, layout: Layout, facts: Mapping[str, Any], box: Mapping[str, Any]) -> None:
+        self.replicate = replicate
+        self._layout = layout
+        self._facts = facts
+        self.names = {"link": [name for link in layout.links for name, _ in _directions(link)]}
+        # All links are reset at one moment.
+        self._epoch = box["links"][0]["epoch_ns"]
+        ways = [(name, way) for link in layout.links for name, way in _directions(link)]
+        self._stalls = Stalls(box, self._epoch, {name: way["delay_ns"] for name, way in ways})
+        self._infos = {
+            (layout.host(told["server"]).address, told["address"], told["port"]): told["info"]
+            for told in facts["sockets"]
+        }
+        self._told = sorted(facts["transfers"], key=lambda row: (row["start_s"], row["application"], row["client"]))
+        self._ends = [self._end(row, place) for place, row in enumerate(self._told)]
+        self._numbers = {end: number for number, end in enumerate(dict.fromkeys(self._ends))}
+        self.connections = self._connections(box)
+        self._sent: dict[Ends, int] = {}
+
+    def transfers(self, windows: Mapping[str, int]) -> list[Row]:
+        """Rows of `transfers`."""
+        return [self._transfer(row, end, windows) for row, end in zip(self._told, self._ends, strict=True)]
+
+    def pages(self, transfers: Sequence[Row]) -> list[Row]:
+        """Rows of `pages`, with the sums of their transfers; a sum of which a part is not known is null."""
+        sums: dict[tuple[Any, ...], Row] = {}
+        for row in transfers:
+            total = sums.setdefault(_page(row), {"retransmissions": 0, "timeouts": 0})
+            for name, so_far in total.items():
+                total[name] = None if so_far is None or row[name] is None else so_far + row[name]
+        none = {"retransmissions": 0, "timeouts": 0}
+        return [page | {"replicate": self.replicate} | sums.get(_page(page), none) for page in self._facts["pages"]]
+
+    def links(self, box: Mapping[str, Any]) -> pl.DataFrame:
+        """The table `links`: the meters begin a little before the applications do, whose clock counts."""
+        since = (self._epoch - self._facts["origin_ns"]) / 1e9
+        metered = native_frame("links", box["tables"]["links"], self.names)
+        return metered.with_columns(pl.col.interval_start_s + since)
+
+    def segments(self) -> pl.DataFrame:
+        """The table `segments`: what the servers' devices carried, and what of it the path dropped or lost."""
+        parts = [_NO_SEGMENTS]
+        for end, connection in self.connections.items():
+            number = pl.lit(self._numbers[end], pl.UInt32).alias("connection")
+            parts += [rows.with_columns(number) for rows in (connection.segments, connection.lost_rows())]
+        return pl.concat(parts).sort("time_ns", maintain_order=True)
+
+    def _end(self, row: Row, place: int) -> Ends:
+        # Connections that did not come up have no port, and are as many all the same.
+        server, client = (self._layout.host(row[which]).address for which in ("server", "host"))
+        return server, client, row["port"] if row["port"] > 0 else -1 - place
+
+    def _connections(self, box: Mapping[str, Any]) -> dict[Ends, Connection]:
+        crossings = native_frame("crossings", box["tables"]["crossings"], self.names)
+        self._crossed = by_ends(crossings.filter(pl.col.connection.is_not_null()), box["connections"])
+        crossed = {end: rows.filter(pl.col.from_server == 1) for end, rows in self._crossed.items()}
+        origin = self._facts["origin_ns"]
+        places = {name: index for index, name in enumerate(self.names["link"])}
+        clients = {host.address: host.name for host in self._layout.hosts}
+        found = {}
+        for server, capture in self._facts["captures"].items():
+            rows = native_frame("segments", capture["tables"]["segments"], self.names).with_columns(
+                pl.col.time_ns - capture.get("since_ns", 0), pl.lit(self.replicate, pl.UInt32).alias("replicate")
+            )
+            for end, segments in by_ends(rows, capture["connections"], self._layout.host(server).address).items():
+                if end not in self._numbers:
+                    continue
+                connection = Connection(segments)
+                if end in crossed:
+                    path = self._path(server, clients[end[1]])
+                    fates = fate_of(int(segments["from_server"].sum()), crossed[end], path, places)
+                    if fates is not None:
+                        connection.fates, connection.ways = fates
+                        connection.ways[:, 1] += self._epoch - origin
+                found[end] = connection
+        return found
+
+    def _path(self, source: str, destination: str) -> list[str]:
+        """The links from one host to another, named as in the records."""
+        wanted = (source, destination)
+        route = next(route for route in self._layout.routes if (route["from"], route["to"]) == wanted)
+        return [name if direction == "forward" else f"{name}.reverse" for name, direction in route["path"]]
+
+    def _transfer(self, row: Row, end: Ends, windows: Mapping[str, int]) -> Row:
+        connection = self.connections.get(end)
+        first = end not in self._sent
+        start = self._sent.get(end, 0)
+        self._sent[end] = start + row["response_bytes"]
+        # What comes after the last response that is known belongs to it.
+        stop = self._sent[end] if row["completed"] else 1 << 62
+        sent, again = connection.counts(start, stop) if connection else (0, 0)
+        stall = self._stall(row, end)
+        info = self._infos.get(end, {})
+        return {
+            "replicate": self.replicate,
+            **{name: row[name] for name in ("application", "client", "page", "object")},
+            "connection": self._numbers[end],
+            **{name: row[name] for name in ("start_s", "handshake_time_s", "first_byte_time_s", "completion_time_s")},
+            **{name: row[name] for name in ("bytes", "delivered_bytes", "completed")},
+            "segments_sent": sent,
+            "retransmissions": again,
+            # The kernel counts them over the connection's whole life, so they are booked to its first transfer.
+            "timeouts": info.get("total_rto") if first else 0,
+            # Our own TCP counts what a kernel does not tell.
+            **{name: info.get(name) if first or not info else 0 for name in _OUR_COUNTS},
+            "first_flight_segments": len(connection.first_flight_bytes()) if connection and first else 0,
+            "first_flight_lost": connection.first_flight_lost() if connection and first else 0,
+            "initial_window_segments": windows[row["application"]],
+            "disturbed": int(stall > STALL_RULE_S),
+            "stall_s": stall,
+        }
+
+    def _stall(self, row: Row, end: Ends) -> float:
+        """The longest stall of the box that met a packet of the transfer."""
+        origin = self._facts["origin_ns"]
+        window = (origin + round(row["start_s"] * 1e9), origin + round(row["ended_s"] * 1e9))
+        paths = [self._path(row["server"], row["host"]), self._path(row["host"], row["server"])]
+        return self._stalls.worst_s(self._crossed.get(end), paths, window)
+
+
+def _directions(link: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Both directions of a link, named as in the records."""
+    return [(link["name"], link["forward"]), (f"{link['name']}.reverse", link["reverse"])]
+
+
+def _page(row: Row) -> tuple[Any, ...]:
+    return row["application"], row["client"], row["page"]
+
+
+def _frame(table: str, rows: Sequence[Row], names: Mapping[str, list[str]]) -> pl.DataFrame:
+    """Rows as a table of the schema. A time that is None did not happen: NaN; any other None is null."""
+
+    def values(column: schema.Column) -> list[Any]:
+        found = [row[column.name] for row in rows]
+        return [math.nan if one is None else one for one in found] if column.dtype == pl.Float64 else found
+
+    columns = schema.TABLES[table]
+    return pl.DataFrame([pl.Series(c.name, values(c), dtype=c.dtype or pl.Enum(names[c.name])) for c in columns])
+
+
+def environment(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Facts as names and texts, tables as JSON."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for name, value in facts.items()
+    }

@@ -1,0 +1,246 @@
+"""Before a campaign: does this testbed do what it was told? If not, nothing is measured.
+
+For each cell's settings one captured connection whose first flight must be exactly N segments, each of full size, into
+a receive window that has room for them; a round trip within 1 ms of what was asked, and a train of packets whose rate
+is within 0.5 % of it. A try in which the path lost a packet, as the scenario wants it, tells nothing of the machine.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from ...errors import MachineError, SelfCheckError
+from .connections import Connection
+from .kernel import segment_bytes
+from .layout import Layout
+from .records import Replicate
+
+if TYPE_CHECKING:
+    from .campaign import Campaign, Prepared
+
+RTT_TOLERANCE_S = 1e-3
+RATE_TOLERANCE = 0.005
+# A stall of the machine spoils a check as it spoils a transfer; a wrong setting spoils all.
+_TRIES = 6
+# Before the second try, and twice as long before each further one: a machine that is busy for seconds must not end a
+# campaign of an hour.
+_FIRST_PAUSE_S = 0.25
+# IPv4 and TCP headers; on a SYN-ACK 20 bytes of options, on an ACK with timestamps 12.
+_HEADER_BYTES = 40
+_SYN_ACK_BYTES = _HEADER_BYTES + 20
+_ACK_BYTES = _HEADER_BYTES + 12
+_TRAIN_BYTES = 1500
+_TRAIN_PACKETS = 101
+# A slow link's train is short enough to last no longer, and one into a short queue has no more packets than it holds:
+# of such there are more.
+_TRAIN_LASTS_S = 0.05
+_FEWEST_TRAINS, _MOST_TRAINS = 4, 30
+_PACKETS = 200
+# How long after it should have come a train's last packet is waited for, and then the testbed's answer.
+_TRAIN_WAIT_S, _TRAIN_ANSWER_S = 2.0, 30.0
+
+
+def check(campaign: "Campaign", cells: Sequence["Prepared"]) -> dict[str, Any]:
+    """What was found, for the provenance. SelfCheckError says what was found and what was expected."""
+    found: dict[str, Any] = {}
+    done: list[dict[str, Any]] = []
+    for cell in cells:
+        settings = {"hosts": cell.hosts, "servers": cell.servers}
+        if settings in done:
+            continue
+        done.append(settings)
+        campaign.configure(cell)
+        found[f"first_flight_{len(done)}"] = _tried(partial(_first_flight, campaign, cell))
+    found["rate"] = _tried(lambda number: _rate(campaign))
+    return {"self_check": found}
+
+
+class _LostError(SelfCheckError):
+    """The path lost packets of the try."""
+
+
+def _tried(attempt: Callable[[int], Any]) -> Any:
+    """What an attempt comes to; it is told which one it is, as a replicate's number, for other losses to be drawn."""
+    for number in range(_TRIES):
+        is_last = number == _TRIES - 1
+        try:
+            return attempt(number)
+        except _LostError as error:
+            if is_last:
+                return {"not_checked": str(error)}
+        except (MachineError, SelfCheckError):
+            if is_last:
+                raise
+            time.sleep(_FIRST_PAUSE_S * 2**number)
+    raise AssertionError
+
+
+def _first_flight(campaign: "Campaign", cell: "Prepared", number: int) -> dict[str, Any]:
+    placement = campaign.layout.placements[0]
+    client, server = placement.clients[0], placement.servers_of(0)[0]
+    profile = cell.plan["applications"][0]["server_tcp"]
+    receiver = cell.plan["applications"][0]["client_tcp"]
+    full = segment_bytes({name: min(profile[name], receiver[name]) for name in ("mss_bytes", "timestamps")})
+    expected = cell.windows[placement.name]
+    connection, lost = _captured(
+        campaign, cell, client, server, min(expected + 2, _most_at_first(receiver, full)) * full, number
+    )
+    window = connection.first_window()
+    asked = _round_trip_asked(campaign.layout, client, server)
+    # On a slow link the tail loss probe, two round trips later, leaves before anything is acknowledged as well.
+    sizes = connection.first_flight_bytes(within_s=asked)
+    where = f"self-check of {client} and {server}"
+    if window < expected * full:
+        # What the receiver offers is part of the scenario; then it, and not the sender, bounds the first flight.
+        expected = window // full
+    is_ours = campaign.layout.host(server).stack != "kernel"
+    found = connection.round_trip_s()
+    is_full = sizes == [full] * expected or (is_ours and _begins_otherwise(profile))
+    is_in_time = asked - 1e-4 <= found <= asked + RTT_TOLERANCE_S
+    if lost and not (is_full and is_in_time):
+        raise _LostError(_lost(lost))
+    if not is_full:
+        raise SelfCheckError(
+            f"{where}: the first flight should be {expected} segments of {full} bytes and was "
+            f"{len(sizes)} of {sorted(set(sizes))} bytes"
+        )
+    if not is_in_time:
+        raise SelfCheckError(
+            f"{where}: the round trip should be {asked * 1e3:.3f} ms to within {RTT_TOLERANCE_S * 1e3:g} ms and was "
+            f"{found * 1e3:.3f} ms"
+        )
+    return {
+        "segments": len(sizes),
+        "segment_bytes": full,
+        "window_bytes": window,
+        "round_trip_s": round(found, 6),
+        "round_trip_asked_s": round(asked, 6),
+    }
+
+
+def _begins_otherwise(profile: Mapping[str, Any]) -> bool:
+    """Whether the first flight of our own TCP is no whole number of segments known beforehand, sent at once."""
+    return profile["startup"]["scheme"] != "window" or profile["initial_window"]["policy"] not in ("fixed", "linux")
+
+
+def _most_at_first(receiver: dict[str, Any], full: int) -> int:
+    """Segments that a receiver's first window has room for, and two more: a larger initial window sends no others."""
+    growth = receiver["receive_window_growth"]
+    return int(receiver["receive_window_bytes"] if growth is None else growth["initial_bytes"]) // full + 2
+
+
+def _captured(
+    campaign: "Campaign", cell: "Prepared", client: str, server: str, size: int, number: int
+) -> tuple[Connection, int]:
+    """One download of `size` bytes, as the server's capture saw it, and how many packets the path lost meanwhile."""
+    application = cell.applications[0] | {
+        "kind": "file_transfer",
+        "start": {"law": "constant", "value": 0.0},
+        "size": {"law": "constant", "value": size},
+        "gap": {"law": "constant", "value": 0.0},
+        "request_bytes": 0,
+        "response_header_bytes": 0,
+        "count": 1,
+        "clients": [client],
+        "servers": [server],
+        "server_choice": "by_client",
+    }
+    facts, box = campaign.run([application], number, campaign.patience_s(size))
+    transfers = facts["transfers"]
+    lost = sum(link["lost"]["packets"] for link in box["links"])
+    if lost and not (transfers and transfers[0]["completed"]):
+        raise _LostError(_lost(lost))
+    if not transfers or not transfers[0]["completed"]:
+        raise MachineError(f"self-check: {client} did not get {size} bytes from {server} in time")
+    end = (campaign.layout.host(server).address, campaign.layout.host(client).address, transfers[0]["port"])
+    connections = Replicate(number, campaign.layout, facts, box).connections
+    if end not in connections:
+        raise MachineError(f"self-check: the capture on {server} saw nothing of the connection from {client}")
+    return connections[end], lost
+
+
+def _lost(packets: int) -> str:
+    return f"the path lost {packets} packets of the connection, as the scenario wants it"
+
+
+def _round_trip_asked(layout: Layout, client: str, server: str) -> float:
+    return _one_way(layout, server, client, _SYN_ACK_BYTES) + _one_way(layout, client, server, _ACK_BYTES)
+
+
+def _one_way(layout: Layout, source: str, destination: str, size: int) -> float:
+    links = _crossed(layout, source, destination)
+    return float(
+        sum(link["delay_ns"] / 1e9 + (8 * size / link["rate_bps"] if link["rate_bps"] else 0) for link in links)
+    )
+
+
+def _crossed(layout: Layout, source: str, destination: str) -> list[dict[str, Any]]:
+    links = {link["name"]: link for link in layout.links}
+    path = next(route["path"] for route in layout.routes if (route["from"], route["to"]) == (source, destination))
+    return [links[name][direction] for name, direction in path]
+
+
+def _rate(campaign: "Campaign") -> dict[str, Any] | None:
+    """The rate of the slowest link from the first server to its first client; None where all are unlimited, and where a
+    kernel that could send or receive the train keeps silent beside our own TCP.
+    """
+    layout = campaign.layout
+    placement = layout.placements[0]
+    client, server = placement.clients[0], placement.servers_of(0)[0]
+    if any(layout.host(name).stack != "kernel" for name in (client, server)):
+        return None
+    crossed = _crossed(layout, server, client)
+    rates = [link["rate_bps"] for link in crossed if link["rate_bps"]]
+    if not rates:
+        return None
+    asked = min(rates)
+    room = min(_room(link["queue"]) for link in crossed)
+    lasting = max(3, round(_TRAIN_LASTS_S * asked / (8 * _TRAIN_BYTES)))
+    packets = min(_TRAIN_PACKETS, room, lasting)
+    if packets < 2 or any(link["loss"] or link["lose"] for link in crossed):
+        return None
+    trains = min(max(_FEWEST_TRAINS, _PACKETS // packets), _MOST_TRAINS if asked > 1e6 else _FEWEST_TRAINS)
+    interval_s = 2 * 8 * _TRAIN_BYTES * packets / asked + 0.005
+    patience_s = _one_way(layout, server, client, _TRAIN_BYTES * packets) + _TRAIN_WAIT_S
+    answer = campaign.lab.call(
+        "probe_packets",
+        timeout_s=trains * interval_s + patience_s + _TRAIN_ANSWER_S,
+        client=server,
+        server=client,
+        packet_bytes=_TRAIN_BYTES,
+        burst=packets,
+        bursts=trains,
+        interval_s=interval_s,
+        patience_s=patience_s,
+    )
+    campaign.quiet()
+    received = answer["received"]
+    if None in received:
+        raise MachineError(f"self-check: of {len(received)} packets from {server} to {client} not all arrived")
+    arrived = [received[at : at + packets] for at in range(0, len(received), packets)]
+    found = min((8 * _TRAIN_BYTES / spacing for spacing in _spacings(arrived)), key=lambda rate: abs(rate - asked))
+    if abs(found / asked - 1) > RATE_TOLERANCE:
+        raise SelfCheckError(
+            f"self-check of {server} and {client}: the rate should be {asked / 1e6:g} Mbit/s to within "
+            f"{RATE_TOLERANCE * 100:g} % and was {found / 1e6:.4f} Mbit/s"
+        )
+    return {"bps": round(found), "asked_bps": asked}
+
+
+def _spacings(trains: list[list[int]]) -> Iterator[float]:
+    """Seconds between two packets of a train, told in two ways: by whole trains, which a late first packet of a short
+    one spoils, and by single gaps, which packets handed over together spoil.
+    """
+    yield median((train[-1] - train[0]) / (len(train) - 1) / 1e9 for train in trains)
+    yield max(median(after - before for train in trains for before, after in pairwise(train)) / 1e9, 1e-9)
+
+
+def _room(queue: dict[str, Any]) -> int:
+    """Packets of a train that a queue holds for certain, that in service not counted."""
+    if "min_threshold_packets" in queue:
+        return int(queue["min_threshold_packets"])
+    limit = queue.get("limit_packets")
+    return int(queue["limit_bytes"] // _TRAIN_BYTES if limit is None else limit)

@@ -1,0 +1,117 @@
+"""Starting and ending a testbed's first process, and what it means when that does not start."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+from ...errors import MachineError
+from .connection import Connection
+
+# In the environment of each process of a testbed, with a value that no other testbed has.
+MARK = "FIRSTFLIGHT_TESTBED"
+# Always a user namespace, also as root: what is set inside can then be nobody else's.
+UNSHARE = (
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--net",
+    "--pid",
+    "--fork",
+    "--kill-child=KILL",
+    "--mount",
+    "--mount-proc",
+)
+_PACKAGES = Path(__file__).resolve().parents[3]
+_START_S = 20.0
+_END_S = 5.0
+
+# Switches that keep user namespaces from those who are not root: file, value that forbids, who set it, what mends it.
+_SWITCHES = (
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor keeps programs without a profile from using user namespaces, as Ubuntu has it since 24.04",
+        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+    (
+        "kernel/unprivileged_userns_clone",
+        "0",
+        "only root may make user namespaces here",
+        "sysctl -w kernel.unprivileged_userns_clone=1",
+    ),
+    ("user/max_user_namespaces", "0", "user namespaces are switched off", "sysctl -w user.max_user_namespaces=15000"),
+    ("user/max_net_namespaces", "0", "network namespaces are switched off", "sysctl -w user.max_net_namespaces=15000"),
+    ("user/max_pid_namespaces", "0", "PID namespaces are switched off", "sysctl -w user.max_pid_namespaces=15000"),
+)
+ELSE_MEND = "run as root, or in a container with --privileged"
+
+
+class Inside:
+    """The first process of a testbed, running in its own user, network, PID and mount namespaces."""
+
+    def __init__(self) -> None:
+        """Start it and wait until it answers. MachineError, one sentence with what mends it, if it does not."""
+        self.mark = uuid.uuid4().hex
+        # What unshare or Python say when they cannot start, kept where no file is left behind.
+        self._said = os.memfd_create("testbed")
+        ours, its = socket.socketpair()
+        try:
+            with its:
+                self.process = self._begin(its)
+        except OSError as error:
+            ours.close()
+            os.close(self._said)
+            raise MachineError(f"unshare cannot be run ({error.strerror}); mend: apt-get install util-linux") from None
+        self.connection = Connection(ours)
+        if not self.connection.wait_until_ready(_START_S):
+            said = os.pread(self._said, 4096, 0).decode(errors="replace")
+            reason = self.connection.reason
+            self.close()
+            raise MachineError(reason or explain(said))
+
+    def close(self) -> None:
+        """End it, and with it the testbed, and wait until its processes are gone."""
+        self.connection.close()
+        try:
+            self.process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        with contextlib.suppress(OSError):
+            os.close(self._said)
+
+    def _begin(self, its: socket.socket) -> subprocess.Popen[bytes]:
+        # A proxy of the user's has no place between the hosts of a testbed.
+        environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+        environment |= {MARK: self.mark, "PYTHONPATH": str(_PACKAGES), "LC_ALL": "C.UTF-8"}
+        return subprocess.Popen(
+            [*UNSHARE, sys.executable, "-P", "-m", f"{__package__}.inside", str(its.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=self._said,
+            pass_fds=[its.fileno()],
+            # A Ctrl-C is the runner's affair; the testbed ends with it.
+            start_new_session=True,
+            cwd="/",
+            env=environment,
+        )
+
+
+def explain(said: str, settings: Path = Path("/proc/sys")) -> str:
+    """One sentence on why there is no testbed, from what the programs that should start it said, and what mends it.
+
+    `settings`: where the kernel's switches are read.
+    """
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    last = lines[-1] if lines else "nothing was heard of it"
+    if not last.startswith("unshare:"):
+        return f"the testbed's first process did not start: {last}"
+    for name, forbidding, reason, mend in _SWITCHES:
+        with contextlib.suppress(OSError):
+            if (settings / name).read_text(encoding="ascii").strip() == forbidding:
+                return f"this machine makes no testbed: {reason} ({last}); mend: {mend}"
+    return f"this machine makes no testbed ({last}); mend: {ELSE_MEND}"

@@ -1,0 +1,58 @@
+"""Bootstrap intervals of medians over responses.
+
+Every user has a link of her own and nothing waits on the shared one, so users do not disturb one another, and a
+response is long over when its user asks again: the response, not the replicate, is what is drawn again. (At the very
+slowest, what was sent again in vain may still be in the queue.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from firstflight.analysis.intervals import CONFIDENCE, Estimate
+
+from .grid import settings
+
+Values = npt.NDArray[np.float64]
+
+
+def median(values: pl.Series) -> Estimate:
+    """The median with its 95 % interval (percentile bootstrap); NaN without values, no interval with one."""
+    kept = values.to_numpy().astype(np.float64)
+    if len(kept) == 0:
+        return Estimate(math.nan)
+    if len(kept) == 1:
+        return Estimate(float(kept[0]))
+    drawn = kept[_draws(len(kept))]
+    low, high = _bounds(np.median(drawn, axis=1))
+    return Estimate(float(np.median(kept)), low, high, len(kept))
+
+
+def of_groups(groups: list[Values], statistic: Callable[[list[Values]], float]) -> Estimate:
+    """A statistic of groups of responses (users, buckets), with the interval from drawing again each group among
+    itself: the bandwidths stay as they are.
+    """
+    value = statistic(groups)
+    places = [_draws(len(group)) for group in groups]
+    found = [
+        statistic([group[place[draw]] for group, place in zip(groups, places, strict=True)])
+        for draw in range(settings()["bootstrap"])
+    ]
+    low, high = _bounds(np.array(found))
+    return Estimate(value, low, high, len(groups))
+
+
+def _draws(count: int) -> npt.NDArray[np.int64]:
+    """Places of drawn responses, a row a draw; always the same ones, so that a report does not change when read."""
+    return np.random.default_rng(count).integers(0, count, size=(settings()["bootstrap"], count))
+
+
+def _bounds(found: Values) -> tuple[float, float]:
+    outside = 100 * (1 - CONFIDENCE) / 2
+    low, high = np.percentile(found, [outside, 100 - outside])
+    return float(low), float(high)

@@ -1,0 +1,62 @@
+"""Cells for the emulator's tests, and whether this machine can run them."""
+
+import os
+import shutil
+from functools import cache
+
+import pytest
+
+import testbeds
+from firstflight import Cell, Scenario
+
+DOWNLOAD = """
+name = "download"
+duration = "10s"
+
+[tcp]
+profile = "linux"
+receive_window_growth = "none"
+
+[network]
+topology = "chain"
+links = { rate = "50Mbit", delay = "5ms", queue = "200p" }
+
+[[application]]
+name = "web"
+kind = "file_transfer"
+size = "100kB"
+count = 1
+"""
+
+
+@cache
+def refusal() -> str | None:
+    """Why this machine cannot emulate, or None if it can."""
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    for program in ("nginx", "curl"):
+        if shutil.which(program, path=path) is None:
+            return f"there is no {program} on this machine"
+    return testbeds.refusal()
+
+
+def skip_unless_possible() -> None:
+    """Skip the test that calls this, with the reason, where nothing can be emulated."""
+    if refused := refusal():
+        pytest.skip(refused)
+
+
+def download(**changes: object) -> Scenario:
+    """The scenario above with keys changed: `tcp__initial_window=3`, `link__queue="10p"`, `web__size="5kB"`."""
+    made = Scenario.from_toml(DOWNLOAD)
+    for path, value in changes.items():
+        path = path.replace("__", ".")
+        path = path.replace("link.", "network.links[0].") if path.startswith("link.") else path
+        path = path.replace("web.", "application.web.") if path.startswith("web.") else path
+        made = made.replace(path, value)
+    return made
+
+
+def cell(**changes: object) -> Cell:
+    """A cell of its own."""
+    capture = bool(changes.pop("capture", False))
+    return Cell({"cell": "one"}, download(**changes), capture=capture)

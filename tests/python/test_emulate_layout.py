@@ -1,0 +1,96 @@
+"""Testbeds have the hosts, links and paths that the simulator has for the same scenario."""
+
+import pytest
+
+from firstflight.engines import simulate
+from firstflight.engines.emulate.campaign import Campaign
+from firstflight.engines.emulate.layout import MOST_HOSTS, Layout, lay_out
+from firstflight.errors import RequestError
+from firstflight.scenario import Scenario
+
+LINK = 'rate = "10Mbit", delay = "5ms", queue = "100p"'
+NETWORKS = {
+    "one link": f'topology = "chain"\nlinks = {{ {LINK} }}',
+    "three links": f'topology = "chain"\nlinks = {{ count = 3, {LINK} }}',
+    "star": f'topology = "star"\nhub = {{ {LINK} }}\nspokes = {{ count = 3, {LINK} }}',
+    "dumbbell": f'topology = "dumbbell"\nbottleneck = {{ {LINK} }}\nleft = {{ count = 3, {LINK} }}\n'
+    f"right = {{ count = 2, {LINK} }}",
+}
+
+
+def scenario(network: str, *applications: str) -> Scenario:
+    text = f'name = "x"\nduration = "5s"\n[tcp]\nprofile = "linux"\n[network]\n{network}\n'
+    for application in applications or ("",):
+        text += '[[application]]\nkind = "file_transfer"\nsize = "3kB"\ncount = 1\nserver_choice = "by_client"\n'
+        text += f"{application}\n"
+    return Scenario.from_toml(text.replace("kind", 'name = "only"\nkind', 1))
+
+
+def crossed(layout: Layout, source: str, destination: str) -> list[str]:
+    """The links from one host to another, by the records' names."""
+    path = next(route["path"] for route in layout.routes if (route["from"], route["to"]) == (source, destination))
+    return [name if way == "forward" else f"{name}.reverse" for name, way in path]
+
+
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
+def test_a_pair_of_hosts_has_the_links_that_its_packets_cross_in_the_simulator(network: str) -> None:
+    layout = lay_out(scenario(network))
+    simulated = simulate.capture(scenario(network), seed=1)["crossings"]["link"]
+    placement = layout.placements[0]
+    client, server = placement.clients[0], placement.servers_of(0)[0]
+    there, back = crossed(layout, client, server), crossed(layout, server, client)
+    # The first packet is the SYN, the second its answer.
+    assert simulated.cast(str).to_list()[: len(there + back)] == there + back
+
+
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
+def test_the_links_are_those_of_the_simulators_records_in_their_order(network: str) -> None:
+    names = [link["name"] for link in lay_out(scenario(network)).links]
+    recorded = simulate.capture(scenario(network), seed=1)["links"]["link"].dtype.categories.to_list()
+    assert recorded == [direction for name in names for direction in (name, f"{name}.reverse")]
+
+
+def test_only_hosts_that_an_application_uses_are_made_each_with_an_address_of_its_own() -> None:
+    layout = lay_out(scenario(NETWORKS["three links"]))
+    assert [host.name for host in layout.hosts] == ["node[0]", "node[3]"]
+    many = NETWORKS["star"].replace("count = 3", "count = 600")
+    addresses = [host.address for host in lay_out(scenario(many, "clients = 600")).hosts]
+    assert len(set(addresses)) == 601
+    assert addresses[:2] == ["10.77.0.1", "10.77.0.2"]
+    assert "10.77.2.89" in addresses
+
+
+def test_clients_sit_on_the_hosts_round_robin() -> None:
+    placement = lay_out(scenario(NETWORKS["dumbbell"], "clients = 4")).placements[0]
+    assert placement.clients == ("left[0]", "left[1]", "left[2]", "left[0]")
+    assert placement.servers_of(3) == ("right[1]",)
+
+
+def test_a_client_on_its_servers_host_is_refused() -> None:
+    with pytest.raises(RequestError, match=r'sit on one host, "node\[0\]"'):
+        lay_out(scenario(NETWORKS["one link"], 'client_hosts = "node[0]"'))
+
+
+def test_a_host_speaks_with_one_tcp() -> None:
+    own = scenario(NETWORKS["dumbbell"], 'server_tcp = { stack = "firstflight" }')
+    stacks = {host.name: host.stack for host in lay_out(own).hosts}
+    assert stacks == {"left[0]": "kernel", "right[0]": "firstflight", "right[1]": "firstflight"}
+    both = ('server_tcp = { stack = "firstflight" }', 'name = "b"')
+    with pytest.raises(RequestError, match=r'host "right\[0\]" has stack = "firstflight" in another use'):
+        lay_out(scenario(NETWORKS["dumbbell"], *both))
+
+
+def test_too_many_hosts_for_a_testbed_are_refused() -> None:
+    many = NETWORKS["star"].replace("count = 3", f"count = {MOST_HOSTS}")
+    with pytest.raises(RequestError, match="at most"):
+        lay_out(scenario(many, f"clients = {MOST_HOSTS}"))
+
+
+def test_a_slow_link_is_given_the_time_to_empty_its_queue() -> None:
+    campaign = Campaign.__new__(Campaign)
+    slow = NETWORKS["one link"].replace("10Mbit", "12kbit").replace("5ms", "2s")
+    # A hundred packets of one second each and one in service, both ways, and the delay of each.
+    campaign.layout = lay_out(scenario(slow))
+    assert campaign.emptying_s() == 2 * (101 + 2)
+    campaign.layout = lay_out(scenario(slow.replace("12kbit", "unlimited").replace("100p", "9kB")))
+    assert campaign.emptying_s() == 4
