@@ -9,6 +9,8 @@ import pytest
 import testbeds
 from firstflight import Cell, Scenario
 
+# Of the scenario below.
+ROUND_TRIP_S = 0.01
 DOWNLOAD = """
 name = "download"
 duration = "10s"

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from emulations import cell, download, skip_unless_possible
+from emulations import ROUND_TRIP_S, cell, download, skip_unless_possible
 from firstflight import Cell
 from firstflight.engines import simulate
 from firstflight.engines.emulate import campaign, selfcheck
@@ -109,8 +109,9 @@ def test_real_programs_ask_for_the_same_bytes_as_the_simulated_ones_and_take_nea
     assert real["bytes"].to_list() == virtual["bytes"].to_list()
     assert real["delivered_bytes"].to_list() == real["bytes"].to_list()
     late = real["completion_time_s"] - virtual["completion_time_s"]
-    # The median, for a busy machine delays single ones by whole milliseconds.
-    assert abs(late.median()) < 2.5e-3  # type: ignore[operator, arg-type]
+    # A busy machine delays by whole milliseconds, but nothing makes a transfer quicker; a round more or less shows.
+    assert -1e-3 < late.min() < 2.5e-3  # type: ignore[operator]
+    assert late.median() < 0.9 * ROUND_TRIP_S  # type: ignore[operator]
 
 
 def test_a_page_is_fetched_object_by_object_by_one_curl_or_by_several() -> None:
