@@ -4,7 +4,7 @@ use std::path::Path;
 
 use firstflight_device::{boottime_ns, monotonic_ns, realtime_priority, wall_ahead_ns};
 use firstflight_path::Nanos;
-use firstflight_records::{LinkInterval, LinkIntervals, NamedColumns, seconds};
+use firstflight_records::{LinkInterval, LinkIntervals, NamedColumns};
 use serde_json::{Value, json};
 
 use crate::link_box::LinkBox;
@@ -64,22 +64,8 @@ impl LinkBox {
         let mut table = LinkIntervals::default();
         for line in 0..self.network.lines() {
             let (meter, epoch) = self.network.meter(line);
-            for (start, length, counts) in meter.intervals().take_while(|(start, ..)| epoch + start <= now) {
-                table.push(LinkInterval {
-                    replicate: self.replicate,
-                    link: line,
-                    interval_start_s: seconds(start),
-                    interval_s: seconds(length),
-                    offered_packets: counts.offered_packets,
-                    dropped_packets: counts.dropped_packets,
-                    marked_packets: counts.marked_packets,
-                    lost_packets: counts.lost_packets,
-                    sent_packets: counts.sent_packets,
-                    sent_bytes: counts.sent_bytes,
-                    busy_s: seconds(counts.busy),
-                    queue_mean_packets: counts.waiting as f64 / length as f64,
-                    queue_max_packets: counts.queue_max_packets,
-                });
+            for interval in meter.intervals().take_while(|(start, ..)| epoch + start <= now) {
+                table.push(LinkInterval::new(self.replicate, line, interval));
             }
         }
         table

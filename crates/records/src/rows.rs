@@ -1,5 +1,6 @@
 //! The rows. Times are seconds; NaN where a thing did not happen.
 
+use firstflight_path::Interval;
 use firstflight_tcp::Nanos;
 
 use crate::table::{Column, table};
@@ -230,6 +231,27 @@ table! {
 
 /// A table's name and its columns.
 pub type NamedColumns = (&'static str, Vec<(&'static str, Column)>);
+
+impl LinkInterval {
+    /// The row of what a meter tells of the link with this index: an interval's start, length and counts.
+    pub fn new(replicate: u32, link: u16, (start, length, counts): (Nanos, Nanos, &Interval)) -> Self {
+        Self {
+            replicate,
+            link,
+            interval_start_s: seconds(start),
+            interval_s: seconds(length),
+            offered_packets: counts.offered_packets,
+            dropped_packets: counts.dropped_packets,
+            marked_packets: counts.marked_packets,
+            lost_packets: counts.lost_packets,
+            sent_packets: counts.sent_packets,
+            sent_bytes: counts.sent_bytes,
+            busy_s: seconds(counts.busy),
+            queue_mean_packets: counts.waiting as f64 / length as f64,
+            queue_max_packets: counts.queue_max_packets,
+        }
+    }
+}
 
 /// Seconds of a moment.
 pub fn seconds(time: Nanos) -> f64 {

@@ -13,7 +13,7 @@ use crate::{
     packet::{OptionTable, Packet},
     plan::{Plan, ServerChoice},
     random::{Purpose, Sequence, Stream},
-    records::{Crossing, LinkInterval, NO_CONNECTION, NO_LINK, Records, seconds},
+    records::{Crossing, LinkInterval, NO_CONNECTION, NO_LINK, Records},
     ring::Ring,
     scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
     tap::{Identity, Place, Tap, Watched},
@@ -487,22 +487,8 @@ impl<'p> Simulation<'p> {
         }
         self.book_unfinished_pages();
         for (index, line) in self.lines.iter().enumerate() {
-            for (start, length, counts) in line.link.meter().intervals() {
-                self.records.links.push(LinkInterval {
-                    replicate: self.replicate,
-                    link: index as u16,
-                    interval_start_s: seconds(start),
-                    interval_s: seconds(length),
-                    offered_packets: counts.offered_packets,
-                    dropped_packets: counts.dropped_packets,
-                    marked_packets: counts.marked_packets,
-                    lost_packets: counts.lost_packets,
-                    sent_packets: counts.sent_packets,
-                    sent_bytes: counts.sent_bytes,
-                    busy_s: seconds(counts.busy),
-                    queue_mean_packets: counts.waiting as f64 / length as f64,
-                    queue_max_packets: counts.queue_max_packets,
-                });
+            for interval in line.link.meter().intervals() {
+                self.records.links.push(LinkInterval::new(self.replicate, index as u16, interval));
             }
         }
         (self.records.segments, self.records.crossings) = self.capture.map(Capture::into_tables).unzip();

@@ -19,6 +19,20 @@ _HEAD = "import sys, json; from firstflight import _native; start = json.load(sy
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
 
+Columns = dict[str, tuple[str, bytes]]
+
+
+def placed(described: dict[str, Any], payload: bytes) -> dict[str, Columns]:
+    """The tables behind a line: {table: {column: (NumPy's name of the type, bytes)}}."""
+    tables: dict[str, Columns] = {}
+    at = 0
+    for name, columns in described.items():
+        tables[name] = {}
+        for column, dtype, length in columns:
+            tables[name][column] = (dtype, payload[at : at + length])
+            at += length
+    return tables
+
 
 class Driven:
     """A running function of the native module. The tables of an answer are {table: {column: (NumPy's name of the type,
@@ -80,13 +94,8 @@ class Driven:
             raise OSError("it has ended")
         answer: dict[str, Any] = json.loads(line)
         payload = self._stream.read(answer.pop("payload_bytes", 0))
-        at = 0
-        for name, columns in answer.get("tables", {}).items():
-            placed = {}
-            for column, dtype, length in columns:
-                placed[column] = (dtype, payload[at : at + length])
-                at += length
-            answer["tables"][name] = placed
+        if "tables" in answer:
+            answer["tables"] = placed(answer["tables"], payload)
         return answer
 
     def stop(self) -> None:

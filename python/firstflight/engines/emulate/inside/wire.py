@@ -15,6 +15,7 @@ from firstflight.errors import MachineError, RequestError
 
 from .commands import command
 from .devices import DEVICE
+from .driven import Spawn, placed
 from .processes import Watched
 from .testbed import Testbed
 
@@ -24,9 +25,6 @@ _PROGRAM = (
     "import sys, json; from firstflight import _native; start = json.load(sys.stdin); "
     "_native.run_wire(json.dumps(start['plan']), start['device'], start['control'])"
 )
-
-Spawn = Callable[..., "subprocess.Popen[bytes]"]
-Columns = dict[str, tuple[str, bytes]]
 
 
 class WireHost:
@@ -86,21 +84,9 @@ class WireHost:
             while line := stream.readline():
                 message: dict[str, Any] = json.loads(line)
                 payload = stream.read(message.pop("payload_bytes"))
-                message["tables"] = _placed(message["tables"], payload)
+                message["tables"] = placed(message["tables"], payload)
                 (self.reports if "report" in message else self._answers).put(message)
         self._answers.put(None)
-
-
-def _placed(described: dict[str, Any], payload: bytes) -> dict[str, Columns]:
-    """The tables behind a line: {table: {column: (NumPy's name of the type, bytes)}}."""
-    tables: dict[str, Columns] = {}
-    at = 0
-    for name, columns in described.items():
-        tables[name] = {}
-        for column, dtype, length in columns:
-            tables[name][column] = (dtype, payload[at : at + length])
-            at += length
-    return tables
 
 
 @command
