@@ -38,6 +38,12 @@ impl Backlog {
         }
     }
 
+    /// Forgets everything.
+    pub fn restart(&mut self) {
+        self.clear();
+        self.in_service_bytes = 0;
+    }
+
     /// A packet goes straight into service.
     #[inline]
     pub fn serve(&mut self, bytes: u32) {

@@ -72,22 +72,37 @@ pub struct Link {
     quick_start: Option<Box<QuickStartRouter>>,
 }
 
-impl Link {
-    /// Builds the link with its meter.
-    ///
-    /// # Errors
-    /// An impossible rate, loss or queue: one sentence.
-    pub fn new(spec: &LinkSpec, meter: Meter) -> Result<Link, String> {
+/// What a link's description comes to.
+struct Parts {
+    rate: Rate,
+    loss: Loss,
+    queue: Queue,
+    quick_start: Option<Box<QuickStartRouter>>,
+}
+
+impl Parts {
+    fn new(spec: &LinkSpec) -> Result<Parts, String> {
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
         if let Some(policy) = &spec.quick_start {
             policy.validate()?;
         }
         let quick_start = spec.quick_start.map(|policy| Box::new(QuickStartRouter::new(policy, spec.rate_bps)));
+        Ok(Parts { rate, loss: Loss::new(spec)?, queue, quick_start })
+    }
+}
+
+impl Link {
+    /// Builds the link with its meter.
+    ///
+    /// # Errors
+    /// An impossible rate, loss or queue: one sentence.
+    pub fn new(spec: &LinkSpec, meter: Meter) -> Result<Link, String> {
+        let Parts { rate, loss, queue, quick_start } = Parts::new(spec)?;
         Ok(Link {
             rate,
             delay: spec.delay_ns,
-            loss: Loss::new(spec)?,
+            loss,
             queue,
             backlog: Backlog::default(),
             free_at: 0,
@@ -95,6 +110,20 @@ impl Link {
             may_lose: spec.loss > 0.0 || !spec.lose.is_empty(),
             quick_start,
         })
+    }
+
+    /// Becomes the link of another description at time 0 with nothing on it. It keeps its memory, and its meter goes on
+    /// counting where it was.
+    ///
+    /// # Errors
+    /// As [`Link::new`].
+    pub fn restart(&mut self, spec: &LinkSpec) -> Result<(), String> {
+        let Parts { rate, loss, queue, quick_start } = Parts::new(spec)?;
+        self.backlog.restart();
+        self.may_lose = spec.loss > 0.0 || !spec.lose.is_empty();
+        (self.rate, self.delay, self.free_at) = (rate, spec.delay_ns, 0);
+        (self.loss, self.queue, self.quick_start) = (loss, queue, quick_start);
+        Ok(())
     }
 
     /// Offers a packet that arrives at `now`; `random` gives uniform draws in [0, 1).

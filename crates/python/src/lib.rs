@@ -1,6 +1,8 @@
 //! The Python binding: plans in, tables out. No logic lives here.
 
 mod linkbox;
+mod observe;
+mod population;
 mod wire;
 
 use std::{collections::BTreeMap, hint::black_box, path::PathBuf, time::Instant};
@@ -11,6 +13,7 @@ use firstflight_sim::{
     Plan, Simulation, capture_file,
     records::Records,
     scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
+    table::Column,
     tap::Place,
 };
 use firstflight_tcp::{Choices, Profile};
@@ -109,17 +112,22 @@ fn to_python(py: Python<'_>, records: Records) -> PyResult<Bound<'_, PyDict>> {
     counts.set_item("data_packets", records.counts.data_packets)?;
     let tables = PyDict::new(py);
     for (name, columns) in records.into_tables() {
-        let table = PyDict::new(py);
-        for (column, values) in columns {
-            table.set_item(column, (values.dtype(), PyBytes::new(py, &values.to_le_bytes())))?;
-        }
-        tables.set_item(name, table)?;
+        tables.set_item(name, self::columns(py, columns)?)?;
     }
     let result = PyDict::new(py);
     result.set_item("names", names)?;
     result.set_item("tables", tables)?;
     result.set_item("counts", counts)?;
     Ok(result)
+}
+
+/// A table as {column: (NumPy dtype, bytes)}.
+fn columns<'py>(py: Python<'py>, columns: Vec<(&'static str, Column)>) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    for (column, values) in columns {
+        table.set_item(column, (values.dtype(), PyBytes::new(py, &values.to_le_bytes())))?;
+    }
+    Ok(table)
 }
 
 /// Runs a packet script; the report comes as JSON.
@@ -172,6 +180,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(choices, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(population::draw_users, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)?;
     module.add_function(wrap_pyfunction!(run_script, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler_cost, module)?)?;
@@ -180,5 +189,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(linkbox::run_capture, module)?)?;
     module.add("CALIBRATED_BPS", firstflight_linkbox::CALIBRATED_BPS)?;
     module.add_function(wrap_pyfunction!(wire::run_wire, module)?)?;
+    module.add_class::<observe::CaptureReader>()?;
     Ok(())
 }

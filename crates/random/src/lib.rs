@@ -23,6 +23,14 @@ pub enum Purpose {
     InitialSequence,
     /// A link's queue and its random loss.
     Link,
+    /// What sets the path of a user of a population apart.
+    Path,
+    /// What the paths of a subnet's users have in common.
+    Subnet,
+    /// Which row of a table a user is.
+    Row,
+    /// Whether a user runs an application.
+    Share,
 }
 
 /// A stream of draws with one purpose and one owner.
@@ -31,9 +39,9 @@ pub struct Stream {
     seed: u64,
     replicate: u32,
     purpose: Purpose,
-    /// An application, or 0 for links.
+    /// An application, or 0 for links and paths.
     group: u32,
-    /// A client of the application, or a link.
+    /// A client of the application, a link, a user of a population or a subnet of users.
     member: u32,
 }
 

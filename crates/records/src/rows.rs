@@ -11,6 +11,10 @@ pub const NO_PAGE: u32 = u32::MAX;
 pub const NO_LINK: u16 = u16::MAX;
 /// A Quick-Start response column of segments without one.
 pub const NO_RESPONSE: u8 = u8::MAX;
+/// A subnet column of users of whom it is unknown.
+pub const NO_SUBNET: u32 = u32::MAX;
+/// A row column of users that were drawn.
+pub const NO_ROW: u32 = u32::MAX;
 /// A connection column of packets whose connection is over.
 pub const NO_CONNECTION: u32 = u32::MAX;
 
@@ -128,6 +132,93 @@ table! {
         queue_mean_packets: f64 as F64,
         /// Most packets that waited at once.
         queue_max_packets: u32 as U32,
+    }
+}
+
+table! {
+    /// A user of a population with the path that is theirs.
+    User / Users {
+        /// Replicate of the experiment.
+        replicate: u32 as U32,
+        /// Number of the user in the replicate: the client of transfers and pages.
+        client: u32 as U32,
+        /// Users of one access network, or [`NO_SUBNET`].
+        subnet: u32 as U32,
+        /// Row of the table of paths, or [`NO_ROW`].
+        row: u32 as U32,
+        /// How many of the whole population the user stands for.
+        weight: f64 as F64,
+        /// Round trip without serialization and queueing.
+        rtt_s: f64 as F64,
+        /// Largest round trip that was seen; NaN in virtual time.
+        most_rtt_s: f64 as F64,
+        /// Rate of the link to the user.
+        down_bps: f64 as F64,
+        /// Rate of the link from the user.
+        up_bps: f64 as F64,
+        /// Limit of the queue before the link to the user.
+        buffer_bytes: u64 as U64,
+        /// Probability that the link to the user loses a packet.
+        loss: f64 as F64,
+    }
+}
+
+table! {
+    /// Transfers or pages of a bucket, counted and added up. Whole numbers, so parts merge exactly in any order.
+    Aggregate / Aggregates {
+        /// Replicate of the experiment.
+        replicate: u32 as U32,
+        /// Index of the application.
+        application: u16 as U16,
+        /// 0 transfers, 1 pages.
+        unit: u8 as U8,
+        /// By what they are sorted into buckets: 0 not at all, 1 round trip of the path, 2 rate to the user, 3 product of
+        /// the two, 4 segments of the response.
+        dimension: u8 as U8,
+        /// Bucket of the dimension, from 0.
+        bucket: u16 as U16,
+        /// How many there are.
+        count: u64 as U64,
+        /// Of these, those that were complete before the end of the run.
+        completed: u64 as U64,
+        /// Their completion times added up.
+        completion_ns_sum: i64 as I64,
+        /// Bytes asked for.
+        bytes: u64 as U64,
+        /// Data segments sent, retransmissions included.
+        segments_sent: u64 as U64,
+        /// Retransmitted data segments.
+        retransmissions: u64 as U64,
+        /// Retransmission timeouts.
+        timeouts: u64 as U64,
+        /// Those with a retransmission.
+        with_retransmission: u64 as U64,
+        /// Data segments sent before the first ACK of data.
+        first_flight_segments: u64 as U64,
+        /// Of these, lost on the path.
+        first_flight_lost: u64 as U64,
+        /// Those with a loss in a first flight.
+        with_first_flight_loss: u64 as U64,
+    }
+}
+
+table! {
+    /// A bin of the completion times of a bucket: bin b holds those above 1.01^(b - 1) ns, up to and with 1.01^b ns.
+    HistogramBin / Histograms {
+        /// Replicate of the experiment.
+        replicate: u32 as U32,
+        /// Index of the application.
+        application: u16 as U16,
+        /// As in [`Aggregate`].
+        unit: u8 as U8,
+        /// As in [`Aggregate`].
+        dimension: u8 as U8,
+        /// Bucket of the dimension, from 0.
+        bucket: u16 as U16,
+        /// The bin.
+        bin: i32 as I32,
+        /// Completed transfers or pages in it, at least one.
+        count: u64 as U64,
     }
 }
 

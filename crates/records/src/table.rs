@@ -11,6 +11,8 @@ pub enum Column {
     U32(Vec<u32>),
     /// Bytes and large counts.
     U64(Vec<u64>),
+    /// Bins of histograms.
+    I32(Vec<i32>),
     /// Nanoseconds.
     I64(Vec<i64>),
     /// Seconds and other measures.
@@ -25,6 +27,7 @@ impl Column {
             Column::U16(_) => "<u2",
             Column::U32(_) => "<u4",
             Column::U64(_) => "<u8",
+            Column::I32(_) => "<i4",
             Column::I64(_) => "<i8",
             Column::F64(_) => "<f8",
         }
@@ -37,6 +40,7 @@ impl Column {
             Column::U16(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
             Column::U32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
             Column::U64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            Column::I32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
             Column::I64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
             Column::F64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         }
@@ -44,6 +48,7 @@ impl Column {
 }
 
 /// Declares a row and the table of such rows.
+#[macro_export]
 macro_rules! table {
     ($(#[$doc:meta])* $row:ident / $table:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty as $variant:ident,)* }) => {
         $(#[$doc])*
@@ -58,6 +63,11 @@ macro_rules! table {
             /// Adds a row.
             pub fn push(&mut self, row: $row) {
                 $(self.$field.push(row.$field);)*
+            }
+
+            /// The row with this index.
+            pub fn row(&self, index: usize) -> $row {
+                $row { $($field: self.$field[index],)* }
             }
 
             /// Adds the rows of another table.

@@ -99,7 +99,70 @@ pub struct Booked {
     pub first_flight_lost: u32,
 }
 
+impl Booked {
+    /// Adds the figures of another object.
+    pub fn add(&mut self, other: &Booked) {
+        self.segments_sent += other.segments_sent;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.fast_retransmits += other.fast_retransmits;
+        self.early_retransmits += other.early_retransmits;
+        self.tail_loss_probes += other.tail_loss_probes;
+        self.undos += other.undos;
+        self.congestion_marks += other.congestion_marks;
+        self.first_flight_segments += other.first_flight_segments;
+        self.first_flight_lost += other.first_flight_lost;
+    }
+}
+
 impl Connection {
+    fn new(opening: &Opening<'_>) -> Connection {
+        let [client, server] = opening.profiles;
+        let [isn_of_client, isn_of_server] = opening.initial_sequences;
+        Connection {
+            ends: [
+                Endpoint::client(Arc::clone(client), isn_of_client),
+                Endpoint::server(Arc::clone(server), isn_of_server),
+            ],
+            armed: [NEVER; 2],
+            hosts: opening.hosts,
+            first_hop: opening.first_hop,
+            generation: 0,
+            number: 0,
+            client: opening.client,
+            pair: opening.pair,
+            opened_at: 0,
+            connected_at: None,
+            objects: Vec::new(),
+            served: 0,
+            answers_at: NEVER,
+            done: 0,
+            upload: opening.upload,
+            close_when_served: false,
+            first_flight_lost: 0,
+            booked: Booked::default(),
+            live: true,
+        }
+    }
+
+    /// Becomes another connection of the next generation in the same memory.
+    fn restart(&mut self, opening: &Opening<'_>) {
+        let [client, server] = opening.profiles;
+        let [isn_of_client, isn_of_server] = opening.initial_sequences;
+        self.ends[CLIENT].restart_as_client(client, isn_of_client);
+        self.ends[SERVER].restart_as_server(server, isn_of_server);
+        self.armed = [NEVER; 2];
+        (self.hosts, self.first_hop) = (opening.hosts, opening.first_hop);
+        (self.client, self.pair, self.upload) = (opening.client, opening.pair, opening.upload);
+        self.connected_at = None;
+        self.objects.clear();
+        (self.served, self.done, self.answers_at) = (0, 0, NEVER);
+        self.close_when_served = false;
+        self.first_flight_lost = 0;
+        self.booked = Booked::default();
+        self.live = true;
+    }
+
     /// The end that sends the files.
     pub fn data_sender(&self) -> usize {
         if self.upload { CLIENT } else { SERVER }
@@ -191,6 +254,10 @@ pub struct Opening<'a> {
 #[derive(Debug, Default)]
 pub struct Arena {
     slots: Vec<Connection>,
+    /// Slots up to this one have been used since all were freed: which slot a connection gets, and so the order of rows
+    /// at the end of a run, does not depend on how many slots the users before needed.
+    used: u32,
+    /// Of these, the free ones.
     free: Vec<u32>,
     opened: u32,
 }
@@ -198,47 +265,18 @@ pub struct Arena {
 impl Arena {
     /// Puts a new connection into a slot.
     pub fn open(&mut self, now: Nanos, opening: &Opening<'_>) -> u32 {
-        let [client, server] = opening.profiles;
-        let ends = [
-            Endpoint::client(Arc::clone(client), opening.initial_sequences[CLIENT]),
-            Endpoint::server(Arc::clone(server), opening.initial_sequences[SERVER]),
-        ];
-        let mut connection = Connection {
-            ends,
-            armed: [NEVER; 2],
-            hosts: opening.hosts,
-            first_hop: opening.first_hop,
-            generation: 0,
-            number: self.opened,
-            client: opening.client,
-            pair: opening.pair,
-            opened_at: now,
-            connected_at: None,
-            objects: Vec::new(),
-            served: 0,
-            answers_at: NEVER,
-            done: 0,
-            upload: opening.upload,
-            close_when_served: false,
-            first_flight_lost: 0,
-            booked: Booked::default(),
-            live: true,
-        };
-        self.opened += 1;
-        match self.free.pop() {
-            Some(slot) => {
-                let old = &mut self.slots[slot as usize];
-                connection.generation = old.generation;
-                connection.objects = std::mem::take(&mut old.objects);
-                connection.objects.clear();
-                *old = connection;
-                slot
-            }
-            None => {
-                self.slots.push(connection);
-                self.slots.len() as u32 - 1
-            }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.used += 1;
+            self.used - 1
+        });
+        match self.slots.get_mut(slot as usize) {
+            Some(connection) => connection.restart(opening),
+            None => self.slots.push(Connection::new(opening)),
         }
+        let connection = &mut self.slots[slot as usize];
+        (connection.opened_at, connection.number) = (now, self.opened);
+        self.opened += 1;
+        slot
     }
 
     /// Frees a slot; packets still on their way to it will find another generation.
@@ -250,9 +288,25 @@ impl Arena {
         self.free.push(slot);
     }
 
-    /// Slots, in use or free.
+    /// Frees all slots, which are then used in the order of the first time.
+    pub fn release_all(&mut self) {
+        for slot in 0..self.len() {
+            if self.slots[slot as usize].live {
+                self.release(slot);
+            }
+        }
+        self.free.clear();
+        self.used = 0;
+    }
+
+    /// Counts the connections from 0 again.
+    pub fn restart_numbers(&mut self) {
+        self.opened = 0;
+    }
+
+    /// Slots that connections have been in, over or not.
     pub fn len(&self) -> u32 {
-        self.slots.len() as u32
+        self.used
     }
 }
 

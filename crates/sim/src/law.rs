@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
-use crate::random::Stream;
+use crate::{normal, random::Stream};
 
 /// A probability law over bytes or seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ impl Law {
             Law::Exponential { .. } => None,
             Law::Lognormal { maximum, .. } | Law::Pareto { maximum, .. } => *maximum,
             Law::Empirical { points, scale, minimum, maximum, .. } => {
-                points.last().map(|&(_, value)| clip(scale * value, *minimum, *maximum))
+                points.last().map(|&(_, value)| Self::clip(scale * value, *minimum, *maximum))
             }
         }
     }
@@ -147,22 +147,68 @@ impl Law {
             return *value;
         }
         let [u, v] = stream.uniforms(index);
+        if let Law::Lognormal { .. } = self {
+            // Box and Muller: one normal deviate of two uniform ones.
+            return self.at_score(libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(2.0 * PI * v));
+        }
+        self.quantile(u)
+    }
+
+    /// The value that a draw does not exceed with probability `u`, in [0, 1).
+    pub fn quantile(&self, u: f64) -> f64 {
         match self {
             Law::Constant { value } => *value,
             Law::Uniform { low, high } => low + (high - low) * u,
             Law::Exponential { mean } => -mean * libm::log(1.0 - u),
-            Law::Lognormal { median, sigma, minimum, maximum } => {
-                // Box and Muller: one normal deviate of two uniform ones.
-                let normal = libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(2.0 * PI * v);
-                clip(median * libm::exp(sigma * normal), *minimum, *maximum)
-            }
+            Law::Lognormal { .. } => self.at_score(normal::quantile(u)),
             Law::Pareto { shape, minimum, maximum } => {
                 let beyond = maximum.map_or(0.0, |maximum| libm::pow(minimum / maximum, *shape));
                 minimum * libm::pow(1.0 - u * (1.0 - beyond), -1.0 / shape)
             }
             Law::Empirical { points, interpolation, scale, minimum, maximum } => {
-                clip(scale * interpolate(points, *interpolation, u), *minimum, *maximum)
+                Self::clip(scale * interpolate(points, *interpolation, u), *minimum, *maximum)
             }
+        }
+    }
+
+    /// What lies between points of (cumulative probability, value) at probability `u`, on a straight line.
+    pub(crate) fn between(points: &[(f64, f64)], u: f64) -> f64 {
+        let upper = Self::upper(points, u);
+        let ((p0, x0), (p1, x1)) = (points[upper - 1], points[upper]);
+        x0 + (x1 - x0) * ((u - p0) / (p1 - p0))
+    }
+
+    /// Index of the point above probability `u`; the last one's where there is none, and never the first one's.
+    fn upper(points: &[(f64, f64)], u: f64) -> usize {
+        points.partition_point(|&(p, _)| p <= u).clamp(1, points.len() - 1)
+    }
+
+    /// `value`, or the bound that it passes.
+    pub(crate) fn clip(value: f64, minimum: Option<f64>, maximum: Option<f64>) -> f64 {
+        let value = minimum.map_or(value, |minimum| value.max(minimum));
+        maximum.map_or(value, |maximum| value.min(maximum))
+    }
+
+    /// The quantile at which a standard normal variable has this score.
+    pub fn at_score(&self, score: f64) -> f64 {
+        match self {
+            Law::Constant { value } => *value,
+            Law::Lognormal { median, sigma, minimum, maximum } => {
+                Self::clip(median * libm::exp(sigma * score), *minimum, *maximum)
+            }
+            _ => self.quantile(normal::distribution(score)),
+        }
+    }
+}
+
+/// The value at cumulative probability `u`.
+fn interpolate(points: &[(f64, f64)], interpolation: Interpolation, u: f64) -> f64 {
+    match interpolation {
+        Interpolation::Linear => Law::between(points, u),
+        Interpolation::Log => {
+            let logarithm = |(p, value): (f64, f64)| (p, libm::log(value.max(1.0)));
+            let upper = Law::upper(points, u);
+            libm::exp(Law::between(&[points[upper - 1], points[upper]].map(logarithm), u))
         }
     }
 }
@@ -170,23 +216,4 @@ impl Law {
 fn bounds_are_in_order(minimum: Option<f64>, maximum: Option<f64>) -> bool {
     let low = minimum.unwrap_or(0.0);
     low >= 0.0 && low.is_finite() && maximum.is_none_or(|maximum| maximum >= low && maximum > 0.0)
-}
-
-fn clip(value: f64, minimum: Option<f64>, maximum: Option<f64>) -> f64 {
-    let value = minimum.map_or(value, |minimum| value.max(minimum));
-    maximum.map_or(value, |maximum| value.min(maximum))
-}
-
-/// The value at cumulative probability `u`.
-fn interpolate(points: &[(f64, f64)], interpolation: Interpolation, u: f64) -> f64 {
-    let upper = points.partition_point(|&(p, _)| p <= u).clamp(1, points.len() - 1);
-    let ((p0, x0), (p1, x1)) = (points[upper - 1], points[upper]);
-    let share = (u - p0) / (p1 - p0);
-    match interpolation {
-        Interpolation::Linear => x0 + (x1 - x0) * share,
-        Interpolation::Log => {
-            let (low, high) = (libm::log(x0.max(1.0)), libm::log(x1.max(1.0)));
-            libm::exp(low + (high - low) * share)
-        }
-    }
 }

@@ -4,6 +4,8 @@
 //! replicates into [`Records`]. A replicate is a function of plan, seed and its number alone: the same on every
 //! machine and in every order.
 //!
+//! In place of a network a plan may have a [`population`]: users with a path each, simulated one after the other.
+//!
 //! Speed comes from having little to schedule. A link knows when a packet will leave it as soon as it accepts the
 //! packet, so a hop costs at most one event; the packets on a link wait in a ring of which only the head is in the
 //! [`scheduler`]; and a link fed by one other link alone is computed together with it, without an event
@@ -15,8 +17,10 @@ pub mod capture_file;
 mod connection;
 pub mod law;
 mod memory;
+mod normal;
 mod packet;
 pub mod plan;
+pub mod population;
 pub mod records;
 mod ring;
 pub mod scheduler;
@@ -39,6 +43,9 @@ pub use simulation::Simulation;
 /// # Errors
 /// A plan whose parts do not fit together: one sentence.
 pub fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, String> {
+    if plan.population.is_some() {
+        return population::simulate(plan, seed, replicates, capture);
+    }
     let mut all: Option<Records> = None;
     for replicate in replicates {
         let records = Simulation::new(plan, seed, replicate, capture)?.run();
@@ -47,5 +54,7 @@ pub fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -
             Some(all) => all.append(records),
         }
     }
-    all.ok_or_else(|| "there are no replicates to simulate: ask for at least one".into())
+    all.ok_or_else(|| NO_REPLICATES.into())
 }
+
+const NO_REPLICATES: &str = "there are no replicates to simulate: ask for at least one";

@@ -65,6 +65,12 @@ impl Memory {
         Memory { in_use, destinations: BTreeMap::new(), populations: BTreeMap::new() }
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.destinations.clear();
+        self.populations.clear();
+    }
+
     /// A connection was put into a slot: its ends begin with what was learned.
     #[inline]
     pub(crate) fn on_open(&mut self, now: Nanos, slot: u32, connections: &mut Arena) {

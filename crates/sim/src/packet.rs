@@ -1,10 +1,11 @@
 //! Packets on their way: what every segment has in place, and segments with options in a table beside.
 //!
 //! What is in flight is copied from ring to ring, so it is kept small: without options a packet is all there is to it,
-//! and the table costs a comparison.
+//! and the table costs a comparison. Timestamps alone, which every segment of a connection carries that has agreed on
+//! them, have a table of their own, so that the rest of a segment is not copied for their sake.
 
 use firstflight_path::{Link, Nanos};
-use firstflight_tcp::{Ecn, Flags, QuickStart, Segment};
+use firstflight_tcp::{Ecn, Flags, QuickStart, Segment, Timestamps};
 
 /// A packet on its way to one end of a connection: 32 bytes.
 // Whole words, because a packet is copied at every hop, and field by field that takes three times as long. `seq` and
@@ -16,7 +17,8 @@ pub(crate) struct Packet {
     seq_and_to: u64,
     /// Acknowledgement number; above it the generation of the connection.
     ack_and_generation: u64,
-    /// The hop that it is on; above it where the table has the segment with its options, or [`NO_OPTIONS`].
+    /// The hop that it is on; above it where the table has the segment with its options, or [`STAMPS`] and where it has
+    /// the timestamps, or [`NO_OPTIONS`].
     hop_and_options: u64,
     /// From below: window (16 bits), payload bytes (16), flags (8), ECN (8), retransmission (1).
     // The window stands lowest: elsewhere the compiler reads it together with its neighbour in the segment, and waits.
@@ -25,6 +27,12 @@ pub(crate) struct Packet {
 
 /// Place in the table of a packet without options.
 const NO_OPTIONS: u32 = u32::MAX;
+
+/// Marks places of timestamps.
+const STAMPS: u32 = 1 << 31;
+
+/// Bytes of the timestamps option with what aligns it.
+const TIMESTAMPS_BYTES: u32 = 12;
 
 /// Where the ECN bits stand in [`Packet::rest`].
 const ECN_SHIFT: u32 = 40;
@@ -44,7 +52,11 @@ impl Packet {
     #[inline]
     pub(crate) fn new(segment: &Segment, to: u32, generation: u32, hop: u32, table: &mut OptionTable) -> Packet {
         debug_assert!(segment.payload_bytes <= u32::from(u16::MAX), "no IP packet holds {segment:?}");
-        let options = if has_options(segment) { table.keep(segment) } else { NO_OPTIONS };
+        let options = match (has_more_than_timestamps(segment), &segment.timestamps) {
+            (false, None) => NO_OPTIONS,
+            (false, Some(timestamps)) => table.keep_timestamps(timestamps),
+            (true, _) => table.keep(segment),
+        };
         let packet = Packet {
             seq_and_to: word(segment.seq, to),
             ack_and_generation: word(segment.ack, generation),
@@ -106,8 +118,12 @@ impl Packet {
     /// Bytes of its payload and of the options that the plan's header does not count.
     #[inline]
     pub(crate) fn payload_and_option_bytes(&self, table: &OptionTable) -> u32 {
-        let options = if self.has_options() { table.segments[self.options() as usize].option_bytes() } else { 0 };
-        self.payload_bytes() + options
+        self.payload_bytes()
+            + match self.options() {
+                NO_OPTIONS => 0,
+                place if place & STAMPS != 0 => TIMESTAMPS_BYTES,
+                place => table.segments[place as usize].option_bytes(),
+            }
     }
 
     /// Whether it has payload.
@@ -158,9 +174,12 @@ impl Packet {
 
     #[inline]
     fn peek_into(&self, table: &OptionTable, into: &mut Segment) {
-        if self.has_options() {
+        if self.has_segment() {
             *into = table.segments[self.options() as usize];
         } else {
+            if self.has_options() {
+                into.timestamps = Some(table.timestamps[(self.options() & !STAMPS) as usize]);
+            }
             into.seq = self.seq_and_to as u32;
             into.ack = self.ack_and_generation as u32;
             into.payload_bytes = self.payload_bytes();
@@ -184,14 +203,19 @@ impl Packet {
     pub(crate) fn has_options(&self) -> bool {
         self.options() != NO_OPTIONS
     }
+
+    /// Whether the table has all of the segment.
+    #[inline]
+    pub(crate) fn has_segment(&self) -> bool {
+        self.options() & STAMPS == 0
+    }
 }
 
-/// Whether a segment carries what [`Packet`] has no room for.
+/// Whether a segment carries, besides timestamps, what [`Packet`] has no room for.
 #[inline]
-fn has_options(segment: &Segment) -> bool {
+fn has_more_than_timestamps(segment: &Segment) -> bool {
     // MSS, window scale and SACK-permitted come with a SYN only.
     segment.flags.contains(Flags::SYN)
-        || segment.timestamps.is_some()
         || !segment.sack.is_empty()
         || segment.quick_start != QuickStart::None
         || segment.quick_start_response.is_some()
@@ -203,12 +227,23 @@ fn has_options(segment: &Segment) -> bool {
 pub(crate) struct OptionTable {
     segments: Vec<Segment>,
     free: Vec<u32>,
+    /// Of segments without other options.
+    timestamps: Vec<Timestamps>,
+    free_timestamps: Vec<u32>,
 }
 
 impl OptionTable {
     /// Places taken by packets on their way.
     pub(crate) fn in_use(&self) -> usize {
-        self.segments.len() - self.free.len()
+        self.segments.len() - self.free.len() + self.timestamps.len() - self.free_timestamps.len()
+    }
+
+    /// Forgets all segments: their packets are gone.
+    pub(crate) fn clear(&mut self) {
+        self.segments.clear();
+        self.free.clear();
+        self.timestamps.clear();
+        self.free_timestamps.clear();
     }
 
     // Out of line: the way of a packet without options is what matters.
@@ -223,8 +258,19 @@ impl OptionTable {
     }
 
     #[inline(never)]
+    fn keep_timestamps(&mut self, timestamps: &Timestamps) -> u32 {
+        if let Some(place) = self.free_timestamps.pop() {
+            self.timestamps[(place & !STAMPS) as usize] = *timestamps;
+            return place;
+        }
+        self.timestamps.push(*timestamps);
+        (self.timestamps.len() as u32 - 1) | STAMPS
+    }
+
+    #[inline]
     fn give_back(&mut self, place: u32) {
-        self.free.push(place);
+        let free = if place & STAMPS == 0 { &mut self.free } else { &mut self.free_timestamps };
+        free.push(place);
     }
 }
 
@@ -283,16 +329,19 @@ mod tests {
 
     #[test]
     fn places_of_the_table_are_used_again() {
-        let mut table = OptionTable::default();
-        let carries = segments()[3];
-        for round in 0..1000 {
-            let packets = [(); 3].map(|()| Packet::new(&carries, 0, 0, 0, &mut table));
-            packets[round % 3].discard(&mut table);
-            for kept in [1, 2] {
-                assert_eq!(opened(&packets[(round + kept) % 3], &mut table), carries);
+        // Timestamps alone, and with a SACK option.
+        for (index, places) in [(2, (0, 3)), (3, (3, 0))] {
+            let mut table = OptionTable::default();
+            let carries = segments()[index];
+            for round in 0..1000 {
+                let packets = [(); 3].map(|()| Packet::new(&carries, 0, 0, 0, &mut table));
+                packets[round % 3].discard(&mut table);
+                for kept in [1, 2] {
+                    assert_eq!(opened(&packets[(round + kept) % 3], &mut table), carries);
+                }
             }
+            assert_eq!(((table.segments.len(), table.timestamps.len()), table.in_use()), (places, 0));
         }
-        assert_eq!((table.segments.len(), table.in_use()), (3, 0));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::{
     application::{LARGEST_BYTES, web_page::MOST_INLINE_OBJECTS},
     law::Law,
+    population::PopulationSpec,
 };
 
 /// 31 years: sums and small multiples of times stay far from overflow.
@@ -30,8 +31,12 @@ pub struct Plan {
     /// Bytes of TCP and IP headers in each packet.
     #[serde(default = "default_header_bytes")]
     pub header_bytes: u32,
-    /// The network.
-    pub network: Network,
+    /// The network, unless there is a population.
+    #[serde(default)]
+    pub network: Option<Network>,
+    /// Users with a path each, in place of a network.
+    #[serde(default)]
+    pub population: Option<PopulationSpec>,
     /// Who talks.
     pub applications: Vec<Application>,
 }
@@ -60,6 +65,13 @@ impl Plan {
         })
     }
 
+    /// Bytes of the largest packet that an end can send, headers included.
+    pub(crate) fn largest_packet_bytes(&self) -> u32 {
+        let profiles =
+            self.applications.iter().flat_map(|application| [&application.client_tcp, &application.server_tcp]);
+        self.header_bytes + profiles.map(|profile| profile.mss_bytes).max().unwrap_or_default()
+    }
+
     fn validate(&self) -> Result<(), String> {
         if self.duration_ns == 0 {
             return Err("duration_ns is 0: there is nothing to simulate".into());
@@ -80,10 +92,32 @@ impl Plan {
         if clients > MOST_CLIENTS {
             return Err(format!("the applications have {clients} clients; at most {MOST_CLIENTS} can be simulated"));
         }
+        match (&self.network, &self.population) {
+            (Some(_), None) => {}
+            (None, Some(_)) if self.meter_interval_ns.is_some() => {
+                return Err("meter_interval_ns counts on the links of a network, and a population has none".into());
+            }
+            (None, Some(population)) => population.validate().map_err(|error| format!("population: {error}"))?,
+            _ => return Err("a plan has either a network or a population".into()),
+        }
         for application in &self.applications {
-            application.validate().map_err(|error| format!("application {:?}: {error}", application.name))?;
+            application
+                .validate()
+                .and_then(|()| application.validate_place(self.population.as_ref()))
+                .map_err(|error| format!("application {:?}: {error}", application.name))?;
         }
         Ok(())
+    }
+
+    /// The network.
+    ///
+    /// # Errors
+    /// The plan has a population, whose users are simulated one by one: one sentence.
+    pub(crate) fn network(&self) -> Result<&Network, String> {
+        self.network.as_ref().ok_or_else(|| {
+            "a population has no network to watch: its users are simulated one by one, each on a path of their own"
+                .into()
+        })
     }
 }
 
@@ -139,14 +173,25 @@ pub enum ServerChoice {
 pub struct Application {
     /// Its name in the records.
     pub name: String,
-    /// Number of clients.
+    /// Number of clients; of a user, 1.
+    #[serde(default = "one_client")]
     pub clients: u32,
-    /// Where the clients sit, spread round robin: "left", "left[2]", "hub", "spokes", "node[0]" ...
-    pub client_hosts: String,
-    /// Where the servers sit.
-    pub server_hosts: String,
+    /// Where the clients sit, spread round robin: "left", "left[2]", "hub", "spokes", "node[0]" ...; in a population
+    /// left out: at the user.
+    #[serde(default)]
+    pub client_hosts: Option<String>,
+    /// Where the servers sit; in a population left out: at the other end of the user's path.
+    #[serde(default)]
+    pub server_hosts: Option<String>,
     /// How a client picks its server.
+    #[serde(default = "server_by_client")]
     pub server_choice: ServerChoice,
+    /// Share of a population's users that run it; who does is drawn for each user.
+    #[serde(default = "every_user")]
+    pub share: f64,
+    /// Whether the size of a file is that in the user's row of the table of paths.
+    #[serde(default)]
+    pub size_from_row: bool,
     /// TCP of the clients.
     pub client_tcp: Arc<Profile>,
     /// TCP of the servers.
@@ -162,6 +207,18 @@ pub struct Application {
     /// What the clients do.
     #[serde(flatten)]
     pub kind: Kind,
+}
+
+fn one_client() -> u32 {
+    1
+}
+
+fn server_by_client() -> ServerChoice {
+    ServerChoice::ByClient
+}
+
+fn every_user() -> f64 {
+    1.0
 }
 
 /// What clients do.
@@ -246,7 +303,55 @@ pub enum Persistent {
     Pipelined,
 }
 
+impl Kind {
+    /// Files, pages or requests of a client; none: no end.
+    pub fn count(&self) -> Option<u32> {
+        match self {
+            Kind::FileTransfer { count, .. } | Kind::WebPage { count, .. } | Kind::RequestResponse { count, .. } => {
+                *count
+            }
+        }
+    }
+}
+
 impl Application {
+    /// Hosts are named in a network, and users shared out in a population.
+    fn validate_place(&self, population: Option<&PopulationSpec>) -> Result<(), String> {
+        let Some(population) = population else {
+            if self.share != 1.0 {
+                return Err(format!("share is {}: only the users of a population are shared out", self.share));
+            }
+            if self.size_from_row {
+                return Err("size_from_row needs a population whose paths are a table with bytes".into());
+            }
+            return [("client_hosts", &self.client_hosts), ("server_hosts", &self.server_hosts)]
+                .into_iter()
+                .try_for_each(|(name, hosts)| {
+                    hosts.as_ref().map(drop).ok_or_else(|| format!("{name} is missing: name hosts of the network"))
+                });
+        };
+        if self.clients != 1 {
+            return Err(format!(
+                "it has {} clients, but in a population a client is a user: leave clients out",
+                self.clients
+            ));
+        }
+        if self.client_hosts.is_some() || self.server_hosts.is_some() {
+            return Err("it names hosts, but each user of a population has a path of their own: leave them out".into());
+        }
+        if !(self.share > 0.0 && self.share <= 1.0) {
+            return Err(format!("share is {}, but must be above 0 and at most 1", self.share));
+        }
+        match (&self.kind, self.size_from_row) {
+            (_, false) => Ok(()),
+            (Kind::FileTransfer { .. }, true) if population.has_bytes() => Ok(()),
+            (Kind::FileTransfer { .. }, true) => {
+                Err("size_from_row is true, but the paths are no table with bytes".into())
+            }
+            _ => Err("size_from_row is for file transfers only".into()),
+        }
+    }
+
     fn validate(&self) -> Result<(), String> {
         if self.clients == 0 {
             return Err("it has no clients: give at least one".into());

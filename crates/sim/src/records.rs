@@ -1,9 +1,9 @@
 //! All that a simulation writes.
 
 pub use firstflight_records::{
-    Crossing, Crossings, DROPPED, LOST, LinkInterval, LinkIntervals, NO_CONNECTION, NO_LINK, NO_PAGE, NO_RESPONSE,
-    NamedColumns, Page, Pages, RECEIVED, SENT, SegmentEvent, SegmentEvents, Sight, Transfer, Transfers, seconds,
-    seconds_between,
+    Aggregate, Aggregates, Crossing, Crossings, DROPPED, HistogramBin, Histograms, LOST, LinkInterval, LinkIntervals,
+    NO_CONNECTION, NO_LINK, NO_PAGE, NO_RESPONSE, NO_ROW, NO_SUBNET, NamedColumns, Page, Pages, RECEIVED, SENT,
+    SegmentEvent, SegmentEvents, Sight, Transfer, Transfers, User, Users, seconds, seconds_between,
 };
 
 /// All that was recorded.
@@ -19,6 +19,12 @@ pub struct Records {
     pub pages: Pages,
     /// Links by interval.
     pub links: LinkIntervals,
+    /// Users with their paths, if there is a population.
+    pub users: Option<Users>,
+    /// Transfers and pages of a population by bucket, in place of their rows, if asked for.
+    pub aggregates: Option<Aggregates>,
+    /// Their completion times.
+    pub histograms: Option<Histograms>,
     /// Segments, if asked for.
     pub segments: Option<SegmentEvents>,
     /// Packets at every link, if segments were asked for.
@@ -33,6 +39,15 @@ impl Records {
         self.transfers.append(other.transfers);
         self.pages.append(other.pages);
         self.links.append(other.links);
+        if let (Some(users), Some(more)) = (&mut self.users, other.users) {
+            users.append(more);
+        }
+        if let (Some(aggregates), Some(more)) = (&mut self.aggregates, other.aggregates) {
+            aggregates.append(more);
+        }
+        if let (Some(histograms), Some(more)) = (&mut self.histograms, other.histograms) {
+            histograms.append(more);
+        }
         if let (Some(segments), Some(more)) = (&mut self.segments, other.segments) {
             segments.append(more);
         }
@@ -49,6 +64,15 @@ impl Records {
             ("pages", self.pages.into_columns()),
             ("links", self.links.into_columns()),
         ];
+        if let Some(users) = self.users {
+            tables.push(("users", users.into_columns()));
+        }
+        if let Some(aggregates) = self.aggregates {
+            tables.push(("aggregates", aggregates.into_columns()));
+        }
+        if let Some(histograms) = self.histograms {
+            tables.push(("histograms", histograms.into_columns()));
+        }
         if let Some(segments) = self.segments {
             tables.push(("segments", segments.into_columns()));
         }

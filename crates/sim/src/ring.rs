@@ -41,6 +41,11 @@ impl<T: Copy> Ring<T> {
         self.len -= 1;
     }
 
+    /// Forgets all values.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
     /// Adds a value at the end.
     #[inline]
     pub fn push_back(&mut self, value: T) {

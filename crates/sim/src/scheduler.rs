@@ -44,6 +44,11 @@ impl Scheduler {
         Scheduler { nodes: vec![IDLE; 2 * sources.next_power_of_two().max(2)] }
     }
 
+    /// Makes all sources idle.
+    pub fn clear(&mut self) {
+        self.nodes.fill(IDLE);
+    }
+
     /// The earliest event: its time and its source. None if all sources are idle.
     #[inline]
     pub fn next(&self) -> Option<(Nanos, u32)> {

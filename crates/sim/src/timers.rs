@@ -25,6 +25,11 @@ pub struct Timers {
 }
 
 impl Timers {
+    /// Forgets all entries.
+    pub fn clear(&mut self) {
+        self.heap.clear();
+    }
+
     /// Adds an entry; `order` breaks ties. Says whether it is now the earliest.
     #[inline]
     pub fn push(&mut self, time: Nanos, order: u64, wake: Wake) -> bool {

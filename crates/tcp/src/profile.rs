@@ -205,6 +205,13 @@ impl Profile {
     /// Names that [`Profile::named`] knows.
     pub const NAMES: [&'static str; 3] = ["rfc", "linux", "ns2-full-1998"];
 
+    /// Payload of a full segment to a peer with another profile: what both ends' MSS allow, less the timestamps if both
+    /// offer them.
+    pub fn full_payload_bytes(&self, peer: &Profile) -> u32 {
+        let options = if self.timestamps && peer.timestamps { OPTION_BYTES } else { 0 };
+        self.mss_bytes.min(peer.mss_bytes).saturating_sub(options).max(1)
+    }
+
     /// The profile of that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {

@@ -20,7 +20,7 @@ pub(crate) struct RttEstimator {
 /// How Linux follows the variation (tcp_rtt_estimator): up at once, down slowly and once a round trip, and never below the
 /// floor, which therefore comes on top of the round trip.
 #[derive(Clone, Debug, Default)]
-struct LinuxVariation {
+pub(crate) struct LinuxVariation {
     /// Smoothed deviation, times 4 [mdev_us].
     deviation_times_4: u64,
     /// Its maximum in this round, the floor at least [mdev_max_us].
@@ -76,13 +76,24 @@ impl LinuxVariation {
 }
 
 impl RttEstimator {
-    pub(crate) fn new(rules: &RtoRules) -> Self {
+    /// Gives up the memory that another estimator can be built in.
+    pub(crate) fn take_memory(&mut self) -> Option<Box<LinuxVariation>> {
+        self.linux.take()
+    }
+
+    /// A new estimator, in the memory of an old one if there is one.
+    pub(crate) fn new_in(old: Option<Box<LinuxVariation>>, rules: &RtoRules) -> Self {
+        let variation = |old: Option<Box<LinuxVariation>>| {
+            let mut variation = old.unwrap_or_default();
+            *variation = LinuxVariation::default();
+            variation
+        };
         // RFC 6298 §2.1: until a measurement has been made, the RTO is a constant (1 second).
         Self {
             smoothed_times_8: 0,
             variation_times_4: 0,
             rto: rules.initial_ns,
-            linux: (rules.estimator == RtoEstimator::Linux).then(Box::default),
+            linux: (rules.estimator == RtoEstimator::Linux).then(|| variation(old)),
         }
     }
 
@@ -208,7 +219,7 @@ mod tests {
     #[test]
     fn the_estimator_follows_rfc_6298() {
         let rules = RtoRules { minimum_ns: MS, ..Profile::rfc().rto };
-        let mut rtt = RttEstimator::new(&rules);
+        let mut rtt = RttEstimator::new_in(None, &rules);
         assert_eq!(rtt.rto(), 1000 * MS);
         rtt.sample(&rules, 0, 100 * MS);
         assert_eq!(rtt.smoothed(&rules), Some(100 * MS));
@@ -224,7 +235,7 @@ mod tests {
     #[test]
     fn steady_samples_leave_the_granularity_above_the_round_trip() {
         let rules = RtoRules { minimum_ns: MS, granularity_ns: 10 * MS, ..Profile::rfc().rto };
-        let mut rtt = RttEstimator::new(&rules);
+        let mut rtt = RttEstimator::new_in(None, &rules);
         for _ in 0..200 {
             rtt.sample(&rules, 0, 100 * MS);
         }
@@ -234,11 +245,11 @@ mod tests {
     #[test]
     fn quantised_samples_count_ticks_of_a_fixed_clock_and_at_least_one() {
         let rules = Profile::ns2_full_1998().rto;
-        let mut rtt = RttEstimator::new(&rules);
+        let mut rtt = RttEstimator::new_in(None, &rules);
         rtt.sample(&rules, 110 * MS, 190 * MS);
         assert_eq!(rtt.smoothed(&rules), Some(100 * MS));
         assert_eq!(rtt.rto(), 300 * MS);
-        let mut rtt = RttEstimator::new(&rules);
+        let mut rtt = RttEstimator::new_in(None, &rules);
         rtt.sample(&rules, 190 * MS, 310 * MS);
         assert_eq!(rtt.smoothed(&rules), Some(200 * MS));
         assert_eq!(rtt.rto(), 600 * MS);
@@ -247,7 +258,7 @@ mod tests {
     #[test]
     fn linux_adds_a_floor_of_variation_to_the_round_trip() {
         let rules = Profile::linux().rto;
-        let mut rtt = RttEstimator::new(&rules);
+        let mut rtt = RttEstimator::new_in(None, &rules);
         assert_eq!(rtt.rto(), 1000 * MS);
         rtt.sample_duration(&rules, 100 * MS, 1, 2);
         assert_eq!((rtt.rto(), rtt.variation(&rules)), (300 * MS, 50 * MS));
@@ -262,7 +273,7 @@ mod tests {
     #[test]
     fn linux_follows_a_longer_round_trip_at_once_and_a_shorter_one_slowly() {
         let rules = Profile::linux().rto;
-        let mut rtt = RttEstimator::new(&rules);
+        let mut rtt = RttEstimator::new_in(None, &rules);
         rtt.sample_duration(&rules, 100 * MS, 1, 10);
         // Within the round: deviation 3/4 x 200 + 400 = 550 ms (times 4), round trip 100 + 400/8 = 150 ms.
         rtt.sample_duration(&rules, 500 * MS, 5, 10);
@@ -282,7 +293,7 @@ mod tests {
     #[test]
     fn a_much_shorter_round_trip_raises_linux_deviation_by_an_eighth() {
         let rules = Profile::linux().rto;
-        let mut rtt = RttEstimator::new(&rules);
+        let mut rtt = RttEstimator::new_in(None, &rules);
         for una in 1..100 {
             rtt.sample_duration(&rules, 800 * MS, una, una);
         }

@@ -12,7 +12,11 @@ impl Simulation<'_> {
         let Kind::FileTransfer { size, request_bytes, direction, count, .. } = &self.spec(client).kind else { return };
         let Some(file) = self.clients[client as usize].begin(*count) else { return };
         let upload = *direction == Direction::Upload;
-        let size = bytes(self.draw(client, size, Purpose::ResponseSize, u64::from(file)));
+        let size = match self.bytes_in_row() {
+            Some(bytes) if self.spec(client).size_from_row => bytes,
+            _ => self.draw(client, size, Purpose::ResponseSize, u64::from(file)),
+        };
+        let size = bytes(size);
         let ask = if upload {
             Ask { page: OUTSIDE, number: 0, request_bytes: size, response_bytes: 0 }
         } else {
@@ -23,8 +27,9 @@ impl Simulation<'_> {
 
     /// The next file follows after the gap; the connection closes by itself.
     pub(super) fn file_done(&mut self, client: u32) {
-        let Kind::FileTransfer { gap, .. } = &self.spec(client).kind else { return };
+        let Kind::FileTransfer { gap, count, .. } = &self.spec(client).kind else { return };
         let file = self.clients[client as usize].begun;
+        self.note_end(file, *count);
         let gap = nanos(self.draw(client, gap, Purpose::Think, u64::from(file)));
         self.wake_client_at(client, self.now.saturating_add(gap));
     }

@@ -15,6 +15,7 @@ use crate::{
     law::Law,
     memory::Pair,
     plan::{Application, Kind},
+    population::aggregate::{Outcome, Unit},
     random::Purpose,
     records::{NO_PAGE, Transfer, seconds, seconds_between},
     simulation::Simulation,
@@ -299,13 +300,25 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// Writes the row of an object.
+    /// Writes the row of an object, or enters it into the accounts.
     fn book(&mut self, slot: u32, index: usize, completed: bool) -> Done {
         let now = self.now;
         let connection = &mut self.connections[slot];
         let booked = connection.book();
         let object = connection.objects[index];
         let client = &self.clients[connection.client as usize];
+        let done =
+            Done { client: connection.client, slot, object, booked, connected_at: connection.connected_at, completed };
+        if let Some(accounts) = &mut self.accounts {
+            accounts.enter(&Outcome {
+                application: client.application,
+                unit: Unit::Transfer,
+                completion: completed.then(|| now - object.asked_at),
+                bytes: object.bytes,
+                booked,
+            });
+            return done;
+        }
         self.records.transfers.push(Transfer {
             replicate: self.replicate,
             application: client.application,
@@ -335,7 +348,7 @@ impl<'p> Simulation<'p> {
             initial_window_segments: connection.initial_window_segments(),
             completed: u8::from(completed),
         });
-        Done { client: connection.client, slot, object, booked, connected_at: connection.connected_at, completed }
+        done
     }
 
     /// At the end of the run: the rows of objects still on their way.

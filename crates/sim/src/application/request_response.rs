@@ -28,7 +28,8 @@ impl Simulation<'_> {
 
     /// The next request follows after a pause; on a new connection if this one failed.
     pub(super) fn response_done(&mut self, client: u32, done: Done) {
-        let Kind::RequestResponse { think, .. } = &self.spec(client).kind else { return };
+        let Kind::RequestResponse { think, count, .. } = &self.spec(client).kind else { return };
+        self.note_end(done.object.number + 1, *count);
         if !done.completed {
             self.clients[client as usize].activity = Activity::None;
         }

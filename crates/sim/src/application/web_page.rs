@@ -4,7 +4,9 @@ use firstflight_path::Nanos;
 
 use crate::{
     application::{Activity, Ask, Done, bytes, nanos},
+    connection::Booked,
     plan::{HttpVersion, Kind, Persistent},
+    population::aggregate::{Outcome, Unit},
     random::Purpose,
     records,
     simulation::Simulation,
@@ -26,8 +28,7 @@ pub(super) struct Page {
     /// Objects that the page will have had when it is complete.
     expected: u32,
     bytes: u64,
-    retransmissions: u32,
-    timeouts: u32,
+    booked: Booked,
 }
 
 /// The records number a page's objects with 16 bits. Only the tail of an unbounded law can pass this.
@@ -65,8 +66,7 @@ impl Simulation<'_> {
             arrived: 0,
             expected: if alone { 1 } else { 1 + inline_objects },
             bytes: 0,
-            retransmissions: 0,
-            timeouts: 0,
+            booked: Booked::default(),
         });
         let ask = Ask { page: number, number: 0, request_bytes: u64::from(*request_bytes), response_bytes };
         let server_closes = alone || *version == HttpVersion::Http10;
@@ -131,7 +131,8 @@ impl Simulation<'_> {
     }
 
     fn end_page(&mut self, client: u32, page: Page) {
-        let Kind::WebPage { think, .. } = &self.spec(client).kind else { return };
+        let Kind::WebPage { think, count, .. } = &self.spec(client).kind else { return };
+        self.note_end(page.number + 1, *count);
         self.clients[client as usize].activity = Activity::None;
         self.write_page(client, &page, page.arrived == page.expected);
         let pause = nanos(self.draw(client, think, Purpose::Think, u64::from(page.number)));
@@ -140,6 +141,15 @@ impl Simulation<'_> {
 
     fn write_page(&mut self, client: u32, page: &Page, completed: bool) {
         let state = &self.clients[client as usize];
+        if let Some(accounts) = &mut self.accounts {
+            return accounts.enter(&Outcome {
+                application: state.application,
+                unit: Unit::Page,
+                completion: completed.then(|| self.now - page.started_at),
+                bytes: page.bytes,
+                booked: page.booked,
+            });
+        }
         self.records.pages.push(records::Page {
             replicate: self.replicate,
             application: state.application,
@@ -150,8 +160,8 @@ impl Simulation<'_> {
             completion_time_s: records::seconds_between(page.started_at, completed.then_some(self.now)),
             objects: 1 + page.inline_objects,
             bytes: page.bytes,
-            retransmissions: page.retransmissions,
-            timeouts: page.timeouts,
+            retransmissions: page.booked.retransmissions,
+            timeouts: page.booked.timeouts,
             completed: u8::from(completed),
         });
     }
@@ -181,7 +191,6 @@ impl Page {
         self.ended += 1;
         self.arrived += u32::from(done.completed);
         self.bytes += done.object.bytes;
-        self.retransmissions += done.booked.retransmissions;
-        self.timeouts += done.booked.timeouts;
+        self.booked.add(&done.booked);
     }
 }

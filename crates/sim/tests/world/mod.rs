@@ -116,3 +116,56 @@ pub fn differing(left: Records, right: Records) -> Vec<String> {
     let pairs = exact(left).into_iter().zip(exact(right));
     pairs.filter(|(left, right)| left != right).map(|((name, _), _)| name).collect()
 }
+
+/// A plan of web-search-like downloads to users whose paths are these; `more` replaces and adds fields of the
+/// application.
+pub fn population(users: u32, paths: Value, more: &Value, tcp: &Value) -> Value {
+    let mut application = files("file", "", "", more, tcp);
+    for key in ["clients", "client_hosts", "server_hosts", "server_choice"] {
+        application.as_object_mut().unwrap().remove(key);
+    }
+    json!({
+        "duration_ns": 1_000_000_000_000u64,
+        "population": {
+            "users": users, "keep": "rows", "paths": paths, "least_buffer_packets": 10, "farther_ns": 0,
+            "buckets": {
+                "rtt_s": [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0],
+                "down_bps": [56e3, 256e3, 512e3, 1e6, 2e6, 3e6, 5e6],
+                "bdp_bytes": [1e3, 5e3, 1e4, 5e4, 1e5],
+                "segments": [3, 4, 7, 10, 15, 30, 50],
+            },
+        },
+        "applications": [application],
+    })
+}
+
+/// Paths by laws that spread widely, depend on each other, and share subnets.
+pub fn spread() -> Value {
+    let lognormal = |median: f64, sigma: f64| json!({"law": "lognormal", "median": median, "sigma": sigma});
+    json!({
+        "kind": "marginals",
+        "rtt_ns": lognormal(72e6, 0.8), "down_bps": lognormal(1.03e6, 1.1), "up_bps": lognormal(300e3, 0.7),
+        "buffer_ns": {"law": "uniform", "low": 50e6, "high": 400e6},
+        "loss": {"law": "empirical", "points": [[0.0, 0.0], [0.5, 0.001], [1.0, 0.03]], "interpolation": "linear"},
+        "correlation": [
+            1.0, -0.4, -0.2, 0.0, 0.3,
+            -0.4, 1.0, 0.6, 0.0, 0.0,
+            -0.2, 0.6, 1.0, 0.1, 0.0,
+            0.0, 0.0, 0.1, 1.0, 0.0,
+            0.3, 0.0, 0.0, 0.0, 1.0,
+        ],
+        "subnet_users": 5, "subnet_share": 0.5,
+    })
+}
+
+/// Paths that are all the same.
+pub fn alike(rtt_ns: f64, down_bps: f64, up_bps: f64, buffer_ns: f64, loss: f64) -> Value {
+    let mut identity = [0.0; 25];
+    (0..5).for_each(|figure| identity[6 * figure] = 1.0);
+    json!({
+        "kind": "marginals",
+        "rtt_ns": constant(rtt_ns), "down_bps": constant(down_bps), "up_bps": constant(up_bps),
+        "buffer_ns": constant(buffer_ns), "loss": constant(loss),
+        "correlation": identity, "subnet_users": 1, "subnet_share": 0.0,
+    })
+}

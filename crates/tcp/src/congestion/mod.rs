@@ -198,14 +198,52 @@ const _: () = assert!(size_of::<Controller>() <= 48);
 
 impl Controller {
     pub(crate) fn new(start: &Start) -> Self {
-        let other = match start.algorithm {
-            CongestionAlgorithm::Reno => return Self::Reno(Reno::new(start)),
-            CongestionAlgorithm::Cubic { hystart } => Other::Cubic(Cubic::new(start, hystart)),
-            CongestionAlgorithm::Westwood => Other::Westwood(Westwood::new(start)),
-            CongestionAlgorithm::Vegas => Other::Vegas(Vegas::new(start)),
-            CongestionAlgorithm::Bbr => Other::Bbr(Bbr::new(start)),
-        };
-        Self::Other(Box::new(other))
+        match Other::new(start) {
+            Some(other) => Self::Other(Box::new(other)),
+            None => Self::Reno(Reno::new(start)),
+        }
+    }
+
+    /// A new controller, in the memory of an old one if there is one.
+    pub(crate) fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
+        let Some(mut memory) = old else { return Self::new(start) };
+        match Other::new(start) {
+            Some(other) => {
+                *memory = other;
+                Self::Other(memory)
+            }
+            None => Self::Reno(Reno::new(start)),
+        }
+    }
+
+    /// Gives up the memory that another controller can be built in, for a controller without any.
+    pub(crate) fn take_memory(&mut self, start: &Start) -> Option<Box<Other>> {
+        match std::mem::replace(self, Self::Reno(Reno::new(start))) {
+            Self::Reno(_) => None,
+            Self::Other(memory) => Some(memory),
+        }
+    }
+
+    /// Becomes a new controller in the memory of the old one.
+    pub(crate) fn restart(&mut self, start: &Start) {
+        match (self, Other::new(start)) {
+            (Self::Other(old), Some(other)) => **old = other,
+            (old, Some(other)) => *old = Self::Other(Box::new(other)),
+            (old, None) => *old = Self::Reno(Reno::new(start)),
+        }
+    }
+}
+
+impl Other {
+    /// None for Reno.
+    fn new(start: &Start) -> Option<Self> {
+        Some(match start.algorithm {
+            CongestionAlgorithm::Reno => return None,
+            CongestionAlgorithm::Cubic { hystart } => Self::Cubic(Cubic::new(start, hystart)),
+            CongestionAlgorithm::Westwood => Self::Westwood(Westwood::new(start)),
+            CongestionAlgorithm::Vegas => Self::Vegas(Vegas::new(start)),
+            CongestionAlgorithm::Bbr => Self::Bbr(Bbr::new(start)),
+        })
     }
 }
 

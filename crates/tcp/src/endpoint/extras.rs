@@ -11,7 +11,7 @@ use crate::startup::Launch;
 use crate::window_validation::Validation;
 
 /// All of it, or nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Extras(Option<Box<Extra>>);
 
 #[derive(Clone, Debug)]
@@ -26,29 +26,39 @@ pub(super) struct Extra {
     pub reset: Reset,
 }
 
-impl Extras {
-    /// What a connection of this profile needs from the beginning.
-    pub fn of(profile: &Profile, initial_sequence: u32) -> Self {
-        let needed = Memory::is_needed(profile) || profile.window_validation != WindowValidation::Off;
-        let mut extras = Self(None);
-        if needed {
-            extras.get_or_new(profile, initial_sequence);
+impl Extra {
+    fn new(profile: &Profile, initial_sequence: u32) -> Self {
+        Self {
+            launch: None,
+            memory: Memory::new(profile, initial_sequence),
+            validation: Validation::new(profile.window_validation, profile.mss_bytes),
+            record_ends: RecordEnds::default(),
+            reset: Reset::default(),
         }
-        extras
+    }
+}
+
+impl Extras {
+    /// What a connection of this profile needs from the beginning, in the memory of one that is over, if there is any.
+    pub fn for_another(self, profile: &Profile, initial_sequence: u32) -> Self {
+        let needed = Memory::is_needed(profile) || profile.window_validation != WindowValidation::Off;
+        if !needed {
+            return Self(None);
+        }
+        let new = Extra::new(profile, initial_sequence);
+        match self.0 {
+            Some(mut old) => {
+                *old = new;
+                Self(Some(old))
+            }
+            None => Self(Some(Box::new(new))),
+        }
     }
 
     /// To be added to.
     #[cold]
     pub fn get_or_new(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Extra {
-        self.0.get_or_insert_with(|| {
-            Box::new(Extra {
-                launch: None,
-                memory: Memory::new(profile, initial_sequence),
-                validation: Validation::new(profile.window_validation, profile.mss_bytes),
-                record_ends: RecordEnds::default(),
-                reset: Reset::default(),
-            })
-        })
+        self.0.get_or_insert_with(|| Box::new(Extra::new(profile, initial_sequence)))
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! From closed to established.
 
 use super::{Endpoint, State, due};
-use crate::congestion::{CongestionControl, Controller};
+use crate::congestion::CongestionControl;
 use crate::events::Events;
 use crate::receive_window;
 use crate::segment::{Ecn, Flags, NO_WINDOW_SCALE, Segment};
@@ -137,7 +137,7 @@ impl Endpoint {
         self.window_ack = self.una;
         // The controller must not hold a window in segments of the old size.
         let window = self.initial_window_bytes();
-        self.controller = Controller::new(&Self::start(&self.profile, self.initial(), self.mss, window));
+        self.controller.restart(&Self::start(&self.profile, self.initial(), self.mss, window));
     }
 
     /// Our SYN is acknowledged and the peer's is known.
@@ -165,7 +165,7 @@ impl Endpoint {
         let profile = &self.profile;
         let window =
             profile.lost_syn.window_bytes(self.stats.syn_retransmissions, self.initial_window_bytes(), self.mss);
-        self.controller = Controller::new(&Self::start(profile, self.initial(), self.mss, window));
+        self.controller.restart(&Self::start(profile, self.initial(), self.mss, window));
         if self.start_ssthresh > 0 {
             self.controller.set_ssthresh(u32::from(self.start_ssthresh).saturating_mul(self.mss));
         }

@@ -21,14 +21,14 @@ use extras::Extras;
 pub use inspect::Info;
 use receiver::Memory;
 
-use crate::congestion::{Controller, Start};
+use crate::congestion::{Controller, Other, Start};
 use crate::ecn::EcnState;
 use crate::events::Events;
 use crate::nagle::Nagle;
 use crate::profile::{LARGEST_WINDOW, Profile};
 use crate::reassembly::Reassembly;
 use crate::recovery::{Recovery, RecoveryAlgorithm, Selective};
-use crate::rtt::RttEstimator;
+use crate::rtt::{LinuxVariation, RttEstimator};
 use crate::segment::Flags;
 use crate::sequence::{NOWHERE, Position, origin, wire};
 use crate::stats::Stats;
@@ -111,6 +111,15 @@ struct Reset {
     seq: u32,
     ack: u32,
     flags: Flags,
+}
+
+/// Memory of a connection that is over.
+#[derive(Default)]
+struct Kept {
+    controller: Option<Box<Other>>,
+    extras: Extras,
+    rtt: Option<Box<LinuxVariation>>,
+    selective: Option<Box<Selective>>,
 }
 
 /// One end of a TCP connection. The crate's documentation holds the contract.
@@ -217,7 +226,33 @@ impl Endpoint {
         Self::new(profile, initial_sequence, State::Listen)
     }
 
+    /// Becomes a client, as [`client`](Self::client), in the memory of a connection that is over: what many short
+    /// connections would otherwise spend much of their time on.
+    pub fn restart_as_client(&mut self, profile: &Arc<Profile>, initial_sequence: u32) {
+        self.restart(profile, initial_sequence, State::Closed);
+    }
+
+    /// Becomes a server, as [`restart_as_client`](Self::restart_as_client).
+    pub fn restart_as_server(&mut self, profile: &Arc<Profile>, initial_sequence: u32) {
+        self.restart(profile, initial_sequence, State::Listen);
+    }
+
+    fn restart(&mut self, profile: &Arc<Profile>, initial_sequence: u32, state: State) {
+        let start = Self::start(&self.profile, 0, self.mss, 0);
+        let kept = Kept {
+            controller: self.controller.take_memory(&start),
+            extras: std::mem::take(&mut self.extras),
+            rtt: self.rtt.take_memory(),
+            selective: self.selective.take(),
+        };
+        *self = Self::built(Arc::clone(profile), initial_sequence, state, kept);
+    }
+
     fn new(profile: Arc<Profile>, initial_sequence: u32, state: State) -> Self {
+        Self::built(profile, initial_sequence, state, Kept::default())
+    }
+
+    fn built(profile: Arc<Profile>, initial_sequence: u32, state: State, kept: Kept) -> Self {
         debug_assert_eq!(profile.validate(), Ok(()));
         let initial = origin(initial_sequence);
         let mss = profile.mss_bytes;
@@ -238,9 +273,9 @@ impl Endpoint {
             timed_end: 0,
             small_end: 0,
             data_sent_at: NEVER,
-            extras: Extras::of(&profile, initial_sequence),
+            extras: kept.extras.for_another(&profile, initial_sequence),
             selective: (profile.recovery == RecoveryAlgorithm::Sack)
-                .then(|| Box::new(Selective::new(&profile, initial + 1))),
+                .then(|| Selective::new_in(kept.selective, &profile, initial + 1)),
             state,
             due: 0,
             features: Memory::features(&profile),
@@ -263,9 +298,9 @@ impl Endpoint {
             largest_peer_window: 0,
             unacknowledged_segments: 0,
             retries: 0,
-            controller: Controller::new(&start),
+            controller: Controller::new_in(kept.controller, &start),
             recovery: Recovery::new(initial),
-            rtt: RttEstimator::new(&profile.rto),
+            rtt: RttEstimator::new_in(kept.rtt, &profile.rto),
             stats: Stats::default(),
             reassembly: Reassembly::default(),
             peer_fin: NOWHERE,

@@ -66,6 +66,9 @@ impl Endpoint {
         }
         let window = u32::from(segment.window) << self.snd_shift;
         let window_changed = ack >= prior_una && self.update_peer_window(seq, ack, window);
+        if ack <= prior_una && segment.sack.is_empty() && self.has_nothing_to_recover() {
+            return self.state != super::State::Closed;
+        }
         let arrival = Arrival {
             ack,
             prior_una,
@@ -86,6 +89,14 @@ impl Endpoint {
         self.announce_reduction();
         self.note_acknowledged(prior_una, ack);
         self.state != super::State::Closed
+    }
+
+    /// Whether an acknowledgement of nothing new can tell recovery nothing: so it is with one that only receives.
+    #[inline]
+    fn has_nothing_to_recover(&self) -> bool {
+        self.selective.as_ref().is_none_or(|selective| selective.is_idle())
+            && self.features & feature::ECN == 0
+            && self.extras.launch().is_none()
     }
 
     /// Events that follow from the cumulative acknowledgement.
@@ -177,6 +188,9 @@ impl Endpoint {
 
     /// A probe of the tail, or a lost segment that the window lets leave again.
     fn repair_segment(&mut self, now: Nanos, into: &mut Segment) -> bool {
+        if !self.selective.as_ref().is_some_and(|selective| selective.may_repeat()) {
+            return false;
+        }
         let next = self.recover(now, |selective, sender| selective.next_to_repeat(sender)).flatten();
         let Some((number, sent, as_probe)) = next else { return false };
         let length = (sent.end().min(self.data_end) - sent.start.min(self.data_end)) as u32;

@@ -67,6 +67,10 @@ impl Endpoint {
 
     /// Nothing more leaves now: notes how much of the window that used, and gives up what was long unused.
     pub(super) fn validate_window(&mut self, now: Nanos) {
+        if !self.sent_since_validation && self.una == self.highest_sent {
+            // Nothing is in flight: whatever the window, it did not limit.
+            return;
+        }
         let window = self.cwnd_bytes() / self.mss;
         let (outstanding, in_flight) = match &self.selective {
             Some(selective) => (selective.outstanding(), selective.in_flight()),

@@ -1,6 +1,7 @@
 //! Episodes of recovery: how they begin, what acknowledgements do in them, how they end.
 
-use super::selective::{Arrival, Meaning, Next, Selective, Sender, State, Timer};
+use super::selective::{Arrival, Meaning, Next, Selective, Sender, State};
+use super::timer::Timer;
 use crate::Nanos;
 use crate::congestion::CongestionControl;
 

@@ -21,6 +21,7 @@ mod scoreboard;
 mod selective;
 mod tahoe;
 mod tail_loss_probe;
+mod timer;
 mod undo;
 
 pub(crate) use growth::Progress;

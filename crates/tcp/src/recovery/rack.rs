@@ -1,7 +1,8 @@
 //! RACK: a segment is lost if one that left later was delivered and enough time has passed (RFC 8985 §6).
 
 use super::scoreboard::{Judgement, Sent};
-use super::selective::{Selective, Sender, State, Timer};
+use super::selective::{Selective, Sender, State};
+use super::timer::Timer;
 use crate::Nanos;
 use crate::congestion::CongestionControl;
 use crate::sequence::Position;

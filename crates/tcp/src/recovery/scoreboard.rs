@@ -92,6 +92,13 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// A new one in the memory of this.
+    pub fn emptied(mut self) -> Self {
+        self.queue.clear();
+        self.repeated.clear();
+        Self { queue: self.queue, repeated: self.repeated, ..Self::default() }
+    }
+
     /// Segments sent and not acknowledged cumulatively.
     #[inline]
     pub fn len(&self) -> u32 {

@@ -15,7 +15,9 @@ use super::rtt_sample::RttSample;
 use super::sack::SackHistory;
 use super::scoreboard::{Scoreboard, Sent};
 use super::tail_loss_probe::Probe;
+use super::timer::Timer;
 use super::undo::{Undo, answers_earlier};
+use crate::Nanos;
 use crate::congestion::{CongestionControl, Controller, Delivery, RoundTrip};
 use crate::delivery_rate::DeliveryRate;
 use crate::endpoint::Info;
@@ -25,7 +27,6 @@ use crate::segment::SackBlocks;
 use crate::sequence::Position;
 use crate::startup::Launch;
 use crate::stats::Stats;
-use crate::{NEVER, Nanos};
 
 /// State of the repair, in the order of Linux's `tcpi_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -41,17 +42,6 @@ pub(crate) enum State {
     Recovery,
     /// Repair after a timeout.
     Loss,
-}
-
-/// What runs on the one timer of a sender with outstanding data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Timer {
-    #[default]
-    Retransmission,
-    /// RACK waits for segments that may only be reordered.
-    Reordering,
-    /// A tail loss probe is due.
-    Probe,
 }
 
 /// The sender's side of a connection, as far as recovery needs it.
@@ -186,9 +176,17 @@ pub(crate) struct Selective {
 }
 
 impl Selective {
-    pub(crate) fn new(profile: &Profile, initial: Position) -> Self {
+    /// For a new connection, in the memory of one that is over if there is any.
+    pub(crate) fn new_in(old: Option<Box<Self>>, profile: &Profile, initial: Position) -> Box<Self> {
+        let Some(mut selective) = old else { return Box::new(Self::new(profile, initial, Scoreboard::default())) };
+        let board = std::mem::take(&mut selective.board).emptied();
+        *selective = Self::new(profile, initial, board);
+        selective
+    }
+
+    fn new(profile: &Profile, initial: Position, board: Scoreboard) -> Self {
         Self {
-            board: Scoreboard::default(),
+            board,
             state: State::Open,
             high: initial,
             sack: false,
@@ -497,20 +495,16 @@ impl Selective {
         }
     }
 
-    /// (Re)starts the retransmission timer, or stops it when nothing is outstanding.
-    // RFC 6298 §5.1 to §5.3.
-    pub(crate) fn restart_timer(&mut self, sender: &mut Sender<'_>) {
-        let Some(front) = self.board.front() else {
-            *sender.deadline = NEVER;
-            self.timer = Timer::Retransmission;
-            self.probing = false;
-            return;
-        };
-        let rto = sender.rtt.rto();
-        // RFC 8985 §7.3: a probe or a reordering timer must not push the timeout of the first segment into the future.
-        let from = if self.timer == Timer::Retransmission { sender.now } else { front.sent_at };
-        self.timer = Timer::Retransmission;
-        *sender.deadline = from.saturating_add(rto).max(sender.now + 1);
+    /// Nothing is outstanding, and no probe waits for its answer.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.board.is_empty() && !self.probe.is_outstanding()
+    }
+
+    /// Whether something may have to be sent again.
+    #[inline]
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.probing || self.repairing
     }
 
     /// The next segment that may be sent again now: its number, what it was, and whether it is a probe of the tail.
@@ -551,20 +545,6 @@ impl Selective {
     #[inline]
     pub(crate) fn pushes(&self) -> bool {
         self.probing || self.f_rto.is_offering()
-    }
-
-    /// Whether the timer that runs is the retransmission timer.
-    pub(crate) fn waits_for_timeout(&self) -> bool {
-        self.timer == Timer::Retransmission
-    }
-
-    /// The timer that runs in place of the retransmission timer expired.
-    pub(crate) fn on_short_timer(&mut self, sender: &mut Sender<'_>) {
-        match self.timer {
-            Timer::Reordering => self.on_reordering_timeout(sender),
-            Timer::Probe => self.on_probe_timeout(sender),
-            Timer::Retransmission => {}
-        }
     }
 
     /// Whether the peer has to be told that the window was reduced (or not to be told any more), which this call settles.

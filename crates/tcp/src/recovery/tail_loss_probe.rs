@@ -1,7 +1,8 @@
 //! Tail loss probes: when acknowledgements fail to come for two round trips, one more segment leaves, so that a lost
 //! tail is repaired by acknowledgements rather than by the timeout (RFC 8985 §7).
 
-use super::selective::{Meaning, Selective, Sender, State, Timer};
+use super::selective::{Meaning, Selective, Sender, State};
+use super::timer::Timer;
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
 
@@ -17,6 +18,12 @@ pub(crate) struct Probe {
 impl Probe {
     pub fn forget(&mut self) {
         self.end = None;
+    }
+
+    /// Whether a probe is outstanding.
+    #[inline]
+    pub fn is_outstanding(&self) -> bool {
+        self.end.is_some()
     }
 
     /// Whether a probe is outstanding that was sent before.

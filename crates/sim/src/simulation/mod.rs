@@ -1,32 +1,30 @@
 //! The loop: take the earliest event, move a packet or wake an endpoint, book what happened.
 
+mod setup;
+mod user;
+mod watch;
+
 use std::ops::Range;
 
-use firstflight_path::{Fate, Link, Meter, Nanos, Offered};
-use firstflight_tcp::{Ecn, NEVER, Segment};
+use firstflight_path::{Fate, Link, Nanos, Offered};
+use firstflight_tcp::{NEVER, Segment};
 
 use crate::{
     application::Client,
     capture::Capture,
-    connection::{Arena, CLIENT, SERVER},
+    connection::{Arena, CLIENT},
     memory::Memory,
     packet::{OptionTable, Packet},
     plan::{Plan, ServerChoice},
+    population::aggregate::Accounts,
     random::{Purpose, Sequence, Stream},
-    records::{Crossing, LinkInterval, NO_CONNECTION, NO_LINK, Records},
+    records::{LinkInterval, Records},
     ring::Ring,
-    scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
-    tap::{Identity, Place, Tap, Watched},
+    scheduler::{self, IDLE, Scheduler},
+    tap::Tap,
     timers::{Timers, Wake},
-    topology::{Routes, Then, Topology},
+    topology::{Routes, Then},
 };
-
-/// Links that a network can have: the records number them with 16 bits.
-const MOST_LINKS: usize = NO_LINK as usize;
-const _: () = assert!(MOST_LINKS < MAX_SOURCES);
-
-/// Rows that the links' meters can fill: each costs about 100 bytes from the start.
-const MOST_METER_ROWS: u64 = 10_000_000;
 
 /// A packet that a link has accepted and not yet brought to its far end.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +47,7 @@ struct Line {
     draws: Sequence,
 }
 
-/// One replicate of a plan.
+/// One replicate of a plan; of a plan with a population, the users of replicates one after the other.
 pub struct Simulation<'p> {
     pub(crate) plan: &'p Plan,
     pub(crate) seed: u64,
@@ -77,95 +75,15 @@ pub struct Simulation<'p> {
     tap: Option<Tap>,
     /// There is a capture or a tap.
     is_watched: bool,
+    /// Clients with a count that are not done with it.
+    unfinished: u32,
+    /// Where transfers and pages of a population go that is kept in aggregates.
+    pub(crate) accounts: Option<Box<Accounts>>,
+    /// The user of a population who is being simulated.
+    user: user::User,
 }
 
 impl<'p> Simulation<'p> {
-    /// Sets up a replicate. `capture` keeps every segment.
-    ///
-    /// # Errors
-    /// A plan whose network or hosts do not fit together: one sentence.
-    pub fn new(plan: &'p Plan, seed: u64, replicate: u32, capture: bool) -> Result<Simulation<'p>, String> {
-        let topology = Topology::new(&plan.network)?;
-        let mut clients = Vec::new();
-        let mut servers = Vec::new();
-        for (application, spec) in plan.applications.iter().enumerate() {
-            let place = |error| format!("application {:?}: {error}", spec.name);
-            let client_hosts = topology.select(&spec.client_hosts).map_err(place)?;
-            servers.push(topology.select(&spec.server_hosts).map_err(place)?);
-            clients.extend((0..spec.clients).map(|index| {
-                let host = client_hosts.start + index % client_hosts.len() as u32;
-                Client::new(application as u16, index, host)
-            }));
-        }
-        if topology.links().len() > MOST_LINKS {
-            return Err(format!(
-                "the network has {} links; at most {MOST_LINKS} can be simulated",
-                topology.links().len()
-            ));
-        }
-        let pairs = host_pairs(plan, &clients, &servers);
-        let routes = Routes::new(&topology, pairs.iter().copied())?;
-        let meter_interval = plan.meter_interval_ns.unwrap_or(plan.duration_ns);
-        let rows = plan.duration_ns.div_ceil(meter_interval).saturating_mul(topology.links().len() as u64);
-        if rows > MOST_METER_ROWS {
-            return Err(format!(
-                "meter_interval_ns is {meter_interval}: {rows} intervals of all links are more than {MOST_METER_ROWS}, \
-                 so give a longer one"
-            ));
-        }
-        let meter = Meter::new(plan.duration_ns, meter_interval);
-        let mut lines = Vec::with_capacity(topology.links().len());
-        for (index, (name, spec)) in topology.links().iter().enumerate() {
-            let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
-            let draws = Sequence::new(Stream::new(seed, replicate, Purpose::Link, 0, index as u32));
-            lines.push(Line { link, in_flight: Ring::new(NOTHING), draws });
-        }
-        for &(client, server) in &pairs {
-            let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
-            // Without this an application that never waits would do all that it ever does at one moment, for ever.
-            if links.iter().all(|&link| lines[link as usize].link.transit(plan.header_bytes) == 0) {
-                return Err(format!(
-                    "from {} to {} and back takes no time: give one of the links between them a delay or a rate",
-                    topology.host_name(client),
-                    topology.host_name(server)
-                ));
-            }
-        }
-        let records = Records {
-            link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),
-            application_names: plan.applications.iter().map(|application| application.name.clone()).collect(),
-            ..Records::default()
-        };
-        let timer_source = lines.len() as u32;
-        let mut simulation = Simulation {
-            plan,
-            seed,
-            replicate,
-            now: 0,
-            scheduler: Scheduler::new(lines.len() + 1),
-            lines,
-            routes,
-            timers: Timers::default(),
-            timer_source,
-            options: OptionTable::default(),
-            order: 0,
-            connections: Arena::default(),
-            memory: Memory::new(plan),
-            asks_for_rates: plan.asks_for_rates(),
-            clients,
-            servers,
-            records,
-            capture: capture.then(Capture::default),
-            is_watched: capture,
-            tap: None,
-        };
-        for client in 0..simulation.clients.len() as u32 {
-            let start = simulation.start_of(client);
-            simulation.wake_client_at(client, start);
-        }
-        Ok(simulation)
-    }
-
     /// Runs to the end of the plan's duration and hands over the records.
     pub fn run(mut self) -> Records {
         while self.step() {}
@@ -191,51 +109,6 @@ impl<'p> Simulation<'p> {
         true
     }
 
-    /// Runs a replicate and hands over the packets that pass a place.
-    ///
-    /// # Errors
-    /// As [`Simulation::new`]; no link of that name; a client's or server's place where no connection begins.
-    pub fn watch(plan: &'p Plan, seed: u64, replicate: u32, place: &Place) -> Result<Watched, String> {
-        let topology = Topology::new(&plan.network)?;
-        let tap = match place {
-            Place::Link(name) => Tap::at_link(name, &topology)?,
-            Place::Client | Place::Server => {
-                let hosts = Simulation::new(plan, seed, replicate, false)?.first_hosts()?;
-                Tap::at_host(hosts[usize::from(*place == Place::Server)], &topology)
-            }
-        };
-        let mut simulation = Simulation::new(plan, seed, replicate, false)?;
-        simulation.tap = Some(tap);
-        simulation.is_watched = true;
-        while simulation.step() {}
-        Ok(simulation.tap.map(|tap| tap.into_watched(plan.duration_ns)).unwrap_or_default())
-    }
-
-    /// Runs until the first application opens its first connection, and tells the hosts of its client and server.
-    fn first_hosts(mut self) -> Result<[u32; 2], String> {
-        loop {
-            for slot in 0..self.connections.len() {
-                let connection = &self.connections[slot];
-                if self.clients[connection.client as usize].application == 0 {
-                    return Ok(connection.hosts);
-                }
-            }
-            if !self.step() {
-                let name = &self.plan.applications[0].name;
-                return Err(format!("application {name:?} opens no connection before the end of the run"));
-            }
-        }
-    }
-
-    /// For those who watch packets: a connection was opened.
-    pub(crate) fn note_opening(&mut self, slot: u32) {
-        let Some(tap) = &mut self.tap else { return };
-        let connection = &self.connections[slot];
-        let initial_sequences = [0, 1].map(|side: usize| connection.ends[side].initial_sequence());
-        let identity = Identity { number: connection.number, hosts: connection.hosts, initial_sequences };
-        tap.opened(slot, connection.generation, identity);
-    }
-
     /// The packet at the head of a link reaches the far end.
     #[inline]
     fn arrive(&mut self, source: u32) {
@@ -256,7 +129,7 @@ impl<'p> Simulation<'p> {
     /// Offers a packet to the link of its hop, and to the links after it as far as they can be computed ahead.
     #[inline(never)]
     fn forward(&mut self, packet: Packet) {
-        let is_special = self.is_watched || self.asks_for_rates && packet.has_options();
+        let is_special = self.is_watched || self.asks_for_rates && packet.has_segment();
         if is_special { self.forward_special(packet) } else { self.forward_as::<false>(packet) }
     }
 
@@ -275,7 +148,7 @@ impl<'p> Simulation<'p> {
             let hop = self.routes.hops[packet.hop() as usize];
             let line = &mut self.lines[hop.link as usize];
             self.records.counts.packet_hops += 1;
-            if SPECIAL && self.asks_for_rates && packet.has_options() {
+            if SPECIAL && self.asks_for_rates && packet.has_segment() {
                 packet.pass_router(at, &mut line.link, &mut self.options);
             }
             let draws = &mut line.draws;
@@ -303,43 +176,6 @@ impl<'p> Simulation<'p> {
             }
             in_flight.push_back(InFlight { at, order, packet });
             return;
-        }
-    }
-
-    /// For those who watch links: a packet came to one at `at`.
-    #[cold]
-    fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, fate: Fate) {
-        let (start, end) = match fate {
-            Fate::Dropped => (at, at),
-            _ => self.lines[link as usize].link.last_transmission(bytes),
-        };
-        let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
-        if let Some(tap) = &mut self.tap {
-            let mut segment = packet.peek(&self.options);
-            if matches!(fate, Fate::Marked(_)) {
-                segment.ecn = Ecn::Congestion;
-            }
-            tap.crossed(link, end, fate, (slot, packet.generation()), sender, &segment);
-        }
-        let Some(capture) = &mut self.capture else { return };
-        // A link computed ahead may look beyond the end of the run.
-        if at < self.plan.duration_ns {
-            let connection = &self.connections[slot];
-            let is_alive = connection.generation == packet.generation();
-            capture.crossed(
-                Crossing {
-                    time_ns: at as i64,
-                    replicate: self.replicate,
-                    link: link as u16,
-                    connection: if is_alive { connection.number } else { NO_CONNECTION },
-                    from_server: u8::from(sender == SERVER),
-                    bytes,
-                    event: 0,
-                    start_ns: start as i64,
-                    end_ns: end as i64,
-                },
-                fate,
-            );
         }
     }
 
@@ -478,7 +314,8 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    fn finish(mut self) -> Records {
+    /// Writes the rows of objects and pages on their way.
+    fn book_what_is_unfinished(&mut self) {
         debug_assert_eq!(self.options.in_use(), self.packets_with_options(), "options without a packet");
         for slot in 0..self.connections.len() {
             if self.connections[slot].live {
@@ -486,6 +323,10 @@ impl<'p> Simulation<'p> {
             }
         }
         self.book_unfinished_pages();
+    }
+
+    fn finish(mut self) -> Records {
+        self.book_what_is_unfinished();
         for (index, line) in self.lines.iter().enumerate() {
             for interval in line.link.meter().intervals() {
                 self.records.links.push(LinkInterval::new(self.replicate, index as u16, interval));
@@ -538,26 +379,4 @@ impl<'p> Simulation<'p> {
     pub(crate) fn pump_client(&mut self, slot: u32) {
         self.pump(slot, CLIENT);
     }
-}
-
-/// The pairs of hosts between which packets may travel.
-fn host_pairs(plan: &Plan, clients: &[Client], servers: &[Range<u32>]) -> Vec<(u32, u32)> {
-    let mut pairs = Vec::new();
-    let mut random = Vec::new();
-    for client in clients {
-        let hosts = &servers[usize::from(client.application)];
-        match plan.applications[usize::from(client.application)].server_choice {
-            ServerChoice::Random => random.push((client.application, client.host)),
-            ServerChoice::ByClient => pairs.push((client.host, hosts.start + client.index % hosts.len() as u32)),
-        }
-    }
-    // Many clients may share a host: the hosts, not the clients, are multiplied by the servers.
-    random.sort_unstable();
-    random.dedup();
-    for (application, host) in random {
-        pairs.extend(servers[usize::from(application)].clone().map(|server| (host, server)));
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
 }

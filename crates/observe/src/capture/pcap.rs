@@ -1,0 +1,66 @@
+//! pcap: one header, then packets of one interface (draft-ietf-opsawg-pcap).
+
+use std::io::{Read, Result};
+
+use super::{Next, Record, word};
+use crate::{
+    problems::Trouble,
+    source::{LARGEST_BYTES, Source},
+};
+
+const FILE_HEADER: usize = 24;
+const PACKET_HEADER: usize = 16;
+
+/// What the beginning of the file says.
+#[derive(Debug)]
+pub(super) struct Header {
+    little_endian: bool,
+    /// Nanoseconds of a unit below the second.
+    unit_ns: u32,
+    link_type: u16,
+}
+
+impl Header {
+    /// None if it is no pcap file; else it is passed.
+    pub(super) fn read<R: Read>(source: &mut Source<R>) -> Result<Option<Self>> {
+        let Some(bytes) = source.peek(FILE_HEADER)? else { return Ok(None) };
+        let (little_endian, unit_ns) = match bytes[..4] {
+            [0xd4, 0xc3, 0xb2, 0xa1] => (true, 1000),
+            [0xa1, 0xb2, 0xc3, 0xd4] => (false, 1000),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (true, 1),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (false, 1),
+            _ => return Ok(None),
+        };
+        // Its upper bits tell of frame check sequences, which stand behind what is read here.
+        let link_type = word(bytes, 20, little_endian) as u16;
+        source.consume(FILE_HEADER);
+        Ok(Some(Self { little_endian, unit_ns, link_type }))
+    }
+
+    pub(super) fn next<R: Read>(&self, source: &mut Source<R>) -> Result<Next> {
+        let offset = source.offset();
+        let Some(header) = source.peek(PACKET_HEADER)? else {
+            return Ok(if source.is_at_end()? { Next::End } else { Next::Bad(Trouble::CutOff) });
+        };
+        let [seconds, parts, kept, length] = [0, 4, 8, 12].map(|at| word(header, at, self.little_endian));
+        let kept = kept as usize;
+        // Nothing in a packet's header marks it as one; but these no packet has.
+        let second = 1_000_000_000 / self.unit_ns;
+        if kept > LARGEST_BYTES - PACKET_HEADER || length as usize > LARGEST_BYTES || parts >= second {
+            return Ok(Next::Bad(Trouble::Damaged));
+        }
+        if source.peek(PACKET_HEADER + kept)?.is_none() {
+            return Ok(Next::Bad(Trouble::CutOff));
+        }
+        source.consume(PACKET_HEADER);
+        Ok(Next::Packet(Record {
+            time_ns: i64::from(seconds) * 1_000_000_000 + i64::from(parts) * i64::from(self.unit_ns),
+            link_type: self.link_type,
+            kept,
+            length,
+            offset,
+            trailer: 0,
+            little_endian: self.little_endian,
+        }))
+    }
+}

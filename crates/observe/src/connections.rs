@@ -1,0 +1,275 @@
+//! All connections that are under way: found by their ends, and let go when they are over or have been silent for long,
+//! so that memory does not grow with the length of a capture.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
+
+use crate::{
+    connection::{Connection, Stage},
+    packet::{End, Seen},
+    problems::Problems,
+    rows::Batch,
+};
+
+const SECOND: i64 = 1_000_000_000;
+/// How long a connection may be silent, by its stage: what comes later is another. After the end, stragglers come.
+const PATIENCE: [i64; 3] = [60 * SECOND, 300 * SECOND, 2 * SECOND];
+/// More at once are not kept: the one that was silent for the longest goes.
+const MOST: usize = 1 << 18;
+const NONE: u32 = u32::MAX;
+
+/// The lower end first.
+type Ends = (End, End);
+
+#[derive(Debug)]
+struct Slot {
+    ends: Ends,
+    connection: Option<Connection>,
+    last: i64,
+    stage: Stage,
+    before: u32,
+    after: u32,
+}
+
+/// Connections of one stage, the one that was silent for the longest first.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    first: u32,
+    last: u32,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    places: HashMap<Ends, u32, BuildHasherDefault<Mixer>>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    queues: [Queue; 3],
+    begun: u32,
+    now: i64,
+}
+
+impl Table {
+    pub(crate) fn new() -> Self {
+        Self {
+            places: HashMap::default(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            queues: [Queue { first: NONE, last: NONE }; 3],
+            begun: 0,
+            now: i64::MIN,
+        }
+    }
+
+    /// Takes a segment that stands at `offset` of the file.
+    pub(crate) fn take(&mut self, seen: &Seen, time: i64, offset: u64, batch: &mut Batch, problems: &mut Problems) {
+        // Captures on several processors are not quite in order.
+        self.now = self.now.max(time);
+        self.let_go(batch, problems);
+        let ends = if seen.from < seen.to { (seen.from, seen.to) } else { (seen.to, seen.from) };
+        let mut place = self.places.get(&ends).copied();
+        if let Some(over) = place.filter(|&at| self.connection(at).is_some_and(|it| it.is_over_with(seen))) {
+            self.end(over, batch, problems);
+            place = None;
+        }
+        let at = match place {
+            Some(at) => at,
+            None => self.begin(ends, seen, time, offset, batch, problems),
+        };
+        let slot = &mut self.slots[at as usize];
+        let Some(connection) = &mut slot.connection else { return };
+        if let Some(trouble) = connection.take(seen, time, batch) {
+            problems.add(trouble, offset);
+        }
+        let stage = connection.stage();
+        self.remove(at);
+        self.slots[at as usize].stage = stage;
+        self.slots[at as usize].last = self.now;
+        self.append(at);
+    }
+
+    /// Tells of all that are left.
+    pub(crate) fn finish(&mut self, batch: &mut Batch, problems: &mut Problems) {
+        for stage in 0..self.queues.len() {
+            while self.queues[stage].first != NONE {
+                self.end(self.queues[stage].first, batch, problems);
+            }
+        }
+    }
+
+    fn connection(&self, at: u32) -> Option<&Connection> {
+        self.slots[at as usize].connection.as_ref()
+    }
+
+    fn let_go(&mut self, batch: &mut Batch, problems: &mut Problems) {
+        for (stage, patience) in PATIENCE.into_iter().enumerate() {
+            loop {
+                let first = self.queues[stage].first;
+                if first == NONE || self.now - self.slots[first as usize].last < patience {
+                    break;
+                }
+                self.end(first, batch, problems);
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        ends: Ends,
+        seen: &Seen,
+        time: i64,
+        offset: u64,
+        batch: &mut Batch,
+        problems: &mut Problems,
+    ) -> u32 {
+        if self.places.len() >= MOST {
+            let oldest = self.queues.iter().map(|queue| queue.first).find(|&first| first != NONE);
+            if let Some(oldest) = oldest {
+                self.end(oldest, batch, problems);
+            }
+        }
+        let connection = Connection::new(self.begun, seen, time, offset);
+        self.begun += 1;
+        let stage = connection.stage();
+        let slot = Slot { ends, connection: Some(connection), last: self.now, stage, before: NONE, after: NONE };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.slots[at as usize] = slot;
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.places.insert(ends, at);
+        self.append(at);
+        at
+    }
+
+    fn end(&mut self, at: u32, batch: &mut Batch, problems: &mut Problems) {
+        self.remove(at);
+        let slot = &mut self.slots[at as usize];
+        self.places.remove(&slot.ends);
+        let trouble = slot.connection.take().and_then(|connection| connection.finish(batch));
+        if let Some((trouble, offset)) = trouble {
+            problems.add(trouble, offset);
+        }
+        self.free.push(at);
+    }
+
+    fn append(&mut self, at: u32) {
+        let queue = &mut self.queues[self.slots[at as usize].stage as usize];
+        let before = std::mem::replace(&mut queue.last, at);
+        if before == NONE {
+            queue.first = at;
+        } else {
+            self.slots[before as usize].after = at;
+        }
+        let slot = &mut self.slots[at as usize];
+        (slot.before, slot.after) = (before, NONE);
+    }
+
+    fn remove(&mut self, at: u32) {
+        let Slot { before, after, stage, .. } = self.slots[at as usize];
+        let queue = &mut self.queues[stage as usize];
+        if before == NONE {
+            queue.first = after;
+        }
+        if after == NONE {
+            queue.last = before;
+        }
+        if before != NONE {
+            self.slots[before as usize].after = after;
+        }
+        if after != NONE {
+            self.slots[after as usize].before = before;
+        }
+    }
+}
+
+/// Mixes addresses and ports. The order of the map is never looked at.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Mixer {
+    fn mix(&mut self, value: u64) {
+        // The odd number nearest to 2^64 divided by the golden ratio.
+        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        // The map takes the low bits for the place, and a product's high bits are the better mixed ones.
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.mix(byte.into()));
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.mix(value.into());
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.mix(value as u64);
+        self.mix((value >> 64) as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{ACK, FIN, Options, SYN};
+
+    fn seen(from: u16, to: u16, flags: u8) -> Seen {
+        let end = |port| End { address: 7, port };
+        Seen {
+            from: end(from),
+            to: end(to),
+            seq: 1,
+            ack: 1,
+            flags,
+            payload: 0,
+            header: 52,
+            options: Options::default(),
+        }
+    }
+
+    #[test]
+    fn connections_that_ended_or_fell_silent_are_not_kept() {
+        let (mut table, mut batch, mut problems) = (Table::new(), Batch::default(), Problems::default());
+        let mut take = |table: &mut Table, seconds: i64, seen: Seen| {
+            table.take(&seen, seconds * SECOND, 0, &mut batch, &mut problems);
+        };
+        for second in 0..10_000 {
+            let port = 1024 + (second % 60_000) as u16;
+            take(&mut table, second, seen(port, 80, SYN));
+            take(&mut table, second, seen(80, port, SYN | ACK));
+            take(&mut table, second, seen(port, 80, ACK));
+            if second % 2 == 0 {
+                take(&mut table, second, seen(port, 80, ACK | FIN));
+                take(&mut table, second, seen(80, port, ACK | FIN));
+            }
+        }
+        // Half of them are open for five minutes, the other half is gone.
+        assert!((140..=160).contains(&table.places.len()), "{}", table.places.len());
+        assert!(table.slots.len() < 200, "{}", table.slots.len());
+    }
+
+    #[test]
+    fn however_many_begin_no_more_are_kept_than_there_is_room_for() {
+        let (mut table, mut batch, mut problems) = (Table::new(), Batch::default(), Problems::default());
+        for number in 0..MOST as u128 + 1000 {
+            let mut syn = seen(1024, 80, SYN);
+            syn.from.address = number;
+            table.take(&syn, 0, 0, &mut batch, &mut problems);
+        }
+        assert_eq!(table.places.len(), MOST);
+        assert_eq!(table.slots.len(), MOST);
+    }
+}

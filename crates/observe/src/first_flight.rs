@@ -1,0 +1,157 @@
+//! The first flight: data segments sent before the first acknowledgment of data reached the server, retransmissions not
+//! counted, as the simulator counts it.
+//!
+//! At the server that is what was seen before the acknowledgment. Elsewhere segments of the first flight are still seen
+//! after it: until it has come to the server, and what the server sends then has come back. A timestamp that a segment
+//! echoes tells which acknowledgments the server had (RFC 7323 §4.3); without timestamps, time does. What of it was sent
+//! again counts as lost: that a retransmission was needless is not seen.
+
+use crate::stream::Position;
+
+/// Where the counting stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Open,
+    /// The first acknowledgment of data was seen then, with this timestamp.
+    Acknowledged {
+        time: i64,
+        timestamp: Option<u32>,
+    },
+    Over,
+}
+
+/// What a data segment says of when it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight {
+    pub(crate) time: i64,
+    /// The timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
+    /// From the place of the capture to the server and back, at least.
+    pub(crate) to_server: i64,
+    /// The place of the capture is nearer to the server: then that is about what the server takes to answer.
+    pub(crate) at_server: bool,
+}
+
+/// The count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstFlight {
+    segments: u32,
+    state: State,
+    /// Behind its last byte.
+    end: Position,
+    /// A bit for each segment sent again; beyond 127 they share one.
+    lost: u128,
+}
+
+impl FirstFlight {
+    pub(crate) fn new() -> Self {
+        Self { segments: 0, state: State::Open, end: 0, lost: 0 }
+    }
+
+    /// Segments of new data, up to a position.
+    pub(crate) fn send(&mut self, segments: u32, end: Position, sight: &Sight) {
+        let belongs = match (self.state, sight.echo) {
+            (State::Open, _) => true,
+            (State::Acknowledged { timestamp: Some(timestamp), .. }, Some(echo)) => {
+                (echo.wrapping_sub(timestamp) as i32) < 0
+            }
+            (State::Acknowledged { time, .. }, _) => !sight.at_server && sight.time < time + sight.to_server,
+            (State::Over, _) => false,
+        };
+        if belongs {
+            self.segments += segments;
+            self.end = end;
+        } else {
+            self.state = State::Over;
+        }
+    }
+
+    /// Segments of `bytes` bytes are sent again from a position on; `unseen`: before they were not seen, as they were lost
+    /// on their way to the capture.
+    pub(crate) fn resend(&mut self, segments: u32, start: Position, bytes: u32, unseen: bool) {
+        for segment in 0..i64::from(segments) {
+            let position = start + segment * i64::from(bytes);
+            if (0..self.end).contains(&position) {
+                self.segments += u32::from(unseen);
+                self.lost |= 1 << (position / i64::from(bytes)).min(127);
+            }
+        }
+    }
+
+    /// Of the segments, those sent again.
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost.count_ones()
+    }
+
+    /// The client acknowledges data, with this timestamp.
+    pub(crate) fn acknowledge(&mut self, time: i64, timestamp: Option<u32>) {
+        if self.state == State::Open {
+            self.state = State::Acknowledged { time, timestamp };
+        }
+    }
+
+    pub(crate) fn segments(&self) -> u32 {
+        self.segments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(time: i64, echo: Option<u32>, to_server: i64) -> Sight {
+        Sight { time, echo, to_server, at_server: to_server <= SERVER_TAKES }
+    }
+
+    const SERVER_TAKES: i64 = 2;
+
+    #[test]
+    fn at_the_server_the_acknowledgment_ends_it_however_soon_the_server_goes_on() {
+        for stamps in [[Some(5), Some(9)], [None, None]] {
+            let mut flight = FirstFlight::new();
+            flight.send(10, 10, &at(0, stamps[0], SERVER_TAKES));
+            flight.acknowledge(100, stamps[1]);
+            flight.send(2, 2, &at(101, stamps[1], SERVER_TAKES));
+            assert_eq!(flight.segments(), 10);
+        }
+    }
+
+    #[test]
+    fn at_the_client_what_echoes_an_older_timestamp_still_belongs_to_it() {
+        let mut flight = FirstFlight::new();
+        flight.send(1, 1, &at(0, Some(5), 100));
+        flight.acknowledge(1, Some(9));
+        flight.send(9, 9, &at(300, Some(5), 100));
+        flight.send(2, 2, &at(301, Some(9), 100));
+        assert_eq!(flight.segments(), 10);
+    }
+
+    #[test]
+    fn a_segment_of_it_that_is_sent_again_and_again_is_lost_once() {
+        let mut flight = FirstFlight::new();
+        flight.send(10, 10_000, &at(0, None, 0));
+        flight.resend(1, 2000, 1000, false);
+        flight.resend(1, 2000, 1000, false);
+        flight.resend(2, 4000, 1000, false);
+        flight.resend(1, 10_000, 1000, false);
+        assert_eq!((flight.segments(), flight.lost()), (10, 3));
+    }
+
+    #[test]
+    fn a_segment_of_it_that_was_lost_before_the_capture_belongs_to_it() {
+        let mut flight = FirstFlight::new();
+        flight.send(9, 10_000, &at(0, None, 0));
+        flight.resend(1, 2000, 1000, true);
+        assert_eq!((flight.segments(), flight.lost()), (10, 1));
+    }
+
+    #[test]
+    fn without_timestamps_what_comes_within_a_round_trip_belongs_to_it() {
+        let mut flight = FirstFlight::new();
+        flight.send(1, 1, &at(0, None, 100));
+        flight.acknowledge(1, None);
+        flight.send(9, 9, &at(90, None, 100));
+        flight.send(2, 2, &at(101, None, 100));
+        assert_eq!(flight.segments(), 10);
+    }
+}

@@ -1,0 +1,24 @@
+//! Connections in captures: packets in as they stand in a pcap or pcapng file, rows out, one a connection and one a
+//! response. Nothing is kept but the connections under way, so a file may be of any length.
+//!
+//! It does not matter where a capture was taken: round trips to either side of that place are told apart, and put
+//! together. Checksums are not verified, for offloads leave them to the network card, and packets that a card would have
+//! divided count as the segments that they would have become.
+
+mod busy;
+mod capture;
+mod connection;
+mod connections;
+mod first_flight;
+mod packet;
+mod problems;
+mod reader;
+mod round_trip;
+mod rows;
+mod server_clock;
+mod source;
+mod stream;
+
+pub use problems::{Problem, Trouble};
+pub use reader::{ReadError, Reader};
+pub use rows::{Batch, ConnectionRow, Connections, ResponseRow, Responses, UNKNOWN};

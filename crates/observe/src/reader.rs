@@ -1,0 +1,114 @@
+//! From a capture file to rows.
+
+use std::{
+    error::Error,
+    fmt,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    capture::Capture,
+    connections::Table,
+    packet::{self, Not},
+    problems::{Problem, Problems, Trouble},
+    rows::Batch,
+};
+
+/// Why a file cannot be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The file system refuses.
+    Io(PathBuf, io::Error),
+    /// It is neither pcap nor pcapng.
+    NoCapture(PathBuf),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "{} cannot be read: {error}", path.display()),
+            Self::NoCapture(path) => {
+                write!(f, "{} is no capture: it begins neither as pcap nor as pcapng does", path.display())
+            }
+        }
+    }
+}
+
+impl Error for ReadError {}
+
+/// A capture being read.
+#[derive(Debug)]
+pub struct Reader<R> {
+    path: PathBuf,
+    capture: Capture<R>,
+    table: Option<Table>,
+    problems: Problems,
+    packets: u64,
+    segments: u64,
+}
+
+impl Reader<File> {
+    /// Opens a capture file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no capture.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|error| ReadError::Io(path.to_owned(), error))?;
+        Self::new(path, file)
+    }
+}
+
+impl<R: Read> Reader<R> {
+    /// Begins to read a capture; `path` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn new(path: &Path, reader: R) -> Result<Self, ReadError> {
+        let capture = Capture::new(reader).map_err(|error| ReadError::Io(path.to_owned(), error))?;
+        let capture = capture.ok_or_else(|| ReadError::NoCapture(path.to_owned()))?;
+        let table = Some(Table::new());
+        Ok(Self { path: path.to_owned(), capture, table, problems: Problems::default(), packets: 0, segments: 0 })
+    }
+
+    /// At least `rows` rows, or those that are left; None after them.
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub fn read(&mut self, rows: usize) -> Result<Option<Batch>, ReadError> {
+        let Some(table) = &mut self.table else { return Ok(None) };
+        let mut batch = Batch::default();
+        while batch.rows() < rows {
+            let next = self.capture.next(&mut self.problems);
+            let Some((record, bytes)) = next.map_err(|error| ReadError::Io(self.path.clone(), error))? else {
+                table.finish(&mut batch, &mut self.problems);
+                self.table = None;
+                break;
+            };
+            self.packets += 1;
+            match packet::read(&record, bytes) {
+                Ok(seen) => {
+                    self.segments += 1;
+                    table.take(&seen, record.time_ns, record.offset, &mut batch, &mut self.problems);
+                }
+                Err(Not::Tcp) => {}
+                Err(Not::LinkLayer) => self.problems.add(Trouble::LinkLayer, record.offset),
+                Err(Not::Fragment) => self.problems.add(Trouble::Fragment, record.offset),
+                Err(Not::Short) => self.problems.add(Trouble::TooShort, record.offset),
+                Err(Not::Malformed) => self.problems.add(Trouble::Malformed, record.offset),
+            }
+        }
+        Ok(Some(batch))
+    }
+
+    /// What could not be read so far.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.problems.found()
+    }
+
+    /// Packets read so far, and those of them that were TCP segments.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.packets, self.segments)
+    }
+}

@@ -1,0 +1,35 @@
+//! Round trips from where a capture was taken to one end and back.
+
+/// The least and the largest of them, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundTrips {
+    least: i64,
+    most: i64,
+}
+
+impl Default for RoundTrips {
+    fn default() -> Self {
+        Self { least: i64::MAX, most: i64::MIN }
+    }
+}
+
+impl RoundTrips {
+    /// A round trip; `waited`: the end may have held its acknowledgment back, so that it says nothing of the largest.
+    pub(crate) fn add(&mut self, time: i64, waited: bool) {
+        if time < 0 {
+            return;
+        }
+        self.least = self.least.min(time);
+        if !waited {
+            self.most = self.most.max(time);
+        }
+    }
+
+    pub(crate) fn least(&self) -> Option<i64> {
+        (self.least != i64::MAX).then_some(self.least)
+    }
+
+    pub(crate) fn most(&self) -> Option<i64> {
+        (self.most != i64::MIN).then_some(self.most)
+    }
+}

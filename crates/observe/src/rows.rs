@@ -1,0 +1,86 @@
+//! What is told of connections and responses. Times are nanoseconds since 1970, durations seconds, NaN where unknown.
+
+use firstflight_records::{table, table::Column};
+
+/// Segments of a first flight that is not known.
+pub const UNKNOWN: u32 = u32::MAX;
+
+table! {
+    /// A connection on which the server sent something.
+    ConnectionRow / Connections {
+        /// Counted from 0 in the order of their first packets; some have no row.
+        connection: u32 as U32,
+        /// Its first packet.
+        start_ns: i64 as I64,
+        /// The client's network: of IPv4 the /24, of IPv6 the /48, as a number that differs between the two.
+        subnet: u64 as U64,
+        /// The server's port.
+        server_port: u16 as U16,
+        /// Least round trip of the whole path.
+        rtt_s: f64 as F64,
+        /// Largest round trip of the whole path.
+        most_rtt_s: f64 as F64,
+        /// Most bytes of data in a packet, as the ends agreed; assumed if their handshake was not seen.
+        mss: u16 as U16,
+        /// Rate of the path towards the client, headers included, from times in which its slowest link was busy.
+        down_bps: f64 as F64,
+        /// The most that came through on average during a response, headers included: it has at least this rate.
+        least_down_bps: f64 as F64,
+        /// 1 if the capture was taken nearer to the client than to the server.
+        at_client: u8 as U8,
+        /// 1 if its first packet is in the capture.
+        from_start: u8 as U8,
+    }
+}
+
+table! {
+    /// What the server sent between two requests.
+    ResponseRow / Responses {
+        /// Of [`ConnectionRow`].
+        connection: u32 as U32,
+        /// Counted from 0.
+        object: u32 as U32,
+        /// The client opened the connection or, for further ones, asked.
+        start_ns: i64 as I64,
+        /// From the start until the client's handshake was complete; NaN for further ones.
+        handshake_time_s: f64 as F64,
+        /// From the start until the first byte reached the client.
+        first_byte_time_s: f64 as F64,
+        /// From the start until the last byte reached the client.
+        completion_time_s: f64 as F64,
+        /// Bytes that the server sent.
+        bytes: u64 as U64,
+        /// Of these, acknowledged.
+        delivered_bytes: u64 as U64,
+        /// Data segments, retransmissions included.
+        segments_sent: u32 as U32,
+        /// Retransmitted ones.
+        retransmissions: u32 as U32,
+        /// Data segments sent before the first ACK of data on the connection, 0 for further ones, or [`UNKNOWN`].
+        first_flight_segments: u32 as U32,
+        /// Of these, sent again, as what is lost is; likewise.
+        first_flight_lost: u32 as U32,
+        /// 1 if all bytes were acknowledged.
+        completed: u8 as U8,
+    }
+}
+
+/// Rows that are ready.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Connections that ended or fell silent.
+    pub connections: Connections,
+    /// Responses, of connections whose row may be yet to come.
+    pub responses: Responses,
+}
+
+impl Batch {
+    pub(crate) fn rows(&self) -> usize {
+        self.connections.connection.len() + self.responses.connection.len()
+    }
+
+    /// The tables by name.
+    pub fn into_tables(self) -> [(&'static str, Vec<(&'static str, Column)>); 2] {
+        [("connections", self.connections.into_columns()), ("responses", self.responses.into_columns())]
+    }
+}

@@ -1,0 +1,84 @@
+//! The server's clock as its timestamps tell it (RFC 7323), held against the capture's: when a segment was sent, and how
+//! much longer than others it was under way.
+
+const MS: i64 = 1_000_000;
+
+/// The clock, in steps of a millisecond as most have it, counted from its first timestamp. Times are nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerClock {
+    first: u32,
+    first_seen: i64,
+    last: i64,
+    last_seen: i64,
+    /// Of the differences to the capture's clock.
+    least: i64,
+    most: i64,
+}
+
+impl ServerClock {
+    /// A clock whose first timestamp was seen now.
+    pub(crate) fn new(value: u32, now: i64) -> Self {
+        Self { first: value, first_seen: now, last: 0, last_seen: now, least: now, most: now }
+    }
+
+    /// A segment with this timestamp is seen.
+    pub(crate) fn read(&mut self, value: u32, now: i64) {
+        self.last = i64::from(value.wrapping_sub(self.first) as i32) * MS;
+        self.last_seen = now;
+        self.least = self.least.min(now - self.last);
+        self.most = self.most.max(now - self.last);
+    }
+
+    /// When the last segment was sent at the latest: within the millisecond that its timestamp names.
+    pub(crate) fn latest(&self) -> i64 {
+        self.last + MS
+    }
+
+    /// The least difference between when a segment was seen and its timestamp: the way without a queue.
+    pub(crate) fn least(&self) -> i64 {
+        self.least
+    }
+
+    /// How much longer the slowest segment was under way than the fastest.
+    pub(crate) fn variation(&self) -> i64 {
+        self.most - self.least
+    }
+
+    /// Whether it ticks in milliseconds, as far as can be seen.
+    pub(crate) fn is_plausible(&self) -> bool {
+        let passed = self.last_seen - self.first_seen;
+        // What queues add and take away must not decide.
+        let slack = 2 * self.variation().min(passed / 4) + 20 * MS;
+        (self.last - passed).abs() <= slack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock with steps of so many milliseconds, seen every 10 ms for a second.
+    fn clock(step: u32) -> ServerClock {
+        let mut clock = ServerClock::new(u32::MAX - 20, 500 * MS);
+        for tick in 1..100_u32 {
+            let value = (u32::MAX - 20).wrapping_add(tick * 10 / step);
+            clock.read(value, 500 * MS + i64::from(tick) * 10 * MS);
+        }
+        clock
+    }
+
+    #[test]
+    fn a_clock_in_milliseconds_is_told_from_slower_ones_across_its_wrap() {
+        assert!(clock(1).is_plausible());
+        assert!(!clock(10).is_plausible());
+        assert_eq!(clock(1).variation(), 0);
+    }
+
+    #[test]
+    fn a_segment_that_waited_tells_by_how_much() {
+        let mut clock = ServerClock::new(7, 0);
+        clock.read(17, 10 * MS);
+        clock.read(20, 43 * MS);
+        assert_eq!((clock.variation(), clock.latest()), (30 * MS, 14 * MS));
+    }
+}

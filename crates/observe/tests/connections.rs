@@ -1,0 +1,222 @@
+//! What a connection's packets tell, wherever they were captured.
+
+mod made;
+
+use made::{ACK, FIN, Frame, MS, RST, SYN, Told, download, pcap, raw, read, segment};
+
+const RAW: u32 = 101;
+
+fn told(frames: &[Frame]) -> Told {
+    read(&pcap(RAW, frames))
+}
+
+#[test]
+fn round_trip_sizes_and_first_flight_are_the_same_at_the_server_in_the_middle_and_at_the_client() {
+    for away in [0, 10 * MS, 30 * MS, 40 * MS] {
+        let told = told(&download(0, 40_000, 80 * MS, away, 10));
+        assert_eq!((told.connections.len(), told.responses.len()), (1, 1), "captured {away} ns from the server");
+        let (connection, response) = (told.connections[0], told.responses[0]);
+        assert!((connection.rtt_s - 0.08).abs() < 1e-6, "{}", connection.rtt_s);
+        assert_eq!((connection.mss, connection.server_port, connection.from_start), (1000, 80, 1));
+        assert_eq!(response.first_flight_segments, 10, "captured {away} ns from the server");
+        assert_eq!((response.bytes, response.delivered_bytes, response.completed), (10_000, 10_000, 1));
+        assert_eq!((response.segments_sent, response.retransmissions), (10, 0));
+        assert!((response.handshake_time_s - 0.08).abs() < 1e-6);
+        assert!(told.problems.is_empty(), "{:?}", told.problems);
+    }
+}
+
+#[test]
+fn packets_that_a_network_card_was_to_divide_count_as_the_segments_that_they_became() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 10);
+    // The ten segments as one of 10 000 bytes.
+    frames.retain(|(_, kept, length)| *length as usize == kept.len() || *length as usize == kept.len() + 100);
+    let large = segment(true, 500, 200, ACK, 10_000).stamped(1051, 51);
+    frames.insert(4, raw(80 * MS + 1, &large));
+    let told = told(&frames);
+    assert_eq!((told.responses[0].segments_sent, told.responses[0].first_flight_segments), (10, 10));
+    assert_eq!(told.responses[0].bytes, 10_000);
+}
+
+#[test]
+fn what_is_sent_after_the_first_acknowledgment_is_not_of_the_first_flight() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 4);
+    frames.truncate(frames.len() - 3);
+    let late = segment(true, 4500, 200, ACK, 1000).stamped(1135, 101);
+    frames.push(raw(170 * MS, &late));
+    let told = told(&frames);
+    assert_eq!((told.responses[0].first_flight_segments, told.responses[0].segments_sent), (4, 5));
+}
+
+#[test]
+fn a_retransmission_counts_as_one_and_is_not_of_the_first_flight() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 3);
+    let again = segment(true, 500, 200, ACK, 1000).stamped(1351, 51);
+    let acks = frames.len() - 6;
+    for frame in &mut frames[acks..] {
+        frame.0 += 300 * MS;
+    }
+    frames.insert(acks, raw(300 * MS, &again));
+    let told = told(&frames);
+    let response = told.responses[0];
+    assert_eq!((response.segments_sent, response.retransmissions), (4, 1));
+    assert_eq!((response.first_flight_segments, response.first_flight_lost), (3, 1));
+    // Which of the two the acknowledgment was for is not known, so the handshake alone tells the round trip.
+    assert!((told.connections[0].rtt_s - 0.08).abs() < 1e-6);
+}
+
+#[test]
+fn what_was_lost_before_the_capture_is_a_retransmission_and_what_was_overtaken_is_none() {
+    for (late, retransmissions) in [(100 * MS, 1), (MS, 0)] {
+        let mut frames = download(0, 40_000, 80 * MS, 40 * MS, 4);
+        let first = frames.iter().position(|(_, kept, length)| *length as usize == kept.len() + 1000).unwrap();
+        let moved = frames.remove(first + 1);
+        let last = frames[first + 2].0;
+        let place = frames.iter().position(|frame| frame.0 > last + late).unwrap_or(frames.len());
+        frames.insert(place, (last + late, moved.1, moved.2));
+        let told = told(&frames);
+        assert_eq!(told.responses[0].retransmissions, retransmissions, "{late} ns late");
+        assert_eq!(told.responses[0].first_flight_lost, retransmissions, "{late} ns late");
+        assert_eq!(told.responses[0].first_flight_segments, 4, "{late} ns late");
+        assert_eq!(told.responses[0].bytes, 4000);
+    }
+}
+
+#[test]
+fn each_request_on_a_connection_has_its_response() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 2);
+    frames.truncate(frames.len() - 3);
+    let at = 500 * MS;
+    frames.push(raw(at, &segment(false, 200, 2500, ACK, 100).stamped(600, 1051)));
+    frames.push(raw(at + MS, &segment(true, 2500, 300, ACK, 700).stamped(1501, 600)));
+    frames.push(raw(at + 81 * MS, &segment(false, 300, 3200, ACK, 0).stamped(681, 1501)));
+    let told = told(&frames);
+    assert_eq!(told.connections.len(), 1);
+    let sizes: Vec<_> = told.responses.iter().map(|row| (row.object, row.bytes, row.first_flight_segments)).collect();
+    assert_eq!(sizes, [(0, 2000, 2), (1, 700, 0)]);
+    assert_eq!(told.responses[1].start_ns, at);
+    assert!((told.responses[1].completion_time_s - 0.081).abs() < 1e-9);
+    assert!(told.responses[1].handshake_time_s.is_nan());
+}
+
+#[test]
+fn ends_that_meet_again_make_another_connection() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 2);
+    let mut again = download(10_000 * MS, 40_000, 80 * MS, 0, 3);
+    frames.append(&mut again);
+    let told = told(&frames);
+    let sizes: Vec<_> = told.responses.iter().map(|row| (row.connection, row.bytes)).collect();
+    assert_eq!(sizes, [(0, 2000), (1, 3000)]);
+}
+
+#[test]
+fn a_connection_that_began_before_the_capture_has_no_first_flight() {
+    let frames = download(0, 40_000, 80 * MS, 0, 5);
+    let told = told(&frames[3..]);
+    assert_eq!(told.connections[0].from_start, 0);
+    assert_eq!(told.connections[0].server_port, 80);
+    assert_eq!(told.responses[0].first_flight_segments, firstflight_observe::UNKNOWN);
+    assert_eq!(told.responses[0].bytes, 5000);
+}
+
+#[test]
+fn a_packet_that_crossed_two_interfaces_counts_once() {
+    let mut frames = Vec::new();
+    for frame in download(0, 40_000, 80 * MS, 0, 5) {
+        frames.push(frame.clone());
+        frames.push((frame.0 + 20_000, frame.1, frame.2));
+    }
+    let told = told(&frames);
+    assert_eq!((told.responses[0].segments_sent, told.responses[0].retransmissions), (5, 0));
+    assert_eq!(told.problems.len(), 1);
+    assert!(told.problems[0].trouble.text().contains("twice"));
+    assert_eq!(told.problems[0].count, 5);
+}
+
+#[test]
+fn bytes_that_the_capture_lacks_are_told() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 5);
+    frames.remove(6);
+    let told = told(&frames);
+    assert_eq!((told.responses[0].bytes, told.responses[0].segments_sent), (5000, 4));
+    assert!(told.problems[0].trouble.text().contains("lacks"), "{:?}", told.problems);
+}
+
+#[test]
+fn a_syn_that_nobody_answers_and_a_reset_are_no_connections() {
+    let syn = raw(0, &segment(false, 1, 0, SYN, 0));
+    let reset = raw(MS, &segment(true, 0, 2, RST | ACK, 0));
+    assert!(told(&[syn, reset]).connections.is_empty());
+}
+
+#[test]
+fn a_probe_of_a_silent_client_is_no_data() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 2);
+    frames.truncate(frames.len() - 3);
+    frames.push(raw(5000 * MS, &segment(true, 2499, 200, ACK, 1).stamped(6000, 101)));
+    let told = told(&frames);
+    assert_eq!((told.responses[0].segments_sent, told.responses[0].retransmissions), (2, 0));
+}
+
+#[test]
+fn sequence_numbers_may_wrap_within_a_response() {
+    let shift = u32::MAX - 2500;
+    let mut frames = Vec::new();
+    let mut at = |time: i64, seq: u32, from_server: bool, flags: u8, payload: u32| {
+        let (own, other) = if from_server { (seq.wrapping_add(shift), 200) } else { (200, seq.wrapping_add(shift)) };
+        frames.push(raw(time * MS, &segment(from_server, own, other, flags, payload)));
+    };
+    at(0, 0, true, ACK, 1000);
+    at(1, 1000, true, ACK, 1000);
+    at(2, 2000, true, ACK, 1000);
+    at(50, 3000, false, ACK, 0);
+    at(51, 3000, true, FIN | ACK, 0);
+    let told = told(&frames);
+    assert_eq!((told.responses[0].bytes, told.responses[0].completed), (3000, 1));
+}
+
+#[test]
+fn the_same_packets_give_the_same_rows_however_many_are_asked_for_at_once() {
+    let mut frames: Vec<Frame> = Vec::new();
+    for connection in 0..50 {
+        frames.extend(download(i64::from(connection) * 7 * MS, 40_000 + connection, 50 * MS, 5 * MS, 20));
+    }
+    frames.sort_by_key(|frame| frame.0);
+    let file = pcap(RAW, &frames);
+    let whole = read(&file);
+    let mut reader = firstflight_observe::Reader::new(std::path::Path::new("made"), file.as_slice()).unwrap();
+    let mut rows = Vec::new();
+    while let Some(batch) = reader.read(1).unwrap() {
+        rows.extend((0..batch.responses.bytes.len()).map(|row| batch.responses.row(row)));
+    }
+    assert_eq!(rows, whole.responses);
+    assert_eq!(rows.len(), 50);
+}
+
+#[test]
+fn a_syn_ack_with_another_number_begins_a_connection_whose_syn_the_capture_lacks() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 4);
+    for (time, syn) in [(5000, false), (5080, true)] {
+        let handshake =
+            if syn { segment(false, 7100, 900_500, ACK, 100) } else { segment(true, 900_499, 7100, SYN | ACK, 0) };
+        frames.push(raw(time * MS, &handshake.mss(1012)));
+    }
+    frames.push(raw(5080 * MS + 1, &segment(true, 900_500, 7200, ACK, 1000)));
+    frames.push(raw(5160 * MS, &segment(false, 7200, 901_500, ACK, 0)));
+    let told = told(&frames);
+    assert_eq!(told.connections.iter().map(|row| row.from_start).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(told.responses.iter().map(|row| (row.object, row.bytes)).collect::<Vec<_>>(), [(0, 4000), (0, 1000)]);
+    assert!(told.problems.is_empty(), "{:?}", told.problems);
+}
+
+#[test]
+fn what_was_overtaken_where_the_capture_begins_is_no_retransmission() {
+    let order = [3, 0, 1, 2, 4, 5];
+    let mut frames: Vec<Frame> = (0_i64..)
+        .zip(order)
+        .map(|(place, index)| raw(place * MS / 100, &segment(true, 500 + index * 1000, 200, ACK, 1000)))
+        .collect();
+    frames.push(raw(80 * MS, &segment(false, 200, 6500, ACK, 0)));
+    let told = told(&frames);
+    assert_eq!((told.responses[0].bytes, told.responses[0].retransmissions), (3000, 0));
+}

@@ -1,0 +1,86 @@
+//! Captures that end too early, are damaged, or are no captures at all: the good part counts, the rest is told.
+
+mod made;
+
+use std::path::Path;
+
+use firstflight_observe::{ReadError, Reader, Trouble};
+use made::{MS, download, pcap, read};
+use proptest::prelude::*;
+
+const RAW: u32 = 101;
+
+fn two_connections() -> Vec<u8> {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 10);
+    frames.extend(download(20_000 * MS, 40_001, 80 * MS, 0, 10));
+    pcap(RAW, &frames)
+}
+
+#[test]
+fn a_capture_that_was_cut_off_gives_what_came_before_and_tells_where_it_ends() {
+    let file = two_connections();
+    let told = read(&file[..file.len() - 5]);
+    assert_eq!(told.connections.len(), 2);
+    assert_eq!((told.problems[0].trouble, told.problems[0].count), (Trouble::CutOff, 1));
+    // The last packet begins a header and a packet's headers before the end.
+    assert_eq!(told.problems[0].first, [(file.len() - 16 - 52) as u64]);
+}
+
+#[test]
+fn from_where_a_capture_is_damaged_nothing_is_made_up() {
+    let mut file = two_connections();
+    let middle = 24 + (16 + 52) * 20;
+    let from = file.len().min(middle);
+    file[from..].fill(0xee);
+    let told = read(&file);
+    assert_eq!(told.connections.len(), 1);
+    assert!(told.problems.iter().any(|problem| matches!(problem.trouble, Trouble::Damaged | Trouble::CutOff)));
+}
+
+#[test]
+fn what_is_no_capture_is_refused_in_a_sentence() {
+    for junk in [&b""[..], b"GET / HTTP/1.1\r\n", &[0; 100]] {
+        let error = Reader::new(Path::new("junk"), junk).err();
+        assert!(matches!(&error, Some(ReadError::NoCapture(_))), "{error:?}");
+    }
+}
+
+#[test]
+fn a_capture_without_packets_has_no_rows() {
+    let told = read(&pcap(RAW, &[]));
+    assert!(told.connections.is_empty() && told.problems.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_whatever_bring_the_reader_down(
+        at in 0_usize..2000,
+        junk in proptest::collection::vec(any::<u8>(), 1..200),
+    ) {
+        let mut file = two_connections();
+        let at = at.min(file.len() - 1);
+        let end = (at + junk.len()).min(file.len());
+        file[at..end].copy_from_slice(&junk[..end - at]);
+        if let Ok(mut reader) = Reader::new(Path::new("junk"), file.as_slice()) {
+            while reader.read(10).unwrap().is_some() {}
+        }
+    }
+
+    #[test]
+    fn neither_do_bytes_behind_a_pcapng_header(junk in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let mut file = Vec::new();
+        for value in [0x0a0d_0d0a_u32, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28, 1, 20, 101, 0, 20] {
+            file.extend(value.to_le_bytes());
+        }
+        for kind in [6_u32, 2, 3] {
+            file.extend(kind.to_le_bytes());
+            let length = (junk.len().next_multiple_of(4) + 12) as u32;
+            file.extend(length.to_le_bytes());
+            file.extend(&junk);
+            file.resize(file.len().next_multiple_of(4), 0);
+            file.extend(length.to_le_bytes());
+        }
+        let mut reader = Reader::new(Path::new("junk"), file.as_slice()).unwrap();
+        while reader.read(10).unwrap().is_some() {}
+    }
+}

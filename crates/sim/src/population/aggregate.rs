@@ -1,0 +1,214 @@
+//! Counts, sums and histograms of a population's transfers and pages by bucket, in place of a row each.
+//!
+//! All are whole numbers, so replicates and parts of runs merge exactly in any order.
+
+use firstflight_path::Nanos;
+
+use crate::{
+    connection::Booked,
+    plan::{Application, Direction, Kind, Plan},
+    records::{Aggregate, Aggregates, HistogramBin, Histograms},
+};
+
+use super::{
+    Path,
+    histogram::{Bins, Histogram},
+    spec::Buckets,
+};
+
+/// Something that was asked for, with what became of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    /// Index of the application.
+    pub(crate) application: u16,
+    /// A transfer or a page.
+    pub(crate) unit: Unit,
+    /// From asking to the last byte, if that arrived.
+    pub(crate) completion: Option<Nanos>,
+    /// Bytes asked for.
+    pub(crate) bytes: u64,
+    /// What it cost.
+    pub(crate) booked: Booked,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// A file or object.
+    Transfer,
+    /// A page.
+    Page,
+}
+
+/// Dimensions of the buckets: all together, and the four of [`Buckets`].
+const DIMENSIONS: usize = 5;
+
+/// Units: transfers and pages.
+const UNITS: usize = 2;
+
+/// The accounts of a replicate.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    buckets: Buckets,
+    bins: &'static Bins,
+    /// Payload of a full segment of the responses of each application.
+    payload_bytes: Vec<u64>,
+    /// Applications that load pages.
+    has_pages: Vec<bool>,
+    /// Where the buckets of each dimension begin within a block.
+    first: [usize; DIMENSIONS],
+    /// Buckets of all dimensions together: a block an application and unit.
+    block: usize,
+    cells: Vec<Cell>,
+    /// Places in a block of the user whose outcomes are next, without the dimension of segments.
+    user: [usize; DIMENSIONS - 1],
+}
+
+/// The account of a bucket.
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    count: u64,
+    completed: u64,
+    /// Wider than the column, whose end many long times can pass.
+    completion_ns_sum: u128,
+    bytes: u64,
+    segments_sent: u64,
+    retransmissions: u64,
+    timeouts: u64,
+    with_retransmission: u64,
+    first_flight_segments: u64,
+    first_flight_lost: u64,
+    with_first_flight_loss: u64,
+    times: Histogram,
+}
+
+impl Accounts {
+    /// Accounts without entries.
+    pub(crate) fn new(plan: &Plan, buckets: &Buckets) -> Accounts {
+        let mut first = [0; DIMENSIONS];
+        let mut block = 1;
+        for (first, (_, borders)) in first[1..].iter_mut().zip(buckets.dimensions()) {
+            *first = block;
+            block += borders.len() + 1;
+        }
+        Accounts {
+            buckets: buckets.clone(),
+            bins: Bins::get(),
+            payload_bytes: plan.applications.iter().map(payload_bytes).collect(),
+            has_pages: plan.applications.iter().map(|spec| matches!(spec.kind, Kind::WebPage { .. })).collect(),
+            first,
+            block,
+            cells: vec![Cell::default(); plan.applications.len() * UNITS * block],
+            user: [0; DIMENSIONS - 1],
+        }
+    }
+
+    /// What follows happened to a user with this path.
+    pub(crate) fn begin_user(&mut self, path: &Path) {
+        let [_, rtt, down, bdp, _] = self.first;
+        self.user = [
+            0,
+            rtt + bucket(&self.buckets.rtt_s, path.rtt as f64 / 1e9),
+            down + bucket(&self.buckets.down_bps, path.down_bps as f64),
+            bdp + bucket(&self.buckets.bdp_bytes, path.bdp_bytes()),
+        ];
+    }
+
+    /// Enters an outcome into the accounts of its buckets.
+    pub(crate) fn enter(&mut self, outcome: &Outcome) {
+        let application = usize::from(outcome.application);
+        let block = (application * UNITS + outcome.unit as usize) * self.block;
+        let segments = outcome.bytes.div_ceil(self.payload_bytes[application]);
+        let by_segments = self.first[DIMENSIONS - 1] + bucket(&self.buckets.segments, segments as f64);
+        let bin = outcome.completion.map(|time| (time, self.bins.of(time)));
+        for place in self.user.into_iter().chain([by_segments]) {
+            self.cells[block + place].enter(outcome, bin);
+        }
+    }
+
+    /// Writes the accounts of a replicate, and begins the next one without entries.
+    ///
+    /// # Errors
+    /// Completion times whose sum no column can hold: one sentence.
+    pub(crate) fn close(
+        &mut self,
+        replicate: u32,
+        aggregates: &mut Aggregates,
+        histograms: &mut Histograms,
+    ) -> Result<(), String> {
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            let (block, place) = (index / self.block, index % self.block);
+            let (application, unit) = (block / UNITS, block % UNITS);
+            if unit == Unit::Page as usize && !self.has_pages[application] {
+                continue;
+            }
+            let dimension = self.first.iter().rposition(|&first| first <= place).unwrap_or_default();
+            let (application, unit) = (application as u16, unit as u8);
+            let bucket = (place - self.first[dimension]) as u16;
+            let dimension = dimension as u8;
+            let completion_ns_sum = i64::try_from(cell.completion_ns_sum).map_err(|_| {
+                format!(
+                    "the completion times of replicate {replicate} add up to more than 2^63 ns (292 years): make more \
+                     replicates of fewer users, or keep rows"
+                )
+            })?;
+            aggregates.push(Aggregate {
+                replicate,
+                application,
+                unit,
+                dimension,
+                bucket,
+                count: cell.count,
+                completed: cell.completed,
+                completion_ns_sum,
+                bytes: cell.bytes,
+                segments_sent: cell.segments_sent,
+                retransmissions: cell.retransmissions,
+                timeouts: cell.timeouts,
+                with_retransmission: cell.with_retransmission,
+                first_flight_segments: cell.first_flight_segments,
+                first_flight_lost: cell.first_flight_lost,
+                with_first_flight_loss: cell.with_first_flight_loss,
+            });
+            for (bin, count) in cell.times.drain() {
+                histograms.push(HistogramBin { replicate, application, unit, dimension, bucket, bin, count });
+            }
+            *cell = Cell { times: std::mem::take(&mut cell.times), ..Cell::default() };
+        }
+        Ok(())
+    }
+}
+
+impl Cell {
+    fn enter(&mut self, outcome: &Outcome, bin: Option<(Nanos, usize)>) {
+        let booked = &outcome.booked;
+        self.count += 1;
+        if let Some((time, bin)) = bin {
+            self.completed += 1;
+            self.completion_ns_sum += u128::from(time);
+            self.times.count(bin);
+        }
+        self.bytes += outcome.bytes;
+        self.segments_sent += u64::from(booked.segments_sent);
+        self.retransmissions += u64::from(booked.retransmissions);
+        self.timeouts += u64::from(booked.timeouts);
+        self.with_retransmission += u64::from(booked.retransmissions > 0);
+        self.first_flight_segments += u64::from(booked.first_flight_segments);
+        self.first_flight_lost += u64::from(booked.first_flight_lost);
+        self.with_first_flight_loss += u64::from(booked.first_flight_lost > 0);
+    }
+}
+
+/// The bucket of a value: up to and with the border above it.
+fn bucket(borders: &[f64], value: f64) -> usize {
+    borders.partition_point(|&border| border < value)
+}
+
+/// Payload of a full segment of the end that sends the files.
+fn payload_bytes(spec: &Application) -> u64 {
+    let (sender, receiver) = match spec.kind {
+        Kind::FileTransfer { direction: Direction::Upload, .. } => (&spec.client_tcp, &spec.server_tcp),
+        _ => (&spec.server_tcp, &spec.client_tcp),
+    };
+    u64::from(sender.full_payload_bytes(receiver))
+}

@@ -1,0 +1,107 @@
+//! A Gaussian copula over the five figures of a path.
+//!
+//! Each figure has a normal score; the scores are jointly normal with the correlations that the plan states, and each
+//! figure is its law's quantile at its score. So the marginals are exactly the laws, whatever the dependence.
+//!
+//! Users of one subnet share a part of their scores: score = sqrt(share) * subnet's + sqrt(1 - share) * user's. Both
+//! have the stated correlations, so a user's score does as well, and two users' scores of one figure correlate by the
+//! share.
+
+use crate::{normal, random::Stream};
+
+/// Figures of a path: round trip, rate down, rate up, buffer, loss.
+pub const FIGURES: usize = 5;
+
+/// Their names, in the order of the correlations.
+pub const NAMES: [&str; FIGURES] = ["rtt", "down", "up", "buffer", "loss"];
+
+/// Independent or correlated standard normal variables, one a figure.
+pub type Scores = [f64; FIGURES];
+
+/// A pivot below this means that a figure is given by the others, up to rounding.
+const LEAST_PIVOT: f64 = 1e-12;
+
+/// The dependence.
+#[derive(Clone, Copy, Debug)]
+pub struct Copula {
+    /// Lower triangle of Cholesky's factor of the correlations.
+    factor: [[f64; FIGURES]; FIGURES],
+    /// Square roots of the shares of the variance that the subnet explains, and that it leaves.
+    weights: [f64; 2],
+}
+
+impl Copula {
+    /// From correlations, row by row, and the share of the variance that the subnet explains.
+    ///
+    /// # Errors
+    /// Numbers that are no correlations, or that contradict each other: one sentence that names them.
+    pub fn new(correlation: &[f64], subnet_share: f64) -> Result<Copula, String> {
+        let rows: Vec<&[f64]> = correlation.chunks(FIGURES).collect();
+        if correlation.len() != FIGURES * FIGURES {
+            return Err(format!("correlation has {} numbers, but must have 25, five a row", correlation.len()));
+        }
+        for i in 0..FIGURES {
+            if rows[i][i] != 1.0 {
+                return Err(format!("the correlation of {} with itself is {}, but must be 1", NAMES[i], rows[i][i]));
+            }
+            for j in 0..i {
+                let pair = format!("the correlation of {} and {}", NAMES[j], NAMES[i]);
+                if rows[i][j] != rows[j][i] {
+                    return Err(format!("{pair} is given as {} and as {}", rows[j][i], rows[i][j]));
+                }
+                if rows[i][j].is_nan() || rows[i][j].abs() >= 1.0 {
+                    return Err(format!("{pair} is {}, but must lie between -1 and 1", rows[i][j]));
+                }
+            }
+        }
+        if !(0.0..1.0).contains(&subnet_share) {
+            return Err(format!("subnet_share is {subnet_share}, but must be at least 0 and below 1"));
+        }
+        let mut factor = [[0.0; FIGURES]; FIGURES];
+        for i in 0..FIGURES {
+            for j in 0..=i {
+                let explained: f64 = (0..j).map(|k| factor[i][k] * factor[j][k]).sum();
+                let rest = rows[i][j] - explained;
+                if i != j {
+                    factor[i][j] = rest / factor[j][j];
+                } else if rest > LEAST_PIVOT {
+                    factor[i][i] = libm::sqrt(rest);
+                } else {
+                    return Err(contradiction(&rows, i));
+                }
+            }
+        }
+        Ok(Copula { factor, weights: [libm::sqrt(subnet_share), libm::sqrt(1.0 - subnet_share)] })
+    }
+
+    /// The scores of a user; `common` gives what the user shares with the others of the subnet, if anything.
+    pub fn scores(&self, user: &Stream, common: impl FnOnce() -> Scores) -> Scores {
+        let [shared, own] = self.weights;
+        let mut independent = draw(user);
+        if shared > 0.0 {
+            for (score, common) in independent.iter_mut().zip(common()) {
+                *score = own * *score + shared * common;
+            }
+        }
+        self.factor.map(|row| row.iter().zip(independent).map(|(factor, score)| factor * score).sum())
+    }
+}
+
+/// Independent scores: the first draws of a stream, which gives them in pairs.
+pub fn draw(stream: &Stream) -> Scores {
+    let [first, second, third] = [0, 1, 2].map(|index| stream.uniforms(index).map(normal::quantile));
+    [first[0], first[1], second[0], second[1], third[0]]
+}
+
+/// Names the correlations of the figure at which no more room was left.
+fn contradiction(rows: &[&[f64]], figure: usize) -> String {
+    let stated: Vec<String> = (0..figure + 1)
+        .flat_map(|i| (0..i).map(move |j| (i, j)))
+        .filter(|&(i, j)| rows[i][j] != 0.0)
+        .map(|(i, j)| format!("{}_{} = {}", NAMES[j], NAMES[i], rows[i][j]))
+        .collect();
+    format!(
+        "no joint law has these correlations, whose matrix is not positive definite: {}; bring some of them nearer to 0",
+        stated.join(", ")
+    )
+}

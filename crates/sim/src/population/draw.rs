@@ -1,0 +1,56 @@
+//! Users without their simulation: who they are, for whoever builds a network of them.
+
+use std::ops::Range;
+
+use crate::{
+    Plan,
+    random::{Purpose, Stream},
+    records::Users,
+};
+
+use super::Paths;
+
+/// Users of a replicate and all that was drawn for them before they were simulated.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn {
+    /// Their paths.
+    pub users: Users,
+    /// Limits of the queues before the links from them.
+    pub up_buffer_bytes: Vec<u64>,
+    /// Sizes of responses, where the table of paths has such a column.
+    pub bytes: Vec<f64>,
+    /// Whether they run each application of the plan.
+    pub runs: Vec<Vec<bool>>,
+}
+
+/// Draws a range of a replicate's users.
+///
+/// # Errors
+/// A plan without a population, users that it does not have, or a law that gave what no path can have: one sentence.
+pub fn draw(plan: &Plan, seed: u64, replicate: u32, users: Range<u32>) -> Result<Drawn, String> {
+    let Some(population) = &plan.population else { return Err("this plan has no population".into()) };
+    if users.end > population.users {
+        return Err(format!("the population has {} users, so there is no user {}", population.users, users.end - 1));
+    }
+    let paths = Paths::new(population, plan.largest_packet_bytes())?;
+    let mut drawn = Drawn { runs: vec![Vec::new(); plan.applications.len()], ..Drawn::default() };
+    for user in users {
+        let path = paths.of(seed, replicate, user)?;
+        drawn.users.push(path.row(replicate, user));
+        drawn.up_buffer_bytes.push(path.up_buffer_bytes);
+        drawn.bytes.extend(path.bytes);
+        for (application, runs) in drawn.runs.iter_mut().enumerate() {
+            runs.push(runs_application(plan, seed, replicate, application, user));
+        }
+    }
+    Ok(drawn)
+}
+
+/// Whether a user is among those who run an application.
+pub(crate) fn runs_application(plan: &Plan, seed: u64, replicate: u32, application: usize, user: u32) -> bool {
+    let share = plan.applications[application].share;
+    share >= 1.0 || {
+        let stream = Stream::new(seed, replicate, Purpose::Share, application as u32, user);
+        stream.uniforms(0)[0] < share
+    }
+}

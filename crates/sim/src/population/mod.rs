@@ -1,0 +1,80 @@
+//! Populations: users with a path each, one after the other through one simulation.
+//!
+//! A user is a chain of one link, the server at its first node and the user at its second: to the user at the rate
+//! down, through the queue and the losses; back at the rate up. The user's run is a little simulation of its own, from
+//! time 0 until every application that has a count is done, or to the end of the plan's duration. What a server
+//! remembers of one user it does not tell another.
+//!
+//! A population keeps a row a transfer, page and user, or the accounts of its buckets ([`Keep`]).
+//!
+//! Path, sizes and losses of a user depend on plan, seed, replicate and the user's number alone: two plans that differ
+//! in their initial windows meet the same users (common random numbers), however many users a replicate has.
+
+pub(crate) mod aggregate;
+mod column;
+mod copula;
+mod draw;
+mod histogram;
+mod marginal;
+mod paths;
+mod spec;
+
+use std::ops::Range;
+
+pub use column::Column;
+pub(crate) use draw::runs_application;
+pub use draw::{Drawn, draw};
+pub use paths::{Path, Paths};
+pub use spec::{Buckets, Draw, Keep, MarginalsSpec, PathsSpec, PopulationSpec, TableSpec};
+
+use crate::{
+    NO_REPLICATES, Plan, Simulation,
+    records::{NO_ROW, NO_SUBNET, Records, User, seconds},
+};
+
+/// Simulates a range of replicates of a plan with a population.
+///
+/// # Errors
+/// A law that gave what no path can have; a capture, which would be of too many connections; sums that no column can
+/// hold: one sentence.
+pub(crate) fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, String> {
+    let Some(population) = &plan.population else { return Err("this plan has no population".into()) };
+    if capture {
+        return Err(
+            "the segments of a population are not captured: take one of its users as a network of its own".into()
+        );
+    }
+    if replicates.is_empty() {
+        return Err(NO_REPLICATES.into());
+    }
+    let paths = Paths::new(population, plan.largest_packet_bytes())?;
+    let mut simulation = Simulation::of_users(plan, population, seed)?;
+    for replicate in replicates {
+        simulation.begin_replicate(replicate);
+        for user in 0..population.users {
+            let path = paths.of(seed, replicate, user)?;
+            simulation.simulate_user(user, &path)?;
+        }
+        simulation.end_replicate()?;
+    }
+    Ok(simulation.into_records())
+}
+
+impl Path {
+    /// The row of the user whose path it is.
+    pub(crate) fn row(&self, replicate: u32, user: u32) -> User {
+        User {
+            replicate,
+            client: user,
+            subnet: self.subnet.unwrap_or(NO_SUBNET),
+            row: self.row.unwrap_or(NO_ROW),
+            weight: self.weight,
+            rtt_s: seconds(self.rtt),
+            most_rtt_s: f64::NAN,
+            down_bps: self.down_bps as f64,
+            up_bps: self.up_bps as f64,
+            buffer_bytes: self.down_buffer_bytes,
+            loss: self.loss,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The path of each user: a function of plan, seed, replicate and the user's number alone, so every arm of an
+//! experiment meets the same paths.
+
+use std::cell::Cell;
+
+use firstflight_path::{
+    LinkSpec, Nanos,
+    queue::{DropTailSpec, QueueSpec},
+};
+
+use crate::{
+    law::Law,
+    random::{Purpose, Stream},
+};
+
+use super::{
+    column::Column,
+    copula::{self, Copula, FIGURES, Scores},
+    marginal::Marginal,
+    spec::{Draw, PathsSpec, PopulationSpec, TableSpec, check},
+};
+
+/// A user's path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// Number of the subnet, if there are subnets.
+    pub subnet: Option<u32>,
+    /// Row of the table, if there is a table.
+    pub row: Option<u32>,
+    /// How many users it stands for.
+    pub weight: f64,
+    /// Round trip without serialization and queueing.
+    pub rtt: Nanos,
+    /// Rate to the user.
+    pub down_bps: u64,
+    /// Rate from the user.
+    pub up_bps: u64,
+    /// Limit of the queue before the link to the user.
+    pub down_buffer_bytes: u64,
+    /// Limit of the queue before the link from the user.
+    pub up_buffer_bytes: u64,
+    /// Probability that the link to the user loses a packet.
+    pub loss: f64,
+    /// Size of the response, if the table has sizes.
+    pub bytes: Option<f64>,
+}
+
+/// The paths of a replicate's users.
+#[derive(Debug)]
+pub struct Paths<'p> {
+    source: Source<'p>,
+    farther: Nanos,
+    /// Bytes that a queue holds at least.
+    least_buffer_bytes: u64,
+}
+
+/// What the users of a subnet share.
+#[derive(Clone, Copy, Debug)]
+struct Shared {
+    /// Seed, replicate and number of the subnet.
+    of: (u64, u32, u32),
+    scores: Scores,
+}
+
+/// A law a figure, and their dependence.
+#[derive(Debug)]
+struct Joint<'p> {
+    subnet_users: u32,
+    laws: [Marginal<'p>; FIGURES],
+    copula: Copula,
+    /// Of the latest user.
+    latest: Cell<Option<Shared>>,
+}
+
+#[derive(Debug)]
+enum Source<'p> {
+    Marginals(Box<Joint<'p>>),
+    /// `up_to`: sums of the weights up to each row, where rows are drawn.
+    Table {
+        spec: &'p TableSpec,
+        up_to: Vec<f64>,
+    },
+}
+
+/// What was drawn, in the plan's units and order.
+type Figures = [f64; FIGURES];
+
+/// The names of what was drawn.
+const FIGURE_NAMES: [&str; FIGURES] = ["rtt_ns", "down_bps", "up_bps", "buffer_ns", "loss"];
+
+impl<'p> Paths<'p> {
+    /// Ready to draw; a full packet has so many bytes, headers included.
+    ///
+    /// # Errors
+    /// Correlations that contradict each other: one sentence.
+    pub fn new(population: &'p PopulationSpec, packet_bytes: u32) -> Result<Paths<'p>, String> {
+        let source = match &population.paths {
+            PathsSpec::Marginals(spec) => Source::Marginals(Box::new(Joint {
+                subnet_users: spec.subnet_users,
+                laws: spec.laws().map(|(_, law)| Marginal::new(law)),
+                copula: Copula::new(&spec.correlation, spec.subnet_share)?,
+                latest: Cell::new(None),
+            })),
+            PathsSpec::Table(spec) => {
+                let mut sum = 0.0;
+                let mut add = |row: usize| {
+                    sum += spec.weight.as_ref().map_or(1.0, |weights| weights[row]);
+                    sum
+                };
+                let up_to = if spec.draw == Draw::Weighted { (0..spec.rows()).map(&mut add).collect() } else { vec![] };
+                Source::Table { spec, up_to }
+            }
+        };
+        let least_buffer_bytes = u64::from(population.least_buffer_packets) * u64::from(packet_bytes);
+        Ok(Paths { source, farther: population.farther_ns, least_buffer_bytes })
+    }
+
+    /// The path of a user.
+    ///
+    /// # Errors
+    /// A law gave a figure that no path has: one sentence.
+    pub fn of(&self, seed: u64, replicate: u32, user: u32) -> Result<Path, String> {
+        let own = Stream::new(seed, replicate, Purpose::Path, 0, user);
+        let (figures, path) = match &self.source {
+            Source::Marginals(joint) => {
+                let subnet = user / joint.subnet_users;
+                (joint.figures(&own, (seed, replicate, subnet)), Path { subnet: Some(subnet), ..UNKNOWN })
+            }
+            Source::Table { spec, up_to } => {
+                let row = match spec.draw {
+                    Draw::Each => user as usize,
+                    Draw::Weighted => {
+                        let [u, _] = Stream::new(seed, replicate, Purpose::Row, 0, user).uniforms(0);
+                        let at = u * up_to[up_to.len() - 1];
+                        up_to.partition_point(|&sum| sum <= at).min(up_to.len() - 1)
+                    }
+                };
+                let weight = match (&spec.weight, spec.draw) {
+                    (Some(weights), Draw::Each) => weights[row],
+                    _ => 1.0,
+                };
+                let bytes = spec.bytes.as_ref().map(|bytes| bytes[row]);
+                (spec.figures(row, &own), Path { row: Some(row as u32), weight, bytes, ..UNKNOWN })
+            }
+        };
+        self.measured(figures, path).map_err(|error| format!("user {user} of replicate {replicate}: {error}"))
+    }
+
+    /// A path with what was drawn, in whole units.
+    fn measured(&self, figures: Figures, path: Path) -> Result<Path, String> {
+        for (name, figure) in FIGURE_NAMES.into_iter().zip(figures) {
+            check(name, figure)?;
+        }
+        let [rtt_ns, down_bps, up_bps, buffer_ns, loss] = figures;
+        let buffer = |bps: f64| (libm::round(buffer_ns * bps / 8e9) as u64).max(self.least_buffer_bytes);
+        Ok(Path {
+            rtt: libm::round(rtt_ns) as Nanos + self.farther,
+            down_bps: libm::round(down_bps) as u64,
+            up_bps: libm::round(up_bps) as u64,
+            down_buffer_bytes: buffer(down_bps),
+            up_buffer_bytes: buffer(up_bps),
+            loss,
+            ..path
+        })
+    }
+}
+
+impl Joint<'_> {
+    /// The figures of a user; `of` are seed, replicate and number of the subnet.
+    fn figures(&self, user: &Stream, of: (u64, u32, u32)) -> Figures {
+        let scores = self.copula.scores(user, || match self.latest.get() {
+            Some(shared) if shared.of == of => shared.scores,
+            _ => {
+                let (seed, replicate, subnet) = of;
+                let scores = copula::draw(&Stream::new(seed, replicate, Purpose::Subnet, 0, subnet));
+                self.latest.set(Some(Shared { of, scores }));
+                scores
+            }
+        });
+        let mut figures = [0.0; FIGURES];
+        for (figure, (law, score)) in figures.iter_mut().zip(self.laws.iter().zip(scores)) {
+            *figure = law.at_score(score);
+        }
+        figures
+    }
+}
+
+/// Nothing known yet.
+const UNKNOWN: Path = Path {
+    subnet: None,
+    row: None,
+    weight: 1.0,
+    rtt: 0,
+    down_bps: 0,
+    up_bps: 0,
+    down_buffer_bytes: 0,
+    up_buffer_bytes: 0,
+    loss: 0.0,
+    bytes: None,
+};
+
+impl TableSpec {
+    /// The figures of a row. What a law fills in is drawn for each user, each figure from draws of its own.
+    fn figures(&self, row: usize, user: &Stream) -> Figures {
+        let mut figures = [0.0; FIGURES];
+        for (index, (figure, (_, column))) in figures.iter_mut().zip(self.columns()).enumerate() {
+            *figure = match column {
+                Column::Values(values) => values[row],
+                Column::Law(Law::Constant { value }) => *value,
+                Column::Law(law) => law.quantile(user.uniforms(index as u64 / 2)[index % 2]),
+            };
+        }
+        figures
+    }
+}
+
+impl Path {
+    /// The link to the user.
+    pub fn down(&self) -> LinkSpec {
+        link(self.down_bps, self.rtt / 2, self.loss, self.down_buffer_bytes)
+    }
+
+    /// The link from the user.
+    pub fn up(&self) -> LinkSpec {
+        link(self.up_bps, self.rtt - self.rtt / 2, 0.0, self.up_buffer_bytes)
+    }
+
+    /// Bytes that fit into a round trip at the rate to the user.
+    pub fn bdp_bytes(&self) -> f64 {
+        self.down_bps as f64 * self.rtt as f64 / 8e9
+    }
+}
+
+fn link(rate_bps: u64, delay_ns: Nanos, loss: f64, limit_bytes: u64) -> LinkSpec {
+    let queue = DropTailSpec { limit_packets: None, limit_bytes: Some(limit_bytes), counts_packet_in_service: false };
+    LinkSpec {
+        rate_bps: Some(rate_bps),
+        delay_ns,
+        loss,
+        lose: Vec::new(),
+        queue: QueueSpec::DropTail(queue),
+        quick_start: None,
+    }
+}

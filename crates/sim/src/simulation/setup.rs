@@ -1,0 +1,173 @@
+//! A replicate of a plan before its first event: hosts, routes, links, clients.
+
+use std::ops::Range;
+
+use firstflight_path::{Link, Meter};
+
+use crate::{
+    application::Client,
+    capture::Capture,
+    connection::Arena,
+    memory::Memory,
+    packet::OptionTable,
+    plan::{Plan, ServerChoice},
+    random::{Purpose, Sequence, Stream},
+    records::{NO_LINK, Records},
+    ring::Ring,
+    scheduler::{MAX_SOURCES, Scheduler},
+    timers::Timers,
+    topology::{Routes, Topology},
+};
+
+use super::{Line, NOTHING, Simulation, user::User};
+
+/// Links that a network can have: the records number them with 16 bits.
+const MOST_LINKS: usize = NO_LINK as usize;
+const _: () = assert!(MOST_LINKS < MAX_SOURCES);
+
+/// Rows that the links' meters can fill: each costs about 100 bytes from the start.
+const MOST_METER_ROWS: u64 = 10_000_000;
+
+/// Who sits where.
+pub(super) struct Places {
+    pub(super) clients: Vec<Client>,
+    /// Server hosts of each application.
+    pub(super) servers: Vec<Range<u32>>,
+    /// The pairs of hosts between which packets may travel.
+    pub(super) pairs: Vec<(u32, u32)>,
+}
+
+impl<'p> Simulation<'p> {
+    /// Sets up a replicate. `capture` keeps every segment.
+    ///
+    /// # Errors
+    /// A plan whose network or hosts do not fit together: one sentence.
+    pub fn new(plan: &'p Plan, seed: u64, replicate: u32, capture: bool) -> Result<Simulation<'p>, String> {
+        let topology = Topology::new(plan.network()?)?;
+        let mut clients = Vec::new();
+        let mut servers = Vec::new();
+        for (application, spec) in plan.applications.iter().enumerate() {
+            let hosts = |selection: &Option<String>| {
+                let found = topology.select(selection.as_deref().unwrap_or_default());
+                found.map_err(|error| format!("application {:?}: {error}", spec.name))
+            };
+            let client_hosts = hosts(&spec.client_hosts)?;
+            servers.push(hosts(&spec.server_hosts)?);
+            clients.extend((0..spec.clients).map(|index| {
+                let host = client_hosts.start + index % client_hosts.len() as u32;
+                Client::new(application as u16, index, host)
+            }));
+        }
+        if topology.links().len() > MOST_LINKS {
+            return Err(format!(
+                "the network has {} links; at most {MOST_LINKS} can be simulated",
+                topology.links().len()
+            ));
+        }
+        let meter_interval = plan.meter_interval_ns.unwrap_or(plan.duration_ns);
+        let rows = plan.duration_ns.div_ceil(meter_interval).saturating_mul(topology.links().len() as u64);
+        if rows > MOST_METER_ROWS {
+            return Err(format!(
+                "meter_interval_ns is {meter_interval}: {rows} intervals of all links are more than {MOST_METER_ROWS}, \
+                 so give a longer one"
+            ));
+        }
+        let pairs = host_pairs(plan, &clients, &servers);
+        let places = Places { clients, servers, pairs };
+        let mut simulation = Simulation::assemble(plan, seed, replicate, &topology, places)?;
+        (simulation.capture, simulation.is_watched) = (capture.then(Capture::default), capture);
+        simulation.start_clients();
+        Ok(simulation)
+    }
+
+    /// All parts put together, at rest.
+    pub(super) fn assemble(
+        plan: &'p Plan,
+        seed: u64,
+        replicate: u32,
+        topology: &Topology,
+        Places { clients, servers, pairs }: Places,
+    ) -> Result<Simulation<'p>, String> {
+        let routes = Routes::new(topology, pairs.iter().copied())?;
+        let meter = Meter::new(plan.duration_ns, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
+        let mut lines = Vec::with_capacity(topology.links().len());
+        for (index, (name, spec)) in topology.links().iter().enumerate() {
+            let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
+            let draws = Sequence::new(Stream::new(seed, replicate, Purpose::Link, 0, index as u32));
+            lines.push(Line { link, in_flight: Ring::new(NOTHING), draws });
+        }
+        for &(client, server) in &pairs {
+            let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
+            // Without this an application that never waits would do all that it ever does at one moment, for ever.
+            if links.iter().all(|&link| lines[link as usize].link.transit(plan.header_bytes) == 0) {
+                return Err(format!(
+                    "from {} to {} and back takes no time: give one of the links between them a delay or a rate",
+                    topology.host_name(client),
+                    topology.host_name(server)
+                ));
+            }
+        }
+        let records = Records {
+            link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),
+            application_names: plan.applications.iter().map(|application| application.name.clone()).collect(),
+            ..Records::default()
+        };
+        Ok(Simulation {
+            plan,
+            seed,
+            replicate,
+            now: 0,
+            scheduler: Scheduler::new(lines.len() + 1),
+            timer_source: lines.len() as u32,
+            lines,
+            routes,
+            timers: Timers::default(),
+            options: OptionTable::default(),
+            order: 0,
+            connections: Arena::default(),
+            memory: Memory::new(plan),
+            asks_for_rates: plan.asks_for_rates(),
+            clients,
+            servers,
+            records,
+            capture: None,
+            is_watched: false,
+            tap: None,
+            unfinished: 0,
+            accounts: None,
+            user: User::default(),
+        })
+    }
+
+    /// Sets the time at which each client starts.
+    pub(super) fn start_clients(&mut self) {
+        for client in 0..self.clients.len() as u32 {
+            let spec = &self.plan.applications[usize::from(self.clients[client as usize].application)];
+            self.unfinished += u32::from(spec.kind.count().is_some());
+            let start = self.start_of(client);
+            self.wake_client_at(client, start);
+        }
+    }
+}
+
+/// The pairs of hosts between which packets may travel.
+fn host_pairs(plan: &Plan, clients: &[Client], servers: &[Range<u32>]) -> Vec<(u32, u32)> {
+    let mut pairs = Vec::new();
+    let mut random = Vec::new();
+    for client in clients {
+        let hosts = &servers[usize::from(client.application)];
+        match plan.applications[usize::from(client.application)].server_choice {
+            ServerChoice::Random => random.push((client.application, client.host)),
+            ServerChoice::ByClient => pairs.push((client.host, hosts.start + client.index % hosts.len() as u32)),
+        }
+    }
+    // Many clients may share a host: the hosts, not the clients, are multiplied by the servers.
+    random.sort_unstable();
+    random.dedup();
+    for (application, host) in random {
+        pairs.extend(servers[usize::from(application)].clone().map(|server| (host, server)));
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}

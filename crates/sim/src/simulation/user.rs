@@ -1,0 +1,158 @@
+//! A user of a population: the same simulation from its beginning, with another path, and nothing allocated anew.
+
+use firstflight_path::{
+    LinkSpec,
+    queue::{DropTailSpec, QueueSpec},
+};
+
+use crate::{
+    application::Client,
+    plan::{LinkPair, Network, Plan},
+    population::{Keep, Path, PopulationSpec, aggregate::Accounts, runs_application},
+    random::{Purpose, Sequence, Stream},
+    records::{Aggregates, Histograms, Records, Users},
+    topology::Topology,
+};
+
+use super::{Simulation, setup::Places};
+
+/// Node of the server.
+const SERVER_HOST: u32 = 0;
+/// Node of the user.
+const USER_HOST: u32 = 1;
+
+/// What belongs to the user who is being simulated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct User {
+    /// Size of the response that the table of paths names.
+    bytes: Option<f64>,
+    /// No application of the plan has a count, so users stay to the end.
+    stays: bool,
+}
+
+impl<'p> Simulation<'p> {
+    /// A simulation for the users of a plan with a population, one after the other.
+    ///
+    /// # Errors
+    /// Parts that do not fit together: one sentence.
+    pub(crate) fn of_users(plan: &'p Plan, population: &PopulationSpec, seed: u64) -> Result<Simulation<'p>, String> {
+        let topology = Topology::new(&Network::Chain { links: vec![PLACEHOLDER] })?;
+        let places = Places {
+            clients: Vec::with_capacity(plan.applications.len()),
+            servers: vec![SERVER_HOST..SERVER_HOST + 1; plan.applications.len()],
+            pairs: vec![(USER_HOST, SERVER_HOST)],
+        };
+        let mut simulation = Simulation::assemble(plan, seed, 0, &topology, places)?;
+        simulation.records.link_names.clear();
+        if population.keep == Keep::Aggregates {
+            simulation.accounts = Some(Box::new(Accounts::new(plan, &population.buckets)));
+            simulation.records.aggregates = Some(Aggregates::default());
+            simulation.records.histograms = Some(Histograms::default());
+        } else {
+            simulation.records.users = Some(Users::default());
+        }
+        simulation.user.stays = plan.applications.iter().all(|application| application.kind.count().is_none());
+        Ok(simulation)
+    }
+
+    /// The users who follow belong to this replicate.
+    pub(crate) fn begin_replicate(&mut self, replicate: u32) {
+        self.replicate = replicate;
+        self.connections.restart_numbers();
+    }
+
+    /// The users of a replicate have all been simulated.
+    ///
+    /// # Errors
+    /// Sums that no column can hold: one sentence.
+    pub(crate) fn end_replicate(&mut self) -> Result<(), String> {
+        let Records { aggregates, histograms, .. } = &mut self.records;
+        match (&mut self.accounts, aggregates, histograms) {
+            (Some(accounts), Some(aggregates), Some(histograms)) => {
+                accounts.close(self.replicate, aggregates, histograms)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Simulates a user from time 0 until every application with a count is done, or to the end of the plan's duration.
+    ///
+    /// # Errors
+    /// A path that cannot be simulated: one sentence.
+    pub(crate) fn simulate_user(&mut self, user: u32, path: &Path) -> Result<(), String> {
+        self.restart(user, path).map_err(|error| format!("user {user} of replicate {}: {error}", self.replicate))?;
+        if let Some(accounts) = &mut self.accounts {
+            accounts.begin_user(path);
+        }
+        while (self.unfinished > 0 || self.user.stays) && self.step() {}
+        self.book_what_is_unfinished();
+        if let Some(users) = &mut self.records.users {
+            users.push(path.row(self.replicate, user));
+        }
+        Ok(())
+    }
+
+    /// What was recorded of all users.
+    pub(crate) fn into_records(self) -> Records {
+        self.records
+    }
+
+    /// The beginning of time for a user.
+    fn restart(&mut self, user: u32, path: &Path) -> Result<(), String> {
+        self.now = 0;
+        self.order = 0;
+        self.unfinished = 0;
+        self.scheduler.clear();
+        self.timers.clear();
+        self.options.clear();
+        self.connections.release_all();
+        self.memory.clear();
+        for (index, (line, spec)) in self.lines.iter_mut().zip([path.down(), path.up()]).enumerate() {
+            line.link.restart(&spec)?;
+            line.in_flight.clear();
+            let member = 2 * user + index as u32;
+            line.draws = Sequence::new(Stream::new(self.seed, self.replicate, Purpose::Link, 0, member));
+        }
+        if self.lines.iter().all(|line| line.link.transit(self.plan.header_bytes) == 0) {
+            return Err("the path takes no time: give it a round trip or lower rates".into());
+        }
+        self.user.bytes = path.bytes;
+        self.clients.clear();
+        for application in 0..self.plan.applications.len() {
+            if runs_application(self.plan, self.seed, self.replicate, application, user) {
+                self.clients.push(Client::new(application as u16, user, USER_HOST));
+            }
+        }
+        self.start_clients();
+        Ok(())
+    }
+
+    /// Size of the response that the table of paths names for this user, in bytes.
+    pub(crate) fn bytes_in_row(&self) -> Option<f64> {
+        self.user.bytes
+    }
+
+    /// A client ended the file, page or request that was its `begun`-th, of `count` that it will begin.
+    pub(crate) fn note_end(&mut self, begun: u32, count: Option<u32>) {
+        if count == Some(begun) {
+            self.unfinished -= 1;
+        }
+    }
+}
+
+/// A link until a user's takes its place.
+const NO_LINE: LinkSpec = LinkSpec {
+    rate_bps: None,
+    delay_ns: 1,
+    loss: 0.0,
+    lose: Vec::new(),
+    queue: QueueSpec::DropTail(DropTailSpec {
+        limit_packets: Some(1),
+        limit_bytes: None,
+        counts_packet_in_service: false,
+    }),
+    quick_start: None,
+};
+
+/// A path until a user's takes its place.
+const PLACEHOLDER: LinkPair = LinkPair { forward: NO_LINE, reverse: NO_LINE };

@@ -1,0 +1,99 @@
+//! For those who watch packets: taps at a place, and the capture of everything.
+
+use firstflight_path::{Fate, Nanos};
+use firstflight_tcp::Ecn;
+
+use crate::{
+    connection::SERVER,
+    packet::Packet,
+    plan::Plan,
+    records::{Crossing, NO_CONNECTION},
+    tap::{Identity, Place, Tap, Watched},
+    topology::Topology,
+};
+
+use super::Simulation;
+
+impl<'p> Simulation<'p> {
+    /// Runs a replicate and hands over the packets that pass a place.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`]; no link of that name; a client's or server's place where no connection begins.
+    pub fn watch(plan: &'p Plan, seed: u64, replicate: u32, place: &Place) -> Result<Watched, String> {
+        let topology = Topology::new(plan.network()?)?;
+        let tap = match place {
+            Place::Link(name) => Tap::at_link(name, &topology)?,
+            Place::Client | Place::Server => {
+                let hosts = Simulation::new(plan, seed, replicate, false)?.first_hosts()?;
+                Tap::at_host(hosts[usize::from(*place == Place::Server)], &topology)
+            }
+        };
+        let mut simulation = Simulation::new(plan, seed, replicate, false)?;
+        simulation.tap = Some(tap);
+        simulation.is_watched = true;
+        while simulation.step() {}
+        Ok(simulation.tap.map(|tap| tap.into_watched(plan.duration_ns)).unwrap_or_default())
+    }
+
+    /// Runs until the first application opens its first connection, and tells the hosts of its client and server.
+    fn first_hosts(mut self) -> Result<[u32; 2], String> {
+        loop {
+            for slot in 0..self.connections.len() {
+                let connection = &self.connections[slot];
+                if self.clients[connection.client as usize].application == 0 {
+                    return Ok(connection.hosts);
+                }
+            }
+            if !self.step() {
+                let name = &self.plan.applications[0].name;
+                return Err(format!("application {name:?} opens no connection before the end of the run"));
+            }
+        }
+    }
+
+    /// For those who watch packets: a connection was opened.
+    pub(crate) fn note_opening(&mut self, slot: u32) {
+        let Some(tap) = &mut self.tap else { return };
+        let connection = &self.connections[slot];
+        let initial_sequences = [0, 1].map(|side: usize| connection.ends[side].initial_sequence());
+        let identity = Identity { number: connection.number, hosts: connection.hosts, initial_sequences };
+        tap.opened(slot, connection.generation, identity);
+    }
+
+    /// For those who watch links: a packet came to one at `at`.
+    #[cold]
+    pub(super) fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, fate: Fate) {
+        let (start, end) = match fate {
+            Fate::Dropped => (at, at),
+            _ => self.lines[link as usize].link.last_transmission(bytes),
+        };
+        let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
+        if let Some(tap) = &mut self.tap {
+            let mut segment = packet.peek(&self.options);
+            if matches!(fate, Fate::Marked(_)) {
+                segment.ecn = Ecn::Congestion;
+            }
+            tap.crossed(link, end, fate, (slot, packet.generation()), sender, &segment);
+        }
+        let Some(capture) = &mut self.capture else { return };
+        // A link computed ahead may look beyond the end of the run.
+        if at < self.plan.duration_ns {
+            let connection = &self.connections[slot];
+            let is_alive = connection.generation == packet.generation();
+            capture.crossed(
+                Crossing {
+                    time_ns: at as i64,
+                    replicate: self.replicate,
+                    link: link as u16,
+                    connection: if is_alive { connection.number } else { NO_CONNECTION },
+                    from_server: u8::from(sender == SERVER),
+                    bytes,
+                    event: 0,
+                    start_ns: start as i64,
+                    end_ns: end as i64,
+                },
+                fate,
+            );
+        }
+    }
+}
