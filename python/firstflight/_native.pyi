@@ -35,6 +35,24 @@ def simulate(plan: str, seed: int, first_replicate: int, replicates: int, captur
     Lets other threads run meanwhile. Raises ValueError, one sentence, for a plan that cannot be run.
     """
 
+class Drawn(TypedDict):
+    """Users before their simulation: `users` as a table of `Simulated`; what it leaves out, a value a user.
+
+    `bytes` is empty where the paths are no table with sizes; `runs` says of each application who runs it.
+    """
+
+    users: dict[str, tuple[str, bytes]]
+    up_buffer_bytes: list[int]
+    bytes: list[float]
+    runs: list[list[bool]]
+
+def draw_users(plan: str, seed: int, replicate: int, users: int) -> Drawn:
+    """The first `users` of a replicate of a plan with a population, without simulating them.
+
+    Raises ValueError, one sentence, for a plan without a population or with fewer users, and for laws that give what no
+    path can have.
+    """
+
 def write_packets(
     plan: str,
     seed: int,
@@ -101,3 +119,20 @@ def run_wire(plan_json: str, interface: str, control_fd: int) -> None:
     Raises ValueError for a plan that cannot be read, RuntimeError where it cannot go on, OSError for an interface that
     cannot be used: one sentence each.
     """
+
+class CaptureReader:
+    """A pcap or pcapng file being read: a row a connection and a row a response (`firstflight_observe`)."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Raises OSError for a file that cannot be read, ValueError for one that is no capture: one sentence each."""
+
+    def read(self, rows: int) -> dict[str, dict[str, tuple[str, bytes]]] | None:
+        """The tables `connections` and `responses`, as `Simulated` has them, with at least so many rows together; None
+        after the last. Lets other threads run meanwhile. Raises OSError.
+        """
+
+    def problems(self) -> list[tuple[str, int, list[int]]]:
+        """What could not be read so far: what, how often, and the first bytes of the file where it stands."""
+
+    def counts(self) -> tuple[int, int]:
+        """Packets read so far, and TCP segments among them."""

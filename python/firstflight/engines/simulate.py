@@ -7,14 +7,18 @@ import numpy as np
 import polars as pl
 
 from ..errors import MachineError, RequestError
-from ..records.schema import TABLES
+from ..records.schema import COUNTED, DIMENSIONS, TABLES
 from ..scenario import Cell, Scenario
+
+# What captures every segment, at the start of a sentence.
+_CAPTURE = "A capture of segments"
 
 
 def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
     """Simulate replicates `first_replicate` and on of a cell: `transfers`, `pages`, `links` and `counts`.
 
-    If the cell captures, `segments` and `crossings` come besides.
+    A population's `users` come besides, or `aggregates` and `histograms` in the place of the first three, which are
+    then empty; if the cell captures, `segments` and `crossings`.
 
     The native module lets other Python threads run meanwhile. RequestError if it refuses the plan.
     """
@@ -22,7 +26,10 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
 
 
 def capture(scenario: Scenario, seed: int, replicate: int = 0) -> dict[str, pl.DataFrame]:
-    """One replicate with every segment: the tables of `run_cell`, `segments` and `crossings`."""
+    """One replicate with every segment: the tables of `run_cell`, `segments` and `crossings`.
+
+    RequestError for a population.
+    """
     return _simulated(scenario, seed, replicate, 1, capture=True)
 
 
@@ -34,10 +41,12 @@ def capture_packets(
     `at` is "client" or "server": the host of that end of the first application's first connection, where packets are
     seen as TCP hands them to the network and as they arrive. With `link`, the place is the far end of that link, where
     packets are seen as they arrive over it and, the other way, as they leave. Returns how many packets there are.
-    RequestError for a link that is not there or a scenario that cannot be run, MachineError where the file cannot be
-    written.
+    RequestError for a link that is not there, a population or a scenario that cannot be run, MachineError where the
+    file cannot be written.
     """
     from .. import _native
+
+    scenario.one_network(_CAPTURE)
 
     comment = f"firstflight trace: scenario {scenario.name}, seed {seed}, replicate {replicate}, virtual time"
     try:
@@ -53,11 +62,18 @@ def _simulated(
 ) -> dict[str, pl.DataFrame]:
     from .. import _native
 
+    if capture:
+        scenario.one_network(_CAPTURE)
     try:
         result = _native.simulate(json.dumps(scenario.to_plan()), seed, first_replicate, replicates, capture)
     except (ValueError, OverflowError) as error:
         raise RequestError(f'scenario "{scenario.name}": {error}') from None
-    names = {"application": result["names"]["applications"], "link": result["names"]["links"]}
+    names = {
+        "application": result["names"]["applications"],
+        "link": result["names"]["links"],
+        "unit": list(COUNTED),
+        "dimension": list(DIMENSIONS),
+    }
     tables = {name: frame(name, columns, names) for name, columns in result["tables"].items()}
     return tables | {"counts": pl.DataFrame({name: [count] for name, count in result["counts"].items()})}
 
@@ -69,6 +85,9 @@ def frame(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, li
     for column in TABLES[table]:
         if column.in_virtual_time is not None:
             series.append(pl.repeat(column.in_virtual_time, rows, dtype=column.dtype, eager=True).alias(column.name))
+            continue
+        if column.only_observed:
+            series.append(pl.repeat(None, rows, dtype=column.dtype, eager=True).alias(column.name))
             continue
         dtype, content = columns[column.name]
         values = pl.Series(column.name, np.frombuffer(content, dtype=np.dtype(dtype)))

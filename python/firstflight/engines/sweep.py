@@ -1,21 +1,21 @@
-"""Runs the cells of a grid that are not finished, in threads, and stores each as soon as it is."""
+"""Runs the cells of a grid that are not finished, in threads or on a cluster, and stores each as soon as it is."""
 
-import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from functools import partial
 
-import polars as pl
-
-from ..records import Identity, Run, stored
+from ..records import Identity, Run
+from ..records.chunks import SharedChunks
 from ..records.machine import usable_cpus
 from ..scenario import Cell
-from . import Engine, RealTime, find
+from . import RealTime, find
+from .assembly import Assembly, store
+from .chunks import Queue, Work
+from .place import HERE, Place
 
-# Chunks of work a thread should have before it, so that all end at about the same time.
-_CHUNKS_PER_JOB = 4
-
+# What a user fetches: a page or two.
+_BITS_PER_USER = 1e6
 
 # Polars handles SIGINT so that a wait is not woken by it; Python notices Ctrl-C only between waits.
 _CTRL_C_WITHIN_S = 0.1
@@ -24,26 +24,14 @@ _CTRL_C_WITHIN_S = 0.1
 OnReplicates = Callable[[Cell, int], None]
 
 
-@dataclass
-class _Work:
-    """A cell to be computed, in chunks of replicates that may end in any order."""
-
-    name: str
-    cell: Cell
-    engine: Engine
-    chunks: list[range]
-    done: dict[int, dict[str, pl.DataFrame]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def joined(self) -> dict[str, pl.DataFrame]:
-        """The chunks' tables one after the other in the replicates' order."""
-        parts = [self.done[index] for index in range(len(self.chunks))]
-        return {table: pl.concat([part[table] for part in parts]) for table in parts[0]}
-
-
 def cost(cell: Cell) -> float:
-    """A guess at how long a replicate takes: what the network could carry in its time. Orders cells, no more."""
-    return cell.scenario.network.capacity_bps() * cell.scenario.duration.seconds
+    """A guess at how long a replicate takes, in bits: what the network could carry in its time, or about what a
+    population's users fetch. Orders cells, no more.
+    """
+    scenario = cell.scenario
+    if scenario.population is not None:
+        return _BITS_PER_USER * scenario.population.users * sum(item.share for item in scenario.application)
+    return scenario.one_network("The order of cells").capacity_bps() * scenario.duration.seconds
 
 
 def sweep(
@@ -52,51 +40,71 @@ def sweep(
     cells: Sequence[Cell],
     jobs: int | None = None,
     on_replicates: OnReplicates = lambda cell, replicates: None,
+    place: Place = HERE,
 ) -> None:
     """Compute what `run` lacks of `cells` with `jobs` threads (none: as many as suit each engine), and store it.
 
     `on_replicates(cell, n)` is told of every n replicates done, from the thread that did them. Records in virtual time
-    do not depend on `jobs`. What had finished stays when this is interrupted or fails.
+    depend neither on `jobs` nor on `place`. What had finished stays when this is interrupted or fails.
     """
     # Cells with the same plan share their records, so they are computed once.
     missing = {name: cell for cell in cells if not run.is_finished(name := identity.cell_hash(cell))}
-    by_engine: dict[str, dict[str, Cell]] = {}
+    virtual: dict[str, Cell] = {}
+    real: dict[str, dict[str, Cell]] = {}
     for name, cell in missing.items():
-        by_engine.setdefault(cell.engine or identity.engine, {})[name] = cell
+        engine = cell.engine or identity.engine
+        (real.setdefault(engine, {}) if isinstance(find(engine), RealTime) else virtual)[name] = cell
+    if virtual:
+        _in_virtual_time(run, identity, virtual, jobs or usable_cpus(), on_replicates, place)
     # One engine after the other, and real time last: it suffers from neighbours.
-    for engine_name in sorted(by_engine, key=lambda name: isinstance(find(name), RealTime)):
-        engine = find(engine_name)
-        wanted = by_engine[engine_name]
-        if isinstance(engine, RealTime):
-            _in_real_time(run, identity, engine, wanted, jobs, on_replicates)
-        else:
-            _in_virtual_time(run, identity, engine, wanted, jobs or usable_cpus(), on_replicates)
+    for name, wanted in real.items():
+        in_real_time = find(name)
+        assert isinstance(in_real_time, RealTime)
+        _in_real_time(run, identity, in_real_time, wanted, jobs, on_replicates)
 
 
 def _in_virtual_time(
-    run: Run, identity: Identity, engine: Engine, cells: dict[str, Cell], jobs: int, on_replicates: OnReplicates
+    run: Run, identity: Identity, cells: dict[str, Cell], jobs: int, on_replicates: OnReplicates, place: Place
 ) -> None:
-    work = []
+    shared = SharedChunks(place.store) if place.store else None
+    assemblies, works = {}, []
     for name, cell in cells.items():
         replicates = cell.replicates or identity.replicates
-        chunks = 1 if jobs == 1 else min(replicates, -(-_CHUNKS_PER_JOB * jobs // len(cells)))
-        bounds = [replicates * index // chunks for index in range(chunks + 1)]
-        work.append(_Work(name, cell, engine, [range(bounds[i], bounds[i + 1]) for i in range(chunks)]))
-    # The longest first, so that none starts when the others end.
-    work.sort(key=lambda item: -cost(item.cell) * (item.cell.replicates or identity.replicates))
+        assemblies[name] = assembly = Assembly(run, name, cell, replicates, shared)
+        work = Work(name, cell, cell.engine or identity.engine, cost(cell), assembly.left)
+        if finished := replicates - work.replicates_left:
+            on_replicates(cell, finished)
+        if work.left:
+            works.append(work)
+        else:
+            assembly.store_if_whole()
+    queue = Queue(works)
+    if place.cluster is not None:
+        from . import cluster
 
-    def compute(item: _Work, index: int) -> None:
-        chunk = item.chunks[index]
-        tables = item.engine.run_cell(item.cell, identity.seed, len(chunk), chunk.start)
-        with item.lock:
-            item.done[index] = tables
-            complete = len(item.done) == len(item.chunks)
-        if complete:
-            _store(run, item.name, item.cell, item.joined())
-            item.done.clear()
-        on_replicates(item.cell, len(chunk))
+        cluster.compute(place, run.study, identity.seed, queue, assemblies, jobs, on_replicates)
+        return
 
-    _in_threads(jobs, [partial(compute, item, index) for item in work for index in range(len(item.chunks))])
+    def work_through() -> None:
+        try:
+            while chunks := queue.take(jobs):
+                for chunk in chunks:
+                    began = time.perf_counter()
+                    tables = find(chunk.engine).run_cell(
+                        chunk.cell, identity.seed, len(chunk.replicates), chunk.replicates.start
+                    )
+                    seconds = time.perf_counter() - began
+                    queue.took(chunk, seconds)
+                    assemblies[chunk.name].add(chunk.replicates, tables, seconds)
+                    on_replicates(chunk.cell, len(chunk.replicates))
+        finally:
+            # One that fails, or does no more because it is interrupted, stops the others.
+            queue.close()
+
+    try:
+        _in_threads(jobs, [work_through] * jobs)
+    finally:
+        queue.close()
 
 
 def _in_real_time(
@@ -112,7 +120,7 @@ def _in_real_time(
         for cell, tables in zip(
             group, engine.run_together(group, identity.seed, replicates, on_replicates), strict=True
         ):
-            _store(run, identity.cell_hash(cell), cell, tables)
+            store(run, identity.cell_hash(cell), cell, {name: frame.lazy() for name, frame in tables.items()})
 
     by_jobs: dict[int, list[Callable[[], None]]] = {}
     for group in engine.together(list(cells.values())):
@@ -137,9 +145,3 @@ def _in_threads(jobs: int, tasks: Sequence[Callable[[], None]]) -> None:
         pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
         raise
     pool.shutdown()
-
-
-def _store(run: Run, name: str, cell: Cell, tables: dict[str, pl.DataFrame]) -> None:
-    counts = tables["counts"].sum().to_dicts()[0] if "counts" in tables else {}
-    environment = dict(tables["environment"].unique().iter_rows()) if "environment" in tables else {}
-    run.write(name, cell, {table: tables[table] for table in stored(cell.capture)}, counts, environment)

@@ -2,6 +2,6 @@
 
 from .identity import Identity
 from .run import Run
-from .schema import SCHEMA_VERSION, STORED, TABLES, Column, stored
+from .schema import SCHEMA_VERSION, STORED, TABLES, Column, empty, stored
 
-__all__ = ["SCHEMA_VERSION", "STORED", "TABLES", "Column", "Identity", "Run", "stored"]
+__all__ = ["SCHEMA_VERSION", "STORED", "TABLES", "Column", "Identity", "Run", "empty", "stored"]

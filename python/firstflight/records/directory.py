@@ -9,6 +9,8 @@ from ..errors import RequestError
 from . import files, schema
 from .identity import FORMAT
 
+SCENARIO = "scenario.toml"
+"""The file of a finished cell that holds its scenario."""
 # What every run.json has.
 _ENTRIES = {"schema", "study", "engine", "seed", "replicates", "scenario", "code", "sessions", "profiles", "cells"}
 
@@ -47,13 +49,14 @@ def check_cells(directory: Path, document: dict[str, Any]) -> None:
         place = directory / "cells" / name
         if not place.is_dir():
             continue
-        for table in schema.stored(captures):
-            path = place / f"{table}.parquet"
-            if not files.is_whole_parquet(path):
-                raise RequestError(
-                    f'"{path}" is missing or damaged; delete {place} and run the same command again to compute that '
-                    "cell anew"
-                )
+        paths = [place / f"{table}.parquet" for table in schema.stored(captures)]
+        whole = {path: files.is_whole_parquet(path) for path in paths}
+        whole[place / SCENARIO] = files.is_whole_text(place / SCENARIO)
+        for path in (path for path, is_whole in whole.items() if not is_whole):
+            raise RequestError(
+                f'"{path}" is missing or damaged; delete {place} and run the same command again to compute that '
+                "cell anew"
+            )
 
 
 def foreign(directory: Path) -> str:

@@ -4,12 +4,13 @@ import contextlib
 import errno
 import fcntl
 import io
+import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
@@ -19,6 +20,8 @@ from ..errors import MachineError, RequestError
 TEMPORARY = ".unfinished-"
 _LOCK = ".lock"
 _MAGIC = b"PAR1"
+# Rows of a row group. Left to itself, the writer begins one where a part of the table begins.
+_ROW_GROUP = 250_000
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -46,18 +49,40 @@ def write_json(path: Path, content: Any) -> None:
     _sync_directory(path.parent)
 
 
-def write_cell(place: Path, tables: dict[str, pl.DataFrame], metadata: dict[str, str]) -> None:
-    """Write a directory of Parquet files, one a table, that appears complete or not at all."""
-    beside = place.with_name(f"{TEMPORARY}{place.name}")
-    beside.mkdir()
-    for name, frame in tables.items():
+def write_cell(
+    place: Path, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], metadata: dict[str, str], texts: Mapping[str, str]
+) -> None:
+    """Write a directory of Parquet files, one a table, that appears complete or not at all. `texts`: what belongs to
+    all of them, by file name.
+    """
+
+    def content(frame: pl.DataFrame | pl.LazyFrame) -> memoryview:
         # Through memory: a full disk then is an OSError here, whatever the Parquet writer would make of it.
         buffer = io.BytesIO()
-        frame.write_parquet(buffer, compression="zstd", compression_level=1, metadata=metadata)
-        _write(beside / f"{name}.parquet", buffer.getbuffer())
+        to_parquet(frame, buffer, metadata)
+        return buffer.getbuffer()
+
+    parquet = ((f"{name}.parquet", content(frame)) for name, frame in tables.items())
+    beside = ((name, text.encode()) for name, text in texts.items())
+    write_directory(place, itertools.chain(parquet, beside))
+
+
+def write_directory(place: Path, contents: Iterable[tuple[str, bytes | memoryview]]) -> None:
+    """Write a directory of files, name and content, that appears complete or not at all."""
+    beside = place.with_name(f"{TEMPORARY}{place.name}")
+    beside.mkdir()
+    for name, content in contents:
+        _write(beside / name, content)
     _sync_directory(beside)
     beside.rename(place)
     _sync_directory(place.parent)
+
+
+def to_parquet(frame: pl.DataFrame | pl.LazyFrame, buffer: IO[bytes], metadata: dict[str, str]) -> None:
+    """Write a table as Parquet; the bytes do not depend on the parts that it was put together from."""
+    frame.lazy().sink_parquet(
+        buffer, compression="zstd", compression_level=1, row_group_size=_ROW_GROUP, metadata=metadata
+    )
 
 
 def is_whole_parquet(path: Path) -> bool:
@@ -67,6 +92,16 @@ def is_whole_parquet(path: Path) -> bool:
             head = file.read(len(_MAGIC))
             file.seek(-len(_MAGIC), os.SEEK_END)
             return head == file.read() == _MAGIC
+    except OSError:
+        return False
+
+
+def is_whole_text(path: Path) -> bool:
+    """Whether `path` has lines, the last of which is complete. What is in them is not looked at."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() == b"\n"
     except OSError:
         return False
 
@@ -103,7 +138,7 @@ def remove_unfinished(directory: Path) -> None:
 def holds_something(directory: Path) -> bool:
     """Whether there is anything in `directory` besides a lock and unfinished writes."""
     return any(
-        path.name != _LOCK and not path.name.startswith(TEMPORARY) and path.name != "cells"
+        path.name != _LOCK and not path.name.startswith(TEMPORARY) and path.name not in ("cells", "chunks")
         for path in directory.iterdir()
     )
 

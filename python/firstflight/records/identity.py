@@ -15,13 +15,16 @@ FORMAT = "firstflight run"
 
 @dataclass(frozen=True)
 class Identity:
-    """What one directory holds one of. `scenario` is the effective TOML when the run came from a file."""
+    """What one directory holds one of. `scenario` is the effective TOML when the run came from a file, and `vary` what
+    was made of it: values of keys by path.
+    """
 
     study: str
     engine: str
     seed: int
     replicates: int
     scenario: str | None = None
+    vary: dict[str, list[Any]] | None = None
     code: str = field(default_factory=lambda: machine.code_version())
 
     def differences(self, other: dict[str, Any]) -> list[str]:
@@ -37,6 +40,8 @@ class Identity:
             found.append(f"it has {other['replicates']} replicates a cell, not {self.replicates}")
         if self.scenario != other["scenario"]:
             found.append("its scenario was another")
+        if self.vary != other.get("vary"):
+            found.append(f"it varies {_varied(other.get('vary'))}, not {_varied(self.vary)}")
         if self.code != other["code"]:
             found.append(f"it was made by another version of the code ({other['code']}, now {self.code})")
         return found
@@ -111,6 +116,7 @@ def extended(
         "seed": identity.seed,
         "replicates": identity.replicates,
         "scenario": identity.scenario,
+        "vary": identity.vary,
         "code": identity.code,
         "versions": machine.versions(),
         "commit": machine.commit(),
@@ -145,6 +151,12 @@ def check_keys(cells: Sequence[Cell]) -> None:
     for cell in cells:
         if list(cell.key) != names:
             raise ValueError(f"cell keys differ: {list(cell.key)} is not {names}")
+
+
+def _varied(vary: dict[str, list[Any]] | None) -> str:
+    if not vary:
+        return "nothing"
+    return " and ".join(f"{path} = {', '.join(map(str, values))}" for path, values in vary.items())
 
 
 def _text(key: dict[str, Any]) -> str:

@@ -1,7 +1,9 @@
 """A run: the directory in which a grid's records grow, cell by cell, and from which they are read.
 
     DIR/run.json                                   what it is: study, engine, seed, code, the cells, the sessions
-    DIR/cells/HASH/{transfers,pages,links}.parquet one finished cell; segments.parquet too, if it was captured
+    DIR/cells/HASH/{transfers,pages,...}.parquet   one finished cell; segments.parquet too, if it was captured
+    DIR/cells/HASH/scenario.toml                   the scenario of that cell; once, for it may hold a table of paths
+    DIR/chunks/                                    while a long cell is worked on: what it has so far, see `chunks`
     DIR/report.html                                written by the report
 
 HASH stands for everything a cell's records depend on, so a finished cell is never computed again and never taken
@@ -11,7 +13,7 @@ for another. Changing the code or the scenario changes it; a directory holds one
 import contextlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +23,8 @@ import polars as pl
 from ..errors import RequestError
 from ..scenario import Cell
 from . import files, machine, schema
-from .directory import check_cells, foreign, move_aside, of_another_version, read_document
+from .chunks import Chunks
+from .directory import SCENARIO, check_cells, foreign, move_aside, of_another_version, read_document
 from .identity import Identity, check_keys, extended, misfit
 
 
@@ -35,6 +38,8 @@ class Run:
         self._lock: files.Lock | None = None
         self.aside: Path | None = None
         """Where `create` moved the run that was in the directory before; None if it moved none."""
+        self.derived: dict[Hashable, Any] = {}
+        """What readers computed from the records and keep for as long as they keep this object; see `studies.kept`."""
 
     @classmethod
     def open(cls, directory: str | Path) -> Self:
@@ -99,6 +104,9 @@ class Run:
                 files.remove_unfinished(directory)
                 files.remove_unfinished(directory / "cells")
                 run = cls(directory, extended(document, identity, cells, order))
+                run.chunks.keep_only(
+                    cell["hash"] for cell in run._document["cells"] if not run.is_finished(cell["hash"])
+                )
                 run._save()
         except BaseException:
             lock.release()
@@ -128,6 +136,12 @@ class Run:
         """The effective scenario as TOML when the run came from a file; None for a study."""
         scenario: str | None = self._document["scenario"]
         return scenario
+
+    @property
+    def vary(self) -> dict[str, list[Any]] | None:
+        """The values that were given to keys of the scenario, by path, when the run is a grid made of one."""
+        vary: dict[str, list[Any]] | None = self._document.get("vary")
+        return vary
 
     @property
     def engine(self) -> str:
@@ -174,22 +188,79 @@ class Run:
     @property
     def transfers(self) -> pl.LazyFrame:
         """One row a file or object, with the cell's key columns in front; see `records.schema`."""
-        return self._table("transfers")
+        return self.table("transfers")
 
     @property
     def pages(self) -> pl.LazyFrame:
         """One row a web page, with the cell's key columns in front."""
-        return self._table("pages")
+        return self.table("pages")
 
     @property
     def links(self) -> pl.LazyFrame:
         """One row a link and meter interval, with the cell's key columns in front."""
-        return self._table("links")
+        return self.table("links")
+
+    @property
+    def users(self) -> pl.LazyFrame:
+        """One row a user of a population, with the cell's key columns in front; none without a population."""
+        return self.table("users")
+
+    @property
+    def aggregates(self) -> pl.LazyFrame:
+        """Counts and sums by application and bucket where a population keeps "aggregates", with the cell's key columns
+        in front.
+        """
+        return self.table("aggregates")
+
+    @property
+    def histograms(self) -> pl.LazyFrame:
+        """Completion times in logarithmic bins by application and bucket, beside `aggregates`."""
+        return self.table("histograms")
 
     @property
     def segments(self) -> pl.LazyFrame:
         """One row a segment and point of its way in the cells that capture, with their key columns in front."""
-        return self._table("segments")
+        return self.table("segments")
+
+    def table(self, name: str, /, **key: str | int | float) -> pl.LazyFrame:
+        """One of the tables, such as "transfers", with the cell's key columns in front; of those cells only whose key
+        has these values, and then no other cell's file is opened.
+        """
+        types = _key_types([cell["key"] for cell in self._document["cells"]])
+        parts = [
+            (own, pl.scan_parquet(place / f"{name}.parquet"))
+            for own, place in self._finished(name)
+            if all(own[of] == value for of, value in key.items())
+        ]
+        if not parts:
+            return pl.DataFrame(schema={**types, **schema.empty(name).schema}).lazy()
+        named = [column.name for column in schema.TABLES[name] if column.dtype is None]
+        enums = {column: _union(part.collect_schema()[column] for _, part in parts) for column in named}
+        columns = [column.name for column in schema.TABLES[name]]
+        return pl.concat(
+            [
+                part.select(
+                    *(pl.lit(_of_type(own[of], dtype), dtype=dtype).alias(of) for of, dtype in types.items()),
+                    *(pl.col(column).cast(enums[column]) if column in enums else pl.col(column) for column in columns),
+                )
+                for own, part in parts
+            ]
+        )
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether this object still has the right to write."""
+        return self._lock is not None
+
+    @property
+    def holds_something(self) -> bool:
+        """Whether anything was computed so far: a cell or chunks of one."""
+        return bool(self.cells) or any((self.directory / "chunks").glob("*"))
+
+    @property
+    def chunks(self) -> Chunks:
+        """What long cells that are not finished have so far."""
+        return Chunks(self.directory / "chunks")
 
     def is_finished(self, name: str) -> bool:
         """Whether the cell with this hash needs no more work."""
@@ -199,7 +270,7 @@ class Run:
         self,
         name: str,
         cell: Cell,
-        tables: dict[str, pl.DataFrame],
+        tables: Mapping[str, pl.DataFrame | pl.LazyFrame],
         counts: dict[str, int],
         environment: dict[str, str] | None = None,
     ) -> None:
@@ -210,7 +281,7 @@ class Run:
             raise RuntimeError("this run was opened for reading")
         stored = {table: tables[table] for table in schema.stored(cell.capture)}
         for table, frame in stored.items():
-            schema.conforms(table, frame)
+            schema.conforms(table, frame.lazy().head(0).collect())
         metadata = {
             "firstflight": json.dumps(
                 {
@@ -228,20 +299,20 @@ class Run:
                 },
                 sort_keys=True,
             ),
-            "scenario": cell.scenario.to_toml(),
         }
         with files.explained(self.directory):
-            files.write_cell(self._place(name), stored, metadata)
+            files.write_cell(self._place(name), stored, metadata, {SCENARIO: cell.scenario.to_toml()})
 
     @contextlib.contextmanager
-    def session(self, jobs: int | None) -> Iterator[None]:
-        """Note when a session of work began, what it cost, and whether it came to its end. `jobs` None: as many as
-        suited the engine.
+    def session(self, jobs: int | None, on: str = "local") -> Iterator[None]:
+        """Note when a session of work began, what it cost here, and whether it came to its end. `jobs` None: as many as
+        suited the engine; `on`: where it computed, as the request says it.
         """
         entry: dict[str, Any] = {
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "command": machine.command(),
             "jobs": jobs,
+            "on": on,
             "machine": machine.machine(),
             "ended": False,
         }
@@ -274,24 +345,6 @@ class Run:
         """What `write` stored with the cell's tables."""
         noted: dict[str, Any] = json.loads(pl.read_parquet_metadata(place / "links.parquet")["firstflight"])
         return noted
-
-    def _table(self, table: str) -> pl.LazyFrame:
-        types = _key_types([cell["key"] for cell in self._document["cells"]])
-        parts = [(key, pl.scan_parquet(place / f"{table}.parquet")) for key, place in self._finished(table)]
-        if not parts:
-            return pl.DataFrame(schema={**types, **schema.empty(table).schema}).lazy()
-        named = [column.name for column in schema.TABLES[table] if column.dtype is None]
-        enums = {name: _union(part.collect_schema()[name] for _, part in parts) for name in named}
-        columns = [column.name for column in schema.TABLES[table]]
-        return pl.concat(
-            [
-                part.select(
-                    *(pl.lit(_of_type(key[name], dtype), dtype=dtype).alias(name) for name, dtype in types.items()),
-                    *(pl.col(name).cast(enums[name]) if name in enums else pl.col(name) for name in columns),
-                )
-                for key, part in parts
-            ]
-        )
 
 
 def _key_types(keys: list[dict[str, Any]]) -> dict[str, type[pl.DataType]]:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 import polars as pl
 
-# Raised when a column comes, goes or changes its name, type or meaning: records of another number are not read.
-SCHEMA_VERSION = 4
+# Raised when a column or a file of a cell comes, goes or changes its name, type or meaning: records of another number
+# are not read.
+SCHEMA_VERSION = 5
 
 
 @dataclass(frozen=True)
 class Column:
     """One column. `dtype` None: an Enum whose categories are the run's names. `none`: the raw value for null.
-    `in_virtual_time`: what it always is there, where nobody is ever late.
+    `in_virtual_time`: what it always is there, where nobody is ever late. `only_observed`: null in what we ran.
     """
 
     name: str
@@ -24,11 +25,12 @@ class Column:
     meaning: str
     none: int | None = None
     in_virtual_time: int | float | None = None
+    only_observed: bool = False
 
 
 _REPLICATE = Column("replicate", pl.UInt32, "", "replicate of the experiment, from 0")
 _APPLICATION = Column("application", None, "", "name of the application")
-_CLIENT = Column("client", pl.UInt32, "", "client of the application, from 0")
+_CLIENT = Column("client", pl.UInt32, "", "client of the application, or user of the population, from 0")
 _COMPLETED = Column("completed", pl.UInt8, "", "1 if all bytes arrived before the end of the run, else 0")
 _RETRANSMISSIONS = Column("retransmissions", pl.UInt32, "segments", "data segments retransmitted by the sender")
 _TIMEOUTS = Column("timeouts", pl.UInt32, "", "retransmission timeouts of the sender")
@@ -163,9 +165,68 @@ CROSSINGS = (
     Column("end_ns", pl.Int64, "ns", "when its transmission ended; time_ns if it was dropped"),
 )
 
+USERS = (
+    _REPLICATE,
+    Column("client", pl.UInt32, "", "user of the replicate, from 0; `client` of the other tables"),
+    Column("subnet", pl.UInt32, "", "access network of the user, from 0; null where it is unknown", none=2**32 - 1),
+    Column("row", pl.UInt32, "", "row of the table the path was taken from, from 0; null: drawn", none=2**32 - 1),
+    Column("weight", pl.Float64, "", "how many users of the world this one stands for"),
+    Column("rtt_s", pl.Float64, "s", "round trip without queueing; of observed traffic, the least that was seen"),
+    Column("most_rtt_s", pl.Float64, "s", "the largest seen, of observed traffic; else null", only_observed=True),
+    Column("down_bps", pl.Float64, "bit/s", "rate towards the user; null where it is unknown"),
+    Column("up_bps", pl.Float64, "bit/s", "rate from the user; null where it is unknown"),
+    Column("buffer_bytes", pl.UInt64, "B", "queue before the down link; null where it is unknown"),
+    Column("loss", pl.Float64, "", "probability of a packet's loss on the down link; null where it is unknown"),
+)
+
+# Of what `aggregates` and `histograms` count, and by what.
+COUNTED = ("transfer", "page")
+DIMENSIONS = ("all", "rtt_s", "down_bps", "bdp_bytes", "segments")
+
+_BUCKETED = (
+    _REPLICATE,
+    _APPLICATION,
+    Column("unit", None, "", 'what is counted: "transfer" or "page"'),
+    Column("dimension", None, "", 'quantity of the bucket: "all", "rtt_s", "down_bps", "bdp_bytes" or "segments"'),
+    Column("bucket", pl.UInt16, "", "bucket of that quantity, from 0: up to the first edge; 0 for all"),
+)
+
+AGGREGATES = (
+    *_BUCKETED,
+    Column("count", pl.UInt64, "", "transfers or pages"),
+    Column("completed", pl.UInt64, "", "of these, finished"),
+    Column("completion_ns_sum", pl.Int64, "ns", "completion times of the finished ones, added up"),
+    Column("bytes", pl.UInt64, "B", "bytes asked for"),
+    Column("segments_sent", pl.UInt64, "segments", "data segments sent, retransmissions included"),
+    Column("retransmissions", pl.UInt64, "segments", "data segments retransmitted"),
+    Column("timeouts", pl.UInt64, "", "retransmission timeouts"),
+    Column("with_retransmission", pl.UInt64, "", "transfers or pages with at least one retransmission"),
+    Column("first_flight_segments", pl.UInt64, "segments", "data segments sent before the first ACK of data"),
+    Column("first_flight_lost", pl.UInt64, "segments", "of the first flights, segments truly lost on the path"),
+    Column("with_first_flight_loss", pl.UInt64, "", "transfers or pages that lost a segment of a first flight"),
+)
+
+# Bin b of a histogram holds completion times above GAMMA^(b-1) ns, up to GAMMA^b ns.
+GAMMA = 1.01
+
+HISTOGRAMS = (
+    *_BUCKETED,
+    Column("bin", pl.Int32, "", f"bin b: completion times above {GAMMA}^(b-1) ns, up to {GAMMA}^b ns"),
+    Column("count", pl.UInt64, "", "finished transfers or pages in it"),
+)
+
 # The tables a run stores of every cell, and those of a cell that captures; `crossings` are made by `trace` only.
-STORED = {"transfers": TRANSFERS, "pages": PAGES, "links": LINKS}
+STORED = {
+    "transfers": TRANSFERS,
+    "pages": PAGES,
+    "links": LINKS,
+    "users": USERS,
+    "aggregates": AGGREGATES,
+    "histograms": HISTOGRAMS,
+}
 CAPTURED = {"segments": SEGMENTS}
+# What every engine returns of a cell; the others it may leave out, and they are stored without rows.
+RETURNED = ("transfers", "pages", "links")
 TABLES = STORED | CAPTURED | {"crossings": CROSSINGS}
 
 

@@ -4,7 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from .laws import CountLaw, SizeLaw, TimeLaw, law_plan
+from ..errors import RequestError
+from ..populations.applications import preset
+from .laws import Constant, CountLaw, SizeLaw, TimeLaw, law_plan
 from .table import Table, choose
 from .tcp import Tcp
 from .units import Bytes, Duration
@@ -20,7 +22,8 @@ class Application(Table):
     `count` is per client; left out, clients go on to the end of the run. `response_header` is what the server sends
     before each object, as the header of an HTTP response: real programs are made to send just so much. Left out, a
     simulated server sends none, and a real one its own. `service_time` is how long a simulated server works at each
-    answer; a real one takes what it takes.
+    answer; a real one takes what it takes. In a population each user is one client, and `share` is the part of the
+    users that run the application, drawn for each of them.
     """
 
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+$")
@@ -32,16 +35,24 @@ class Application(Table):
     count: Count | None = None
     response_header: Bytes | None = None
     service_time: Duration | None = None
+    share: float = Field(default=1.0, gt=0, le=1)
     tcp: Tcp | None = None
     client_tcp: Tcp | None = None
     server_tcp: Tcp | None = None
 
 
+# In the place of the law of a size that a table's rows give.
+_NO_LAW = Constant[Bytes](value=Bytes("1B"))
+
+
 class FileTransfer(Application):
-    """Files one after the other, each on a new connection; `gap` lies between the end of one and the next."""
+    """Files one after the other, each on a new connection; `gap` lies between the end of one and the next.
+
+    `size = "row"`, in a population whose paths are a table: as many bytes as its column `bytes` says for the user.
+    """
 
     kind: Literal["file_transfer"] = "file_transfer"
-    size: SizeLaw
+    size: SizeLaw | Literal["row"]
     request: Bytes = Bytes("80B")
     gap: TimeLaw = Field(default="0s", validate_default=True)
     direction: Literal["download", "upload"] = "download"
@@ -49,7 +60,7 @@ class FileTransfer(Application):
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
         return {
-            "size": law_plan(self.size),
+            "size": law_plan(_NO_LAW if isinstance(self.size, str) else self.size),
             "request_bytes": int(self.request),
             "gap": law_plan(self.gap),
             "direction": self.direction,
@@ -105,6 +116,7 @@ class RequestResponse(Application):
         }
 
 
+# An application can also be written as one of `firstflight.populations.applications` with some keys of its own.
 _KINDS: dict[str, type[Table]] = {
     "file_transfer": FileTransfer,
     "web_page": WebPage,
@@ -113,6 +125,11 @@ _KINDS: dict[str, type[Table]] = {
 
 
 def _application(data: Any, info: Any) -> Any:
+    if isinstance(data, dict) and "preset" in data:
+        try:
+            data = preset(str(data["preset"]), **{key: value for key, value in data.items() if key != "preset"})
+        except RequestError as error:
+            raise ValueError(str(error)) from None
     return choose(data, _KINDS, "kind", "application", info.context)
 
 

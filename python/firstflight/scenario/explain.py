@@ -53,6 +53,8 @@ def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
             return f"{value} is not a whole number"
         case "float_type" | "float_parsing":
             return f"{value} is not a number"
+        case "finite_number":
+            return f"{value} is not a finite number"
         case "bool_type" | "bool_parsing":
             return f"{value} is not true or false"
         case "string_type":

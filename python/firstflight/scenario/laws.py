@@ -1,12 +1,13 @@
-"""Laws that sizes and times are drawn from. A quantity alone ("9kB", "2s") is the constant law."""
+"""Laws of sizes, times, rates and probabilities. A quantity alone ("9kB", "2s") is the constant law."""
 
+import math
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
 from .empirical import check_points, read_points
 from .table import Table, choose
-from .units import Bytes, Duration, Quantity
+from .units import BitsPerSecond, Bytes, Duration, Quantity
 
 # A quantity with a unit, or a plain number where the law counts things.
 Q = TypeVar("Q", bound=float)
@@ -62,6 +63,7 @@ class Lognormal(Table, Generic[Q]):
     def _centred(self) -> "Lognormal[Q]":
         if self.median <= 0:
             raise ValueError("a median of zero has no logarithm; write a median above zero, or the constant law")
+        _check_bounds(self.minimum, self.maximum)
         return self
 
 
@@ -85,7 +87,7 @@ class Pareto(Table, Generic[Q]):
 class Empirical(Table, Generic[Q]):
     """A measured distribution: points of its cumulative distribution function (CDF), joined between.
 
-    `file` is a CSV beside the scenario, one `cumulative probability, value` a line (bytes or seconds; a first
+    `file` is a CSV beside the scenario, one `cumulative probability, value` a line (bytes, seconds or bit/s; a first
     line of names is skipped). `points` holds the same in place and wins when both are given, so that a dumped
     scenario stands alone. `scale` multiplies every value before `minimum` and `maximum` bound it.
     """
@@ -110,6 +112,18 @@ class Empirical(Table, Generic[Q]):
             raise ValueError('an empirical law needs file = "NAME.csv" (cumulative probability, value) or points')
         directory = (info.context or {}).get("directory")
         return data | {"points": read_points(data["file"], directory)}
+
+    @model_validator(mode="after")
+    def _bounded(self) -> "Empirical[Q]":
+        _check_bounds(self.minimum, self.maximum)
+        return self
+
+
+def _check_bounds(minimum: float | None, maximum: float | None) -> None:
+    if maximum is not None and (maximum <= 0 or (minimum is not None and minimum > maximum)):
+        raise ValueError(
+            f"minimum ({minimum}) is above maximum ({maximum})" if maximum > 0 else "a maximum of zero leaves nothing"
+        )
 
 
 _LAWS = {
@@ -170,22 +184,110 @@ CountLaw = Annotated[
 ]
 
 
-def law_plan(law: Table) -> dict[str, Any]:
-    """The law as the native module reads it: plain numbers, bytes or seconds."""
+def _above_zero(law: Any) -> Any:
+    if not _smallest(law) > 0:
+        raise ValueError(
+            f"this {law.law} law can draw a rate of zero, over which nothing arrives; let it start above zero"
+        )
+    return law
+
+
+RateLaw = Annotated[
+    Constant[BitsPerSecond]
+    | Uniform[BitsPerSecond]
+    | Exponential[BitsPerSecond]
+    | Lognormal[BitsPerSecond]
+    | Pareto[BitsPerSecond]
+    | Empirical[BitsPerSecond],
+    BeforeValidator(_Reader(BitsPerSecond)),
+    AfterValidator(_above_zero),
+    PlainSerializer(_written),
+]
+Probability = Annotated[float, Field(ge=0, lt=1)]
+_read_probability = _Reader(Probability)
+
+
+def _probability(data: Any, info: ValidationInfo) -> Any:
+    """As other laws; a measured one runs linearly between its points, since probabilities begin at zero."""
+    if isinstance(data, dict) and data.get("law") == "empirical":
+        if data.get("interpolation", "linear") != "linear":
+            raise ValueError(
+                'a measured law of probabilities begins at zero, which has no logarithm: write interpolation = "linear"'
+            )
+        data = data | {"interpolation": "linear"}
+    return _read_probability(data, info)
+
+
+def _below_one(law: Any) -> Any:
+    largest = _largest(law)
+    if largest is None:
+        raise ValueError(
+            f"this {law.law} law has no upper end: a probability is below 1; add maximum = 0.5, for example"
+        )
+    if largest >= 1:
+        raise ValueError(f"this law reaches {largest:g}: a probability of loss is below 1, or nothing ever arrives")
+    return law
+
+
+ProbabilityLaw = Annotated[
+    Constant[Probability]
+    | Uniform[Probability]
+    | Lognormal[Probability]
+    | Pareto[Probability]
+    | Empirical[Probability]
+    | Exponential[Probability],
+    BeforeValidator(_probability),
+    AfterValidator(_below_one),
+    PlainSerializer(_written),
+]
+
+
+def _smallest(law: Any) -> float:
+    """The least value that can be drawn."""
+    if isinstance(law, Constant):
+        return float(law.value)
+    if isinstance(law, Uniform):
+        return float(law.low)
+    if isinstance(law, Empirical):
+        least = law.scale * (law.points or ((0, 0),))[0][1]
+        return least if law.minimum is None else max(least, float(law.minimum))
+    # The others come as near to zero as one likes, and reach it never; bounds and a Pareto's start are above zero.
+    return math.ulp(0.0)
+
+
+def _largest(law: Any) -> float | None:
+    """The greatest value that can be drawn; None: there is no bound."""
+    if isinstance(law, Constant):
+        return float(law.value)
+    if isinstance(law, Uniform):
+        return float(law.high)
+    if isinstance(law, Exponential):
+        return None
+    if isinstance(law, Empirical):
+        greatest = law.scale * (law.points or ((0, 0),))[-1][1]
+        return greatest if law.maximum is None else min(greatest, float(law.maximum))
+    return None if law.maximum is None else float(law.maximum)
+
+
+def law_plan(law: Table, time: Literal["s", "ns"] = "s") -> dict[str, Any]:
+    """The law as the native module reads it: plain numbers, bytes, bit/s, probabilities, and times in the unit asked
+    for.
+    """
     plan: dict[str, Any] = {}
     for name in type(law).model_fields:
         value = getattr(law, name)
         if value is None or name == "file":
             continue
-        plan[name] = _plain(value)
+        plan[name] = _plain(value, time)
     return plan
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, time: str) -> Any:
     if isinstance(value, Duration):
-        return value.seconds
+        return int(value) if time == "ns" else value.seconds
     if isinstance(value, Quantity):
         return int(value)
     if isinstance(value, tuple):
-        return [list(point) for point in value]
+        # A file of times holds seconds.
+        return [[probability, 1e9 * point if time == "ns" else point] for probability, point in value]
     return value

@@ -5,13 +5,14 @@ import tomllib
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ..errors import RequestError
-from .applications import AnyApplication
+from .applications import AnyApplication, FileTransfer, RequestResponse, WebPage
 from .explain import sentence
 from .laws import law_plan
-from .network import Network
+from .network import Chain, Dumbbell, Network, Star
+from .population import AnyPopulation, PathsTable
 from .table import Table, nearest
 from .tcp import Stack, Tcp
 from .toml import written
@@ -21,12 +22,17 @@ _HOSTS = re.compile(r"([a-z]+)(?:\[(\d+)\])?")
 # Segments of a dotted path: a key, or a key with an index.
 _STEP = re.compile(r"([A-Za-z0-9_-]+)(?:\[(\d+)\])?")
 
+# What the option takes of each segment (RFC 7323 appendix A).
+_TIMESTAMPS_BYTES = 12
+
 
 class Scenario(Table):
     """One experiment. Every field can be read, assigned (checked at once, RequestError) and dumped as TOML.
 
     `duration` is simulated time; `meter_interval` cuts the link counters into intervals (left out: one interval for
-    the whole run); `header` is what TCP and IP add to each packet.
+    the whole run); `header` is what TCP and IP add to each packet. Exactly one of `network` and `population` is there:
+    one network that all clients share, or a population whose users have a path each, and are simulated for `duration`
+    at most.
     """
 
     name: str = Field(min_length=1)
@@ -35,7 +41,8 @@ class Scenario(Table):
     meter_interval: Duration | None = None
     header: Bytes = Bytes("40B")
     tcp: Tcp
-    network: Network
+    network: Network | None = None
+    population: AnyPopulation | None = None
     application: list[AnyApplication] = Field(min_length=1)
 
     @field_validator("duration", "meter_interval")
@@ -44,6 +51,15 @@ class Scenario(Table):
         if value is not None and value == 0:
             raise ValueError('a length of "0s" leaves nothing to simulate: write for example "60s"')
         return value
+
+    @model_validator(mode="after")
+    def _one_kind_of_paths(self) -> Self:
+        if (self.network is None) == (self.population is None):
+            both = "both are given; keep one" if self.network else "neither is given; write one of them"
+            raise ValueError(f"a scenario has either [network] or [population]: {both}")
+        if self.population is not None and self.meter_interval is not None:
+            raise ValueError("meter_interval cuts the counters of links, which a population has none of; leave it out")
+        return self
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -100,7 +116,7 @@ class Scenario(Table):
         """
         document = self.to_dict()
         for index, application in enumerate(document["application"]):
-            application.setdefault("name", self._names()[index])
+            application.setdefault("name", self.names()[index])
         *steps, last = path.split(".")
         table: Any = document
         for step in steps:
@@ -114,13 +130,37 @@ class Scenario(Table):
             outer = self.tcp.over(None)
         except ValueError as error:
             raise RequestError(f"tcp.{error}") from None
+        paths = self.population or self.network
+        assert paths is not None
         return {
             "duration_ns": int(self.duration),
             "meter_interval_ns": None if self.meter_interval is None else int(self.meter_interval),
             "header_bytes": int(self.header),
-            "network": self.network.plan(),
-            "applications": [self._application_plan(index, name, outer) for index, name in enumerate(self._names())],
+            "network" if self.population is None else "population": paths.plan(),
+            "applications": [self._application_plan(index, name, outer) for index, name in enumerate(self.names())],
         }
+
+    def one_network(self, who: str) -> Dumbbell | Star | Chain:
+        """The network; RequestError, which begins with `who` needs it, for a scenario that has a population."""
+        if self.network is None:
+            raise RequestError(
+                f'{who} needs one [network], and "{self.name}" has a [population]: take its first users as a network '
+                "(scenario.star_of_users in Python), or run all of them with the engine simulate"
+            )
+        return self.network
+
+    def star_of_users(self, seed: int, replicate: int = 0, users: int = 10) -> "Scenario":
+        """The first `users` of a replicate of the population as a star network; see `scenario.star`."""
+        from .star import star_of_users
+
+        return star_of_users(self, seed, replicate, users)
+
+    def full_payload_bytes(self, index: int) -> int:
+        """Of an application: what both ends' MSS allow a segment, less timestamps if both offer them."""
+        application = self.to_plan()["applications"][index]
+        ends = application["client_tcp"], application["server_tcp"]
+        options = _TIMESTAMPS_BYTES if all(end["timestamps"] for end in ends) else 0
+        return max(1, min(int(end["mss_bytes"]) for end in ends) - options)
 
     def stacks(self, index: int) -> tuple[Stack, Stack]:
         """Whose TCP the client and the server of an application have where real programs run."""
@@ -130,7 +170,7 @@ class Scenario(Table):
         server: Stack | None = application.server_tcp.stack if application.server_tcp else None
         return client or shared, server or shared
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
         """Each application's name; one that has none is called by its kind and place."""
         names = [
             item.name or (item.kind if len(self.application) == 1 else f"{item.kind}{index}")
@@ -144,14 +184,11 @@ class Scenario(Table):
     def _application_plan(self, index: int, name: str, outer: dict[str, Any]) -> dict[str, Any]:
         application = self.application[index]
         where = f"application.{name}"
-        clients, servers = self.network.default_hosts()
         plan: dict[str, Any] = {
             "name": name,
             "kind": application.kind,
             "clients": application.clients,
-            "client_hosts": self._hosts(application.client_hosts or clients, f"{where}.client_hosts"),
-            "server_hosts": self._hosts(application.server_hosts or servers, f"{where}.server_hosts"),
-            "server_choice": application.server_choice,
+            **(self._of_users(application, where) if self.network is None else self._among_hosts(application, where)),
             "start": law_plan(application.start),
             "count": application.count,
             "response_header_bytes": int(application.response_header or 0),
@@ -169,19 +206,50 @@ class Scenario(Table):
             plan[end] = effective
         return plan | application.plan()
 
-    def _hosts(self, selection: str, where: str) -> str:
+    def _among_hosts(self, application: FileTransfer | WebPage | RequestResponse, where: str) -> dict[str, Any]:
+        """Where the ends of an application sit in the network."""
+        assert self.network is not None
+        if application.share != 1:
+            raise RequestError(f"{where}.share: a share of the users needs a [population]; set clients instead")
+        if isinstance(application, FileTransfer) and application.size == "row":
+            raise RequestError(f'{where}.size: "row" is that of a [population]; write a size, such as "9kB"')
+        clients, servers = self.network.default_hosts()
         groups = self.network.hosts()
-        match = _HOSTS.fullmatch(selection)
-        group = match.group(1) if match else selection
-        if match is None or group not in groups:
-            raise RequestError(f'{where}: there are no hosts "{selection}"; {nearest(group, groups)}')
-        if match.group(2) is not None and int(match.group(2)) >= groups[group]:
+        return {
+            "client_hosts": _hosts(groups, application.client_hosts or clients, f"{where}.client_hosts"),
+            "server_hosts": _hosts(groups, application.server_hosts or servers, f"{where}.server_hosts"),
+            "server_choice": application.server_choice,
+        }
+
+    def _of_users(self, application: FileTransfer | WebPage | RequestResponse, where: str) -> dict[str, Any]:
+        """Who runs an application: its ends are those of the user's path."""
+        for key in ("clients", "client_hosts", "server_hosts", "server_choice"):
+            if getattr(application, key) != type(application).model_fields[key].default:
+                raise RequestError(
+                    f"{where}.{key}: in a population each user is the one client of a server of their own; leave it out"
+                )
+        from_row = isinstance(application, FileTransfer) and application.size == "row"
+        if from_row and (not isinstance(self.population, PathsTable) or self.population.columns.bytes is None):
             raise RequestError(
-                f'{where}: there is no host "{selection}"; {group}[0] to {group}[{groups[group] - 1}] exist'
+                f'{where}.size: "row" needs a population of paths = "table" with a column bytes; write a size, such as '
+                '"9kB", or add the column'
             )
-        if group == "node" and match.group(2) is None:
-            raise RequestError(f'{where}: "node" needs an index, such as "node[0]"')
-        return selection
+        return {
+            "share": application.share,
+            "size_from_row": from_row,
+        }
+
+
+def _hosts(groups: dict[str, int], selection: str, where: str) -> str:
+    match = _HOSTS.fullmatch(selection)
+    group = match.group(1) if match else selection
+    if match is None or group not in groups:
+        raise RequestError(f'{where}: there are no hosts "{selection}"; {nearest(group, groups)}')
+    if match.group(2) is not None and int(match.group(2)) >= groups[group]:
+        raise RequestError(f'{where}: there is no host "{selection}"; {group}[0] to {group}[{groups[group] - 1}] exist')
+    if group == "node" and match.group(2) is None:
+        raise RequestError(f'{where}: "node" needs an index, such as "node[0]"')
+    return selection
 
 
 def _written_names(document: dict[str, Any]) -> list[str | None]:

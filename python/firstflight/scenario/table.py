@@ -23,7 +23,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 class Table(BaseModel):
     """A table of a scenario file. Unknown keys are errors; assignment is checked like a value in the file."""
 
-    model_config = ConfigDict(extra="forbid", validate_assignment=True, validate_default=False)
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, validate_default=False, allow_inf_nan=False)
 
     @model_validator(mode="wrap")
     @classmethod

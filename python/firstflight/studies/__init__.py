@@ -8,20 +8,25 @@ from ..scenario import Cell, Scenario
 from ..scenario.table import nearest
 from .single import SingleScenario
 from .study import Study
+from .varied import VariedScenario
 
 # Name, and the module whose STUDY it is.
 _STUDIES = {
     "rfc2415": "firstflight.studies.rfc2415",
     "rfc6928-rounds": "firstflight.studies.rfc6928_rounds",
+    "rfc6928-cluster": "firstflight.studies.rfc6928_cluster",
     "congestion-control": "firstflight.studies.congestion_control",
     "loss-recovery": "firstflight.studies.loss_recovery",
     "kernel-check": "firstflight.studies.kernel_check",
     "thalheim": "firstflight.studies.thalheim",
     "cs244-2014": "firstflight.studies.cs244_2014",
+    "uk-homes": "firstflight.studies.uk_homes",
 }
 NAMES = tuple(_STUDIES)
+# What `firstflight advise` stores is a run of this name, whose grid comes from the flows.
+ADVICE = "advise"
 
-__all__ = ["NAMES", "Cell", "SingleScenario", "Study", "all", "find", "of"]
+__all__ = ["NAMES", "Cell", "SingleScenario", "Study", "VariedScenario", "all", "find", "of"]
 
 
 def find(name: str) -> Study:
@@ -38,7 +43,12 @@ def all() -> list[Study]:
 
 
 def of(run: Run) -> Study:
-    """The study that `run` is of; for a run of a scenario file, the study of that one scenario."""
+    """The study that `run` is of; for a run of a scenario file, the study of that one scenario or of its grid."""
+    if run.study == ADVICE:
+        raise RequestError(
+            f'"{run.directory}" holds an advice: its page is advice.html, which "firstflight advise" writes'
+        )
     if run.scenario is None:
         return find(run.study)
-    return SingleScenario(Scenario.from_toml(run.scenario, source=f"{run.directory}/run.json"))
+    scenario = Scenario.from_toml(run.scenario, source=f"{run.directory}/run.json")
+    return VariedScenario(scenario, run.vary) if run.vary else SingleScenario(scenario)

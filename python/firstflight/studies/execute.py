@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from ..engines import RealTime
 from ..engines import find as find_engine
+from ..engines.place import HERE, Place
+from ..engines.place import place as place_of
 from ..engines.sweep import sweep
 from ..errors import FirstflightError, RequestError
 from ..records import Identity, Run
@@ -18,6 +21,7 @@ from ..scenario.table import nearest
 from . import find
 from .single import SingleScenario
 from .study import Study
+from .varied import VariedScenario, Vary
 
 Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
@@ -31,6 +35,7 @@ class Request:
     cells: list[Cell]
     grid: list[Cell]
     jobs: int | None
+    place: Place = HERE
 
 
 def prepare(
@@ -40,9 +45,16 @@ def prepare(
     seed: int | None = None,
     jobs: int | None = None,
     only: Only | None = None,
+    on: str = "local",
+    store: str | None = None,
+    vary: Vary | None = None,
 ) -> Request:
-    """Check the request. `what`: a study, its name, or a scenario. RequestError says what is wrong with it."""
-    study = SingleScenario(what) if isinstance(what, Scenario) else find(what) if isinstance(what, str) else what
+    """Check the request. `what`: a study, its name, or a scenario; `on`: local, dask or dask://HOST:PORT; `store`: URL
+    or directory where workers of Dask keep chunks; `vary`: values of keys of the scenario. RequestError says what is
+    wrong.
+    """
+    place = place_of(on, store)
+    study = _study(what, vary or {})
     engine = engine or study.engines[0]
     find_engine(engine)
     if engine not in study.engines:
@@ -64,11 +76,37 @@ def prepare(
         seed=study.seed if seed is None else seed,
         replicates=replicates or default,
         scenario=study.scenario.to_toml() if isinstance(study, SingleScenario) else None,
+        vary=study.vary if isinstance(study, VariedScenario) else None,
     )
     cells = [cell for cell in grid if _is_chosen(cell, _checked(only or {}, grid))]
     if not cells:
         raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
-    return Request(study, identity, cells, grid, jobs)
+    if place.cluster is not None:
+        _check_for_cluster(place, cells, engine, jobs)
+    return Request(study, identity, cells, grid, jobs, place)
+
+
+def _study(what: "Study | Scenario | str", vary: Vary) -> Study:
+    if isinstance(what, Scenario):
+        return VariedScenario(what, vary) if vary else SingleScenario(what)
+    study = find(what) if isinstance(what, str) else what
+    if vary:
+        raise RequestError(
+            f'--vary changes a scenario file, and "{study.name}" is a study with a grid of its own; choose from it '
+            "with --only, or copy its scenario"
+        )
+    return study
+
+
+def _check_for_cluster(place: Place, cells: Sequence[Cell], engine: str, jobs: int | None) -> None:
+    for name in sorted({cell.engine or engine for cell in cells}):
+        if isinstance(find_engine(name), RealTime):
+            raise RequestError(
+                f'"{name}" runs in real time on this machine\'s own kernel and not on {place}; leave out --on, or '
+                "choose --engine simulate or model"
+            )
+    if jobs is not None and place.cluster:
+        raise RequestError(f"the workers of {place} say themselves how many they are; leave out --jobs")
 
 
 def check_seed(seed: int) -> None:
@@ -107,7 +145,7 @@ def started(request: Request, out: str | Path, set_aside: bool = False) -> Itera
         try:
             yield run
         except FirstflightError:
-            if not was_there and not run.cells:
+            if not was_there and not run.holds_something:
                 shutil.rmtree(run.directory, ignore_errors=True)
             raise
 
@@ -118,8 +156,8 @@ def carry_out(
     """Compute what the run lacks; nothing, and without a trace, when it lacks nothing."""
     if all(run.is_finished(request.identity.cell_hash(cell)) for cell in request.cells):
         return
-    with run.session(request.jobs):
-        sweep(run, request.identity, request.cells, request.jobs, on_replicates)
+    with run.session(request.jobs, str(request.place)):
+        sweep(run, request.identity, request.cells, request.jobs, on_replicates, request.place)
 
 
 def run(
@@ -131,13 +169,19 @@ def run(
     jobs: int | None = None,
     only: Only | None = None,
     out: str | Path | None = None,
+    on: str = "local",
+    store: str | None = None,
+    vary: Vary | None = None,
 ) -> Run:
     """Run a study (or its name) or a scenario, and return its records.
 
     `only` restricts the grid: `{"webs": [8, 16], "http": "1.0"}`. `out` is the run's directory, continued if it holds
-    the same run; without it the records live until the process ends. Raises RequestError and MachineError.
+    the same run; without it the records live until the process ends. `on`: "local", "dask" (a cluster of `jobs`
+    processes, started and ended with the run) or "dask://HOST:PORT"; `store`: a URL or directory that all workers
+    share, where they then keep their chunks. `vary` makes a grid of a scenario: `{"tcp.initial_window": [3, 10]}`,
+    cells keyed by "initial_window". Raises RequestError and MachineError.
     """
-    request = prepare(what, engine, replicates, seed, jobs, only)
+    request = prepare(what, engine, replicates, seed, jobs, only, on, store, vary)
     directory = Path(tempfile.mkdtemp(dir=_scratch())) if out is None else out
     with started(request, directory) as made:
         carry_out(request, made)

@@ -29,13 +29,31 @@ class SingleScenario(Study):
         return [Cell({"scenario": self.scenario.name}, self.scenario)]
 
     def tables(self, run: "Run") -> "list[Table]":
-        """Summaries of transfers, pages and links: quantiles with 95 % intervals over replicates."""
+        """Summaries of transfers, pages, links and users, and a population's buckets: means over replicates with 95 %
+        intervals.
+        """
         from ..analysis.summary import summary_tables
 
-        return summary_tables(run)
+        return [*summary_tables(run), *self._by_bucket(run)]
+
+    def _by_bucket(self, run: "Run") -> "list[Table]":
+        """The buckets of the scenario's population, if there is one and something in them."""
+        population = self.scenario.population
+        if population is None or not run.cells:
+            return []
+        from ..analysis.buckets import bucket_table
+
+        names = self.scenario.names()
+        payload = {name: self.scenario.full_payload_bytes(index) for index, name in enumerate(names)}
+        table = bucket_table(run, population.buckets.model_dump(), payload)
+        return [] if table.frame.is_empty() else [table]
 
     def answer(self, run: "Run") -> list[str]:
-        """How much of it a stall of the machine disturbed, if anything."""
+        """What a population's users met; how much of it a stall of the machine disturbed, if anything."""
+        if self.scenario.population is not None:
+            from ..analysis.summary import in_sentences
+
+            return in_sentences(run, self.scenario.population.users)
         disturbed = run.provenance["counts"].get("disturbed_transfers", 0)
         if not disturbed:
             return []

@@ -48,6 +48,14 @@ class Study(ABC):
     def tables(self, run: "Run") -> "list[Table]":
         """The study's tables, ours beside the published."""
 
+    def table_names(self, run: "Run") -> list[str]:
+        """Names of the tables of `tables`. A study whose tables take long says them without computing any."""
+        return [table.name for table in self.tables(run)]
+
+    def table(self, run: "Run", name: str) -> "Table":
+        """The one of `table_names`. A study whose tables take long computes no other."""
+        return next(table for table in self.tables(run) if table.name == name)
+
     def claims(self, run: "Run") -> "list[Claim]":
         """What the publication states, checked; none for a scenario of one's own."""
         return []

@@ -85,11 +85,12 @@ def lay_out(scenario: Scenario) -> Layout:
     """The testbed for a scenario: the hosts that its applications use and every link of its network.
 
     RequestError for a client that shares a host with its server, for a host that both TCPs would have to answer for,
-    and for more hosts than MOST_HOSTS.
+    for more hosts than MOST_HOSTS, and for a population.
     """
+    groups = scenario.one_network("The engine emulate").hosts()
     plan = scenario.to_plan()
     network = plan["network"]
-    placements = [_placement(application, scenario.network.hosts()) for application in plan["applications"]]
+    placements = [_placement(application, groups) for application in plan["applications"]]
     stacks: dict[str, str] = {}
     for index, placement in enumerate(placements):
         client, server = scenario.stacks(index)
@@ -102,7 +103,7 @@ def lay_out(scenario: Scenario) -> Layout:
                     )
     if len(stacks) > MOST_HOSTS:
         raise RequestError(f"the applications use {len(stacks)} hosts; a testbed has at most {MOST_HOSTS}")
-    order = [f"{group}[{index}]" for group, count in scenario.network.hosts().items() for index in range(count)]
+    order = [f"{group}[{index}]" for group, count in groups.items() for index in range(count)]
     used = [name for name in order if name in stacks]
     hosts = tuple(Host(name, f"10.77.{at >> 8}.{at & 255}", stacks[name]) for at, name in enumerate(used, start=1))
     return Layout(

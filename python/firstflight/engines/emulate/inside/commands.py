@@ -5,6 +5,7 @@ It returns what JSON can carry. RequestError and MachineError reach the runner a
 
 import os
 import socket
+import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from firstflight.errors import MachineError
 
 from . import devices, settings
 from .namespaces import Namespace
+from .processes import ending
 from .testbed import Testbed
 
 Command = Callable[..., Any]
@@ -115,3 +117,27 @@ def routes(testbed: Testbed, host: str) -> dict[str, dict[str, Any]]:
 def look(testbed: Testbed, host: str) -> dict[str, Any]:
     """What a host's device is."""
     return testbed.host(host).namespace.call(devices.look)
+
+
+@command
+def run(testbed: Testbed, host: str, program: list[str], within_s: float) -> str:
+    """What a program prints that runs on a host, with the files of the machine outside, until it has ended.
+
+    MachineError with the last line of its complaints if it cannot be started, does not end with status 0, or takes
+    longer.
+    """
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    try:
+        process = testbed.host(host).namespace.spawn(program, **pipes)
+    except OSError as error:
+        raise MachineError(f"{program[0]} cannot be run on host {host}: {error.strerror}") from None
+    try:
+        printed, complaints = process.communicate(timeout=within_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise MachineError(f"{program[0]} on host {host} did not end within {within_s:g} s") from None
+    if process.returncode != 0:
+        last = complaints.decode(errors="replace").strip().splitlines()[-1:] or ["it says nothing"]
+        raise MachineError(f"{program[0]} on host {host} failed ({ending(process.returncode)}): {last[0]}")
+    return printed.decode(errors="replace")

@@ -1,0 +1,122 @@
+"""Puts cells together from chunks that end in any order, and stores each as soon as it is whole."""
+
+import threading
+from collections.abc import Mapping
+
+import polars as pl
+
+from ..records import Run, empty, stored
+from ..records.chunks import SharedChunks, Tables, without
+from ..scenario import Cell
+
+# What is lost when a run is killed is at most so much computing of each cell; cells that take less leave no chunks.
+KEEP_AFTER_S = 5.0
+# And what waits in memory for the rest of its cell is at most so much.
+KEEP_ABOVE_BYTES = 256 << 20
+
+
+class Assembly:
+    """One cell on its way: chunks in memory, chunks in the run's directory, chunks on shared storage."""
+
+    def __init__(self, run: Run, name: str, cell: Cell, replicates: int, shared: SharedChunks | None) -> None:
+        """`replicates` of `cell`; what earlier sessions finished of it is found and used."""
+        self.cell = cell
+        self._run, self._name, self._shared = run, name, shared
+        self._all = range(replicates)
+        self._kept = set(run.chunks.finished(name))
+        self._elsewhere: dict[range, str] = {}
+        for chunk, place in shared.finished(name).items() if shared else ():
+            if not any(chunk.start < other.stop and other.start < chunk.stop for other in self._kept):
+                self._elsewhere[chunk] = place
+        self._held: dict[range, Tables] = {}
+        self._held_s = 0.0
+        self._held_bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def left(self) -> list[range]:
+        """The replicates that are still to be computed."""
+        return without(self._all, sorted(self._chunks(), key=lambda chunk: chunk.start))
+
+    def add(self, replicates: range, tables: Tables, seconds: float) -> None:
+        """A chunk that took so many seconds; the last one makes the cell appear in the run. What comes after the run
+        was closed, because it was interrupted, is dropped.
+        """
+        with self._lock:
+            if not self._run.is_writable:
+                return
+            self._held[replicates] = tables
+            self._held_s += seconds
+            self._held_bytes += sum(int(frame.estimated_size()) for frame in tables.values())
+            if not self._is_whole() and (self._held_s > KEEP_AFTER_S or self._held_bytes > KEEP_ABOVE_BYTES):
+                self._keep()
+            self._store_if_whole()
+
+    def add_shared(self, replicates: range, place: str) -> None:
+        """A chunk that a worker put on shared storage."""
+        with self._lock:
+            self._elsewhere[replicates] = place
+            self._store_if_whole()
+
+    def store_if_whole(self) -> None:
+        """Store the cell if nothing is left to be computed, as when a session ended just before that."""
+        with self._lock:
+            self._store_if_whole()
+
+    def _chunks(self) -> set[range]:
+        return self._kept | self._held.keys() | self._elsewhere.keys()
+
+    def _is_whole(self) -> bool:
+        return sum(map(len, self._chunks())) == len(self._all)
+
+    def _keep(self) -> None:
+        """Write what is in memory, neighbours as one chunk."""
+        runs: list[list[range]] = []
+        for chunk in sorted(self._held, key=lambda chunk: chunk.start):
+            if runs and runs[-1][-1].stop == chunk.start:
+                runs[-1].append(chunk)
+            else:
+                runs.append([chunk])
+        for neighbours in runs:
+            together = range(neighbours[0].start, neighbours[-1].stop)
+            parts = [self._held[chunk] for chunk in neighbours]
+            self._run.chunks.write(
+                self._name, together, {table: pl.concat([part[table] for part in parts]) for table in parts[0]}
+            )
+            self._kept.add(together)
+            for chunk in neighbours:
+                del self._held[chunk]
+        self._held_s, self._held_bytes = 0.0, 0
+
+    def _store_if_whole(self) -> None:
+        if not self._is_whole():
+            return
+        chunks = self._run.chunks
+        if self._shared:
+            for replicates, place in self._elsewhere.items():
+                chunks.take(self._name, replicates, self._shared.fetch(place))
+            self._kept |= self._elsewhere.keys()
+            self._elsewhere.clear()
+            # Before the cell is there: nobody would look for its chunks afterwards.
+            self._shared.remove(self._name)
+        parts: list[Mapping[str, pl.DataFrame | pl.LazyFrame]] = [
+            self._held[chunk] if chunk in self._held else chunks.read(self._name, chunk)
+            for chunk in sorted(self._chunks(), key=lambda chunk: chunk.start)
+        ]
+        store(self._run, self._name, self.cell, {table: _joined([part[table] for part in parts]) for table in parts[0]})
+        self._held.clear()
+        chunks.remove(self._name)
+
+
+def store(run: Run, name: str, cell: Cell, tables: Mapping[str, pl.LazyFrame]) -> None:
+    """Store a finished cell: its tables, and beside them what the engine counted and what surrounded it."""
+    counts = tables["counts"].sum().collect().to_dicts()[0] if "counts" in tables else {}
+    environment = dict(tables["environment"].unique().collect().iter_rows()) if "environment" in tables else {}
+    # What an engine has nothing for, as users where there is no population, is a table without rows.
+    whole = {table: tables[table] if table in tables else empty(table) for table in stored(cell.capture)}
+    run.write(name, cell, whole, counts, environment)
+
+
+def _joined(parts: list[pl.DataFrame | pl.LazyFrame]) -> pl.LazyFrame:
+    """One after the other, in the replicates' order; read piece by piece when it is written."""
+    return pl.concat([part.lazy() for part in parts])

@@ -1,0 +1,39 @@
+"""Computes chunks on a Dask cluster: one of its own on this machine, or one that is there already.
+
+Replicates travel as numbers, cells as bytes and results as tables, or not at all: with a store, workers write them
+there. A worker that dies is Dask's to replace; what it had not delivered is computed again, to the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...scenario import Cell
+    from ..assembly import Assembly
+    from ..chunks import Queue
+    from ..place import Place
+
+__all__ = ["compute"]
+
+
+def compute(
+    place: Place,
+    study: str,
+    seed: int,
+    queue: Queue,
+    assemblies: Mapping[str, Assembly],
+    jobs: int,
+    on_replicates: Callable[[Cell, int], None],
+) -> None:
+    """Compute what is in the queue; a cluster of our own has `jobs` processes.
+
+    MachineError where Dask is not installed, where the cluster does not answer or goes away, and where a worker has
+    another build of firstflight; RequestError where an engine refuses a cell.
+    """
+    from .connection import connected
+    from .session import Session
+
+    with connected(place, jobs) as client:
+        Session(client, place, study, seed, queue, assemblies, on_replicates).work()

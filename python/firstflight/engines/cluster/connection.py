@@ -1,0 +1,136 @@
+"""The connection to a Dask scheduler; and a cluster of our own, of which nothing is left however we end."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ...errors import MachineError
+
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
+
+    from ..place import Place
+
+_CONNECT_WITHIN_S = 20
+_CLOSE_WITHIN_S = 5
+_CLOSE_OURS_WITHIN_S = 30
+# A message of Dask begins with its length; that of a greeting is some hundred bytes.
+_GREETING = struct.Struct("<Q")
+_LONGEST_GREETING = 1 << 20
+_log = logging.getLogger("firstflight")
+
+
+@contextlib.contextmanager
+def connected(place: Place, jobs: int) -> Iterator[Client]:
+    """A client of the cluster at `place`; if it is one of our own, `jobs` processes are started, and ended with it.
+
+    MachineError where Dask is not installed, nothing answers, or nothing can be started.
+    """
+    try:
+        from distributed import Client
+        from distributed.utils import silence_logging_cmgr
+    except ImportError:
+        raise MachineError(
+            f'{place} needs Dask, which is not installed: pip install "dask[distributed]" (or "firstflight[cluster]")'
+        ) from None
+    with contextlib.ExitStack() as stack:
+        # What we have to say of a connection is said once, and not by Dask as well.
+        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
+        try:
+            if place.cluster:
+                _check_that_it_speaks(place.cluster)
+            address: str | LocalCluster = place.cluster or stack.enter_context(_own_cluster(jobs))
+            client = Client(address, timeout=_CONNECT_WITHIN_S, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise MachineError(
+                f"no Dask scheduler answers at {place}; start one (dask scheduler) or mend the address"
+            ) from error
+        try:
+            yield client
+        finally:
+            # What has been computed is here; a scheduler that does not say good-bye forgets us all the same.
+            with contextlib.suppress(OSError):
+                client.close(timeout=_CLOSE_WITHIN_S)
+
+
+def _check_that_it_speaks(address: str) -> None:
+    """Raise OSError unless a Dask server is at the address: it greets whoever connects, and Dask's client would wait
+    for that greeting without end.
+    """
+    parts = urlsplit(address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=_CONNECT_WITHIN_S) as connection:
+        length = connection.recv(_GREETING.size, socket.MSG_WAITALL)
+    if len(length) < _GREETING.size or _GREETING.unpack(length)[0] > _LONGEST_GREETING:
+        raise OSError("what answers is no Dask server")
+
+
+@contextlib.contextmanager
+def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
+    """Processes of one thread each, with the scheduler in this one. They end with this process, however it ends."""
+    import dask
+    from distributed import LocalCluster
+
+    with _scratch() as scratch, dask.config.set({"distributed.worker.use-file-locking": False}):
+        try:
+            cluster = LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                processes=True,
+                # Any port that is free, and for this machine only.
+                dashboard_address="127.0.0.1:0",
+                # Chunks are small, and Dask's limits would pause or restart workers on a busy machine.
+                memory_limit=0,
+                local_directory=scratch,
+                silence_logs=logging.CRITICAL,
+            )
+        except (OSError, RuntimeError, TimeoutError) as error:
+            raise MachineError(f"the local Dask cluster does not start: {' '.join(str(error).split())}") from error
+        # It is drawn by Bokeh.
+        if importlib.util.find_spec("bokeh"):
+            _log.warning("firstflight: Dask's dashboard is at %s", cluster.dashboard_link)
+        try:
+            yield cluster
+            with contextlib.suppress(OSError):
+                cluster.close(timeout=_CLOSE_OURS_WITHIN_S)
+        finally:
+            # Who pressed Ctrl-C does not want to wait for what they compute; and a busy machine may take its time.
+            _end_at_once(cluster)
+            with contextlib.suppress(OSError):
+                cluster.close(timeout=_CLOSE_WITHIN_S)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[str]:
+    """A directory for Dask's workers. A process of our own removes it when its input closes, as even our death by kill
+    does; in a session of its own, Ctrl-C does not reach it.
+    """
+    directory = tempfile.mkdtemp(prefix="firstflight-dask-")
+    with subprocess.Popen(
+        ["sh", "-c", 'read _; rm -rf -- "$1"', "sh", directory], stdin=subprocess.PIPE, start_new_session=True
+    ):
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _end_at_once(cluster: LocalCluster) -> None:
+    """Kill the workers that are left."""
+    for nanny in cluster.workers.values():
+        nanny.auto_restart = False
+        process = getattr(nanny.process, "process", None)
+        if process is not None and process.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)

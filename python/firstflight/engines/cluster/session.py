@@ -1,0 +1,182 @@
+"""The tasks that one sweep has on a cluster."""
+
+from __future__ import annotations
+
+import logging
+import queue as queues
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any
+
+from ...errors import FirstflightError, MachineError
+from ...records import machine
+from .task import Done, portable, written
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from ...scenario import Cell
+    from ..assembly import Assembly
+    from ..chunks import Chunk, Queue
+    from ..place import Place
+
+# Python notices Ctrl-C only between waits.
+_CTRL_C_WITHIN_S = 0.1
+# How often to look how many workers there are, and how long a scheduler may take to say so before it counts as gone.
+_LOOK_EVERY_S = 5.0
+_ANSWER_WITHIN_S = 30.0
+# Tasks handed out for each thread of the workers: one under way and one that waits.
+_PER_THREAD = 2
+# Cells larger than this go to the cluster once instead of with each of their chunks.
+_LARGE_CELL_BYTES = 32_768
+
+_log = logging.getLogger("firstflight")
+
+
+class Session:
+    """Hands out what is in a queue and collects what comes back, until all of it has."""
+
+    def __init__(
+        self,
+        client: Client,
+        place: Place,
+        study: str,
+        seed: int,
+        queue: Queue,
+        assemblies: Mapping[str, Assembly],
+        on_replicates: Callable[[Cell, int], None],
+    ) -> None:
+        """`study` names the tasks in Dask's dashboard."""
+        self._client, self._place, self._study, self._seed = client, place, study, seed
+        self._queue, self._assemblies, self._on_replicates = queue, assemblies, on_replicates
+        self._code, self._task = machine.code_version(), portable()
+        self._under_way: dict[Any, tuple[Future[Any], list[Chunk]]] = {}
+        self._ended: queues.SimpleQueue[Future[Any]] = queues.SimpleQueue()
+        self._cells: dict[str, bytes | Future[Any]] = {}
+        # What an earlier session left on the cluster is not taken for ours.
+        self._token = secrets.token_hex(8)
+        self._threads = 0
+        self._looked_s = float("-inf")
+        self._told = False
+
+    def work(self) -> None:
+        """Until the queue is empty and everything has come back. Raises as `compute` says."""
+        try:
+            while True:
+                self._look_at_workers()
+                while len(self._under_way) < _PER_THREAD * max(self._threads, 1):
+                    chunks = self._queue.take(max(self._threads, 1))
+                    if not chunks:
+                        break
+                    self._submit(chunks)
+                if not self._under_way:
+                    return
+                try:
+                    self._collect(self._ended.get(timeout=_CTRL_C_WITHIN_S))
+                except queues.Empty:
+                    if self._client.status != "running":
+                        raise self._gone() from None
+        finally:
+            self._queue.close()
+
+    def _submit(self, chunks: list[Chunk]) -> None:
+        from dask.base import annotate
+
+        first = chunks[0]
+        cell = ",".join(f"{name}={value}" for name, value in first.cell.key.items())
+        more = f"+{len(chunks) - 1}" if len(chunks) > 1 else ""
+        # Dask takes what stands before a hyphen for the name of a group of tasks.
+        label = f"{self._study}[{cell}]{more}".replace("-", "_")
+        orders = [(chunk.name, chunk.engine, chunk.replicates.start, chunk.replicates.stop) for chunk in chunks]
+        with annotate(study=self._study, cell=cell + more, first_replicate=first.replicates.start):
+            future = self._client.submit(
+                self._task,
+                self._code,
+                self._seed,
+                orders,
+                [self._payload(chunk) for chunk in chunks],
+                self._place.store,
+                key=(f"{label}-{self._token}", first.name, first.replicates.start),
+                pure=False,
+            )
+        self._under_way[future.key] = (future, chunks)
+        future.add_done_callback(self._ended.put)
+
+    def _payload(self, chunk: Chunk) -> bytes | Future[Any]:
+        if chunk.name not in self._cells:
+            content = written(chunk.cell)
+            large = len(content) > _LARGE_CELL_BYTES
+            key = f"cell-{chunk.name}-{self._token}"
+            self._cells[chunk.name] = self._client.submit(bytes, content, key=key) if large else content
+        return self._cells[chunk.name]
+
+    def _collect(self, future: Future[Any]) -> None:
+        results = self._result(future)
+        if results is None:
+            # The worker died with the result: the scheduler has it computed again.
+            future.add_done_callback(self._ended.put)
+            return
+        _, chunks = self._under_way.pop(future.key)
+        for chunk, done in zip(chunks, results, strict=True):
+            assembly = self._assemblies[chunk.name]
+            self._queue.took(chunk, done.seconds)
+            if done.tables is None:
+                assembly.add_shared(chunk.replicates, done.place)
+            else:
+                assembly.add(chunk.replicates, done.tables, done.seconds)
+            self._on_replicates(chunk.cell, len(chunk.replicates))
+
+    def _result(self, future: Future[Any]) -> list[Done] | None:
+        """What a task that ended says; None if that is lost. Raises what the task raised, as a sentence."""
+        from distributed import KilledWorker
+
+        if future.status == "cancelled":
+            raise self._gone()
+        if future.status not in ("finished", "error"):
+            return None
+        try:
+            result: list[Done] | str = future.result(timeout=_ANSWER_WITHIN_S)
+            if isinstance(result, str):
+                raise MachineError(result)
+            return result
+        except FirstflightError:
+            raise
+        except TimeoutError:
+            self._looked_s = float("-inf")
+            self._look_at_workers()
+            return None
+        except KilledWorker:
+            raise MachineError(
+                f"workers of {self._place} died again and again over the same work, as they do without enough memory; "
+                "what had finished is kept, and the same command continues with the rest"
+            ) from None
+        except (CancelledError, OSError):
+            raise self._gone() from None
+        except RuntimeError as error:
+            if "deserializ" not in str(error):
+                raise
+            raise MachineError(
+                f"the scheduler of {self._place} cannot read the work: it needs the same Python and Dask as are here"
+            ) from None
+
+    def _look_at_workers(self) -> None:
+        if time.monotonic() - self._looked_s < _LOOK_EVERY_S:
+            return
+        try:
+            # Loosely typed: the scheduler's handlers are attributes that its proxy makes up.
+            scheduler: Any = self._client.scheduler
+            cores = self._client.sync(scheduler.ncores, callback_timeout=_ANSWER_WITHIN_S)
+        except (TimeoutError, OSError):
+            raise self._gone() from None
+        self._threads, self._looked_s = sum(cores.values()), time.monotonic()
+        if not self._threads and not self._told:
+            _log.warning("firstflight: the scheduler of %s has no workers; waiting for them", self._place)
+            self._told = True
+
+    def _gone(self) -> MachineError:
+        return MachineError(
+            f"the Dask scheduler of {self._place} went away or does not answer; what had finished is kept, and the "
+            "same command continues with the rest"
+        )

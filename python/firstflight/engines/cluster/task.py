@@ -1,0 +1,95 @@
+"""What a worker does: compare its build of firstflight with ours, compute chunks, hand them over or store them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...records.chunks import SharedChunks, Tables
+    from ...scenario import Cell
+
+
+Order = tuple[str, str, int, int]
+"""The hash of a cell, its engine, the first of its replicates to be computed, and the one after the last."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of an order: its tables, or where on shared storage they are; and how long it took."""
+
+    tables: Tables | None
+    place: str
+    seconds: float
+
+
+def portable() -> Callable[..., list[Done] | str]:
+    """The task, as a function that travels with its code: a scheduler needs no firstflight for it, and a worker that
+    has none, or another build than `code`, answers with a sentence that says so.
+    """
+
+    def compute(code: str, seed: int, orders: list[Order], cells: list[bytes], store: str | None) -> list[Done] | str:
+        from distributed import get_worker
+
+        try:
+            from firstflight.records.machine import code_version
+
+            here = code_version()
+        except ImportError:
+            here = "none"
+        if here != code:
+            return (
+                f"the worker at {get_worker().address} has another build of firstflight ({here}, and not {code}): "
+                "install the same one there and run the same command again"
+            )
+        from firstflight.engines.cluster.task import compute_chunks
+
+        return compute_chunks(seed, orders, cells, store)
+
+    return compute
+
+
+def compute_chunks(seed: int, orders: list[Order], cells: list[bytes], store: str | None) -> list[Done]:
+    """Compute the orders, each of the cell (as `written`) at its place in `cells`.
+
+    MachineError where the store cannot be written; RequestError for a cell that is refused.
+    """
+    from .. import find
+
+    finished = []
+    for (name, engine, start, stop), cell in zip(orders, cells, strict=True):
+        began = perf_counter()
+        tables = find(engine).run_cell(_cell(cell), seed, stop - start, start)
+        seconds = perf_counter() - began
+        if store is None:
+            finished.append(Done(tables, "", seconds))
+        else:
+            finished.append(Done(None, _store(store).write(name, range(start, stop), tables), seconds))
+    return finished
+
+
+def written(cell: Cell) -> bytes:
+    """A cell for the way to a worker, as JSON: to be read only after the builds were compared."""
+    return json.dumps(
+        {"key": cell.key, "scenario": cell.scenario.to_dict(), "capture": cell.capture, "engine": cell.engine}
+    ).encode()
+
+
+@lru_cache(maxsize=4)
+def _cell(content: bytes) -> Cell:
+    from ...scenario import Cell, Scenario
+
+    document = json.loads(content)
+    scenario = Scenario.from_dict(document["scenario"], source="")
+    return Cell(document["key"], scenario, None, document["capture"], document["engine"])
+
+
+@lru_cache(maxsize=4)
+def _store(url: str) -> SharedChunks:
+    from ...records.chunks import SharedChunks
+
+    return SharedChunks(url)

@@ -1,0 +1,105 @@
+"""Applications by name, for `[[application]] preset = "..."`: what users fetch, each number with its source or as ours.
+
+No source has the joint law of sizes and connections, so these are stated assumptions: change one and run again to see
+what a result owes to it. A scenario may override any key.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import RequestError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An application as a scenario spells it, and where its numbers come from."""
+
+    what: str
+    sources: str
+    table: dict[str, Any]
+
+
+PRESETS = {
+    "web-search": Preset(
+        "one response of a search page on its own connection",
+        "Sizes: a median of 9 kB (figure 9 of Dukkipati et al. 2010, as CS244 2014 reads it) and a tenth within 4 KB "
+        "(RFC 6928), taken as 4,380 B: the lognormal law through the two has sigma 0.56. The request of 400 B is ours.",
+        {
+            "kind": "file_transfer",
+            "size": {"law": "lognormal", "median": "9kB", "sigma": 0.56},
+            "request": "400B",
+            "count": 1,
+        },
+    ),
+    "maps": Preset(
+        "a map: a page and 24 tiles, twelve connections at once to one user",
+        "Six connections to a host are those of browsers in 2010 (RFC 6928). Ours: two hosts of tiles, so twelve at "
+        "once; 24 tiles of 256 x 256 points cover a window of 1,536 x 1,024; tiles of 12 kB in the median, a page of "
+        "20 kB, requests of 500 B.",
+        {
+            "kind": "web_page",
+            "version": "1.0",
+            "primary": {"law": "lognormal", "median": "20kB", "sigma": 0.5},
+            "inline": {"law": "lognormal", "median": "12kB", "sigma": 0.6},
+            "inline_count": 24,
+            "parallel": 12,
+            "request": "500B",
+            "think": "0s",
+            "count": 1,
+        },
+    ),
+    "photos": Preset(
+        "an album: a page and twenty thumbnails, six connections at once",
+        "Six connections to a host are those of browsers in 2010 (RFC 6928). Ours: twenty thumbnails of 5 kB in the "
+        "median, a page of 15 kB, requests of 400 B.",
+        {
+            "kind": "web_page",
+            "version": "1.0",
+            "primary": {"law": "lognormal", "median": "15kB", "sigma": 0.5},
+            "inline": {"law": "lognormal", "median": "5kB", "sigma": 0.5},
+            "inline_count": 20,
+            "parallel": 6,
+            "request": "400B",
+            "think": "0s",
+            "count": 1,
+        },
+    ),
+    "blog": Preset(
+        "a blog's page: text and twenty objects of very different sizes, six connections at once",
+        "Mean of a page with all its objects: 384 kB (Dukkipati et al. 2010, as a summary of the paper has it). Six "
+        "connections to a host are those of browsers in 2010 (RFC 6928). Ours: twenty objects, how the bytes spread "
+        "over them (sigma 1.2; the page itself 20 kB in the median, sigma 0.8), requests of 400 B.",
+        {
+            "kind": "web_page",
+            "version": "1.0",
+            "primary": {"law": "lognormal", "median": "20kB", "sigma": 0.8},
+            "inline": {"law": "lognormal", "median": "8.7kB", "sigma": 1.2},
+            "inline_count": 20,
+            "parallel": 6,
+            "request": "400B",
+            "think": "0s",
+            "count": 1,
+        },
+    ),
+    "bulk": Preset(
+        "a long download in the background, without end, by a tenth of the users",
+        "All ours. It starts with the user; give the applications beside it a start of some seconds, so that it is "
+        "under way when they begin.",
+        {"kind": "file_transfer", "size": "100MB", "request": "400B", "gap": "0s", "share": 0.1},
+    ),
+}
+NAMES = tuple(PRESETS)
+
+
+def preset(preset: str, /, **keys: Any) -> dict[str, Any]:
+    """The `[[application]]` table of a preset, with `keys` in place of its own: `preset("maps", parallel=6)`.
+
+    It is called as the preset unless `name` is among them, and is the caller's to change. RequestError with the nearest
+    known name.
+    """
+    from ..scenario.table import nearest
+
+    if preset not in PRESETS:
+        raise RequestError(f'unknown preset "{preset}"; {nearest(preset, NAMES)}')
+    return {"name": preset} | deepcopy(PRESETS[preset].table) | keys

@@ -1,0 +1,47 @@
+"""SlowDC: the users of a Google data centre with the largest share of slow paths, 2010.
+
+Published: nearly 20 % of the traffic is below 100 kbit/s and a third below 256 kbit/s (RFC 6928), the median is
+500 kbit/s, the median round trip 70 ms (CS244 2014). Above the median the bandwidths have AvgDC's shares above 512
+kbit/s, the round trips are AvgDC's scaled to their median, and the dependence of both, buffers, the way up and subnets
+are AvgDC's: ours. Losses and where the slowest begin are fitted to what is published for an initial window of 3: a mean
+latency of 828 ms, 3.54 % of the segments sent again, 90 % of the traffic without any.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import avgdc
+from . import dukkipati2010 as published
+
+QUANTILES_BPS = ((0.2, 100_000.0), (1 / 3, 256_000.0), (0.5, 500_000.0))
+"""The published points of the bandwidth."""
+MEDIAN_RTT_S = 0.07
+LEAST_DOWN_BPS = 60_000.0
+"""Where the slowest fifth begins, fitted as the losses are."""
+LOSSY_SHARE, MOST_LOSS = 0.028, 0.35
+"""As AvgDC's, fitted to SlowDC's base.
+
+    python -m firstflight.studies.rfc6928_cluster.fit base
+"""
+_ABOVE = 512_000.0
+
+
+def population() -> dict[str, Any]:
+    """The `[population]` table."""
+    return avgdc.table(rtt(), down(), LOSSY_SHARE, MOST_LOSS)
+
+
+def rtt() -> published.Points:
+    """Round trips, s."""
+    average = published.rtt()
+    scale = MEDIAN_RTT_S / published.quantile(average, 0.5)
+    return [[p, scale * value] for p, value in average]
+
+
+def down(least_bps: float = LEAST_DOWN_BPS) -> published.Points:
+    """Bandwidths, bits/s: through the published quantiles, AvgDC's shares above the median."""
+    average = published.down()
+    start = published.share_below(average, _ABOVE)
+    upper = [[0.5 + 0.5 * (p - start) / (1 - start), value] for p, value in average if value > _ABOVE]
+    return [[0.0, least_bps], *(list(point) for point in QUANTILES_BPS), *upper]

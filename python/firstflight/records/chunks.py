@@ -1,0 +1,187 @@
+"""Finished chunks of cells that are not finished: what a run that ends inside a long cell need not compute again.
+
+    DIR/chunks/HASH/FIRST-STOP/TABLE.parquet      replicates FIRST to STOP - 1 of the cell, there whole or not at all
+    STORE/HASH/FIRST-STOP-TOKEN/TABLE.parquet     the same on storage that workers share; whole once "complete" is there
+
+How replicates are cut into chunks differs from session to session; what a cell becomes does not depend on it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ..errors import MachineError
+from . import files
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+Tables = dict[str, pl.DataFrame]
+LazyTables = dict[str, pl.LazyFrame]
+
+_CHUNK = re.compile(r"(\d+)-(\d+)(-[0-9a-f]+)?")
+# Written last: object stores make one file at a time appear whole, and not a directory.
+_COMPLETE = "complete"
+
+
+class Chunks:
+    """The chunks in a run's directory. Only the process that holds the run's lock may write them."""
+
+    def __init__(self, directory: Path) -> None:
+        """`directory` need not exist; it does only while there is a chunk."""
+        self._directory = directory
+
+    def finished(self, name: str) -> list[range]:
+        """The replicates of each chunk of a cell (by its hash), in order, none of them twice."""
+        place = self._directory / name
+        return list(_disjoint(path.name for path in place.iterdir())) if place.is_dir() else []
+
+    def write(self, name: str, replicates: range, tables: Tables) -> None:
+        """Keep a chunk. MachineError if it cannot be written."""
+        place = self._directory / name
+        with files.explained(self._directory):
+            place.mkdir(parents=True, exist_ok=True)
+            files.write_cell(place / _named(replicates), tables, {}, {})
+
+    def read(self, name: str, replicates: range) -> LazyTables:
+        """The tables of a chunk, which are read when they are needed."""
+        place = self._directory / name / _named(replicates)
+        return {path.stem: pl.scan_parquet(path) for path in sorted(place.iterdir())}
+
+    def take(self, name: str, replicates: range, content: dict[str, bytes]) -> None:
+        """Keep a chunk that has come as Parquet files, name to bytes."""
+        place = self._directory / name
+        with files.explained(self._directory):
+            place.mkdir(parents=True, exist_ok=True)
+            files.write_directory(
+                place / _named(replicates), ((f"{table}.parquet", data) for table, data in content.items())
+            )
+
+    def remove(self, name: str) -> None:
+        """Forget the chunks of a cell."""
+        shutil.rmtree(self._directory / name, ignore_errors=True)
+        if self._directory.is_dir() and not any(self._directory.iterdir()):
+            self._directory.rmdir()
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Forget the chunks of all other cells, and what a killed process left half-written."""
+        if not self._directory.is_dir():
+            return
+        wanted = set(names)
+        for place in list(self._directory.iterdir()):
+            if place.name not in wanted:
+                self.remove(place.name)
+            else:
+                files.remove_unfinished(place)
+
+
+class SharedChunks:
+    """Chunks on storage that this machine and the workers share: a directory or any URL that fsspec knows."""
+
+    def __init__(self, url: str) -> None:
+        """MachineError where fsspec or the driver for such a URL is not installed."""
+        self.url = url if "://" in url else str(Path(url).resolve())
+        try:
+            import fsspec
+
+            with self._explained():
+                found: tuple[AbstractFileSystem, str] = fsspec.url_to_fs(self.url, use_listings_cache=False)
+                self._system, self._root = found
+        except ImportError as error:
+            raise MachineError(f'--store "{url}": {error}; install what reads it, here and where workers run') from None
+
+    def finished(self, name: str) -> dict[range, str]:
+        """The replicates of each whole chunk of a cell, none of them twice, and the place of each."""
+        with self._explained():
+            self._system.invalidate_cache()
+            found = self._system.find(f"{self._root}/{name}") if self._system.exists(f"{self._root}/{name}") else []
+        places = [path.rpartition("/")[0] for path in found if path.endswith(f"/{_COMPLETE}")]
+        chunks = {place.rpartition("/")[2]: place for place in places}
+        return {replicates: chunks[chunk] for replicates, chunk in _disjoint_names(chunks)}
+
+    def write(self, name: str, replicates: range, tables: Tables) -> str:
+        """Store a chunk and return its place. Whoever computes the same chunk meanwhile writes to another place."""
+        place = f"{self._root}/{name}/{_named(replicates)}-{secrets.token_hex(8)}"
+        with self._explained():
+            self._system.makedirs(place, exist_ok=True)
+            self._system.pipe({f"{place}/{table}.parquet": _parquet(frame) for table, frame in tables.items()})
+            self._system.pipe_file(f"{place}/{_COMPLETE}", b"")
+        return place
+
+    def fetch(self, place: str) -> dict[str, bytes]:
+        """The Parquet files of a chunk, table to bytes."""
+        with self._explained():
+            self._system.invalidate_cache()
+            paths = [path for path in self._system.find(place) if path.endswith(".parquet")]
+            if not paths:
+                raise MachineError(
+                    f'a worker wrote to {place}, and from here nothing is there: "{self.url}" must be storage that all '
+                    "machines share, and that no other run uses meanwhile"
+                )
+            content: dict[str, bytes] = self._system.cat(paths)
+        return {path.rpartition("/")[2].removesuffix(".parquet"): data for path, data in content.items()}
+
+    def remove(self, name: str) -> None:
+        """Forget the chunks of a cell."""
+        with self._explained():
+            self._system.invalidate_cache()
+            if self._system.exists(f"{self._root}/{name}"):
+                self._system.rm(f"{self._root}/{name}", recursive=True)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What drivers raise has as many types as there are drivers; of ImportError the caller knows more."""
+        try:
+            yield
+        except (MachineError, ImportError):
+            raise
+        except Exception as error:
+            cause = " ".join(str(error).split()) or type(error).__name__
+            raise MachineError(
+                f'--store "{self.url}" cannot be used: {cause}; what had finished is kept, and the same command '
+                "continues"
+            ) from None
+
+
+def without(replicates: range, finished: Iterable[range]) -> list[range]:
+    """What is left of `replicates` beside the finished chunks, which are in order and disjoint."""
+    left, start = [], replicates.start
+    for chunk in finished:
+        if chunk.start > start:
+            left.append(range(start, chunk.start))
+        start = chunk.stop
+    return [*left, range(start, replicates.stop)] if start < replicates.stop else left
+
+
+def _named(replicates: range) -> str:
+    return f"{replicates.start}-{replicates.stop}"
+
+
+def _disjoint(names: Iterable[str]) -> Iterator[range]:
+    return (replicates for replicates, _ in _disjoint_names(names))
+
+
+def _disjoint_names(names: Iterable[str]) -> Iterator[tuple[range, str]]:
+    """Sessions that cut differently may have done the same replicates, which are the same: one of them is enough."""
+    matches = [(match, name) for name in sorted(names) if (match := _CHUNK.fullmatch(name))]
+    ranges = [(range(int(match.group(1)), int(match.group(2))), name) for match, name in matches]
+    start = 0
+    for replicates, name in sorted(ranges, key=lambda found: (found[0].start, -found[0].stop)):
+        if replicates.start >= start:
+            yield replicates, name
+            start = replicates.stop
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = BytesIO()
+    files.to_parquet(frame, buffer, {})
+    return buffer.getvalue()

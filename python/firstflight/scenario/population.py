@@ -1,0 +1,207 @@
+"""Populations: the joint law of users' paths. Each user of a replicate has a path of their own and is alone on it."""
+
+from abc import ABC, abstractmethod
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from ..errors import RequestError
+from ..populations import find
+from .buckets import Buckets
+from .dependence import correlations
+from .laws import ProbabilityLaw, RateLaw, TimeLaw, law_plan
+from .paths_table import Columns, column_plan, read_columns
+from .table import Table, choose
+from .units import Duration, Packets
+
+# The native module numbers users in 32 bits.
+MOST_USERS = 2**31 - 1
+# And the packets of a queue.
+MOST_PACKETS = 2**32 - 1
+
+
+class Population(Table, ABC):
+    """What every population says. A replicate is an independent sample of `users` users.
+
+    `name`: a built-in, whose keys are taken where they are not given here. `keep` "rows" stores each connection, and
+    "aggregates" counts, sums and histograms of each of the `buckets`. A drop-tail queue holds at least `least_buffer`
+    full packets; `farther` is added to every round trip.
+    """
+
+    name: str | None = None
+    users: int = Field(ge=1, le=MOST_USERS)
+    keep: Literal["rows", "aggregates"] = "rows"
+    least_buffer: Packets = Packets("10p")
+    farther: Duration = Duration("0s")
+    buckets: Buckets = Field(default_factory=Buckets)
+
+    @field_validator("least_buffer")
+    @classmethod
+    def _holds_a_packet(cls, value: Packets) -> Packets:
+        if value < 1:
+            raise ValueError('a queue of "0p" drops everything: write at least "1p"')
+        if value > MOST_PACKETS:
+            raise ValueError(f'"{value}" are more than a queue is given here: write at most "{MOST_PACKETS}p"')
+        return value
+
+    def plan(self) -> dict[str, Any]:
+        """The population as the native module reads it."""
+        return {
+            "users": self.users,
+            "keep": self.keep,
+            "paths": self.paths_plan(),
+            "least_buffer_packets": int(self.least_buffer),
+            "farther_ns": int(self.farther),
+            "buckets": self.buckets.model_dump(),
+        }
+
+    @abstractmethod
+    def paths_plan(self) -> dict[str, Any]:
+        """The law of the paths as the native module reads it."""
+
+
+class Marginals(Population):
+    """Paths from the laws of each quantity and their dependence.
+
+    `rtt` is the round trip without queueing, `down` and `up` the rates of the access link, `buffer` the queue before
+    it as time at the `down` rate, `loss` the probability with which each packet on the way down is lost.
+    `dependence` holds correlations of normal scores (a Gaussian copula), such as `rtt_down = -0.3`; pairs left out
+    are 0. `subnet_users` consecutive users share an access network, which explains `subnet_share` of the variance of
+    every normal score.
+    """
+
+    paths: Literal["marginals"] = "marginals"
+    rtt: TimeLaw
+    down: RateLaw
+    up: RateLaw
+    buffer: TimeLaw
+    loss: ProbabilityLaw = Field(default=0.0, validate_default=True)
+    dependence: dict[str, float] = Field(default={})
+    subnet_users: int = Field(default=1, ge=1, le=MOST_USERS)
+    subnet_share: float = Field(default=0.0, ge=0, lt=1)
+
+    @field_validator("dependence")
+    @classmethod
+    def _possible(cls, value: dict[str, float]) -> dict[str, float]:
+        correlations(value)
+        return value
+
+    def paths_plan(self) -> dict[str, Any]:
+        """The law of the paths as the native module reads it."""
+        return {
+            "kind": "marginals",
+            "rtt_ns": law_plan(self.rtt, "ns"),
+            "down_bps": law_plan(self.down),
+            "up_bps": law_plan(self.up),
+            "buffer_ns": law_plan(self.buffer, "ns"),
+            "loss": law_plan(self.loss),
+            "correlation": correlations(self.dependence),
+            "subnet_users": self.subnet_users,
+            "subnet_share": self.subnet_share,
+        }
+
+
+class PathsTable(Population):
+    """Paths from a table, one user a row: `file` (CSV or Parquet beside the scenario) or `columns` in place.
+
+    `columns` wins when both are given, so that a dumped scenario stands alone. `draw` "each": user i is row i, and
+    `users` is the number of rows if it is left out; "weighted": rows are drawn by their weight, with replacement.
+    The laws `up`, `buffer` and `loss` stand for columns that the table lacks.
+    """
+
+    paths: Literal["table"] = "table"
+    file: str | None = None
+    columns: Columns
+    draw: Literal["each", "weighted"] = "each"
+    up: RateLaw | None = None
+    buffer: TimeLaw | None = None
+    loss: ProbabilityLaw | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, data: Any, info: ValidationInfo) -> Any:
+        if not isinstance(data, dict):
+            return data
+        columns = data.get("columns")
+        if columns is None:
+            if not isinstance(data.get("file"), str):
+                raise ValueError('a table of paths needs file = "NAME.csv" (or .parquet) or columns')
+            columns = read_columns(data["file"], (info.context or {}).get("directory"))
+        rows = columns.get("rtt_s") if isinstance(columns, dict) else getattr(columns, "rtt_s", None)
+        users = data.get("users")
+        if users is None and data.get("draw", "each") == "each" and rows:
+            users = len(rows)
+        return data | {"columns": columns} | ({} if users is None else {"users": users})
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        table = f'"{self.file}"' if self.file else "the table"
+        for key, column in _FILLED.items():
+            law, values = getattr(self, key), getattr(self.columns, column)
+            if law is None and values is None:
+                raise ValueError(f"{table} has no column {column}; add it, or give the law {key}, {_EXAMPLES[key]}")
+            if law is not None and values is not None:
+                raise ValueError(f"{table} has a column {column}, so that the law {key} would not be used; keep one")
+        if self.keep == "aggregates" and self.draw == "each" and len(set(self.columns.weight or ())) > 1:
+            raise ValueError(
+                f'{table} has weights, and keep = "aggregates" counts users without them; write draw = "weighted" or '
+                'keep = "rows"'
+            )
+        rows = len(self.columns.rtt_s)
+        if self.draw == "each" and self.users > rows:
+            raise ValueError(
+                f'users is {self.users} and {table} has {rows} rows; ask for no more, or write draw = "weighted"'
+            )
+        return self
+
+    def paths_plan(self) -> dict[str, Any]:
+        """The table as the native module reads it: a column's values, or the law that stands for it."""
+        columns = self.columns
+        up, buffer, loss = self.up, self.buffer, self.loss
+        return {
+            "kind": "table",
+            "draw": self.draw,
+            "rtt_ns": column_plan(columns, "rtt_s", 1e9),
+            "down_bps": column_plan(columns, "down_bps"),
+            "up_bps": column_plan(columns, "up_bps") if up is None else law_plan(up),
+            "buffer_ns": column_plan(columns, "buffer_s", 1e9) if buffer is None else law_plan(buffer, "ns"),
+            "loss": column_plan(columns, "loss") if loss is None else law_plan(loss),
+            "weight": columns.weight or [1.0] * len(columns.rtt_s),
+            "bytes": column_plan(columns, "bytes"),
+        }
+
+
+# The laws that can stand for a column, and what one of them looks like.
+_FILLED = {"up": "up_bps", "buffer": "buffer_s", "loss": "loss"}
+_EXAMPLES = {"up": 'such as up = "1Mbit"', "buffer": 'such as buffer = "100ms"', "loss": "such as loss = 0.001"}
+
+_PATHS: dict[str, type[Table]] = {"marginals": Marginals, "table": PathsTable}
+
+
+def _population(data: Any, info: ValidationInfo) -> Any:
+    if isinstance(data, dict) and data.get("name") is not None:
+        data = _based_on(data)
+    return choose(data, _PATHS, "paths", "population", info.context)
+
+
+def _based_on(data: dict[str, Any]) -> dict[str, Any]:
+    """The built-in that `data` names, with the keys of `data` in place of its own."""
+    try:
+        built_in = find(str(data["name"]))
+    except RequestError as error:
+        raise ValueError(str(error)) from None
+    if data.get("paths", built_in["paths"]) != built_in["paths"]:
+        raise ValueError(
+            f'"{data["name"]}" has paths = "{built_in["paths"]}"; for paths = "{data["paths"]}" leave its name out'
+        )
+    if "file" in data and "columns" not in data:
+        # A table of one's own stands in the place of the built-in's, with as many users as it has rows.
+        built_in = {key: value for key, value in built_in.items() if key not in ("columns", "users")}
+    elif "columns" in built_in and "columns" not in data:
+        # A law that is asked for stands in the place of what the built-in has.
+        replaced = {column for key, column in _FILLED.items() if key in data}
+        built_in["columns"] = {name: values for name, values in built_in["columns"].items() if name not in replaced}
+    return built_in | data
+
+
+AnyPopulation = Annotated[Marginals | PathsTable, BeforeValidator(_population)]

@@ -1,0 +1,111 @@
+"""A scenario file run with several values of some of its keys: a grid, each value compared with the first."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RequestError
+from ..records.schema import CAPTURED, STORED
+from ..scenario import Cell, Scenario
+from ..scenario.toml import value as toml_value
+from .single import SingleScenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..analysis.table import Table
+    from ..analysis.varied import Compared
+    from ..records import Run
+
+Vary = Mapping[str, Sequence[Any]]
+
+
+class VariedScenario(SingleScenario):
+    """All combinations of the values that `vary` gives to keys of the scenario.
+
+    A cell's key is the last part of the path ("initial_window" of "tcp.initial_window"), or the whole path where two
+    would be called the same or the records have a column of that name.
+    """
+
+    shows = "one scenario of your own with some of its keys varied"
+
+    def __init__(self, scenario: Scenario, vary: Vary) -> None:
+        """RequestError for a key that is not there, a value that does not fit, one that is given twice."""
+        super().__init__(scenario)
+        self.vary = {path: list(values) for path, values in vary.items()}
+        for path, values in self.vary.items():
+            _check(path, values)
+        self._names = dict(zip(self.vary, _short(list(self.vary)), strict=True))
+        self._last: tuple[Path, int, list[Compared]] | None = None
+        self._cells = [
+            Cell(
+                {self._names[path]: _shown(item) for path, item in zip(self.vary, point, strict=True)}, self._at(point)
+            )
+            for point in itertools.product(*self.vary.values())
+        ]
+
+    def _at(self, point: Sequence[Any]) -> Scenario:
+        scenario = self.scenario
+        for path, item in zip(self.vary, point, strict=True):
+            try:
+                scenario = scenario.replace(path, item)
+            except RequestError as error:
+                raise RequestError(f"--vary {path}={toml_value(item)}: {error}") from None
+        return scenario
+
+    def cells(self, engine: str) -> list[Cell]:
+        """The first key varies slowest."""
+        return list(self._cells)
+
+    def tables(self, run: Run) -> list[Table]:
+        """How each value compares with the first of its key, then the summaries."""
+        from ..analysis.varied import comparison_tables
+
+        return [*comparison_tables(self._compared(run), self._order()), *super().tables(run)]
+
+    def answer(self, run: Run) -> list[str]:
+        """What became of the mean time, where one key was varied."""
+        from ..analysis.varied import sentences
+
+        return [*sentences(self._compared(run), self._order()), *super().answer(run)]
+
+    def _compared(self, run: Run) -> list[Compared]:
+        from ..analysis.varied import compared
+
+        # Resampling takes a while, and tables and answer show the same.
+        if self._last is None or self._last[:2] != (run.directory, len(run.cells)):
+            self._last = (run.directory, len(run.cells), compared(run, self._order(), self._is_population))
+        return self._last[2]
+
+    @property
+    def _is_population(self) -> bool:
+        return all(cell.scenario.population is not None for cell in self._cells)
+
+    def _order(self) -> dict[str, list[str | int | float]]:
+        return {self._names[path]: [_shown(item) for item in values] for path, values in self.vary.items()}
+
+
+def _check(path: str, values: list[Any]) -> None:
+    if len(values) < 2:
+        raise RequestError(
+            f"--vary {path} has {len(values)} value; write at least two, such as tcp.initial_window=3,10"
+        )
+    shown = [toml_value(item) for item in values]
+    for item in shown:
+        if shown.count(item) > 1:
+            raise RequestError(f"--vary {path} gives {item} twice: write each value once")
+
+
+def _short(paths: list[str]) -> list[str]:
+    taken = {column.name for table in (STORED | CAPTURED).values() for column in table}
+    last = [path.rpartition(".")[2] for path in paths]
+    return [
+        name if last.count(name) == 1 and name not in taken else path for name, path in zip(last, paths, strict=True)
+    ]
+
+
+def _shown(item: Any) -> str | int | float:
+    """The value as a cell's key: numbers and texts as they are, tables as TOML."""
+    return item if isinstance(item, str | int | float) and not isinstance(item, bool) else toml_value(item)
