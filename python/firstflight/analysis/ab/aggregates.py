@@ -1,0 +1,332 @@
+"""The same comparison from counts, sums and histograms: of populations too large to keep a row a connection.
+
+The replicate is the unit: what one of them holds is merged, exactly and in any order, and a figure is taken from all
+replicates merged. Its interval rests on the delete-one jackknife over replicates with Student's t (as
+`analysis.intervals.jackknife` does), which a few replicates suffice for, since each holds many connections.
+
+A quantile is read from log bins, geometrically between a bin's ends. It may be off by as much as the bin is wide; how
+far its bin's farther end lies is added to its interval, of a difference that of both arms, unless `add_bins` is False.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from firstflight.analysis.intervals import Estimate
+from firstflight.records.schema import GAMMA
+
+from .buckets import Bucket, Correction, judged
+from .comparison import Comparison
+from .interval import FIGURES
+from .statistic import share_of
+
+Values = npt.NDArray[np.float64]
+
+LEAST_REPLICATES = 5
+_NS = 1e-9
+_RATES = {
+    "retransmission rate": ("retransmissions", "segments_sent"),
+    "with retransmission": ("with_retransmission", "count"),
+    "timeouts": ("timeouts", "count"),
+    "first-flight loss": ("first_flight_lost", "first_flight_segments"),
+    "with first-flight loss": ("with_first_flight_loss", "count"),
+    "completed": ("completed", "count"),
+}
+"""Statistics that are ratios of two sums of the records' `aggregates`."""
+
+
+def of_aggregates(
+    aggregates: pl.DataFrame | pl.LazyFrame,
+    histograms: pl.DataFrame | pl.LazyFrame,
+    *,
+    arm: str,
+    baseline: object,
+    treatment: object,
+    statistic: str = "mean",
+    application: str | None = None,
+    unit: str = "transfer",
+    dimension: str = "all",
+    bucket: int = 0,
+    paired: bool = True,
+    confidence: float = 0.95,
+    add_bins: bool = True,
+) -> Comparison:
+    """Completion time (`mean`, `p50`, ... in seconds) or a rate: one of `retransmission rate`, `with retransmission`,
+    `timeouts`, `first-flight loss`, `with first-flight loss` and `completed`, of the `unit` (transfer or page) in one
+    bucket of a dimension, of one application or of all. `paired`: replicates of the same number share their random
+    numbers. Connections that did not finish are not in a mean and beyond every bin in a quantile. ValueError for a
+    statistic there is none of.
+    """
+    if statistic not in _RATES:
+        share_of(statistic)
+    sums = _here(aggregates, arm, application, unit, dimension, bucket)
+    bins = _here(histograms, arm, application, unit, dimension, bucket)
+    sides = [_side(sums, bins, side, statistic) for side in (baseline, treatment)]
+    unmatched = (0, 0)
+    if paired:
+        both = sorted(set(sides[0].replicates) & set(sides[1].replicates))
+        unmatched = (len(sides[0].replicates) - len(both), len(sides[1].replicates) - len(both))
+        sides = [side.only(both) for side in sides]
+    return _compared(statistic, sides, unmatched, paired, confidence, add_bins)
+
+
+def by_bucket_of_aggregates(
+    aggregates: pl.DataFrame | pl.LazyFrame,
+    histograms: pl.DataFrame | pl.LazyFrame,
+    *,
+    dimension: str,
+    buckets: Sequence[object],
+    arm: str,
+    baseline: object,
+    treatment: object,
+    statistic: str = "mean",
+    application: str | None = None,
+    unit: str = "transfer",
+    paired: bool = True,
+    confidence: float = 0.95,
+    correction: Correction = "holm",
+    add_bins: bool = True,
+) -> list[Bucket]:
+    """`of_aggregates` in every bucket of a dimension: `buckets` are their names, in the order of their numbers."""
+    sums = aggregates.lazy().filter(pl.col(arm).cast(pl.String) == str(baseline))
+    counts = _grouped(sums, ["bucket"], application, unit, dimension).agg(pl.col("count").sum()).collect()
+    by_number = dict(counts.iter_rows())
+    total = sum(by_number.values())
+    found = []
+    for number, name in enumerate(buckets):
+        one = of_aggregates(
+            aggregates,
+            histograms,
+            arm=arm,
+            baseline=baseline,
+            treatment=treatment,
+            statistic=statistic,
+            application=application,
+            unit=unit,
+            dimension=dimension,
+            bucket=number,
+            paired=paired,
+            confidence=confidence,
+            add_bins=add_bins,
+        )
+        found.append((name, 100 * by_number.get(number, 0) / total if total else math.nan, one))
+    return judged(found, correction, confidence)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One arm. `figure` takes how often each replicate counts, shape (replicates,), and gives value and bin error."""
+
+    replicates: tuple[int, ...]
+    sums: Values
+    bins: Values
+    edges: Values
+    statistic: str
+    unfinished: int
+
+    def only(self, replicates: Sequence[int]) -> _Side:
+        places = [self.replicates.index(number) for number in replicates]
+        return _Side(
+            tuple(replicates), self.sums[places], self.bins[places], self.edges, self.statistic, self.unfinished
+        )
+
+    @property
+    def connections(self) -> int:
+        return int(self.sums[:, 2].sum())
+
+    def figure(self, counted: Values) -> tuple[float, float]:
+        above, below, count = (float(total) for total in counted @ self.sums)
+        p = _share(self.statistic)
+        if p is None:
+            return (above / below if below else math.nan), 0.0
+        return _quantile(counted @ self.bins, self.edges, count, p)
+
+
+@dataclass(frozen=True)
+class _Jackknifed:
+    """See `interval.Evidence`."""
+
+    values: dict[str, float]
+    errors: dict[str, float]
+    widened: dict[str, float]
+    freedom: dict[str, float]
+    replicates: dict[str, int]
+
+    def estimates(self, confidence: float) -> dict[str, Estimate]:
+        from scipy.special import stdtrit
+
+        found = {}
+        for name in FIGURES:
+            half = float(stdtrit(self.freedom[name], (1 + confidence) / 2)) * self.errors[name] + self.widened[name]
+            value = self.values[name]
+            found[name] = Estimate(value, value - half, value + half, self.replicates[name])
+        return found
+
+    @property
+    def p_value(self) -> float:
+        from scipy.special import stdtr
+
+        beyond = abs(self.values["difference"]) - self.widened["difference"]
+        error = self.errors["difference"]
+        if math.isnan(beyond) or beyond <= 0:
+            return math.nan if math.isnan(beyond) else 1.0
+        return float(2 * stdtr(self.freedom["difference"], -beyond / error)) if error else 0.0
+
+    @property
+    def standard_error(self) -> float:
+        return self.errors["difference"]
+
+
+def _compared(
+    statistic: str, sides: Sequence[_Side], unmatched: tuple[int, int], paired: bool, confidence: float, add_bins: bool
+) -> Comparison:
+    one, other = sides
+    sizes = (len(one.replicates), len(other.replicates))
+    reason = ""
+    found = dict.fromkeys(FIGURES, Estimate(math.nan))
+    evidence = None
+    if min(one.connections, other.connections) == 0:
+        reason = "no connections"
+    else:
+        evidence = _jackknife(one, other, paired, add_bins)
+        found = evidence.estimates(confidence)
+        if min(sizes) < LEAST_REPLICATES:
+            reason = f"{min(sizes)} replicates are too few for an interval: it takes {LEAST_REPLICATES}"
+        elif not math.isfinite(found["difference"].low):
+            reason = "too many did not finish: the statistic is beyond every finished one"
+    if reason and evidence:
+        found = {name: Estimate(found[name].value, replicates=found[name].replicates) for name in FIGURES}
+        evidence = None
+    method = f"delete-one jackknife over {'pairs of ' if paired else ''}replicates, Student's t"
+    if add_bins and _share(statistic) is not None:
+        method += "; the width of the bins is added"
+    return Comparison(
+        statistic,
+        found["baseline"],
+        found["treatment"],
+        found["difference"],
+        found["percent"],
+        units=0 if reason == "no connections" else sizes[0] if paired else sum(sizes),
+        unmatched=unmatched,
+        unfinished=(one.unfinished, other.unfinished),
+        unknown=(0, 0),
+        p_value=evidence.p_value if evidence else math.nan,
+        standard_error=evidence.standard_error if evidence else math.nan,
+        method=method if evidence else "none",
+        confidence=confidence,
+        reason=reason,
+        evidence=evidence,
+    )
+
+
+def _share(statistic: str) -> float | None:
+    """The share of a quantile; None for a mean and a rate."""
+    return None if statistic in _RATES else share_of(statistic)
+
+
+def _jackknife(one: _Side, other: _Side, paired: bool, add_bins: bool) -> _Jackknifed:
+    (base, base_bin), (treat, treat_bin) = (side.figure(np.ones(len(side.replicates))) for side in (one, other))
+    without = [
+        [side.figure(_all_but(place, side))[0] for place in range(len(side.replicates))] for side in (one, other)
+    ]
+    figures: dict[str, Callable[[float, float], float]] = {
+        "baseline": lambda b, t: b,
+        "treatment": lambda b, t: t,
+        "difference": lambda b, t: t - b,
+        "percent": lambda b, t: 100 * (t / b - 1) if b else math.nan,
+    }
+    relative = (100 * treat / base * (base_bin / base + treat_bin / treat)) if base and treat else 0.0
+    widened = {"baseline": base_bin, "treatment": treat_bin, "difference": base_bin + treat_bin, "percent": relative}
+    errors, freedom = {}, {}
+    for name, figure in figures.items():
+        if paired:
+            parts = [[figure(b, t) for b, t in zip(*without, strict=True)]]
+        else:
+            parts = [[figure(b, treat) for b in without[0]], [figure(base, t) for t in without[1]]]
+        squares = [_variance(np.array(part)) for part in parts]
+        counts = [len(part) - 1 for part in parts]
+        errors[name] = math.sqrt(sum(squares))
+        weights = sum(square**2 / max(1, count) for square, count in zip(squares, counts, strict=True))
+        freedom[name] = sum(squares) ** 2 / weights if weights > 0 else float(max(1, min(counts)))
+    sizes = {"baseline": len(one.replicates), "treatment": len(other.replicates)}
+    joint = sizes["baseline"] if paired else sum(sizes.values())
+    return _Jackknifed(
+        {name: figure(base, treat) for name, figure in figures.items()},
+        errors,
+        widened if add_bins else dict.fromkeys(FIGURES, 0.0),
+        freedom,
+        sizes | dict.fromkeys(("difference", "percent"), joint),
+    )
+
+
+def _all_but(place: int, side: _Side) -> Values:
+    counted = np.ones(len(side.replicates))
+    counted[place] = 0
+    return counted
+
+
+def _variance(without: Values) -> float:
+    n = len(without)
+    if n < 2 or not np.isfinite(without).all():
+        return math.nan
+    return (n - 1) / n * float(((without - without.mean()) ** 2).sum())
+
+
+def _quantile(counts: Values, edges: Values, count: float, p: float) -> tuple[float, float]:
+    """Quantile in seconds and the distance to its bin's farther end; `edges` are the bins' numbers, rising."""
+    cumulated = np.cumsum(counts)
+    target = p * count
+    if count == 0:
+        return math.nan, 0.0
+    if len(cumulated) == 0 or cumulated[-1] < target * (1 - 1e-12):
+        return math.inf, 0.0
+    place = int(np.searchsorted(cumulated, target * (1 - 1e-12)))
+    share = (target - (cumulated[place] - counts[place])) / counts[place]
+    value = _NS * GAMMA ** (edges[place] - 1 + share)
+    return float(value), float(max(_NS * GAMMA ** edges[place] - value, value - _NS * GAMMA ** (edges[place] - 1)))
+
+
+def _grouped(
+    rows: pl.LazyFrame, keys: Sequence[str], application: str | None, unit: str, dimension: str
+) -> pl.lazyframe.group_by.LazyGroupBy:
+    kept = (pl.col("unit").cast(pl.String) == unit) & (pl.col("dimension").cast(pl.String) == dimension)
+    if application is not None:
+        kept &= pl.col("application").cast(pl.String) == application
+    return rows.filter(kept).group_by(keys)
+
+
+def _here(
+    rows: pl.DataFrame | pl.LazyFrame, arm: str, application: str | None, unit: str, dimension: str, bucket: int
+) -> pl.DataFrame:
+    lazy = rows.lazy().filter(pl.col("bucket") == bucket).with_columns(pl.col(arm).cast(pl.String).alias("__arm"))
+    names = lazy.collect_schema().names()
+    keys = ["__arm", "replicate", *(["bin"] if "bin" in names else [])]
+    summed = [name for name in names if name in _SUMMED]
+    return _grouped(lazy, keys, application, unit, dimension).agg(pl.col(summed).cast(pl.Int64).sum()).collect()
+
+
+_SUMMED = frozenset({"completion_ns_sum", "count", *(name for pair in _RATES.values() for name in pair)})
+
+
+def _side(sums: pl.DataFrame, bins: pl.DataFrame, side: object, statistic: str) -> _Side:
+    mine = sums.filter(pl.col("__arm") == str(side)).sort("replicate")
+    above, below = _RATES.get(statistic, ("completion_ns_sum", "completed"))
+    scale = 1.0 if statistic in _RATES else _NS
+    columns = [scale * mine[above].to_numpy(), mine[below].to_numpy(), mine["count"].to_numpy()]
+    replicates = tuple(int(number) for number in mine["replicate"])
+    filled = bins.filter((pl.col("__arm") == str(side)) & (pl.col("count") > 0))
+    edges = filled["bin"].unique().sort()
+    table = np.zeros((len(replicates), len(edges)))
+    row = {number: place for place, number in enumerate(replicates)}
+    column = np.searchsorted(edges.to_numpy(), filled["bin"].to_numpy())
+    table[[row[int(number)] for number in filled["replicate"]], column] = filled["count"].to_numpy()
+    unfinished = int(mine["count"].sum()) - int(mine["completed"].sum())
+    return _Side(
+        replicates, np.stack(columns, axis=1).astype(np.float64), table, edges.to_numpy(), statistic, unfinished
+    )

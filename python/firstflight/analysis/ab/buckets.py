@@ -1,0 +1,195 @@
+"""A comparison bucket by bucket, with a correction for looking at many.
+
+Verdicts and adjusted p-values are Holm's (1979): among buckets without a difference the chance that any is called
+better or worse is at most 1 - confidence. The intervals beside them hold all at once by Bonferroni: each has the
+confidence 1 - (1 - confidence)/m, m the buckets that have an interval. Holm's steps see a little more than these
+intervals do; where a bucket is separated and its interval meets 0, the reason says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from firstflight.analysis.intervals import Estimate
+
+from .compare import compare, compare_rate
+from .comparison import Comparison, Verdict
+from .sample import columns
+
+Correction = Literal["holm", "bonferroni", "none"]
+_BEYOND_EACH_END = 20
+"""Resamples that must lie beyond each end of a simultaneous interval."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One bucket. `share_percent`: of the baseline's weight; `units` as in `Comparison`. `low` and `high` bound the
+    difference and `percent_low`, `percent_high` the gain in percent, in all buckets at once; NaN without an interval.
+    `reason`: why there is no verdict, with how many flows it takes, or what to know of it.
+    """
+
+    bucket: object
+    share_percent: float
+    units: int
+    comparison: Comparison | None
+    low: float
+    high: float
+    percent_low: float
+    percent_high: float
+    p_adjusted: float
+    verdict: Verdict
+    reason: str
+
+
+def bucketed(frame: pl.DataFrame, column: str, edges: Sequence[float], into: str) -> pl.DataFrame:
+    """`frame` with column `into`: the place, from 0, of the first of `edges` that `column` does not exceed; their
+    number beyond the last. Null and NaN stay null. ValueError unless the edges rise.
+    """
+    if list(edges) != sorted(set(edges)):
+        raise ValueError(f"{column}: the edges {list(edges)} do not rise")
+    place = sum((pl.col(column) > edge).cast(pl.Int32) for edge in edges)
+    known = pl.col(column).cast(pl.Float64).is_not_nan()
+    return frame.with_columns(pl.when(known).then(place).alias(into))
+
+
+def by_bucket(
+    frame: pl.DataFrame | pl.LazyFrame,
+    value: str,
+    bucket: str,
+    *,
+    buckets: Sequence[object],
+    arm: str,
+    baseline: object,
+    treatment: object,
+    denominator: str | None = None,
+    correction: Correction = "holm",
+    least: int | None = None,
+    lower_is_better: bool = True,
+    weight: str | None = None,
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    **request: Any,
+) -> list[Bucket]:
+    """`compare` of `value`, or `compare_rate` of `value` over `denominator`, in each of `buckets` of column `bucket`.
+
+    The buckets come back in the order given, those without flows included. `request`: what `compare` takes besides.
+    More resamples are drawn than `resamples` if the intervals of so many buckets need them.
+    """
+    shares = _shares(frame, bucket, arm, baseline, weight)
+    tail = (1 - confidence) / max(1, len(buckets)) / 2
+    enough = max(resamples, math.ceil(_BEYOND_EACH_END / tail))
+    rows = _read_once(frame, [bucket, arm, value, denominator, weight, *_named(request)]).lazy()
+    found: list[tuple[object, float, Comparison]] = []
+    for name in buckets:
+        here = rows.filter(pl.col(bucket).eq_missing(pl.lit(name)))
+        request |= {"arm": arm, "baseline": baseline, "treatment": treatment, "weight": weight, "least": least}
+        request |= {"resamples": enough, "confidence": confidence}
+        one = (
+            compare(here, value, **request)
+            if denominator is None
+            else compare_rate(here, value, denominator, **request)
+        )
+        found.append((name, shares(name), one))
+    return judged(found, correction, confidence, lower_is_better)
+
+
+def _named(request: Mapping[str, Any]) -> list[str]:
+    return [name for key in ("unit", "strata", "cluster") for name in columns(request.get(key))]
+
+
+def _read_once(frame: pl.DataFrame | pl.LazyFrame, wanted: Sequence[str | None]) -> pl.DataFrame:
+    """The columns in question: a table on disk is not read once a bucket."""
+    lazy = frame.lazy()
+    here = lazy.collect_schema().names()
+    return lazy.select(name for name in here if name in wanted).collect()
+
+
+def judged(
+    found: Sequence[tuple[object, float, Comparison]],
+    correction: Correction,
+    confidence: float,
+    lower_is_better: bool = True,
+) -> list[Bucket]:
+    """Verdicts over comparisons that are looked at together: (name, share in percent, comparison) of each."""
+    if correction not in get_args(Correction):
+        raise ValueError(f"correction: {correction!r} is not holm, bonferroni or none")
+    tested = [place for place, (_, _, one) in enumerate(found) if not math.isnan(one.p_value)]
+    adjusted = dict(zip(tested, _adjusted([found[place][2].p_value for place in tested], correction), strict=True))
+    together = confidence if correction == "none" else 1 - (1 - confidence) / max(1, len(tested))
+    return [
+        _bucket(name, share, one, adjusted.get(place, math.nan), together, 1 - confidence, lower_is_better)
+        for place, (name, share, one) in enumerate(found)
+    ]
+
+
+def _bucket(
+    name: object,
+    share: float,
+    one: Comparison,
+    p_adjusted: float,
+    together: float,
+    alpha: float,
+    lower_is_better: bool,
+) -> Bucket:
+    verdict: Verdict
+    nothing = Estimate(math.nan)
+    if math.isnan(p_adjusted):
+        verdict = "no flows" if one.units == 0 else "too few flows"
+        difference = percent = nothing
+        reason = one.reason
+    else:
+        wide = one.at(together)
+        difference, percent = wide.difference, wide.percent
+        verdict, reason = "not separated", ""
+        if p_adjusted <= alpha:
+            faster = one.difference.value < 0
+            verdict = "better" if faster == lower_is_better else "worse"
+            if difference.low <= 0 <= difference.high:
+                reason = "separated by Holm's steps; its interval, which holds with all others at once, meets 0"
+    return Bucket(
+        name,
+        share,
+        one.units,
+        one if one.units else None,
+        difference.low,
+        difference.high,
+        percent.low,
+        percent.high,
+        p_adjusted,
+        verdict,
+        reason,
+    )
+
+
+def _adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
+    """P-values to be held against 1 - confidence as they are."""
+    count = len(p_values)
+    if correction == "none":
+        return list(p_values)
+    if correction == "bonferroni":
+        return [min(1.0, count * p) for p in p_values]
+    order = np.argsort(p_values)
+    steps = np.maximum.accumulate([(count - rank) * p_values[place] for rank, place in enumerate(order)])
+    adjusted = np.empty(count)
+    adjusted[order] = np.minimum(1.0, steps)
+    return [float(p) for p in adjusted]
+
+
+def _shares(
+    frame: pl.DataFrame | pl.LazyFrame, bucket: str, arm: str, baseline: object, weight: str | None
+) -> Callable[[object], float]:
+    """Percent of the baseline's weight in a bucket."""
+    rows = frame.lazy()
+    kind = rows.collect_schema()[arm]
+    side = pl.col(arm).cast(pl.String) if kind in (pl.Enum, pl.Categorical) else pl.col(arm)
+    counted = pl.col(weight).cast(pl.Float64).sum() if weight else pl.len().cast(pl.Float64)
+    sums = rows.filter(side == baseline).group_by(bucket).agg(counted.alias("__weight")).collect()
+    total = float(sums["__weight"].sum())
+    by_name = dict(zip(sums[bucket].to_list(), sums["__weight"].to_list(), strict=True))
+    return lambda name: 100 * by_name.get(name, 0.0) / total if total else math.nan

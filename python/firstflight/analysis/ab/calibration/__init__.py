@@ -1,0 +1,1 @@
+"""Whether the intervals keep what they promise, on samples whose truth is known."""

@@ -1,0 +1,104 @@
+"""A statistic in two arms, with intervals: of the values' mean or a quantile, or of a ratio of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from .comparison import Comparison
+from .contrast import of_sample
+from .quantile import Quantile
+from .resampling import Blocks
+from .sample import Arm, read
+from .statistic import Ratio, Statistic, share_of
+
+Values = npt.NDArray[np.float64]
+
+
+def compare(
+    frame: pl.DataFrame | pl.LazyFrame,
+    value: str,
+    *,
+    arm: str,
+    baseline: object,
+    treatment: object,
+    unit: Sequence[str],
+    statistic: str = "mean",
+    weight: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    cluster: str | Sequence[str] | None = None,
+    paired: bool = True,
+    resamples: int = 2000,
+    seed: int = 1,
+    confidence: float = 0.95,
+    shares: Mapping[str, float] | None = None,
+    least: int | None = None,
+) -> Comparison:
+    """Column `value` where `arm` is `treatment` against where it is `baseline`.
+
+    `unit`: the columns that name a unit, of which there may be several rows (objects of a user). `paired`: a unit of
+    both arms is the same one, drawn together; without, units of the arms are drawn apart, whatever their names.
+    `cluster`: columns by which units are drawn together (users of a subnet). `strata`: drawing keeps the number of
+    blocks in each, and each counts by its share in both arms together, or by `shares` (name: share). `weight`: survey
+    weight of a row. A row whose value is NaN did not finish: beyond every number in a quantile, left out of a mean
+    (with its partner if `paired`). `least`: fewer units than this get no interval; by default what the calibration
+    found to be needed. ValueError for a request that makes no sense.
+    """
+    p = share_of(statistic)
+    sample = read(
+        frame,
+        [value],
+        arm=arm,
+        baseline=baseline,
+        treatment=treatment,
+        unit=unit,
+        weight=weight,
+        strata=strata,
+        cluster=cluster,
+        paired=paired,
+        unfinished_last=p is not None,
+    )
+
+    def make(rows: Arm, blocks: Blocks, weight: Values) -> Statistic:
+        return Ratio(rows, blocks, weight) if p is None else Quantile(rows, blocks, weight, p)
+
+    return of_sample(sample, make, statistic, resamples, seed, confidence, shares, least)
+
+
+def compare_rate(
+    frame: pl.DataFrame | pl.LazyFrame,
+    numerator: str,
+    denominator: str,
+    *,
+    arm: str,
+    baseline: object,
+    treatment: object,
+    unit: Sequence[str],
+    weight: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    cluster: str | Sequence[str] | None = None,
+    paired: bool = True,
+    resamples: int = 2000,
+    seed: int = 1,
+    confidence: float = 0.95,
+    shares: Mapping[str, float] | None = None,
+    least: int | None = None,
+) -> Comparison:
+    """Sum of `numerator` over sum of `denominator` (segments sent again, segments sent). The rest as `compare`."""
+    sample = read(
+        frame,
+        [numerator, denominator],
+        arm=arm,
+        baseline=baseline,
+        treatment=treatment,
+        unit=unit,
+        weight=weight,
+        strata=strata,
+        cluster=cluster,
+        paired=paired,
+        unfinished_last=False,
+    )
+    return of_sample(sample, Ratio, "rate", resamples, seed, confidence, shares, least)

@@ -1,0 +1,82 @@
+"""What a comparison of two arms says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from firstflight.analysis.intervals import Estimate
+
+from .interval import Evidence, Spread
+from .sample import Sample
+
+Verdict = Literal["better", "worse", "not separated", "no flows", "too few flows"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A statistic in two arms, and by how much it differs.
+
+    `baseline`, `treatment` and `difference` (treatment minus baseline) are in the value's unit, `percent` is
+    100·(treatment/baseline - 1); NaN where the baseline is 0. Each is an `Estimate` whose `replicates` is the number of
+    units behind it; its interval is NaN where `reason` says why there is none. `units`: pairs that were compared or,
+    not paired, units of both arms together. `unmatched`: units of one arm without a partner in the other, left out.
+    `unfinished`: rows whose value is NaN; `unknown`: rows whose value is null, left out. These three are
+    (baseline, treatment). `p_value`: of no difference, two-sided, by turning the interval of the difference round.
+    `standard_error`: of the difference. `confidence`: of the intervals.
+    """
+
+    statistic: str
+    baseline: Estimate
+    treatment: Estimate
+    difference: Estimate
+    percent: Estimate
+    units: int
+    unmatched: tuple[int, int]
+    unfinished: tuple[int, int]
+    unknown: tuple[int, int]
+    p_value: float
+    standard_error: float
+    method: str
+    confidence: float = 0.95
+    reason: str = ""
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+
+    def at(self, confidence: float) -> Comparison:
+        """The same comparison with intervals of another confidence; ValueError if it has no intervals."""
+        if self.evidence is None:
+            raise ValueError("a comparison without intervals has none of another confidence")
+        found = self.evidence.estimates(confidence)
+        return replace(
+            self,
+            baseline=found["baseline"],
+            treatment=found["treatment"],
+            difference=found["difference"],
+            percent=found["percent"],
+            confidence=confidence,
+        )
+
+    def verdict(self, lower_is_better: bool = True) -> Verdict:
+        """Whether the treatment is better by the interval of the difference: one comparison looked at, not many."""
+        if self.units == 0:
+            return "no flows"
+        if math.isnan(self.difference.low) or math.isnan(self.difference.high):
+            return "too few flows"
+        if self.difference.high < 0:
+            return "better" if lower_is_better else "worse"
+        if self.difference.low > 0:
+            return "worse" if lower_is_better else "better"
+        return "not separated"
+
+
+def described(sample: Sample, spreads: Mapping[str, Spread], resamples: int, drawn_from: int) -> str:
+    """How the intervals came about, in words: for a caption."""
+    of_one, of_both = spreads["baseline"].kind, spreads["difference"].kind
+    name = f"{of_both} bootstrap" + ("" if of_one == of_both else f" ({of_one} of one arm)")
+    arms = (sample.baseline,) if sample.paired else (sample.baseline, sample.treatment)
+    groups = f" in {drawn_from:,} random groups" if drawn_from < sum(arm.blocks for arm in arms) else ""
+    within = " within strata" if len(sample.strata) > 1 else ""
+    kind = "drawn together in both arms" if sample.paired else "of each arm drawn apart"
+    return f"{name}, {resamples:,} resamples by {sample.block}, {kind}{within}{groups}"

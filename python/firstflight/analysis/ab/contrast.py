@@ -1,0 +1,127 @@
+"""From a sample of two arms to their comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from firstflight.analysis.intervals import Estimate
+
+from .comparison import Comparison, described
+from .figures import Arms
+from .interval import FIGURES, Resampled
+from .least import shortage
+from .resampling import MOST_BLOCKS, Blocks, blocks_of
+from .sample import Arm, Sample
+from .statistic import Statistic
+
+Values = npt.NDArray[np.float64]
+Make = Callable[[Arm, Blocks, Values], Statistic]
+
+
+def of_sample(
+    sample: Sample,
+    make: Make,
+    statistic: str,
+    resamples: int,
+    seed: int,
+    confidence: float,
+    shares: Mapping[str, float] | None,
+    least: int | None,
+) -> Comparison:
+    """The comparison of a sample that is read, by the statistic that `make` makes of an arm."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence: {confidence} is not between 0 and 1")
+    if resamples < 100:
+        raise ValueError(f"resamples: {resamples} are too few for an interval, take at least 100")
+    one, other = sample.baseline, sample.treatment
+    reason = shortage(sample, statistic, least)
+    resampled, method_words = None, "none"
+    generator = np.random.default_rng(seed)
+    units = {"baseline": one.units, "treatment": other.units}
+    units |= dict.fromkeys(("difference", "percent"), one.units if sample.paired else one.units + other.units)
+    if min(one.units, other.units) == 0 or _lacks_stratum(sample):
+        reason = reason or _lacks_stratum(sample)
+        found = dict.fromkeys(FIGURES, Estimate(math.nan))
+    elif reason:
+        values = _arms(sample, make, generator, shares).values()
+        found = {name: Estimate(values[name], replicates=units[name]) for name in FIGURES}
+    else:
+        arms = _arms(sample, make, generator, shares)
+        spreads = arms.spreads(resamples, generator)
+        resampled = Resampled(spreads, units, sample.paired)
+        found = resampled.estimates(confidence)
+        method_words = described(sample, spreads, resamples, arms.drawn_from)
+        reason = _no_interval(found)
+    return Comparison(
+        statistic,
+        found["baseline"],
+        found["treatment"],
+        found["difference"],
+        found["percent"],
+        units=units["difference"],
+        unmatched=(one.unmatched, other.unmatched),
+        unfinished=(one.unfinished, other.unfinished),
+        unknown=(one.unknown, other.unknown),
+        p_value=math.nan if resampled is None else resampled.p_value,
+        standard_error=math.nan if resampled is None else resampled.standard_error,
+        method=method_words,
+        confidence=confidence,
+        reason=reason,
+        evidence=resampled,
+    )
+
+
+def _no_interval(found: Mapping[str, Estimate]) -> str:
+    if not math.isnan(found["difference"].low):
+        return ""
+    if any(math.isinf(found[name].high) for name in ("baseline", "treatment")):
+        return "too many did not finish: in a resample the statistic of both arms is beyond every finished one"
+    return "so few units make up the statistic that a resample may hold none of them"
+
+
+def _lacks_stratum(sample: Sample) -> str:
+    for place, name in enumerate(sample.strata):
+        for title, arm in (("baseline", sample.baseline), ("treatment", sample.treatment)):
+            if not (arm.stratum == place).any():
+                return f"the {title} has no unit of stratum {name}"
+    return ""
+
+
+def _arms(sample: Sample, make: Make, generator: np.random.Generator, shares: Mapping[str, float] | None) -> Arms:
+    arms = (sample.baseline, sample.treatment)
+    first = blocks_of(arms[0], generator, MOST_BLOCKS)
+    blocks = (first, first if sample.paired else blocks_of(arms[1], generator, MOST_BLOCKS))
+    wanted = _shares(sample, shares)
+    made = [make(arm, block, _scaled(arm, wanted)) for arm, block in zip(arms, blocks, strict=True)]
+    return Arms(made, blocks, wanted, sample.paired)
+
+
+def _scaled(arm: Arm, shares: Values | None) -> Values:
+    """Weights that give each stratum its share."""
+    if shares is None:
+        return arm.weight
+    of = arm.stratum[arm.block]
+    return np.asarray(arm.weight * (shares / np.bincount(of, arm.weight))[of], dtype=np.float64)
+
+
+def _shares(sample: Sample, shares: Mapping[str, float] | None) -> Values | None:
+    """Share of each stratum, in the order of `Sample.strata`; None without strata."""
+    if len(sample.strata) == 1 and sample.strata[0] == "":
+        if shares is not None:
+            raise ValueError("shares: they are those of strata, and no strata are named")
+        return None
+    if shares is None:
+        weights = sum(
+            np.bincount(arm.stratum[arm.block], arm.weight, len(sample.strata))
+            for arm in (sample.baseline, sample.treatment)
+        )
+        found: Values = np.asarray(weights / np.sum(weights), dtype=np.float64)
+        return found
+    if set(shares) != set(sample.strata) or min(shares.values()) <= 0:
+        raise ValueError(f"shares: give each of the strata {', '.join(sample.strata)} a share above 0")
+    given = np.array([shares[name] for name in sample.strata], dtype=np.float64)
+    return np.asarray(given / given.sum(), dtype=np.float64)

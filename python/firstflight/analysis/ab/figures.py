@@ -1,0 +1,103 @@
+"""Both arms' statistics in resamples, what is made of the two, and by how much they vary within a resample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .interval import Percentiles, Spread, Studentised
+from .quantile import Quantile
+from .resampling import Blocks, Sums, draws
+from .statistic import Statistic
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure in each resample, shape (resamples,): its value, its value to the first order, its standard error."""
+
+    value: Values
+    line: Values
+    error: Values
+
+
+class Arms:
+    """Both arms, of which samples are drawn: together if they have the same blocks."""
+
+    def __init__(self, made: Sequence[Statistic], blocks: Sequence[Blocks], shares: Values | None, paired: bool):
+        """`made`, `blocks`: of the baseline and of the treatment. `shares`: of the strata, if there are any."""
+        self._made, self._paired = made, paired
+        self._blocks = blocks[:1] if paired else blocks
+        self._split = made[0].columns.shape[1]
+        columns = [statistic.columns for statistic in made]
+        # Of each sum, which one is the weight that goes with it: the first of its arm.
+        weights = [np.zeros(each.shape[1], dtype=np.int64) for each in columns]
+        if paired:
+            columns = [np.concatenate(columns, axis=1)]
+            weights = [np.concatenate([weights[0], weights[1] + self._split])]
+        self._sums = [Sums(*each, shares) for each in zip(columns, weights, self._blocks, strict=True)]
+
+    @property
+    def drawn_from(self) -> int:
+        """How many blocks there are to draw, of both arms if they are drawn apart."""
+        return sum(blocks.count for blocks in self._blocks)
+
+    def spreads(self, resamples: int, generator: np.random.Generator) -> dict[str, Spread]:
+        """Each figure with its resamples."""
+        whole = self._whole()
+        pieces = [self._figures(drawn) for drawn in draws(self._blocks, resamples, generator)]
+        quantiles = [statistic for statistic in self._made if isinstance(statistic, Quantile)]
+        smooth = self._paired and all(statistic.smooth for statistic in quantiles)
+        freedom = dict(zip(("baseline", "treatment"), (blocks.freedom for blocks in self._blocks), strict=False))
+        found: dict[str, Spread] = {}
+        for name, at in whole.items():
+            free = freedom.get(name, min(freedom.values()))
+            value, error = float(at.value[0]), float(at.error[0])
+            drawn = Drawn(*(np.concatenate([getattr(piece[name], part) for piece in pieces]) for part in _PARTS))
+            if not quantiles or (smooth and name in ("difference", "percent")):
+                found[name] = Studentised(value, error, drawn.line - at.line, drawn.error, free)
+            else:
+                found[name] = Percentiles(value, error, drawn.value, min(free, *(each.freedom for each in quantiles)))
+        return found
+
+    def values(self) -> dict[str, float]:
+        """The figures alone."""
+        return {name: float(at.value[0]) for name, at in self._whole().items()}
+
+    def _whole(self) -> Mapping[str, Drawn]:
+        return self._figures([np.ones((1, blocks.count)) for blocks in self._blocks])
+
+    def _figures(self, drawn: Sequence[Values]) -> Mapping[str, Drawn]:
+        found = [sums.of(piece) for sums, piece in zip(self._sums, drawn, strict=True)]
+        sums = np.concatenate([each for each, _ in found], axis=1)
+        parts = (sums[:, : self._split], sums[:, self._split :])
+        values = [statistic.of(part) for statistic, part in zip(self._made, parts, strict=True)]
+        lines, slopes = zip(*(made.line(part) for made, part in zip(self._made, parts, strict=True)), strict=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            made = zip(_both(*values).items(), _both(*lines).values(), _turned(*lines, *slopes), strict=True)
+            return {name: Drawn(value, line, self._error(slope, found)) for (name, value), line, slope in made}
+
+    def _error(self, slope: Values, found: Sequence[tuple[Values, Values]]) -> Values:
+        """Of a figure whose derivative is `slope` (resamples, sums of both arms)."""
+        parts = [slope] if self._paired else [slope[:, : self._split], slope[:, self._split :]]
+        squares = [np.einsum("ri,rij,rj->r", part, each, part) for part, (_, each) in zip(parts, found, strict=True)]
+        return np.asarray(np.sqrt(np.maximum(sum(squares), 0)), dtype=np.float64)
+
+
+_PARTS = ("value", "line", "error")
+
+
+def _both(base: Values, treat: Values) -> dict[str, Values]:
+    percent = np.where(base == 0, np.nan, 100 * (treat / base - 1))
+    return {"baseline": base, "treatment": treat, "difference": treat - base, "percent": percent}
+
+
+def _turned(base: Values, treat: Values, of_base: Values, of_treat: Values) -> list[Values]:
+    """Derivatives of the same four with respect to all sums, from those of each arm."""
+    one, none = np.ones(len(base)), np.zeros(len(base))
+    factors = [(one, none), (none, one), (-one, one), (-100 * treat / base**2, 100 / base)]
+    return [np.concatenate([left[:, None] * of_base, right[:, None] * of_treat], axis=1) for left, right in factors]

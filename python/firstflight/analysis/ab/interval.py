@@ -1,0 +1,170 @@
+"""Intervals and p-values from resampled statistics; ends are order statistics at level·(resamples + 1).
+
+Sums and paired quantiles: the studentised bootstrap (bootstrap-t; Efron 1981, Hall 1988), which allows for skewness and
+for a spread that few units make up. Other quantiles: the percentile bootstrap, its ends widened to those of Student's t
+(Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3). The p-value is one minus the confidence
+at which the interval's end meets 0, never below what the number of resamples can show.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from firstflight.analysis.intervals import Estimate
+
+Values = npt.NDArray[np.float64]
+FIGURES = ("baseline", "treatment", "difference", "percent")
+
+
+class Spread(Protocol):
+    """A figure with its standard error, and how resamples of it spread."""
+
+    kind: str
+    value: float
+    error: float
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Lower and upper end; NaN where there is none."""
+        ...
+
+    def p_value(self) -> float:
+        """Two-sided, of the figure being 0."""
+        ...
+
+
+class Studentised:
+    """By how many of their own standard errors resamples are off; each end at least as far as Student's t.
+
+    Alone it finds too much where the arms are alike and their differences have long tails on both sides: in 200 pairs
+    7.8 % false alarms.
+    """
+
+    kind = "studentised"
+
+    def __init__(self, value: float, error: float, off: Values, errors: Values, freedom: float) -> None:
+        """`off` (resamples,), resampled less `value`, with their `errors`; `freedom`: degrees of freedom of `error`."""
+        self.value, self.error, self._freedom = value, error, freedom
+        with np.errstate(invalid="ignore", divide="ignore"):
+            self._off = np.sort(np.where(off == 0, 0.0, off / errors))
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """See `Spread`."""
+        if not math.isfinite(self.value) or not math.isfinite(self.error) or np.isnan(self._off).any():
+            return math.nan, math.nan
+        if self.error == 0:
+            return self.value, self.value
+        low, high = (_level(self._off, level) for level in ((1 - confidence) / 2, (1 + confidence) / 2))
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return math.nan, math.nan
+        from scipy.special import stdtrit
+
+        far = float(stdtrit(self._freedom, (1 + confidence) / 2))
+        return self.value - max(high, far) * self.error, self.value - min(low, -far) * self.error
+
+    def p_value(self) -> float:
+        """See `Spread`."""
+        if any(map(math.isnan, self.interval(0.5))):
+            return math.nan
+        if self.error == 0:
+            return float(self.value == 0)
+        from scipy.special import stdtr
+
+        at = self.value / self.error
+        return max(_two_sided(self._off, at), float(2 * stdtr(self._freedom, -abs(at))))
+
+
+class Percentiles:
+    """Resamples of the figure itself."""
+
+    kind = "percentile"
+
+    def __init__(self, value: float, error: float, drawn: Values, freedom: float) -> None:
+        """`drawn` (resamples,); `freedom`: degrees of freedom of their spread."""
+        self.value, self.error = value, error
+        self._drawn, self._freedom = np.sort(drawn), freedom
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """See `Spread`."""
+        if math.isnan(self.value) or np.isnan(self._drawn).any():
+            return math.nan, math.nan
+        from scipy.special import ndtr, stdtrit
+
+        far = float(stdtrit(self._freedom, (1 + confidence) / 2)) * math.sqrt(1 + 1 / self._freedom)
+        return _level(self._drawn, float(ndtr(-far))), _level(self._drawn, float(ndtr(far)))
+
+    def p_value(self) -> float:
+        """See `Spread`."""
+        if math.isnan(self.value) or np.isnan(self._drawn).any():
+            return math.nan
+        from scipy.special import ndtri, stdtr
+
+        far = abs(float(ndtri(_two_sided(self._drawn, 0.0) / 2)))
+        return float(2 * stdtr(self._freedom, -far / math.sqrt(1 + 1 / self._freedom)))
+
+
+class Evidence(Protocol):
+    """What the figures of a comparison rest on: intervals of any confidence can be had of it."""
+
+    def estimates(self, confidence: float) -> dict[str, Estimate]:
+        """`baseline`, `treatment`, `difference` and `percent`."""
+        ...
+
+    @property
+    def p_value(self) -> float:
+        """Of the difference being 0."""
+        ...
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference."""
+        ...
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """Both arms and what is made of them, resample by resample."""
+
+    figures: dict[str, Spread]
+    units: dict[str, int]
+    paired: bool
+
+    def estimates(self, confidence: float) -> dict[str, Estimate]:
+        """`baseline`, `treatment`, `difference` and `percent`."""
+        return {
+            name: Estimate(spread.value, *spread.interval(confidence), replicates=self.units[name])
+            for name, spread in self.figures.items()
+        }
+
+    @property
+    def p_value(self) -> float:
+        """Of the difference being 0."""
+        return self.figures["difference"].p_value()
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference, to the first order; NaN where it is not finite."""
+        return self.figures["difference"].error
+
+
+def _two_sided(ordered: Values, value: float) -> float:
+    """Twice the share that is at least as far out as `value`, on its side."""
+    count = len(ordered)
+    at_most = int(np.searchsorted(ordered, value, side="right"))
+    at_least = count - int(np.searchsorted(ordered, value, side="left"))
+    return min(1.0, 2 * (min(at_most, at_least) + 1) / (count + 1))
+
+
+def _level(ordered: Values, level: float) -> float:
+    # Linear between neighbours; not numpy's, which makes NaN of two infinite ones.
+    place = min(max(level * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    if ordered[below] == ordered[above]:
+        return float(ordered[below])
+    share = place - below
+    return float(ordered[below] if share == 0 else ordered[below] * (1 - share) + ordered[above] * share)

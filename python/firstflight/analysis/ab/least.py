@@ -1,0 +1,55 @@
+"""How many units an interval needs before it keeps what it promises."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .sample import Arm, Sample
+from .statistic import share_of
+
+LEAST_BLOCKS = 50
+"""Clusters to draw from."""
+_OF_SUMS = 400
+"""Units of a mean or a ratio of sums, whose skewness fades with their number."""
+_IN_TAIL = 40
+"""Units beyond a quantile, on its thinner side."""
+
+
+def least_units(statistic: str) -> int:
+    """Units in each arm (pairs, if paired) below which there is no interval. By calibration: docs/statistics.md."""
+    p = None if statistic in ("rate", "jain") else share_of(statistic)
+    return _OF_SUMS if p is None else max(100, math.ceil(round(_IN_TAIL / min(p, 1 - p), 6)))
+
+
+def shortage(sample: Sample, statistic: str, least: int | None) -> str:
+    """Why there is no interval, with how many units it takes; empty where there are enough."""
+    wanted = least_units(statistic) if least is None else least
+    for title, arm in (("baseline", sample.baseline), ("treatment", sample.treatment)):
+        kind = "pairs" if sample.paired else f"units in the {title}"
+        if arm.units == 0:
+            return f"no {kind}: {statistic} needs {wanted:,}"
+        found = effective(arm)
+        if round(found) < wanted:
+            counted = f"{arm.units:,} {kind}"
+            if round(found) < arm.units:
+                counted += f", worth {found:,.0f} by their weights,"
+            return f"{counted} are too few: {statistic} needs {wanted:,}"
+        if arm.blocks < min(LEAST_BLOCKS, arm.units):
+            return f"{arm.blocks} {sample.block} in the {title} are too few to be drawn from: it takes {LEAST_BLOCKS}"
+        sizes = np.bincount(arm.stratum, minlength=len(sample.strata))
+        for name, size in zip(sample.strata, sizes, strict=True):
+            if size == 1:
+                of = f" of stratum {name}" if name else ""
+                return f"only one {sample.block}{of} in the {title}: at least two are needed"
+    return ""
+
+
+def effective(arm: Arm) -> float:
+    """Units of equal weight that tell as much as these (Kish: square of the sum of weights over the sum of squares)."""
+    weights = np.bincount(arm.block, arm.weight, arm.blocks) / np.maximum(
+        np.bincount(arm.block, minlength=arm.blocks), 1
+    )
+    squares = float((weights**2).sum())
+    return arm.units * float(weights.sum()) ** 2 / (squares * arm.blocks) if squares else 0.0

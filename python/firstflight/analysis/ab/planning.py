@@ -1,0 +1,147 @@
+"""How long to run: what a sample can detect, and how large it must be, from a pilot.
+
+The spread of a statistic falls with the square root of the number of units; a difference of (z of confidence + z of
+power) standard errors is found with that power. Both rest on the pilot's units being like those to come.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from .compare import compare
+from .comparison import Comparison
+from .interval import Resampled
+from .least import least_units
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a pilot tells of a planned comparison. `deviation`: standard error of the difference times the square root
+    of units (pairs, or units of each arm), in the value's unit. `value`: the statistic as it is today.
+    """
+
+    statistic: str
+    value: float
+    deviation: float
+    units: int
+    paired: bool
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The least difference that so many units (pairs, or units of each arm) show with this power."""
+
+    difference: float
+    percent: float
+    units: int
+    power: float
+    confidence: float
+
+
+def pilot_of_one_arm(
+    frame: pl.DataFrame | pl.LazyFrame,
+    value: str,
+    *,
+    unit: Sequence[str],
+    statistic: str = "mean",
+    weight: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    cluster: str | Sequence[str] | None = None,
+    resamples: int = 2000,
+    seed: int = 1,
+    least: int | None = None,
+) -> Pilot:
+    """From today's traffic alone: two arms of different users, as spread as it is. ValueError if it is too little."""
+    arm = "__arm"
+    rows = frame.lazy()
+    both = pl.concat([rows.with_columns(pl.lit(place).alias(arm)) for place in (0, 1)])
+    found = compare(
+        both,
+        value,
+        arm=arm,
+        baseline=0,
+        treatment=1,
+        unit=unit,
+        statistic=statistic,
+        weight=weight,
+        strata=strata,
+        cluster=cluster,
+        paired=True,
+        resamples=resamples,
+        seed=seed,
+        least=least,
+    )
+    spread = _spreads(found)[0]
+    return Pilot(statistic, found.baseline.value, math.sqrt(2) * spread, found.units, paired=False)
+
+
+def pilot_of(comparison: Comparison) -> Pilot:
+    """From a comparison that ran, small as it may be, of the same design. ValueError if it has no interval."""
+    of_base, of_treat = _spreads(comparison)
+    evidence = comparison.evidence
+    assert isinstance(evidence, Resampled)
+    if evidence.paired:
+        deviation = comparison.standard_error * math.sqrt(comparison.units)
+        units = comparison.units
+    else:
+        deviation = math.hypot(of_base, of_treat)
+        units = min(comparison.baseline.replicates, comparison.treatment.replicates)
+    return Pilot(comparison.statistic, comparison.baseline.value, deviation, units, evidence.paired)
+
+
+def minimum_detectable_effect(
+    pilot: Pilot | Comparison, units: int, *, power: float = 0.8, confidence: float = 0.95
+) -> Detectable:
+    """What `units` pairs, or units of each arm, will show. ValueError for fewer than an interval needs."""
+    known = pilot if isinstance(pilot, Pilot) else pilot_of(pilot)
+    least = least_units(known.statistic)
+    if units < least:
+        raise ValueError(f"{units} units are too few: {known.statistic} needs {least:,} for an interval")
+    difference = _reach(power, confidence) * known.deviation / math.sqrt(units)
+    percent = 100 * difference / known.value if known.value else math.nan
+    return Detectable(difference, percent, units, power, confidence)
+
+
+def units_needed(
+    pilot: Pilot | Comparison,
+    *,
+    difference: float | None = None,
+    percent: float | None = None,
+    power: float = 0.8,
+    confidence: float = 0.95,
+) -> int:
+    """Pairs, or units of each arm, that show this `difference`, or one of so many `percent` of today's value. Never
+    fewer than the statistic needs for an interval. ValueError unless one of the two is given, and is not 0.
+    """
+    known = pilot if isinstance(pilot, Pilot) else pilot_of(pilot)
+    if (difference is None) == (percent is None):
+        raise ValueError("units_needed: give either the difference or the percent that is to be found")
+    wanted = abs(difference if difference is not None else (percent or 0.0) / 100 * known.value)
+    if not wanted > 0:
+        raise ValueError("units_needed: no sample is large enough for a difference of 0")
+    found = math.ceil((_reach(power, confidence) * known.deviation / wanted) ** 2)
+    return max(found, least_units(known.statistic))
+
+
+def _reach(power: float, confidence: float) -> float:
+    if not 0 < power < 1 or not 0 < confidence < 1:
+        raise ValueError(f"power {power} and confidence {confidence}: both lie between 0 and 1")
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + confidence) / 2) + ndtri(power))
+
+
+def _spreads(comparison: Comparison) -> tuple[float, float]:
+    """Standard error of each arm times the square root of its units."""
+    evidence = comparison.evidence
+    if not isinstance(evidence, Resampled):
+        raise ValueError(f"the pilot tells no spread: {comparison.reason or 'it was not resampled'}")
+    found = [evidence.figures[arm].error for arm in ("baseline", "treatment")]
+    if not all(map(math.isfinite, found)):
+        raise ValueError("the pilot tells no spread: too many did not finish")
+    sizes = (comparison.baseline.replicates, comparison.treatment.replicates)
+    return found[0] * math.sqrt(sizes[0]), found[1] * math.sqrt(sizes[1])

@@ -1,0 +1,263 @@
+"""Each value of a key that was varied against its first value: the same replicates and users in both arms.
+
+In a population users are the units, drawn by subnet where they share one (`analysis.ab`). In one network they share
+queues, and a population's aggregates hold no single users: there replicates are, with intervals by the jackknife.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from firstflight.analysis.ab import compare, compare_rate
+from firstflight.analysis.intervals import Estimate, Means, jackknife
+from firstflight.analysis.table import Metric, Table, rows_frame
+from firstflight.records.schema import GAMMA
+
+if TYPE_CHECKING:
+    from firstflight.records import Run
+
+Value = str | int | float
+Order = Mapping[str, Sequence[Value]]
+"""Keys that were varied, and the values of each as they were given."""
+
+_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_TIMES = ("mean", *_QUANTILES)
+_RETRANSMITTED = "retransmitted"
+METRICS = (
+    Metric("mean", "Mean time", 1),
+    Metric("p50", "Median time", 1),
+    Metric("p95", "95th percentile", 1),
+    Metric("p99", "99th percentile", 1),
+    Metric(_RETRANSMITTED, "Segments sent again", 2),
+)
+_CAPTION = (
+    "{key} = {values} against {key} = {first}, with the same random numbers: change of completion times in percent, "
+    "and of the share of segments sent again in percentage points. Intervals over {units}. What did not finish is "
+    "beyond every time in a quantile, which is left out where it reaches that far, and is not in a mean."
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One metric of one application where `key` has `value` instead of `first`, and the other keys are `others`.
+
+    `estimate`: change in percent; of the segments sent again in percentage points. NaN where the arms have nothing.
+    """
+
+    key: str
+    first: Value
+    value: Value
+    others: dict[str, Value]
+    application: str
+    metric: str
+    estimate: Estimate
+    units: str
+    """What was drawn for the interval: users or replicates."""
+
+
+def compared(run: Run, order: Order, population: bool) -> list[Compared]:
+    """Every comparison that the finished cells of a run allow. `population`: whether users have paths of their own."""
+    found = []
+    by_users = population and not _is_aggregated(run)
+    rows = _rows(run, list(order), by_users)
+    for key, (first, *values) in order.items():
+        others = [name for name in order if name != key]
+        for point in itertools.product(*(order[name] for name in others)):
+            fixed = dict(zip(others, point, strict=True))
+            for value in values:
+                arms = _where(rows, fixed).filter(_is(rows, key, first) | _is(rows, key, value))
+                for application, metric, estimate in _both(arms, key, first, value, by_users):
+                    units = "users" if by_users else "replicates"
+                    found.append(Compared(key, first, value, fixed, application, metric, estimate, units))
+    return found
+
+
+def comparison_tables(found: Sequence[Compared], order: Order) -> list[Table]:
+    """A table of each key that was varied, `comparison` or, of several, `comparison_KEY`."""
+    tables = []
+    for key, (first, *values) in order.items():
+        rows = [item for item in found if item.key == key]
+        if not rows:
+            continue
+        others = [name for name in order if name != key]
+        keys = (*others, key, "application")
+        frame = rows_frame(
+            keys,
+            (
+                {
+                    **item.others,
+                    key: item.value,
+                    "application": item.application,
+                    "metric": item.metric,
+                    "ours": _number(item.estimate.value),
+                    "low": _number(item.estimate.low),
+                    "high": _number(item.estimate.high),
+                    "unit": "percentage points" if item.metric == _RETRANSMITTED else "percent",
+                }
+                for item in rows
+            ),
+        )
+        name = "comparison" if len(order) == 1 else f"comparison_{key}"
+        caption = _CAPTION.format(key=key, first=first, values=", ".join(map(str, values)), units=rows[0].units)
+        tables.append(Table(name, f"{key}: compared with {first}", caption, keys, frame, metrics=METRICS))
+    return tables
+
+
+def sentences(found: Sequence[Compared], order: Order) -> list[str]:
+    """The mean time with each value of the first key, where nothing else was varied."""
+    if len(order) != 1:
+        return []
+    told = []
+    for item in found:
+        low, high = item.estimate.low, item.estimate.high
+        if item.metric != "mean" or math.isnan(item.estimate.value):
+            continue
+        interval = "" if math.isnan(low) else f" (95 % interval {low:+.1f} to {high:+.1f} %)"
+        told.append(
+            f"{item.key} {item.value} instead of {item.first} changes the mean time of {item.application} by "
+            f"{item.estimate.value:+.1f} %{interval}."
+        )
+    return told[:3]
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _is_aggregated(run: Run) -> bool:
+    return run.aggregates.head(1).collect().height > 0
+
+
+def _where(rows: pl.DataFrame, fixed: Mapping[str, Value]) -> pl.DataFrame:
+    return rows.filter(_is(rows, key, value) for key, value in fixed.items()) if fixed else rows
+
+
+def _is(rows: pl.DataFrame, key: str, value: Value) -> pl.Expr:
+    return pl.col(key) == (str(value) if rows.schema[key] == pl.String else value)
+
+
+def _both(
+    arms: pl.DataFrame, key: str, first: Value, value: Value, by_users: bool
+) -> Iterator[tuple[str, str, Estimate]]:
+    baseline, treatment = (str(side) if arms.schema[key] == pl.String else side for side in (first, value))
+    for (application,), part in arms.partition_by("application", as_dict=True, maintain_order=True).items():
+        if part[key].n_unique() < 2:
+            continue
+        for metric in (*_TIMES, _RETRANSMITTED):
+            estimate = (
+                _by_users(part, metric, key, baseline, treatment)
+                if by_users
+                else _by_replicates(part, metric, key, baseline, treatment)
+            )
+            if estimate is not None and not math.isnan(estimate.value):
+                yield str(application), metric, estimate
+
+
+def _by_users(part: pl.DataFrame, metric: str, key: str, baseline: object, treatment: object) -> Estimate | None:
+    unit, cluster = ["replicate", "client"], None
+    if part["subnet"].null_count() == 0:
+        cluster = ["replicate", "subnet"]
+    if metric == _RETRANSMITTED:
+        if part[_SENT].null_count():
+            return None
+        found = compare_rate(
+            part, "retransmissions", _SENT, arm=key, baseline=baseline, treatment=treatment, unit=unit, cluster=cluster
+        ).difference
+        return Estimate(100 * found.value, 100 * found.low, 100 * found.high, found.replicates)
+    return compare(
+        part,
+        "completion_time_s",
+        arm=key,
+        baseline=baseline,
+        treatment=treatment,
+        unit=unit,
+        cluster=cluster,
+        statistic=metric,
+        weight="weight",
+    ).percent
+
+
+def _by_replicates(part: pl.DataFrame, metric: str, key: str, baseline: object, treatment: object) -> Estimate:
+    values: dict[object, dict[int, float]] = {baseline: {}, treatment: {}}
+    for side, replicate, value in part.select(key, "replicate", metric).iter_rows():
+        if value is not None:
+            values[side][replicate] = value
+    # Without those replicates in which the unfinished reach into a quantile, it would be that of the better ones.
+    if not all(values.values()) or not all(math.isfinite(value) for side in values.values() for value in side.values()):
+        return Estimate(math.nan)
+
+    def change(mean: Means[object]) -> float:
+        one, other = mean(treatment), mean(baseline)
+        if metric == _RETRANSMITTED:
+            return one - other
+        return 100 * (one / other - 1) if other else math.nan
+
+    return jackknife(values, change)
+
+
+_SENT = "segments_sent"
+
+
+def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
+    """What is compared, pages before transfers of the same application: a row each for users, else one a replicate."""
+    if _is_aggregated(run):
+        return _of_aggregates(run, keys)
+    pages = run.pages.with_columns(pl.col("application").cast(pl.String))
+    transfers = run.transfers.with_columns(pl.col("application").cast(pl.String))
+    columns = [*keys, "replicate", "application", "client", "completion_time_s", "retransmissions"]
+    # A page's segments are those of its transfers, and its time is its own.
+    on_pages = pages.select("application").unique().collect()["application"].to_list()
+    times = pl.concat(
+        [
+            pages.select(*columns, pl.lit(None, dtype=pl.UInt32).alias(_SENT)),
+            transfers.filter(~pl.col("application").is_in(on_pages)).select(*columns, _SENT),
+        ]
+    )
+    if by_users:
+        users = run.users.select(*keys, "replicate", "client", "subnet", "weight")
+        return times.join(users, on=[*keys, "replicate", "client"], how="left").collect()
+    finished = pl.col("completion_time_s")
+    by = [*keys, "application", "replicate"]
+    sent_again = transfers.group_by(by).agg(
+        (100 * pl.col("retransmissions").sum() / pl.col(_SENT).sum()).alias(_RETRANSMITTED)
+    )
+    return (
+        times.group_by(by, maintain_order=True)
+        .agg(
+            finished.filter(finished.is_not_nan()).mean().alias("mean"),
+            *(finished.fill_nan(math.inf).quantile(q, "linear").alias(name) for name, q in _QUANTILES.items()),
+        )
+        .join(sent_again, on=by, how="left", maintain_order="left")
+        .collect()
+    )
+
+
+def _of_aggregates(run: Run, keys: list[str]) -> pl.DataFrame:
+    """A row a replicate from counts, sums and histograms; a quantile is the upper end of its bin."""
+    by = [*keys, "application", "replicate"]
+    is_page = (pl.col("unit").cast(pl.String) == "page").cast(pl.Int8)
+    every = (pl.col("dimension").cast(pl.String) == "all") & (is_page == is_page.max().over(by))
+    named = pl.col("application").cast(pl.String)
+    sums = (
+        run.aggregates.with_columns(named)
+        .filter(every)
+        .select(
+            *by,
+            "count",
+            (pl.col("completion_ns_sum") / pl.col("completed") / 1e9).alias("mean"),
+            (100 * pl.col("retransmissions") / pl.col("segments_sent")).alias(_RETRANSMITTED),
+        )
+    )
+    bins = run.histograms.with_columns(named).filter(every).rename({"count": "in_bin"}).sort(*by, "bin")
+    reached = bins.join(sums, on=by, how="left").with_columns(pl.col("in_bin").cum_sum().over(by).alias("reached"))
+    quantiles = reached.group_by(by).agg(
+        (GAMMA ** pl.col("bin").filter(pl.col("reached") >= q * pl.col("count")).min() / 1e9).alias(name)
+        for name, q in _QUANTILES.items()
+    )
+    return sums.join(quantiles, on=by, how="left", maintain_order="left").collect()

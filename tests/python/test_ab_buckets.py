@@ -1,0 +1,75 @@
+"""Comparisons bucket by bucket, and the verdicts that look at all of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from firstflight.analysis.ab import Bucket, bucketed, by_bucket
+
+ARMS: dict[str, Any] = {"arm": "iw", "baseline": 3, "treatment": 10, "unit": ["client"]}
+
+
+def transfers() -> pl.DataFrame:
+    """Round trips of 10, 50 and 300 ms: the treatment gains nothing, a tenth and a third; four clients at 2 s."""
+    draw = np.random.default_rng(2)
+    rtt = np.concatenate([np.repeat([0.01, 0.05, 0.3], [1400, 1200, 1100]), np.full(4, 2.0)])
+    client = np.arange(len(rtt))
+    times = {3: rtt * draw.lognormal(1, 0.5, len(rtt)), 10: rtt * draw.lognormal(1, 0.5, len(rtt))}
+    times[10] *= np.select([rtt == 0.05, rtt == 0.3], [0.85, 0.66], 1.0)
+    return pl.concat(
+        pl.DataFrame({"iw": iw, "client": client, "rtt_s": rtt, "time_s": time, "sent": 1 + 5 * time})
+        for iw, time in times.items()
+    )
+
+
+def looked_at(**request: Any) -> list[Bucket]:
+    rows = bucketed(transfers(), "rtt_s", [0.02, 0.1, 0.2, 1.0], "bucket")
+    return by_bucket(rows, "time_s", "bucket", buckets=range(5), paired=False, **(ARMS | request))
+
+
+def test_every_bucket_says_what_is_known_of_it() -> None:
+    found = looked_at()
+    assert [one.verdict for one in found] == ["not separated", "better", "no flows", "better", "too few flows"]
+    assert [round(one.share_percent, 1) for one in found] == [37.8, 32.4, 0.0, 29.7, 0.1]
+    assert found[2].comparison is None
+    assert found[2].reason == "no units in the baseline: mean needs 400"
+    assert math.isnan(found[2].low)
+    assert found[4].reason == "4 units in the baseline are too few: mean needs 400"
+    assert found[3].percent_high < -20
+
+
+def test_intervals_that_hold_at_once_are_wider_than_each_by_itself() -> None:
+    one = looked_at()[3]
+    assert one.comparison is not None
+    assert one.low < one.comparison.difference.low < one.comparison.difference.high < one.high
+    alone = looked_at(correction="none")[3]
+    assert (alone.low, alone.high) == pytest.approx((one.comparison.difference.low, one.comparison.difference.high))
+
+
+def test_holm_steps_down_from_bonferroni() -> None:
+    p_values = {name: [one.p_adjusted for one in looked_at(correction=name)] for name in ("none", "holm", "bonferroni")}
+    plain, holm, bonferroni = (np.array(p_values[name])[[0, 1, 3]] for name in ("none", "holm", "bonferroni"))
+    assert (plain <= holm).all()
+    assert (holm <= bonferroni).all()
+    assert holm[0] == plain[0]
+    assert holm.min() == pytest.approx(3 * plain.min())
+    with pytest.raises(ValueError, match="fisher"):
+        looked_at(correction="fisher")
+
+
+def test_a_rate_is_compared_in_buckets_too() -> None:
+    found = looked_at(denominator="sent")
+    assert found[0].comparison is not None
+    assert found[0].comparison.statistic == "rate"
+
+
+def test_edges_belong_to_the_bucket_below() -> None:
+    rows = bucketed(pl.DataFrame({"x": [0.5, 1.0, 1.1, 3.0, math.nan, None]}), "x", [1.0, 2.0], "place")
+    assert rows["place"].to_list() == [0, 0, 1, 2, None, None]
+    with pytest.raises(ValueError, match="do not rise"):
+        bucketed(rows, "x", [2.0, 1.0], "place")

@@ -1,0 +1,174 @@
+"""Two arms compared: what is paired, what is drawn, and what is not a number."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from firstflight.analysis.ab import compare, compare_rate
+
+ARMS = {"arm": "iw", "baseline": 3, "treatment": 10, "unit": ["replicate", "client"]}
+
+
+def arms(base: np.ndarray, treat: np.ndarray) -> pl.DataFrame:
+    """Values of both arms, one row a client."""
+    return pl.concat(
+        pl.DataFrame({"iw": iw, "replicate": 0, "client": np.arange(len(values)), "time_s": values})
+        for iw, values in ((3, base), (10, treat))
+    )
+
+
+def latencies(count: int, seed: int = 1) -> pl.DataFrame:
+    draw = np.random.default_rng(seed)
+    base = draw.lognormal(-1, 1, count) + (draw.random(count) < 0.03)
+    return arms(base, base * draw.uniform(0.7, 1.0, count))
+
+
+def test_the_figures_are_those_of_the_two_arms() -> None:
+    frame = latencies(1200)
+    base, treat = (frame.filter(pl.col("iw") == iw)["time_s"].to_numpy() for iw in (3, 10))
+    found = compare(frame, "time_s", **ARMS)
+    assert found.baseline.value == pytest.approx(base.mean())
+    assert found.difference.value == pytest.approx(treat.mean() - base.mean())
+    assert found.percent.value == pytest.approx(100 * (treat.mean() / base.mean() - 1))
+    assert found.difference.low < found.difference.value < found.difference.high < 0
+    assert (found.units, found.unmatched, found.unfinished, found.unknown) == (1200, (0, 0), (0, 0), (0, 0))
+    assert found.verdict() == "better"
+    median = compare(frame, "time_s", statistic="p50", **ARMS)
+    plain = np.quantile(treat, 0.5, method="inverted_cdf")
+    assert median.treatment.value == pytest.approx(plain, abs=(median.treatment.high - median.treatment.low) / 8)
+
+
+def test_pairs_tell_more_than_two_samples() -> None:
+    frame = latencies(1200)
+    paired, apart = (compare(frame, "time_s", paired=paired, **ARMS) for paired in (True, False))
+    assert paired.difference.value == pytest.approx(apart.difference.value)
+    assert apart.standard_error > 3 * paired.standard_error
+
+
+def test_an_unfinished_transfer_is_beyond_every_quantile_and_out_of_a_mean_with_its_partner() -> None:
+    frame = arms(np.array([1.0, 2.0, 3.0, math.nan]), np.array([1.0, math.nan, 2.0, 5.0]))
+    mean = compare(frame, "time_s", **ARMS)
+    assert (mean.baseline.value, mean.treatment.value, mean.units) == (2.0, 1.5, 2)
+    assert mean.unfinished == (1, 1)
+    high = compare(frame, "time_s", statistic="p90", **ARMS)
+    assert math.isinf(high.baseline.value)
+    assert math.isinf(high.treatment.value)
+    assert math.isnan(high.difference.value)
+
+
+def test_a_quantile_near_the_unfinished_is_the_plain_one_and_its_interval_may_be_open() -> None:
+    draw = np.random.default_rng(3)
+    base = np.sort(draw.lognormal(-1, 1, 1000))
+    lost = np.where(np.arange(1000) >= 960, np.nan, base)
+    found = compare(arms(base, lost), "time_s", statistic="p95", paired=False, **ARMS)
+    assert found.treatment.value == np.sort(base)[949]
+    assert math.isinf(found.treatment.high)
+    assert math.isfinite(found.baseline.high)
+
+
+def test_too_few_units_get_no_interval_and_hear_how_many_it_takes() -> None:
+    found = compare(latencies(100), "time_s", statistic="p99", **ARMS)
+    assert math.isnan(found.difference.low)
+    assert found.reason == "100 pairs are too few: p99 needs 4,000"
+    assert found.verdict() == "too few flows"
+    empty = compare(latencies(100).filter(pl.col("iw") == 3), "time_s", **ARMS)
+    assert empty.verdict() == "no flows"
+
+
+def test_a_rate_is_a_ratio_of_sums() -> None:
+    frame = latencies(200).with_columns(sent=pl.col("client") % 7 + 1.0)
+    found = compare_rate(frame, "time_s", "sent", **ARMS)
+    treat = frame.filter(pl.col("iw") == 10)
+    assert found.treatment.value == pytest.approx(treat["time_s"].sum() / treat["sent"].sum())
+
+
+def test_equal_arms_do_not_differ() -> None:
+    same = latencies(1200).filter(pl.col("iw") == 3)["time_s"].to_numpy()
+    for statistic in ("mean", "p50"):
+        found = compare(arms(same, same), "time_s", statistic=statistic, **ARMS)
+        assert (found.difference.low, found.difference.high, found.p_value) == (0, 0, 1)
+        assert found.verdict() == "not separated"
+
+
+def test_groups_of_units_give_the_interval_of_the_plain_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = latencies(6000)
+    requests = [{"statistic": "mean"}, {"statistic": "p95"}, {"statistic": "p50", "paired": False}]
+    in_groups = [compare(frame, "time_s", **request, **ARMS) for request in requests]
+    monkeypatch.setattr("firstflight.analysis.ab.contrast.MOST_BLOCKS", 10**9)
+    for grouped, request in zip(in_groups, requests, strict=True):
+        plain = compare(frame, "time_s", **request, **ARMS)
+        assert "groups" in grouped.method
+        assert "groups" not in plain.method
+        # The width by which a quantile is smoothed comes from the groups.
+        assert grouped.difference.value == pytest.approx(plain.difference.value, rel=1e-3)
+        assert grouped.standard_error == pytest.approx(plain.standard_error, rel=0.1)
+
+
+def test_the_intervals_are_scipys_where_both_can_be_used() -> None:
+    draw = np.random.default_rng(5)
+    base, treat = draw.lognormal(0, 1, 1100), draw.lognormal(0, 1, 1100)
+    # Studentised and BCa are both of second order; SciPy has no studentised one.
+    for statistic, theirs, method in (("mean", np.mean, "BCa"), ("p50", np.median, "percentile")):
+        ours = compare(arms(base, treat), "time_s", paired=False, statistic=statistic, resamples=9999, **ARMS)
+        scipys = stats.bootstrap(
+            (treat, base),
+            lambda t, b, axis, of=theirs: of(t, axis) - of(b, axis),
+            method=method,
+            rng=draw,
+            n_resamples=2000,
+            batch=200,
+        ).confidence_interval
+        reach = ours.difference.high - ours.difference.low
+        assert ours.difference.low == pytest.approx(scipys.low, abs=0.08 * reach)
+        assert ours.difference.high == pytest.approx(scipys.high, abs=0.08 * reach)
+
+
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    frame = latencies(1200)
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=9)
+    one, other = (compare(rows, "time_s", **ARMS).difference for rows in (frame, shuffled))
+    assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), rel=1e-12)
+
+
+def test_weights_strata_and_clusters_change_the_figure_or_its_error_as_they_should() -> None:
+    frame = latencies(1200).with_columns(
+        weight=pl.when(pl.col("client") % 3 == 0).then(4.0).otherwise(1.0),
+        stratum=(pl.col("client") % 3).cast(pl.String),
+        household=pl.col("client") // 9,
+    )
+    treat = frame.filter(pl.col("iw") == 10)
+    weighted = compare(frame, "time_s", weight="weight", **ARMS)
+    assert weighted.treatment.value == pytest.approx(np.average(treat["time_s"], weights=treat["weight"]))
+    by_hand = [treat.filter(pl.col("stratum") == name)["time_s"].mean() for name in "012"]
+    shares = {"0": 0.5, "1": 0.3, "2": 0.2}
+    stratified = compare(frame, "time_s", strata="stratum", shares=shares, **ARMS)
+    assert stratified.treatment.value == pytest.approx(np.dot(list(shares.values()), by_hand))
+    copies = pl.concat(
+        [frame.with_columns(client=pl.col("client") + 5000 * copy, of=pl.col("client")) for copy in range(4)]
+    )
+    alone, together = (compare(copies, "time_s", cluster=cluster, **ARMS) for cluster in (None, "of"))
+    assert together.standard_error == pytest.approx(2 * alone.standard_error, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"statistic": "p101"}, "p101"),
+        ({"treatment": 3}, "both arms"),
+        ({"unit": []}, "at least one column"),
+        ({"unit": ["user"]}, "lacks the column user"),
+        ({"weight": "minus"}, "weight"),
+        ({"cluster": "time_s"}, "more than one cluster"),
+        ({"confidence": 95}, "confidence"),
+        ({"shares": {"a": 1.0}}, "no strata"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(wrong: dict[str, object], said: str) -> None:
+    frame = latencies(1200).with_columns(minus=pl.lit(-1.0))
+    with pytest.raises(ValueError, match=said):
+        compare(frame, "time_s", **(ARMS | wrong))
