@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -64,9 +65,22 @@ def gather(run: Run) -> Content:
         tables=study.tables(run),
         commands=_commands(run, "FILE.toml" if alone else study.name, study.replicates, study.engines[0]),
         limitations=study.limitations,
-        scenario=run.scenario or "",
+        scenario=_without_long_lists(run.scenario or ""),
         provenance=_provenance(run),
     )
+
+
+# A list of numbers longer than this is cut on the page: that of a table of paths, say.
+_SHOWN_NUMBERS = 50
+_LONG_LIST = re.compile(rf"\[((?:[-+.\deE]+, ){{{_SHOWN_NUMBERS},}}[-+.\deE]+)\]")
+
+
+def _without_long_lists(scenario: str) -> str:
+    def cut(found: re.Match[str]) -> str:
+        numbers = found.group(1).split(", ")
+        return f"[{', '.join(numbers[:5])}, ... {len(numbers):,} numbers, which are in run.json]"
+
+    return _LONG_LIST.sub(cut, scenario)
 
 
 def _notice(run: Run) -> str:

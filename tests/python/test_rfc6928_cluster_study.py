@@ -1,0 +1,192 @@
+"""The populations avgdc and slowdc, and RFC 6928's experiment on them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import polars as pl
+import pytest
+
+from firstflight import populations
+from firstflight.analysis.claim import counts
+from firstflight.populations import dukkipati2010, slowdc
+from firstflight.records import Run
+from firstflight.report.figure import svg
+from firstflight.studies import find
+from firstflight.studies.execute import run
+from firstflight.studies.rfc6928_cluster import grid, measure
+from firstflight.studies.rfc6928_cluster.claims.cost import worse_from
+from firstflight.studies.rfc6928_cluster.fit import rate
+from firstflight.studies.rfc6928_cluster.grid import (
+    AVGDC,
+    BLOG,
+    FEW,
+    INDEPENDENT,
+    MANY,
+    MAPS,
+    PHOTOS,
+    SEARCH,
+    SLOWDC,
+    Place,
+)
+from firstflight.studies.rfc6928_cluster.published import edges, figure5, labels
+
+STUDY = find("rfc6928-cluster")
+SMALL = {
+    "initial_windows": [FEW, MANY],
+    "resamples": 100,
+    "users": {SEARCH: 1200, MAPS: 60, PHOTOS: 60, BLOG: 60},
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL.items():
+            patch.setitem(grid.settings(), name, value)
+        return run(STUDY, out=tmp_path_factory.mktemp("run") / "small")
+
+
+def test_the_laws_of_avgdc_have_the_published_shares() -> None:
+    for by, law in (("rtt", dukkipati2010.rtt()), ("down", dukkipati2010.down())):
+        places = [0.0, *(100 * dukkipati2010.share_below(law, edge) for edge in dukkipati2010.edges(by)), 100.0]
+        found = [after - before for before, after in pairwise(places)]
+        assert found == pytest.approx(list(dukkipati2010.shares(by)), abs=0.02)
+    assert dukkipati2010.quantile(dukkipati2010.down(), 0.5) == pytest.approx(1.02e6, rel=0.01)
+
+
+def test_slowdc_passes_through_its_published_quantiles() -> None:
+    law = slowdc.down()
+    assert [value for _, value in law] == sorted(value for _, value in law)
+    for share, value in ((0.2, 100e3), (1 / 3, 256e3), (0.5, 500e3)):
+        assert dukkipati2010.share_below(law, value) == pytest.approx(share)
+    assert dukkipati2010.quantile(slowdc.rtt(), 0.5) == pytest.approx(0.07)
+
+
+def test_the_product_s_published_shares_want_slow_users_far_away() -> None:
+    def off(correlation: float) -> float:
+        found = dukkipati2010.bdp_shares(dukkipati2010.rtt(), dukkipati2010.down(), correlation)
+        assert sum(found) == pytest.approx(100)
+        return dukkipati2010.distance(found, dukkipati2010.shares("bdp"))
+
+    fitted = off(dukkipati2010.DEPENDENCE)
+    assert fitted < 6
+    assert off(0.0) > 3 * fitted
+    assert off(0.3) > off(0.0)
+
+
+def test_the_built_in_populations_are_scenarios_and_complete() -> None:
+    for name in (AVGDC, SLOWDC):
+        table = populations.find(name)
+        assert table["dependence"]["rtt_down"] == dukkipati2010.DEPENDENCE
+        points = table["loss"]["points"]
+        assert points[1][0] > 0.9
+        assert points[1][1] == 0
+
+
+def test_arms_differ_in_the_servers_initial_window_only() -> None:
+    for place in grid.places():
+        plans = [grid.scenario(place, iw).to_plan() for iw in (FEW, MANY)]
+        windows = [plan["applications"][0]["server_tcp"].pop("initial_window") for plan in plans]
+        assert plans[0] == plans[1]
+        assert [window["segments"] for window in windows] == [FEW, MANY]
+        assert plans[0]["applications"][1]["server_tcp"]["initial_window"]["segments"] == FEW
+
+
+def test_dependence_changes_the_correlations_and_nothing_else() -> None:
+    fitted, other = (
+        grid.scenario(Place(AVGDC, SEARCH, *dependence), FEW).to_plan() for dependence in ((), (INDEPENDENT,))
+    )
+    matrices = [plan["population"]["paths"].pop("correlation") for plan in (fitted, other)]
+    assert fitted == other
+    assert (matrices[0][1], matrices[1][1]) == (dukkipati2010.DEPENDENCE, 0)
+
+
+def test_both_windows_meet_the_same_users_and_sizes(small: Run) -> None:
+    rows = measure.of_run(small).responses(Place(AVGDC, SEARCH))
+    key = ["response", "subnet", "rtt", "down", "bdp", "segments"]
+    few, many = (rows.filter(pl.col("iw") == iw).select(key) for iw in (FEW, MANY))
+    assert few.equals(many)
+    assert few.height == SMALL["users"][SEARCH]  # type: ignore[index]
+    assert few["subnet"].n_unique() == few.height / 20
+
+
+def test_an_edge_belongs_to_the_bucket_below_it() -> None:
+    for by in ("rtt", "down", "bdp", "segments"):
+        values = list(edges(by)[:-1])
+        found = pl.DataFrame({"value": [*values, values[-1] + 1]}).select(measure._bucket("value", by)).to_series()
+        assert found.to_list() == list(labels(by))
+        if by != "segments":
+            assert len(figure5(by)) == len(labels(by))
+
+
+def test_latency_does_not_hold_the_handshake(small: Run) -> None:
+    transfers = small.transfers.filter(
+        (pl.col("service") == SEARCH) & (pl.col("connections") == "new") & (pl.col("iw") == FEW)
+    ).collect()
+    shortest = transfers.filter(pl.col("application").cast(pl.String) == SEARCH).select(
+        (pl.col("completion_time_s") - pl.col("handshake_time_s")).min()
+    )
+    # The back end alone takes 125 ms.
+    assert shortest.item() > 0.125
+
+
+def test_responses_that_fit_the_smaller_window_gain_nothing(small: Run) -> None:
+    bucket = measure.of_run(small).buckets(Place(AVGDC, SEARCH), "segments")[0]
+    assert bucket.comparison is not None
+    assert bucket.comparison.difference.value == pytest.approx(0, abs=1e-9)
+
+
+def test_a_bucket_without_responses_says_so(small: Run) -> None:
+    found = measure.of_run(small).buckets(Place(AVGDC, SEARCH), "rtt")
+    empty = [bucket for bucket in found if bucket.units == 0]
+    for bucket in empty:
+        assert bucket.comparison is None
+        assert bucket.verdict == "no flows"
+        assert bucket.reason
+
+
+def test_the_percentile_from_which_on_it_is_worse_is_found() -> None:
+    few = [float(value) for value in range(1000)]
+    many = [value - 1 if value < 950 else value + 1 for value in few]
+    rows = pl.DataFrame({"iw": [FEW] * 1000 + [MANY] * 1000, "latency_ms": few + many})
+    assert worse_from(rows) in (95, 96)
+    assert (
+        worse_from(rows.with_columns(pl.when(pl.col("iw") == FEW).then(1e6).otherwise(1.0).alias("latency_ms"))) == 100
+    )
+
+
+def test_services_count_alike_in_the_overall_rate() -> None:
+    one = pl.DataFrame({"retransmissions": [1, 1], "segments_sent": [10, 10]})
+    many = pl.DataFrame({"retransmissions": [0] * 50, "segments_sent": [10] * 50})
+    assert rate([one, many]) == pytest.approx(5)
+
+
+def test_the_study_has_its_tables_claims_and_figures(small: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SMALL.items():
+        monkeypatch.setitem(grid.settings(), name, value)
+    tables = {table.name: table for table in STUDY.tables(small)}
+    assert list(tables)[:2] == ["latency", "buckets"]
+    assert STUDY.table_names(small) == list(tables)
+    assert STUDY.table(small, "tail").text() == tables["tail"].text()
+    assert tables["buckets"].frame.filter(pl.col("published").is_not_null())["metric"].n_unique() == 4
+    claims = STUDY.claims(small)
+    assert len({claim.id for claim in claims}) == len(claims)
+    assert counts(claims)["holds"] > 0
+    for figure in STUDY.figures(small):
+        assert figure.narrow is not None
+        assert svg(figure.chart).startswith("<svg")
+    assert len(STUDY.answer(small)) == 3
+
+
+def test_half_a_run_is_shown_and_its_claims_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SMALL.items():
+        monkeypatch.setitem(grid.settings(), name, value)
+    half = run(STUDY, only={"iw": FEW, "service": SEARCH, "dependence": "fitted", "connections": "new"})
+    verdicts = {claim.id: claim.verdict for claim in STUDY.claims(half)}
+    assert verdicts["rfc6928-search-gain-avgdc"] == "cannot be checked"
+    assert verdicts["rfc6928-below-100-slowdc"] == "holds"
+    assert "no cell" in STUDY.answer(half)[0]
+    tables = STUDY.tables(half)
+    assert [table.name for table in tables] == STUDY.table_names(half) == ["shares", "paths"]
+    assert not any(table.frame.is_empty() for table in tables)
