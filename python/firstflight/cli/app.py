@@ -68,17 +68,32 @@ def run(
         list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Run only these cells of the grid.")
     ] = None,
     settings: Settings = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="Run a scenario with each of these values of a key."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where to; by default runs/NAME.", show_default=False)
+    ] = None,
+    on: Annotated[
+        str,
+        typer.Option(metavar="PLACE", help="Where to compute: local, dask (processes here) or dask://HOST:PORT."),
+    ] = "local",
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="With --on dask: what all workers share, where they put chunks.", show_default=False
+        ),
     ] = None,
     set_aside: Annotated[
         bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start afresh.")
     ] = False,
 ) -> None:
     """Run a study or a scenario; a run that was interrupted continues where it stopped."""
-    from .running import run_command
+    from .running import Wanted, run_command
 
-    run_command(what, engine, replicates, seed, jobs, only or [], settings or [], out, set_aside)
+    wanted = Wanted(engine, replicates, seed, jobs, only or [], settings or [], vary or [], on, store)
+    run_command(what, wanted, out, set_aside)
 
 
 @app.command(short_help="List the studies.")
@@ -169,6 +184,77 @@ def script(
     from .scripting import script_command
 
     raise typer.Exit(script_command(paths, json, tolerance))
+
+
+@app.command(short_help="Read your own traffic: logs, captures, tables.")
+def observe(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A log, snapshots, a capture or a table.", show_default=False)
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(help="nginx, ss, capture, ndt7 or table; by default the content tells.", show_default=False),
+    ] = None,
+    log_format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STRING", help="Of an nginx log of another format than docs/observe.md has.", show_default=False
+        ),
+    ] = None,
+    mss: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Data of a full segment, where the file does not tell; 1448.",
+            min=1,
+            max=65495,
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Write a row a response, .parquet or .csv.", show_default=False),
+    ] = None,
+) -> None:
+    """Read a file of your own traffic as records, and say what it tells, what it cannot tell and what was left out."""
+    from .observing import observe_command
+
+    observe_command(file, kind, log_format, mss, out)
+
+
+@app.command(short_help="Say which initial window suits your own users.")
+def advise(
+    flows: Annotated[
+        Path, typer.Argument(metavar="FLOWS", help="Observed connections: a log, capture or table.", show_default=False)
+    ],
+    iw: Annotated[str, typer.Option(metavar="N,N,...", help="Initial windows to try, in segments.")] = "10,16,20,32",
+    harm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BUDGET",
+            help="How much worse what may get: retransmissions=+0.5,p99=+5%,others=+5%,segments=+5% if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to; by default runs/advice-NAME.", show_default=False)
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="What FLOWS is, if that is not recognised.", show_default=False)
+    ] = None,
+    users: Annotated[
+        int | None, typer.Option(help="Connections to simulate at most; by default 10000.", show_default=False)
+    ] = None,
+    seed: Seed = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a CPU.", show_default=False)] = None,
+    set_aside: Annotated[
+        bool, typer.Option("--set-aside", help="If DIR holds another advice, rename it to DIR.1 and start afresh.")
+    ] = False,
+) -> None:
+    """Advise on the initial window for your own users: what each gains, for whom, at what cost to whom, how surely."""
+    from .advising import advise_command
+
+    advise_command(flows, iw, harm, kind, out, seed, jobs, users, set_aside)
 
 
 @app.command(short_help="Say what this machine can do.")

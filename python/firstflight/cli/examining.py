@@ -1,5 +1,6 @@
 """`firstflight doctor`: what this machine can do, and what mends what it cannot."""
 
+import importlib.metadata
 import json
 import platform
 import shutil
@@ -52,7 +53,9 @@ def _required() -> list[Finding]:
 
 def _optional() -> list[Finding]:
     ns2, tshark = shutil.which("ns"), shutil.which("tshark")
+    dask = _package("distributed")
     return [
+        Finding("dask", "run --on dask", dask or "not found", bool(dask), False, 'pip install "dask[distributed]"'),
         _tool("rust", "building from source", ("cargo", "--version"), "install Rust 1.85 or later from rustup.rs"),
         Finding("tshark", "some tests", tshark or "not found", tshark is not None, False, "apt-get install tshark"),
         Finding("ns-2", "bench --peers", ns2 or "not found", ns2 is not None, False, "apt-get install ns2"),
@@ -97,6 +100,14 @@ def _disk() -> Finding:
     free = shutil.disk_usage(Path()).free
     ok = free >= _ENOUGH_DISK_BYTES
     return Finding("disk here", "large runs", f"{_gib(free)} free", ok, False, "" if ok else "make room, or use --out")
+
+
+def _package(name: str) -> str:
+    """Its version, empty if it is not installed. It is not imported: that takes half a second."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def _tool(name: str, needed_for: str, command: tuple[str, ...], mend: str) -> Finding:

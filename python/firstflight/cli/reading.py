@@ -33,14 +33,15 @@ def print_claims(directory: Path, as_json: bool) -> None:
 def print_table(directory: Path, name: str, form: str) -> None:
     """One table, as text, CSV or JSON."""
     run = Run.open(directory)
-    tables = {table.name: table for table in of(run).tables(run)}
-    if name not in tables:
+    study = of(run)
+    names = study.table_names(run)
+    if name not in names:
         raise RequestError(
-            f'this run has no table "{name}"; {nearest(name, tables)}'
-            if tables
+            f'this run has no table "{name}"; {nearest(name, names)}'
+            if names
             else f'"{directory}" has no finished cells yet, so no tables; continue it with "firstflight run"'
         )
-    table = tables[name]
+    table = study.table(run, name)
     text = {"text": table.text, "csv": table.csv, "json": table.json}[form]()
     print(text.rstrip("\n"))
 

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..analysis.claim import counts
@@ -15,26 +16,41 @@ from ..scenario import Scenario
 from ..studies import NAMES
 from ..studies.execute import Request, carry_out, prepare, started
 from .progress import progress
-from .settings import load_scenario, restrictions
+from .settings import load_scenario, restrictions, variations
 
 _INTERRUPTED = 130
 _WORDS = {"holds": "hold", "differs": "differ", "cannot be checked": "cannot be checked"}
 
 
-def run_command(
-    what: str,
-    engine: str | None,
-    replicates: int | None,
-    seed: int | None,
-    jobs: int | None,
-    only: list[str],
-    settings: list[str],
-    out: Path | None,
-    set_aside: bool,
-) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """The options that say what to compute and where, as they were written."""
+
+    engine: str | None
+    replicates: int | None
+    seed: int | None
+    jobs: int | None
+    only: list[str]
+    settings: list[str]
+    vary: list[str]
+    on: str
+    store: str | None
+
+
+def run_command(what: str, wanted: Wanted, out: Path | None, set_aside: bool) -> None:
     """Run, print the summary; on Ctrl-C leave at once with what has finished."""
-    subject, name = _subject(what, settings)
-    request = prepare(subject, engine, replicates, seed, jobs, restrictions(only))
+    subject, name = _subject(what, wanted)
+    request = prepare(
+        subject,
+        wanted.engine,
+        wanted.replicates,
+        wanted.seed,
+        wanted.jobs,
+        restrictions(wanted.only),
+        on=wanted.on,
+        store=wanted.store,
+        vary=variations(wanted.vary),
+    )
     directory = out or Path("runs") / name
     began = time.perf_counter()
     with started(request, directory, set_aside) as run:
@@ -56,12 +72,12 @@ def run_command(
         _summarise(request, run, kept, time.perf_counter() - began)
 
 
-def _subject(what: str, settings: list[str]) -> tuple[Scenario | str, str]:
+def _subject(what: str, wanted: Wanted) -> tuple[Scenario | str, str]:
     """The study's name or the scenario, and the name of its directory under runs/."""
     path = Path(what)
     if path.suffix == ".toml" or path.is_file():
-        return load_scenario(path, settings), path.stem
-    if settings:
+        return load_scenario(path, wanted.settings), path.stem
+    if wanted.settings:
         raise RequestError(f'--set changes a scenario file, and "{what}" is a study; copy its scenario to change it')
     if what not in NAMES and os.sep in what:
         raise RequestError(f'there is no file "{what}", and no study is called so; studies: {", ".join(NAMES)}')
@@ -91,7 +107,7 @@ def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
     claims = study.claims(run)
     if claims:
         print(f"\nClaims: {', '.join(f'{number} {_WORDS[verdict]}' for verdict, number in counts(claims).items())}\n")
-    tables = [table.name for table in study.tables(run)]
+    tables = study.table_names(run)
     print(f"firstflight report {run.directory}")
     if claims:
         print(f"firstflight claims {run.directory}")

@@ -29,6 +29,35 @@ def restrictions(only: list[str]) -> dict[str, list[str]]:
     return allowed
 
 
+def variations(vary: list[str]) -> dict[str, list[Any]]:
+    """The values that each KEY=VALUE,VALUE gives a key of the scenario, in the order they are written."""
+    varied: dict[str, list[Any]] = {}
+    for item in vary:
+        key, values = _pair(item, "--vary", "tcp.initial_window=3,10")
+        if key in varied:
+            raise RequestError(f'--vary gives "{key}" twice: write all its values after one "="')
+        varied[key] = [_toml_value(value) for value in _separated(item, values)]
+    return varied
+
+
+def _separated(item: str, values: str) -> list[str]:
+    """What the commas outside of brackets and quotes separate."""
+    parts, depth, quote = [""], 0, ""
+    for character in values:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        depth += not quote and ((character in "[{") - (character in "]}"))
+        if character == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += character
+    if depth or quote or not all(part.strip() for part in parts):
+        raise RequestError(f'--vary "{item}": write values with commas between them, such as tcp.initial_window=3,10')
+    return [part.strip() for part in parts]
+
+
 def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not (key.strip() and equals and value.strip()):

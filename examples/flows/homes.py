@@ -1,0 +1,52 @@
+"""Makes a table of flows to try `firstflight advise` on: UK homes of 2023 and a server 30 ms farther away.
+
+    .venv/bin/python examples/flows/homes.py runs/homes.csv [FLOWS]
+
+They are simulated, so that the truth behind them is known: paths as Ofcom measured them (population "uk-2023", by
+weight), buffers included, which the table does not tell, and an initial window of 10.
+"""
+
+import sys
+from pathlib import Path
+
+import polars as pl
+
+import firstflight
+
+SCENARIO = {
+    "name": "homes",
+    "duration": "300s",
+    "tcp": {"profile": "linux", "initial_window": 10},
+    "population": {"name": "uk-2023", "draw": "weighted", "farther": "30ms"},
+    "application": [
+        {
+            "kind": "file_transfer",
+            "size": {"law": "lognormal", "median": "40kB", "sigma": 1.2, "minimum": "200B", "maximum": "5MB"},
+            "count": 1,
+        }
+    ],
+}
+
+
+def main() -> None:
+    """Write the table."""
+    out = Path(sys.argv[1])
+    flows = int(sys.argv[2]) if len(sys.argv) > 2 else 8000
+    population = {**SCENARIO["population"], "users": flows}  # type: ignore[dict-item]
+    run = firstflight.run(firstflight.Scenario.from_dict(SCENARIO | {"population": population}), replicates=1, seed=1)
+    seen = run.transfers.join(run.users, on=["replicate", "client"], suffix="_of_user").filter(pl.col("completed") == 1)
+    table = seen.select(
+        (1e3 * pl.col("rtt_s")).round(3).alias("rtt_ms"),
+        (pl.col("down_bps") / 1e6).round(4).alias("down_mbps"),
+        "bytes",
+        (1e3 * pl.col("completion_time_s")).round(3).alias("completion_time_ms"),
+        "segments_sent",
+        "retransmissions",
+        "first_flight_segments",
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table.collect().write_csv(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+"""The advice as data: what the page, the terminal and advice.json say, and nothing they would have to work out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import polars as pl
+
+from ..analysis.ab import Comparison
+from ..analysis.intervals import Estimate
+from ..observe import Observation
+from . import deploy
+from .brackets import Assumption, Setting, assumptions
+from .budget import Check, Term
+from .decide import Decision, decide
+from .experiment import OTHERS, Experiment
+from .fit import Population
+from .in_use import InUse
+from .measure import DIMENSIONS, STATISTICS, Measurements
+from .words import confidence, sentences
+
+SCHEMA = 1
+"""Of advice.json; raised when a name in it comes, goes or changes its meaning."""
+MATTERS_PERCENT = 5.0
+"""A change of a user's own time that is counted as faster or slower."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The time of a response, seconds in both arms, and its change: negative where the candidate is faster."""
+
+    setting: str
+    initial_window: int
+    statistic: str
+    in_use_s: Estimate
+    candidate_s: Estimate
+    change_percent: Estimate
+    unfinished: tuple[int, int]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The mean time of one bucket of users. `change_percent` holds in all buckets of the dimension at once."""
+
+    dimension: str
+    bucket: str
+    initial_window: int
+    share_percent: float
+    users: int
+    change_percent: Estimate
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One cost, in percent of what `of` says, with both windows, and the change in percentage points."""
+
+    setting: str
+    initial_window: int
+    name: str
+    in_use_percent: Estimate
+    candidate_percent: Estimate
+    change_points: Estimate
+
+
+@dataclass(frozen=True)
+class Harm:
+    """The mean time of other connections, whose window stays; positive change: they are slower."""
+
+    setting: str
+    initial_window: int
+    who: str
+    connections: int
+    change_percent: Estimate
+    reason: str
+
+
+@dataclass(frozen=True)
+class Users:
+    """How many of the users are faster or slower by more than `MATTERS_PERCENT` with a window, in percent of them."""
+
+    initial_window: int
+    faster_percent: float
+    slower_percent: float
+
+
+@dataclass(frozen=True)
+class Flows:
+    """What was read. `left_out` and `problems`: sentences."""
+
+    source: str
+    kind: str
+    read: int
+    usable: int
+    simulated: int
+    replicates: int
+    left_out: tuple[str, ...]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    cut: int
+    loss_seen_percent: float | None
+    quantiles: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """All of it. `answer`: three to five sentences; `level`: how sure, in a word, and `why_level`."""
+
+    schema: int
+    flows: Flows
+    in_use: InUse
+    candidates: tuple[int, ...]
+    budget: tuple[Term, ...]
+    settings: tuple[Setting, ...]
+    assumptions: tuple[Assumption, ...]
+    decision: Decision
+    answer: tuple[str, ...]
+    level: str
+    why_level: str
+    gains: tuple[Gain, ...]
+    users: tuple[Users, ...]
+    segments: tuple[Segment, ...]
+    costs: tuple[Cost, ...]
+    harm: tuple[Harm, ...]
+    checks: tuple[Check, ...]
+    deploy: tuple[deploy.Step, ...]
+    watch: tuple[tuple[str, str], ...]
+    limits: tuple[str, ...]
+    seed: int
+    method: str
+
+    @property
+    def shown_window(self) -> int:
+        """The window whose gains are shown in detail: the one recommended or, if that is the one in use, the best of
+        the candidates by the mean of the reference setting.
+        """
+        if self.decision.outcome == "change":
+            return self.decision.initial_window
+        reference = self.settings[0].name
+        means = [gain for gain in self.gains if (gain.setting, gain.statistic) == (reference, "mean")]
+        return min(means, key=lambda gain: gain.change_percent.value).initial_window
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object that advice.json holds; numbers that are not there are null."""
+        made = _plain(self)
+        assert isinstance(made, dict)
+        return made
+
+
+def advise(
+    observed: Observation,
+    population: Population,
+    experiment: Experiment,
+    measured: Measurements,
+    budget: Sequence[Term],
+    jobs: int | None = None,
+) -> Advice:
+    """Everything from the finished experiment. `jobs` threads, None: one a CPU."""
+    evidence = measured.evidence(tuple(budget), jobs)
+    decision = decide(evidence)
+    reference = measured.settings[0]
+    gains = tuple(_gains(measured))
+    costs = tuple(_costs(measured))
+    harm = tuple(_harm(measured, experiment))
+    users = tuple(_users(measured.responses(reference), measured.in_use, window) for window in measured.candidates)
+    checks = tuple(check for each in evidence.checks.values() for check in each)
+    level, why = confidence(decision, evidence)
+    window = decision.initial_window
+    return Advice(
+        schema=SCHEMA,
+        flows=_flows(observed, population, experiment),
+        in_use=population.in_use,
+        candidates=tuple(measured.candidates),
+        budget=tuple(budget),
+        settings=tuple(experiment.settings),
+        assumptions=tuple(assumptions(population)),
+        decision=decision,
+        answer=tuple(sentences(decision, evidence, gains, costs, harm, users)),
+        level=level,
+        why_level=why,
+        gains=gains,
+        users=users,
+        segments=tuple(_segments(measured, reference)),
+        costs=costs,
+        harm=harm,
+        checks=checks,
+        deploy=tuple(deploy.steps(window, population.in_use.window, population.in_use.known)),
+        watch=tuple(deploy.watch(window)),
+        limits=LIMITS,
+        seed=experiment.seed,
+        method=measured.time(reference, measured.candidates[0]).method,
+    )
+
+
+def _gains(measured: Measurements) -> Iterator[Gain]:
+    for place, setting in enumerate(measured.settings):
+        for window in measured.candidates:
+            for statistic in STATISTICS if place == 0 else ("mean", "p99"):
+                made = measured.time(setting, window, statistic)
+                yield Gain(
+                    setting,
+                    window,
+                    statistic,
+                    made.baseline,
+                    made.treatment,
+                    made.percent,
+                    made.unfinished,
+                    made.reason,
+                )
+
+
+def _segments(measured: Measurements, setting: str) -> Iterator[Segment]:
+    for window in measured.candidates:
+        for dimension in DIMENSIONS:
+            for bucket in measured.segments(setting, window, dimension):
+                value = math.nan if bucket.comparison is None else bucket.comparison.percent.value
+                yield Segment(
+                    dimension.title,
+                    str(bucket.bucket),
+                    window,
+                    bucket.share_percent,
+                    bucket.units,
+                    Estimate(value, bucket.percent_low, bucket.percent_high, bucket.units),
+                    bucket.verdict,
+                    bucket.reason,
+                )
+
+
+SENT_AGAIN, LOST_FIRST, TIMED_OUT = (
+    "segments sent again",
+    "responses that lose in the first flight",
+    "responses with a timeout",
+)
+
+
+def _costs(measured: Measurements) -> Iterator[Cost]:
+    """Segments sent again in every setting, the others in the reference."""
+    for place, setting in enumerate(measured.settings):
+        for window in measured.candidates:
+            again = measured.rate(setting, window, "retransmissions", "segments_sent")
+            yield Cost(setting, window, SENT_AGAIN, *_percents(again))
+            if place == 0:
+                for name, flag in ((LOST_FIRST, "lost_in_first_flight"), (TIMED_OUT, "timed_out")):
+                    yield Cost(setting, window, name, *_percents(measured.share(setting, window, flag)))
+
+
+def _percents(made: Comparison) -> tuple[Estimate, Estimate, Estimate]:
+    return _hundredfold(made.baseline), _hundredfold(made.treatment), _hundredfold(made.difference)
+
+
+def _hundredfold(found: Estimate) -> Estimate:
+    """A share in percent."""
+    return Estimate(100 * found.value, 100 * found.low, 100 * found.high, found.replicates)
+
+
+def _harm(measured: Measurements, experiment: Experiment) -> Iterator[Harm]:
+    for setting in experiment.settings:
+        if setting.others:
+            for window in measured.candidates:
+                for application, who in OTHERS.items():
+                    made = measured.other(setting.name, window, application)
+                    yield Harm(setting.name, window, who, made.units, made.percent, made.reason)
+
+
+def _users(responses: pl.DataFrame, in_use: int, window: int) -> Users:
+    """Each user's own mean time over the replicates, with both windows."""
+    own = (
+        responses.filter(pl.col("iw").is_in([in_use, window]))
+        .group_by("client", "iw")
+        .agg(pl.col("time_s").fill_nan(float("inf")).mean(), pl.col("weight").first())
+        .pivot("iw", index=["client", "weight"], values="time_s")
+    )
+    before, after, weight = (own[name].to_numpy() for name in (str(in_use), str(window), "weight"))
+    change = 100 * (after / before - 1)
+    share = 100 / weight.sum()
+    faster, slower = change < -MATTERS_PERCENT, change > MATTERS_PERCENT
+    return Users(window, share * float(weight[faster].sum()), share * float(weight[slower].sum()))
+
+
+def _flows(observed: Observation, population: Population, experiment: Experiment) -> Flows:
+    source = observed.source
+    return Flows(
+        source=source.path.name,
+        kind=source.kind,
+        read=population.read,
+        usable=population.usable,
+        simulated=population.rows.height,
+        replicates=experiment.replicates,
+        left_out=tuple(f"{count:,} {why}" for count, why in population.left_out),
+        problems=tuple(str(problem) for problem in observed.problems),
+        notes=source.notes,
+        cut=experiment.users[experiment.settings[0].name].cut,
+        loss_seen_percent=population.loss_seen_percent,
+        quantiles=tuple(_quantiles(population.rows)),
+    )
+
+
+def _quantiles(rows: pl.DataFrame) -> Iterator[Mapping[str, Any]]:
+    """What the users are like, for the page's table."""
+    bdp = (pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes")
+    shown = rows.select("rtt_s", "down_bps", "bytes", "loss", bdp)
+    for column, title, unit, scale in (
+        ("rtt_s", "round trip", "ms", 1e-3),
+        ("down_bps", "rate of the line", "Mbit/s", 1e6),
+        ("bytes", "response", "kB", 1e3),
+        ("bdp_bytes", "bytes of a round trip at that rate", "kB", 1e3),
+        ("loss", "loss", "%", 1e-2),
+    ):
+        known = shown[column].drop_nulls() / scale
+        if known.len():
+            found = {f"p{100 * p:g}": float(known.quantile(p, "linear") or 0.0) for p in (0.05, 0.25, 0.5, 0.75, 0.95)}
+            yield {"what": title, "unit": unit, "known": known.len()} | found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Estimate):
+        return {"value": _plain(value.value), "low": _plain(value.low), "high": _plain(value.high)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+LIMITS = (
+    "The users are those who came: whoever gave up on a slow line is not in the data, and a better start may "
+    "change who "
+    "comes and what they fetch.",
+    "The simulated server runs Linux's TCP with CUBIC (profile linux). Under BBR, or with fq pacing, bursts are "
+    "paced and "
+    "the costs differ.",
+    "A user's line is one queue with one rate. Wireless links change their rate and lose in bursts, and several "
+    "users may "
+    "share one queue; both make bursts costlier than here.",
+    "Only the first response of a connection is simulated. Later ones begin with what the connection has learned, "
+    "unless "
+    "tcp_slow_start_after_idle took it away.",
+    "Times are those of TCP: no name lookup, no TLS, no work of server or browser. The gain in milliseconds "
+    "carries over; "
+    "the gain in percent of what a user waits is smaller.",
+    "Where the data's own round trips or rates are means over a connection, queueing is in them: round trips are "
+    "then too "
+    "long and rates too low, which makes gains larger and losses rarer.",
+)

@@ -1,0 +1,180 @@
+"""What the data cannot tell, and between which limits it may lie: each setting is one answer to all of it.
+
+The first setting is the reference; each other changes one thing of it. An advice must hold in all of them, or say that
+it depends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .fit import Population
+
+TYPICAL_BUFFER_S, SHALLOW_BUFFER_S, DEEP_BUFFER_S = 0.13, 0.02, 1.0
+"""RFC 6928 section 10 and its sources: most access routers hold at least 130 ms, queues of 1 s and more are seen. 20
+ms is the worst case for a burst: three of four UK homes of 2023 with 15 to 100 Mbit/s were seen to hold more."""
+LEAST_BUFFER = "20p"
+"""What every queue holds, however slow the line. The UK homes of 2023 were seen to queue at least so much under load,
+at about nine of ten lines below 45 Mbit/s (10th percentile 24, 19 and 46 packets below 5, 15 and 45 Mbit/s); what was
+seen is a mean, and so a lower bound of what the queue holds."""
+UP_SHARE, NARROW_UP_SHARE = 0.2, 0.05
+"""Up rate as a part of the down rate. UK homes measured by Ofcom: median 0.17 (2015) and 0.23 (2023), lowest twentieth
+0.05 and 0.07."""
+UNKNOWN_LOSS, MUCH_LOSS = 0.005, 0.02
+"""Where the data does not count segments sent again. RFC 6928 section 10: 2 % of all segments at an initial window of 3
+(AvgDC), overflows included; a path's own loss is a part of it."""
+AT_ONCE = 4
+"""Connections of a page to one server: browsers open up to 6 (RFC 6928 section 3), and pages seldom need all."""
+_COPIES_AT_LEAST = 0.2
+"""Share of users with a known rate from which on they lend it to the others."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One answer to what the data leaves open.
+
+    `name`: short; `text`: what is assumed, a sentence; `buffer_s`: of lines whose buffer is not known; `loss`: "seen",
+    or one number for all; `up_share`; `rates`: "seen", or the built-in population whose rates stand in; `at_once`:
+    connections of a user; `others`: whether other connections share the line.
+    """
+
+    name: str
+    text: str
+    buffer_s: float = TYPICAL_BUFFER_S
+    loss: float | None = None
+    up_share: float = UP_SHARE
+    rates: str = "seen"
+    at_once: int = 1
+    others: bool = False
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One thing the data does not tell, or not of all: `what`, `known` (of how many users, in percent), `assumed`."""
+
+    what: str
+    known_percent: float
+    assumed: str
+
+
+def settings(population: Population) -> list[Setting]:
+    """The reference and one setting for each end of each bracket."""
+    rates = "seen" if _enough_rates(population) else "uk-2015"
+    loss = None if population.known("loss") else UNKNOWN_LOSS
+    plain = {"rates": rates, "loss": loss}
+
+    def setting(name: str, text: str, **changes: object) -> Setting:
+        return Setting(name, text, **(plain | changes))  # type: ignore[arg-type]
+
+    found = [setting("typical", _reference_text(population, rates, loss))]
+    everywhere = population.known("buffer_s") == population.rows.height
+    if not everywhere:
+        found += [
+            setting(
+                "shallow buffers",
+                f"every queue before a user's line holds {1e3 * SHALLOW_BUFFER_S:g} ms or {_least()} packets, "
+                f"whichever is more, "
+                "whatever round trips were seen",
+                buffer_s=SHALLOW_BUFFER_S,
+            ),
+            setting("deep buffers", f"every such queue holds {DEEP_BUFFER_S:g} s", buffer_s=DEEP_BUFFER_S),
+        ]
+    if loss is None:
+        found.append(
+            setting("no loss of its own", "the paths lose nothing: all that was sent again had overflowed", loss=0.0)
+        )
+    else:
+        found += [
+            setting("no loss", "the paths lose nothing but what overflows", loss=0.0),
+            setting("much loss", f"every path loses {100 * MUCH_LOSS:g} % of the packets", loss=MUCH_LOSS),
+        ]
+    if population.known("up_bps") < population.rows.height:
+        found.append(
+            setting(
+                "narrow way back",
+                f"up rates are {100 * NARROW_UP_SHARE:g} % of the down rates",
+                up_share=NARROW_UP_SHARE,
+            )
+        )
+    if rates != "seen":
+        found += [
+            setting("slow lines", "the lines have the rates of 2010 (AvgDC)", rates="avgdc"),
+            setting("fast lines", "the lines have the rates of UK homes of 2023", rates="uk-2023"),
+        ]
+    found += [
+        setting(
+            f"{AT_ONCE} at once",
+            f"a user opens {AT_ONCE} connections at once, each for such a response",
+            at_once=AT_ONCE,
+        ),
+        setting("beside others", "other connections, whose window stays, use the line at the same time", others=True),
+    ]
+    if not everywhere:
+        found.append(
+            setting(
+                "beside others, shallow",
+                f"the same with queues of {1e3 * SHALLOW_BUFFER_S:g} ms",
+                others=True,
+                buffer_s=SHALLOW_BUFFER_S,
+            )
+        )
+    return found
+
+
+def assumptions(population: Population) -> list[Assumption]:
+    """What the data does not tell of every user, and what is taken instead."""
+    rows = population.rows
+    share = {name: 100 * population.known(name) / rows.height for name in ("buffer_s", "loss", "up_bps", "down_bps")}
+    texts = {
+        "buffer_s": (
+            "buffer before the user's line",
+            f"{1e3 * TYPICAL_BUFFER_S:g} ms, or more where the round trip was seen to grow by more; bracket: "
+            f"{1e3 * SHALLOW_BUFFER_S:g} ms and {DEEP_BUFFER_S:g} s; {_least()} packets at least",
+        ),
+        "loss": (
+            "loss on the path, apart from overflow",
+            "half a percent; bracket: none and 2 %"
+            if not population.known("loss")
+            else "all that was sent again had been lost by the path; bracket: none of it",
+        ),
+        "up_bps": (
+            "rate of the way back",
+            f"{100 * UP_SHARE:g} % of the down rate; bracket: {100 * NARROW_UP_SHARE:g} %",
+        ),
+        "down_bps": (
+            "rate of the user's line",
+            "that of a user with a like round trip"
+            if _enough_rates(population)
+            else "drawn from UK homes of 2015, whatever the round trip; bracket: AvgDC of 2010, and UK homes of 2023",
+        ),
+    }
+    found = [Assumption(texts[name][0], known, texts[name][1]) for name, known in share.items() if known < 100]
+    # Known for all, and still not what it looks like: what is sent again is not only what the path lost.
+    if share["loss"] == 100:
+        found.append(Assumption(texts["loss"][0], 0.0, texts["loss"][1]))
+    return [
+        *found,
+        Assumption(
+            "connections of a user at once, and other traffic on the line",
+            0.0,
+            f"none; bracket: {AT_ONCE} at once, and beside others whose window stays",
+        ),
+    ]
+
+
+def _least() -> str:
+    return LEAST_BUFFER.removesuffix("p")
+
+
+def _reference_text(population: Population, rates: str, loss: float | None) -> str:
+    parts = [
+        "paths and sizes as seen" if rates == "seen" else "round trips and sizes as seen, rates of UK homes of 2015"
+    ]
+    if population.known("buffer_s") < population.rows.height:
+        parts.append(f"queues of {1e3 * TYPICAL_BUFFER_S:g} ms or what the round trips showed")
+    parts.append("loss as seen" if loss is None else f"{100 * loss:g} % loss")
+    return ", ".join([*parts, "each connection alone on its line"])
+
+
+def _enough_rates(population: Population) -> bool:
+    return population.known("down_bps") >= _COPIES_AT_LEAST * population.rows.height

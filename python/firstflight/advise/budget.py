@@ -1,0 +1,172 @@
+"""The harm budget: how much worse a larger initial window may make what it is not meant to improve.
+
+A budget is one string, terms separated by commas: "retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%". A term that
+is left out is not checked.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from ..analysis.intervals import Estimate
+from ..errors import RequestError
+from ..scenario.table import nearest
+
+DEFAULT = "retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%"
+
+Verdict = Literal["within", "over", "not shown", "not measured"]
+
+_PERCENTILE = re.compile(r"p(50|75|90|95|99)")
+_KNOWN = ("retransmissions", "mean", "p50", "p75", "p90", "p95", "p99", "others", "others_p99", "segments")
+
+MEANINGS = {
+    "retransmissions": "data segments sent again, in percentage points of those sent",
+    "mean": "mean time of a connection",
+    "others": "mean time of other connections at the same user, whose window does not change",
+    "others_p99": "99th percentile of the time of other connections at the same user",
+    "segments": "mean time of the connections in any one bucket of round trip, rate, size or bandwidth-delay product",
+}
+
+REASONS = {
+    "retransmissions": (
+        "RFC 6928 section 10: going from 3 to 10 segments cost 0.3 (AvgDC) and 0.7 points (SlowDC), and below 0.5 for "
+        "each service of AvgDC but one; the IETF took that as acceptable"
+    ),
+    "p99": (
+        "RFC 6928 section 10: the worst that was published and accepted is +2.3 % at the 99th percentile of Maps in "
+        "SlowDC; twice that, because a tail is known less well"
+    ),
+    "others": "a choice of ours: nothing was published on connections whose window did not change",
+    "segments": "a choice of ours: the gain of most must not be paid by a few",
+}
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of a budget. `limit` is in `unit`: percentage points for retransmissions, else percent."""
+
+    name: str
+    limit: float
+    unit: Literal["points", "%"]
+
+    @property
+    def text(self) -> str:
+        """As it is written in a budget."""
+        return f"{self.name}={self.limit:+g}{'%' if self.unit == '%' else ''}"
+
+    @property
+    def meaning(self) -> str:
+        """What it bounds."""
+        if self.name in MEANINGS:
+            return MEANINGS[self.name]
+        return f"{self.name[1:]}th percentile of the time of a connection"
+
+    @property
+    def reason(self) -> str:
+        """Why the limit is what it is: the source, where it is that of the default budget."""
+        default = next((term for term in parse(DEFAULT) if term.name == self.name), None)
+        return REASONS[self.name] if self == default else "as asked for"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One term held against one candidate in one setting.
+
+    `found` is the change against the window in use, in the term's unit, positive where it is worse, with its 95 %
+    interval. `where` names the bucket for "segments". `flows_needed`: how many flows the interval would need to come to
+    rest on one side of the limit, if the value found is right, or to give one at all; None where it does, or where no
+    number would do. `reason`: why there is no interval.
+    """
+
+    term: Term
+    initial_window: int
+    setting: str
+    found: Estimate
+    verdict: Verdict
+    flows_needed: int | None = None
+    where: str = ""
+    reason: str = ""
+
+
+def parse(text: str) -> tuple[Term, ...]:
+    """The terms of `text`. RequestError, one sentence, for a term that is not one."""
+    terms = tuple(_term(part.strip(), text) for part in text.split(","))
+    names = [term.name for term in terms]
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f'--harm "{text}": "{name}" is there twice; keep one')
+    return terms
+
+
+def _term(part: str, text: str) -> Term:
+    name, equals, value = (piece.strip() for piece in part.partition("="))
+    if not (name and equals and value):
+        raise RequestError(f'--harm "{text}": "{part}" is not NAME=LIMIT; write for example {DEFAULT}')
+    if name not in _KNOWN:
+        raise RequestError(f'--harm "{text}": nothing is called "{name}"; {nearest(name, _KNOWN)}')
+    number, percent = (value[:-1], True) if value.endswith("%") else (value, False)
+    try:
+        limit = float(number)
+    except ValueError:
+        limit = math.nan
+    if not 0 <= limit < math.inf:
+        raise RequestError(f'--harm "{text}": "{value}" is not a limit; write a number from 0 on, such as {name}=+5%')
+    if name == "retransmissions":
+        if percent:
+            raise RequestError(
+                f'--harm "{text}": retransmissions are bounded in percentage points; write retransmissions={number}'
+            )
+        return Term(name, limit, "points")
+    if not percent:
+        raise RequestError(f'--harm "{text}": {name} is bounded in percent; write {name}={number}%')
+    return Term(name, limit, "%")
+
+
+def is_percentile(name: str) -> bool:
+    """Whether the term is a percentile of the connections' own times."""
+    return _PERCENTILE.fullmatch(name) is not None
+
+
+def check(
+    term: Term,
+    initial_window: int,
+    setting: str,
+    found: Estimate,
+    flows: int,
+    *,
+    where: str = "",
+    reason: str = "",
+    least: int | None = None,
+) -> Check:
+    """Hold what was found against the term.
+
+    Within: the upper end of the 95 % interval is within the limit. Over: its lower end is above. Not shown: the
+    interval reaches across the limit. Not measured: there is no value or no interval, for `reason`; it takes `least`
+    flows. `flows`: how many it rests on.
+    """
+    verdict: Verdict
+    needed = None
+    if math.isnan(found.value) or math.isnan(found.low) or math.isnan(found.high):
+        verdict, needed = "not measured", least
+    elif found.high <= term.limit:
+        verdict = "within"
+    elif found.low > term.limit:
+        verdict = "over"
+    else:
+        verdict, needed = "not shown", flows_to_settle(found, term.limit, flows)
+    return Check(term, initial_window, setting, found, verdict, needed, where, reason)
+
+
+def flows_to_settle(found: Estimate, limit: float, flows: int) -> int | None:
+    """How many flows make the interval so narrow that it ends at `limit`, if the value stays; None if it is at it.
+
+    The half-width of an interval falls with the square root of the number of independent flows.
+    """
+    distance = abs(found.value - limit)
+    half = found.high - found.value if limit > found.value else found.value - found.low
+    if distance == 0 or not math.isfinite(half):
+        return None
+    return max(flows, math.ceil(flows * (half / distance) ** 2))

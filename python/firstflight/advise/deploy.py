@@ -1,0 +1,185 @@
+"""The lines that set an initial window on Linux, keep it over a reboot, show that it works, and take it back.
+
+Tried on Linux 6.18 with iproute2 6.1: `ip route replace` with the whole line of the route changes that route; with a
+part of it, it adds a second one beside (another metric is another route). A later `initcwnd` in the line wins over an
+earlier one. The persistent forms are those of the manuals named beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LINUX_DEFAULT = 10
+"""TCP_INIT_CWND of Linux since 2.6.39."""
+CLIENT_WINDOW_SEGMENTS = 44
+"""What the window that a Linux client announces first holds with default settings: 63 kB of 1448 bytes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: a heading, the lines to type or to write into `file`, and what to know about them."""
+
+    title: str
+    lines: tuple[str, ...]
+    note: str = ""
+    file: str = ""
+
+
+def steps(window: int, in_use: int, in_use_known: bool) -> list[Step]:
+    """How to bring `window` into use in place of `in_use`; `in_use_known` False: assumed, not seen in the data."""
+    return [
+        _look(),
+        Step(
+            "Set it for all destinations, until the next restart of the network",
+            (
+                f"sudo ip route replace $(ip -4 route show default | head -n 1) initcwnd {window}",
+                f"sudo ip -6 route replace $(ip -6 route show default | head -n 1) initcwnd {window}",
+            ),
+            "New connections have it at once; open ones and the programs that serve them need no restart. The line of "
+            "the route is given whole on purpose: a part of it (another metric, say) would add a second default route "
+            "beside the first. Leave out the second line without IPv6. Where a router announces the default route "
+            "(proto ra), its line has a time in it that ip refuses (expires), and the route is renewed without the "
+            "window: use the persistent form. A route with several next hops "
+            "needs its own line.",
+        ),
+        Step(
+            "Or set it for some destinations first",
+            (f"sudo ip route replace 203.0.113.0/24 via GATEWAY dev DEVICE initcwnd {window}",),
+            "GATEWAY and DEVICE as in the default route, 203.0.113.0/24 the prefix of the users: the rest stays as it "
+            "is, and both can be compared. On some of the servers only, it is an experiment, too.",
+        ),
+        *persistent(window),
+        verify(window),
+        roll_back(in_use, in_use_known),
+        receive_window(window),
+    ]
+
+
+def _look() -> Step:
+    return Step(
+        "Look first, and keep what it prints",
+        ("ip -4 route show default", "ip -6 route show default"),
+        "On every machine where the users' TCP connections end: the load balancer or the terminator of TLS, if "
+        "there is "
+        "one, and not the servers behind it. HTTP/3 is not TCP: its window is a setting of the server.",
+    )
+
+
+def persistent(window: int) -> list[Step]:
+    """The same so that it outlives a reboot, for three ways to configure a network."""
+    return [
+        Step(
+            "Keep it over a reboot: systemd-networkd",
+            ("[Route]", "Gateway=_dhcp4", f"InitialCongestionWindow={window}"),
+            "Gateway=_dhcp4 stands for the gateway that DHCP gave, _ipv6ra for the router that announced itself; a "
+            "gateway of your own is written as its address. Then: sudo networkctl reload && sudo networkctl "
+            "reconfigure DEVICE. The number is of segments, though older manuals say bytes. systemd.network(5).",
+            file="/etc/systemd/network/DEVICE.network",
+        ),
+        Step(
+            "Keep it over a reboot: netplan",
+            ("routes:", "  - to: default", "    via: GATEWAY", f"    congestion-window: {window}"),
+            "Below the device, with the renderer networkd. Then: sudo netplan try. netplan(5).",
+            file="/etc/netplan/*.yaml",
+        ),
+        Step(
+            "Keep it over a reboot: ifupdown",
+            (f"post-up ip route replace $(ip -4 route show default | head -n 1) initcwnd {window}",),
+            "Below the iface line of the device. interfaces(5).",
+            file="/etc/network/interfaces",
+        ),
+    ]
+
+
+def verify(window: int) -> Step:
+    """How to see that connections begin with it."""
+    return Step(
+        "See that it works",
+        (
+            "ip route get 203.0.113.9    # the route to a user: initcwnd is there",
+            "ss -tin state established '( sport = :443 )'",
+        ),
+        f"A connection that has sent little shows cwnd:{window}; one that has sent more has grown beyond it, or fallen "
+        f"after a loss. In a capture, {window} full segments leave before the first ACK of data, if the response is as "
+        "long and the client's window holds them. A server that sends its response header by itself (nginx without "
+        "tcp_nopush) spends one of the segments on it.",
+    )
+
+
+def roll_back(in_use: int, known: bool) -> Step:
+    """The way back to the window that was in use."""
+    plain = in_use == LINUX_DEFAULT
+    lines = (
+        f"sudo ip route replace $(ip -4 route show default | head -n 1) initcwnd {in_use}",
+        f"sudo ip -6 route replace $(ip -6 route show default | head -n 1) initcwnd {in_use}",
+    )
+    source = "was seen in the data" if known else "is Linux's default and was not seen in the data"
+    return Step(
+        "Take it back",
+        lines,
+        f"{in_use} {source}. "
+        + ("It is what Linux does without the word initcwnd, too. " if plain else "")
+        + "Remove the persistent lines as well. It acts on the next connection; open ones keep what they have.",
+    )
+
+
+def receive_window(window: int) -> Step:
+    """What the other end must allow."""
+    if window <= CLIENT_WINDOW_SEGMENTS:
+        note = (
+            f"Nothing: a Linux client announces room for about {CLIENT_WINDOW_SEGMENTS} full segments at first, and "
+            f"{window} fit. "
+        )
+    else:
+        note = (
+            f"A Linux client with default settings announces room for about {CLIENT_WINDOW_SEGMENTS} full segments at "
+            f"first, so that the first flight ends there, whatever the server may send. Who runs the clients as "
+            f"well can "
+            f"raise the middle value of tcp_rmem: half of it is announced after the handshake. "
+        )
+    return Step(
+        "What clients must allow",
+        (
+            "sysctl net.ipv4.tcp_rmem    # on a client: half of the middle value is its first window",
+            f"sudo sysctl net.ipv4.tcp_rmem='4096 {_middle(window)} 6291456'",
+        )
+        if window > CLIENT_WINDOW_SEGMENTS
+        else ("sysctl net.ipv4.tcp_rmem    # on a client: half of the middle value is its first window",),
+        note + "The route attribute initrwnd of a client can only lower its first window on Linux 6.18, not raise it. "
+        "For uploads the same holds with the roles exchanged.",
+    )
+
+
+def _middle(window: int) -> int:
+    """A middle value of tcp_rmem, a power of two, of which half holds `window` segments of 1448 bytes."""
+    need, size = 2 * window * 1448, 131072
+    while size < need:
+        size *= 2
+    return size
+
+
+def watch(window: int) -> list[tuple[str, str]]:
+    """What to look at afterwards: (what, how). RFC 6928 section 12 asks for it before and after, and to fall back."""
+    return [
+        (
+            "Share of segments sent again",
+            "nstat -az TcpOutSegs TcpRetransSegs, before and after, at the same hours; against the budget above",
+        ),
+        (
+            "Losses in the first flight",
+            f"RFC 6928's key sign: retransmissions while at most {window} segments were ever sent; "
+            "firstflight observe on a capture counts them (first_flight_lost)",
+        ),
+        ("Timeouts and tail loss probes", "nstat -az TcpExtTCPTimeouts TcpExtTCPLossProbes TcpExtTCPSlowStartRetrans"),
+        ("ECN marks", "nstat -az TcpExtTCPDeliveredCE IpExtInCEPkts, where ECN is in use"),
+        (
+            "Time of a response, by percentile and by network of the users",
+            "the log you made this advice from: some of the servers with the new window, the others without, at once; "
+            "the mean hides whom it hurts",
+        ),
+        (
+            "Prefixes that get worse",
+            "RFC 6928 section 12: those whose first flights lose should fall back, by a route of their own with a "
+            "smaller initcwnd",
+        ),
+    ]

@@ -1,0 +1,93 @@
+"""The experiment under an advice: every setting with every initial window, on the same users.
+
+A study like any other, so that it is stored, resumed after a kill and simulated on all processors; only that its grid
+comes from the flows and not from a publication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..scenario import Cell, Scenario
+from ..studies import ADVICE
+from ..studies.study import Study
+from .brackets import Setting
+from .fit import Population
+from .users import Users, complete
+
+if TYPE_CHECKING:
+    from ..analysis.table import Table
+    from ..records import Run
+
+RESPONSE = "response"
+SHORT, LONG = "other-short", "other-long"
+OTHERS = {SHORT: "short response (30 kB)", LONG: "long download (2 MB)"}
+"""The connections beside the one that is measured, whose window stays: what each is."""
+SHORT_SHARE, LONG_SHARE = 0.5, 0.25
+LASTS = "300s"
+"""Of a user's simulation, at most."""
+WORK = 10_000
+"""Users times replicates at least, so that what chance does to a user's losses is small beside what users differ by."""
+MOST_REPLICATES = 20
+
+
+class Experiment(Study):
+    """The grid: keys `setting` and `iw`."""
+
+    name = ADVICE
+    title = "What another initial window would do to these users"
+    source = ""
+    engines = ("simulate",)
+    shows = "the flows of an operator with other initial windows"
+
+    def __init__(self, population: Population, settings: Sequence[Setting], windows: Sequence[int], seed: int) -> None:
+        """`windows`: the one in use and the candidates. `seed` draws what the settings complete, too."""
+        self.population = population
+        self.settings = settings
+        self.windows = windows
+        self.seed = seed  # type: ignore[misc]
+        self.replicates = min(MOST_REPLICATES, -(-WORK // population.rows.height))  # type: ignore[misc]
+
+    @cached_property
+    def users(self) -> dict[str, Users]:
+        """The users of each setting, by its name."""
+        return {setting.name: complete(self.population, setting, self.seed) for setting in self.settings}
+
+    def cells(self, engine: str) -> list[Cell]:
+        """The reference setting first, in it the window in use first."""
+        return [
+            Cell({"setting": setting.name, "iw": window}, self._scenario(setting, window))
+            for setting in self.settings
+            for window in self.windows
+        ]
+
+    def tables(self, run: Run) -> list[Table]:
+        """None: the page has its own."""
+        return []
+
+    def _scenario(self, setting: Setting, window: int) -> Scenario:
+        document = {
+            "name": f"advise-{setting.name.replace(' ', '-').replace(',', '')}",
+            "description": setting.text,
+            "duration": LASTS,
+            "tcp": {"profile": "linux", "initial_window": window},
+            "population": self.users[setting.name].population(),
+            "application": self._applications(setting),
+        }
+        return Scenario.from_dict(document, source="the flows")
+
+    def _applications(self, setting: Setting) -> list[dict[str, Any]]:
+        response: dict[str, Any] = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1}
+        if setting.others:
+            # When the download is under way, and at about the time of the short response: as parts of one page are.
+            near = {"law": "uniform", "low": "1s", "high": "1.1s"}
+            stays = {"initial_window": self.population.in_use.window}
+            short = {"name": SHORT, "size": "30kB", "start": near, "share": SHORT_SHARE}
+            long = {"name": LONG, "size": "2MB", "start": "0s", "share": LONG_SHARE}
+            others = [{"kind": "file_transfer", "count": 1, "tcp": stays} | other for other in (short, long)]
+            return [response | {"start": near}, *others]
+        if setting.at_once == 1:
+            return [response]
+        return [response | {"name": f"{RESPONSE}-{number}"} for number in range(1, setting.at_once + 1)]

@@ -1,0 +1,288 @@
+"""The pictures of an advice: gain by percentile, gain by kind of user, cost by setting, and the users themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from ..engines import simulate
+from ..report.distribution import PALETTE
+from ..report.figure import Figure, inline
+from ..report.size_map import size_map
+from ..scenario import Cell, Scenario
+from .advice import SENT_AGAIN, Advice
+from .experiment import Experiment
+from .measure import STATISTICS
+
+if TYPE_CHECKING:
+    import altair
+
+_NAMES = {"mean": "mean", "p50": "median"} | {name: f"{name[1:]}th" for name in STATISTICS[2:]}
+_GREY = "#8a949d"
+_SHARE_PX = 42
+"""Room at the right of a panel for the share of the users."""
+_MOST_WINDOWS = 8
+"""As many as the map of sizes has colours for."""
+_MAP_SIZES = np.unique(np.round(np.geomspace(1e3, 1e6, 90))).tolist()
+
+
+def all_figures(advice: Advice, experiment: Experiment) -> list[Figure]:
+    """In the order of the page."""
+    found = [_percentiles(advice), _segments(advice), _cost(advice), _map(advice, experiment)]
+    return [figure for figure in found if figure is not None]
+
+
+def _colour(advice: Advice) -> altair.Color:
+    import altair as alt
+
+    windows = [str(window) for window in advice.candidates]
+    colours = [PALETTE[place % len(PALETTE)] for place in range(len(windows))]
+    return alt.Color(
+        "iw:N",
+        sort=windows,
+        scale=alt.Scale(domain=windows, range=colours),
+        title="initial window",
+        # Else they are as pale as the bars.
+        legend=alt.Legend(symbolOpacity=1),
+    )
+
+
+def _percentiles(advice: Advice) -> Figure | None:
+    import altair as alt
+
+    reference = advice.settings[0].name
+    points = [
+        {
+            "iw": str(gain.initial_window),
+            "at": _NAMES[gain.statistic],
+            "sooner": -gain.change_percent.value,
+            "low": -gain.change_percent.high,
+            "high": -gain.change_percent.low,
+        }
+        for gain in advice.gains
+        if gain.setting == reference and math.isfinite(gain.change_percent.low)
+    ]
+    if not points:
+        return None
+    order = [_NAMES[name] for name in STATISTICS]
+    windows = [str(window) for window in advice.candidates]
+
+    def chart(width: int) -> altair.TopLevelMixin:
+        base = alt.Chart(inline(points)).encode(
+            x=alt.X("at:N", sort=order, title="of the times of all responses", axis=alt.Axis(labelAngle=0)),
+            xOffset=alt.XOffset("iw:N", sort=windows),
+            color=_colour(advice),
+        )
+        y = alt.Y("sooner:Q", title="sooner, %")
+        bars = (
+            base.transform_filter("isValid(datum.low)")
+            .mark_rule(strokeWidth=5, opacity=0.35)
+            .encode(y=alt.Y("low:Q", title="sooner, %"), y2="high:Q")
+        )
+        dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=y)
+        picture: altair.TopLevelMixin = alt.layer(bars, dots).properties(width=width, height=260)
+        return picture
+
+    return Figure(
+        "percentiles",
+        f"How much sooner than with {advice.in_use.window} segments",
+        "Change of the mean and of percentiles of the time from opening a connection to the last byte, in the "
+        "reference "
+        "setting, with 95 % intervals over the observed connections. A percentile for which there are too few "
+        "connections is in the table alone.",
+        chart(640),
+        chart(270),
+    )
+
+
+def _segments(advice: Advice) -> Figure | None:
+    window = advice.shown_window
+    rows = [segment for segment in advice.segments if segment.initial_window == window]
+    points: list[dict[str, Any]] = []
+    for segment in rows:
+        change = segment.change_percent
+        told = math.isfinite(change.low)
+        points.append(
+            {
+                "dimension": segment.dimension,
+                "bucket": segment.bucket,
+                "sooner": -change.value if told else None,
+                "low": -change.high if told else None,
+                "high": -change.low if told else None,
+                "share": _share(segment.share_percent) if segment.users else "",
+                "note": "no flows" if not segment.users else "" if told else f"too few: {segment.users}",
+            }
+        )
+    if not any(point["sooner"] is not None for point in points):
+        return None
+
+    def chart(width: int) -> altair.TopLevelMixin:
+        return _bucket_panels(points, width)
+
+    return Figure(
+        "segments",
+        f"Who gains with {window} segments",
+        f"Change of the mean time against {advice.in_use.window} segments, by kind of user. The intervals of one "
+        f"panel hold "
+        "all at once (95 %). On the right: share of the users. Buckets without users, or with too few for an "
+        "interval, say "
+        "so.",
+        chart(680),
+        chart(330),
+    )
+
+
+def _share(percent: float) -> str:
+    return f"{percent:.1f} %" if percent >= 0.05 else "< 0.1 %"
+
+
+def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelMixin:
+    import altair as alt
+
+    dimensions = list(dict.fromkeys(point["dimension"] for point in points))
+    values = [point[name] for point in points for name in ("low", "high") if point[name] is not None]
+    low, high = min([0.0, *values]), max([0.0, *values])
+    across = 2 if width > 400 else 1
+    inner = (width - 190 * across) / across
+    panels = []
+    for dimension in dimensions:
+        own = [point for point in points if point["dimension"] == dimension]
+        order = [point["bucket"] for point in own]
+        base = alt.Chart(inline(own)).encode(y=alt.Y("bucket:N", sort=order, title=None))
+        scale = alt.Scale(domain=[low, high], nice=True)
+        zero = alt.Chart(inline([{"at": 0}])).mark_rule(color=_GREY).encode(x=alt.X("at:Q", scale=scale))
+        bars = base.mark_rule(strokeWidth=5, opacity=0.35, color=PALETTE[0]).encode(
+            x=alt.X("low:Q", scale=scale, title="sooner, %"), x2="high:Q"
+        )
+        dots = base.mark_point(filled=True, size=55, opacity=1, color=PALETTE[0]).encode(
+            x=alt.X("sooner:Q", scale=scale, title="sooner, %")
+        )
+        notes = base.mark_text(align="left", fontSize=10.5, fontStyle="italic").encode(
+            x=alt.datum(max(low, 0.0), scale=scale), text="note:N"
+        )
+        shares = base.mark_text(align="right", fontSize=10.5, color=_GREY).encode(
+            x=alt.value(inner + _SHARE_PX), text="share:N"
+        )
+        panels.append(
+            alt.layer(zero, bars, dots, notes, shares).properties(
+                width=inner,
+                height=22 * len(order),
+                title=alt.TitleParams(dimension, anchor="start", frame="group", fontSize=12.5),
+            )
+        )
+    rows = [alt.hconcat(*panels[start : start + across], spacing=18) for start in range(0, len(panels), across)]
+    picture: altair.TopLevelMixin = alt.vconcat(*rows, spacing=14)
+    return picture
+
+
+def _cost(advice: Advice) -> Figure | None:
+    import altair as alt
+
+    settings = [setting.name for setting in advice.settings]
+    points = []
+    for cost in advice.costs:
+        if cost.name != SENT_AGAIN:
+            continue
+        points.append(_again(cost.setting, str(cost.initial_window), cost.candidate_percent.value))
+    for setting in settings:
+        own = [cost for cost in advice.costs if (cost.name, cost.setting) == (SENT_AGAIN, setting)]
+        points.append(_again(setting, str(advice.in_use.window), own[0].in_use_percent.value))
+    windows = [str(window) for window in sorted([advice.in_use.window, *advice.candidates])]
+    colours = [PALETTE[place % len(PALETTE)] for place in range(len(settings))]
+
+    def chart(width: int) -> altair.TopLevelMixin:
+        colour = alt.Color(
+            "setting:N",
+            sort=settings,
+            scale=alt.Scale(domain=settings, range=colours),
+            title=None,
+            legend=alt.Legend(columns=4 if width > 400 else 2),
+        )
+        dash = alt.StrokeDash(
+            "setting:N",
+            sort=settings,
+            scale=alt.Scale(
+                domain=settings, range=[[1, 0] if i < len(PALETTE) else [4, 3] for i in range(len(settings))]
+            ),
+            legend=None,
+        )
+        picture: altair.TopLevelMixin = (
+            alt.Chart(inline(points))
+            .mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2)
+            .encode(
+                x=alt.X("iw:N", sort=windows, title="initial window, segments", axis=alt.Axis(labelAngle=0)),
+                y=alt.Y("percent:Q", title="segments sent again, %", scale=alt.Scale(zero=True)),
+                color=colour,
+                strokeDash=dash,
+            )
+            .properties(width=width, height=240)
+        )
+        return picture
+
+    return Figure(
+        "cost",
+        "What it costs: segments sent again",
+        "Share of all data segments that are sent a second time, by initial window, in each setting.",
+        chart(640),
+        chart(270),
+    )
+
+
+def _again(setting: str, window: str, percent: float) -> dict[str, Any]:
+    return {"setting": setting, "iw": window, "percent": percent}
+
+
+def _map(advice: Advice, experiment: Experiment) -> Figure | None:
+    windows = sorted([advice.in_use.window, *advice.candidates])
+    if len(windows) > _MOST_WINDOWS:
+        return None
+    reference = experiment.users[advice.settings[0].name].columns
+    cloud = pl.DataFrame({name: reference[name] for name in ("rtt_s", "down_bps")}).with_columns(
+        experiment.population.rows["weight"]
+    )
+    path = {name: float(np.median(reference[name])) for name in ("rtt_s", "down_bps", "up_bps", "buffer_s")}
+    return size_map(
+        curves(path, windows, advice.seed),
+        cloud,
+        name="size_map",
+        title="Which sizes gain, and how many lines have room for it",
+        caption="Above: simulated time of a response of each size over the median path of these users, without "
+        "loss, from "
+        "opening the connection to the last byte. Dashed: where the first flight ends. Below: the users found in "
+        "the data, "
+        "at their own round trip and at what their line carries in it.",
+        path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, {1e3 * path['rtt_s']:.0f} ms away",
+    )
+
+
+def curves(path: dict[str, float], windows: list[int], seed: int) -> pl.DataFrame:
+    """`initial_window`, `bytes` and `time_s` of one response of each size alone on a path without loss."""
+    sizes = len(_MAP_SIZES)
+    columns: dict[str, list[float]] = {name: [value] * sizes for name, value in path.items()}
+    parts = []
+    for window in windows:
+        document = {
+            "name": "advise-map",
+            "duration": "3000s",
+            "tcp": {"profile": "linux", "initial_window": window},
+            "population": {
+                "paths": "table",
+                "draw": "each",
+                "columns": columns | {"bytes": _MAP_SIZES},
+                "loss": 0.0,
+            },
+            "application": [{"name": "response", "kind": "file_transfer", "size": "row", "count": 1}],
+        }
+        scenario = Scenario.from_dict(document, source="the map")
+        transfers = simulate.run_cell(Cell({"iw": window}, scenario), seed, 1)["transfers"]
+        parts.append(
+            transfers.select(
+                pl.lit(window, dtype=pl.Int64).alias("initial_window"),
+                pl.col("bytes").cast(pl.Float64),
+                pl.col("completion_time_s").alias("time_s"),
+            )
+        )
+    return pl.concat(parts)

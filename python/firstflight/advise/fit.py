@@ -1,0 +1,162 @@
+"""From observed connections to a population: one user a connection, path and size as they were seen together.
+
+Nothing is fitted to a law: a row of the population is a row of the data, so that whatever hangs together there (long
+round trips with low rates, say) does so here. What the data does not tell is left null; `brackets` says what is
+assumed instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ..errors import RequestError
+from ..observe import Observation
+from .in_use import InUse, in_use
+
+# What a path in the simulator can be.
+_RTT_S = (1e-5, 30.0)
+_DOWN_BPS = (1e3, 1e11)
+
+
+@dataclass(frozen=True)
+class Population:
+    """`rows`: one user a row: `client` (its number in the observation), `rtt_s`, `most_rtt_s`, `down_bps`, `up_bps`,
+    `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, and what the path has at least:
+    `least_down_bps`, `least_buffer_bytes`; null where unknown. `read`: connections in
+    the file; `left_out`: (how many, why); `usable`: connections that say what is needed, of which `rows` is a sample
+    if it has fewer; `loss_seen_percent`: share of the segments sent again, None where the data does not tell.
+    """
+
+    rows: pl.DataFrame
+    in_use: InUse
+    read: int
+    left_out: tuple[tuple[int, str], ...]
+    usable: int
+    loss_seen_percent: float | None
+
+    def known(self, column: str) -> int:
+        """For how many users the data tells this."""
+        return self.rows.height - self.rows[column].null_count()
+
+
+def fit(observed: Observation, users: int, seed: int) -> Population:
+    """The population of at most `users` of the observed connections; a larger number of them is sampled by `seed`.
+
+    RequestError if none says what is needed; for how many of them statistics need, see `analysis.ab.least`.
+    """
+    name = observed.source.path
+    frame, left_out = _usable(observed)
+    if frame.is_empty():
+        reasons = "; ".join(f"{count:,} {why}" for count, why in left_out) or "it holds no connection"
+        raise RequestError(f"{name} has no connection to judge by, which needs a round trip and a size: {reasons}")
+    window = in_use(frame)
+    loss, seen = _loss(frame)
+    frame = frame.with_columns(loss=loss)
+    usable = frame.height
+    if usable > users:
+        frame = frame.sample(users, seed=seed).sort("client")
+    rows = frame.select(
+        "client",
+        "rtt_s",
+        "most_rtt_s",
+        "down_bps",
+        "up_bps",
+        (pl.col("buffer_bytes") * 8 / pl.col("down_bps")).alias("buffer_s"),
+        "loss",
+        pl.col("weight").fill_null(1.0),
+        "bytes",
+        "segments",
+        "subnet",
+        "least_down_bps",
+        "least_buffer_bytes",
+    )
+    return Population(rows, window, observed.users.height, left_out, usable, seen)
+
+
+def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str], ...]]:
+    """Connections with what a user of the simulator needs, each with its first response; and how many lack what.
+
+    The initial window acts on the first response of a connection; later ones are left out (after a pause they may begin
+    with it again, but when is not in the data).
+    """
+    first = observed.transfers.sort(
+        "client", pl.col("object").fill_null(0), pl.col("start_s"), maintain_order=True
+    ).unique("client", keep="first", maintain_order=True)
+    kept = [
+        "client",
+        "object",
+        "bytes",
+        "completion_time_s",
+        "segments_sent",
+        "retransmissions",
+        "first_flight_segments",
+        "initial_window_segments",
+    ]
+    frame = (
+        observed.users.drop("replicate", "row")
+        .join(first.select(kept), on="client", how="left")
+        .join(observed.bounds, on="client", how="left")
+    )
+    left_out = []
+    for why, good in (
+        ("whose first response is not in the data", pl.col("object").fill_null(0) == 0),
+        ("without a response of at least one byte", pl.col("bytes") > 0),
+        ("without a round trip", pl.col("rtt_s").is_not_nan() & pl.col("rtt_s").is_not_null()),
+        (
+            f"with a round trip below {1e3 * _RTT_S[0]:g} ms or above {_RTT_S[1]:g} s",
+            pl.col("rtt_s").is_between(*_RTT_S),
+        ),
+        (
+            "with a rate below 1 kbit/s or above 100 Gbit/s",
+            pl.col("down_bps").is_null() | pl.col("down_bps").is_between(*_DOWN_BPS),
+        ),
+    ):
+        before = frame.height
+        frame = frame.filter(good)
+        if frame.height < before:
+            left_out.append((before - frame.height, why))
+    # A window below the MSS of a full segment is not told apart: sizes are in segments of Ethernet with timestamps.
+    return frame.with_columns((pl.col("bytes") / 1448).ceil().alias("segments")), tuple(left_out)
+
+
+def _loss(frame: pl.DataFrame) -> tuple[pl.Series, float | None]:
+    """Each user's probability of loss, null where nothing is known; and the share of segments sent again, in percent.
+
+    A short connection says little of its own loss: none of 5 segments sent again is not 0 %, one of 5 is not 20 %.
+    So each is drawn towards that of all by an empirical Bayes estimate (beta-binomial, spread by moments).
+    """
+    told = frame["loss"]
+    counted = frame["segments_sent"].is_not_null() & frame["retransmissions"].is_not_null()
+    if not counted.any():
+        known = told.drop_nulls().to_numpy()
+        return told, 100 * float(known.mean()) if len(known) else None
+    sent = frame["segments_sent"].fill_null(0).to_numpy().astype(np.float64)
+    again = np.where(counted.to_numpy(), frame["retransmissions"].fill_null(0).to_numpy(), 0).astype(np.float64)
+    sent = np.where(counted.to_numpy(), sent, 0)
+    shrunk = pl.Series("loss", shrunken(again, sent))
+    return pl.select(pl.coalesce(told, shrunk)).to_series(), 100 * float(again.sum() / max(sent.sum(), 1))
+
+
+def shrunken(events: npt.NDArray[np.float64], trials: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Posterior means of binomial shares under a beta law with the moments of the shares themselves; shape as given.
+
+    All equal to the overall share where they do not spread more than chance makes them.
+    """
+    n = trials.sum()
+    if n == 0:
+        return np.zeros(len(trials))
+    overall = float(events.sum() / n)
+    share = np.divide(events, trials, out=np.full(len(trials), overall), where=trials > 0)
+    chance = overall * (1 - overall)
+    spread = float((trials * (share - overall) ** 2).sum()) - (np.count_nonzero(trials) - 1) * chance
+    between = spread / (n - float((trials**2).sum()) / n) if len(trials) > 1 else 0.0
+    if between <= 0 or chance == 0:
+        return np.full(len(trials), overall)
+    # How many segments of prior knowledge the law of all users is worth.
+    prior = max(chance / between - 1, 0.0)
+    shrunk: npt.NDArray[np.float64] = share if prior == 0 else (events + prior * overall) / (trials + prior)
+    return shrunk

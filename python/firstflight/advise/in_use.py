@@ -1,0 +1,48 @@
+"""The initial window in use, as the data shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from .deploy import LINUX_DEFAULT
+
+
+@dataclass(frozen=True)
+class InUse:
+    """`window`: the most frequent one; `share_percent`: of how many connections that show one; `flows`: how many show
+    one; `how`: in words.
+    """
+
+    window: int
+    share_percent: float
+    flows: int
+    how: str
+
+    @property
+    def known(self) -> bool:
+        """Whether it was seen."""
+        return self.flows > 0
+
+
+def in_use(first: pl.DataFrame) -> InUse:
+    """Of the first response of each connection: what the format says, else the first flights, else Linux's default.
+
+    `first`: columns `initial_window_segments`, `first_flight_segments`, `segments_sent`, `retransmissions`, null where
+    unknown. A first flight shows the window only where more segments followed it: a short response does not fill it.
+    """
+    told = first["initial_window_segments"].drop_nulls()
+    if told.len():
+        return _most_frequent(told, "the data says so")
+    sent = pl.col("segments_sent") - pl.col("retransmissions").fill_null(0)
+    filled = first.filter(pl.col("first_flight_segments") > 0, sent > pl.col("first_flight_segments"))
+    if filled.height:
+        return _most_frequent(filled["first_flight_segments"], "first flights of responses that were longer")
+    return InUse(LINUX_DEFAULT, 0.0, 0, "assumed: Linux's default since 2.6.39; the data does not show it")
+
+
+def _most_frequent(windows: pl.Series, how: str) -> InUse:
+    counts = windows.cast(pl.Int64).value_counts().sort(["count", windows.name], descending=[True, False])
+    window, count = counts.row(0)
+    return InUse(int(window), 100 * count / windows.len(), windows.len(), how)

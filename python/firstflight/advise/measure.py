@@ -1,0 +1,280 @@
+"""From the experiment's records to comparisons: each candidate against the window in use, on the same users."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from ..analysis.ab import Bucket, Comparison, bucketed, by_bucket, compare, compare_rate, least_units
+from ..analysis.ab.least import LEAST_BLOCKS
+from ..analysis.intervals import Estimate
+from ..records import Run
+from ..records.machine import usable_cpus
+from .budget import Check, Term, check
+from .decide import Evidence
+from .experiment import OTHERS, RESPONSE, Experiment
+
+STATISTICS = ("mean", "p50", "p75", "p90", "p95", "p99")
+RESAMPLES = 1000
+"""Of each comparison; buckets draw more, as many as their simultaneous intervals need."""
+LEAST_IN_BUCKET = 200
+"""Users a bucket must have for an interval of its mean: fewer than `analysis.ab` asks for, where very skewed times make
+the interval a little too short. To leave out small groups would be worse: harm to them is what is looked for."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """By what users are told apart. `edges`: upper ends, each in its bucket; `scale`: what one of `unit` is."""
+
+    column: str
+    title: str
+    unit: str
+    scale: float
+    edges: tuple[float, ...]
+
+    def labels(self) -> list[str]:
+        """A label a bucket, in their order."""
+        shown = [f"{edge / self.scale:g}" for edge in self.edges]
+        inner = [f"{low} to {high}" for low, high in pairwise(shown)]
+        return [
+            f"up to {shown[0]} {self.unit}",
+            *(f"{each} {self.unit}" for each in inner),
+            f"above {shown[-1]} {self.unit}",
+        ]
+
+
+DIMENSIONS = (
+    Dimension("rtt_s", "Round trip", "ms", 1e-3, (0.02, 0.05, 0.1, 0.2, 0.5)),
+    Dimension("down_bps", "Rate of the line", "Mbit/s", 1e6, (0.256e6, 1e6, 3e6, 10e6, 30e6, 100e6)),
+    Dimension("segments", "Size of the response", "segments", 1, (3, 10, 16, 32, 64, 128)),
+    Dimension("bdp_bytes", "Bandwidth-delay product", "kB", 1e3, (5e3, 15e3, 50e3, 150e3, 500e3)),
+)
+
+
+class Measurements:
+    """What a finished experiment says; each comparison is made once."""
+
+    def __init__(self, run: Run, experiment: Experiment) -> None:
+        """`run` holds every cell of `experiment`."""
+        self._run = run
+        self._experiment = experiment
+        self.in_use = experiment.population.in_use.window
+        self.candidates = [window for window in experiment.windows if window != self.in_use]
+        self.settings = [setting.name for setting in experiment.settings]
+        self._responses: dict[str, pl.DataFrame] = {}
+        self._made: dict[tuple[str, str, int, int], Comparison] = {}
+        self._buckets: dict[tuple[str, int, str], list[Bucket]] = {}
+
+    @property
+    def flows(self) -> int:
+        """Independent connections of the data that everything rests on; replicates add none."""
+        return self._experiment.population.rows.height
+
+    @cached_property
+    def _cluster(self) -> str | None:
+        """Users of a subnet are alike, where the data tells who is in one and there are enough of them to draw from."""
+        subnets = self._experiment.population.rows["subnet"]
+        return "subnet" if not subnets.null_count() and subnets.n_unique() >= LEAST_BLOCKS else None
+
+    def responses(self, setting: str) -> pl.DataFrame:
+        """The observed connections as simulated in a setting: a row each, replicate and window (`iw`).
+
+        `time_s` from the opening of the connection to the last byte, NaN where it did not come within the time of a
+        simulation; what the user is like beside it.
+        """
+        if setting not in self._responses:
+            own = pl.col("application").cast(pl.String).str.starts_with(RESPONSE)
+            self._responses[setting] = self._with_users(self._rows(setting).filter(own), setting).with_columns(
+                (pl.col("time_s") + pl.col("rest_s")).alias("time_s")
+            )
+        return self._responses[setting]
+
+    def others(self, setting: str, application: str) -> pl.DataFrame:
+        """The connections beside them, whose window is the same for every `iw`."""
+        return self._with_users(
+            self._rows(setting).filter(pl.col("application").cast(pl.String) == application), setting
+        )
+
+    def _rows(self, setting: str) -> pl.LazyFrame:
+        return self._run.transfers.filter(pl.col("setting") == setting).select(
+            "iw",
+            "replicate",
+            "client",
+            "application",
+            pl.when(pl.col("completed") == 1).then("completion_time_s").otherwise(float("nan")).alias("time_s"),
+            "segments_sent",
+            "retransmissions",
+            "timeouts",
+            "first_flight_segments",
+            "first_flight_lost",
+            (pl.col("first_flight_lost") > 0).cast(pl.Float64).alias("lost_in_first_flight"),
+            (pl.col("timeouts") > 0).cast(pl.Float64).alias("timed_out"),
+        )
+
+    def _with_users(self, rows: pl.LazyFrame, setting: str) -> pl.DataFrame:
+        columns = self._experiment.users[setting].columns
+        seen = self._experiment.population.rows
+        users = pl.DataFrame(
+            {
+                "client": pl.Series(range(seen.height), dtype=pl.UInt32),
+                "rtt_s": columns["rtt_s"],
+                "down_bps": columns["down_bps"],
+                "weight": seen["weight"],
+                "rest_s": self._experiment.users[setting].rest_s,
+                "segments": seen["segments"],
+                "subnet": seen["subnet"],
+            }
+        ).with_columns((pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes"))
+        return rows.join(users.lazy(), on="client", how="left", maintain_order="left").collect()
+
+    def time(self, setting: str, window: int, statistic: str = "mean", against: int | None = None) -> Comparison:
+        """The time of a response in seconds with `window`, and with the one in use (or `against`)."""
+        baseline = self.in_use if against is None else against
+        key = (setting, statistic, baseline, window)
+        if key not in self._made:
+            self._made[key] = compare(
+                self.responses(setting), "time_s", statistic=statistic, **self._arms(baseline, window)
+            )
+        return self._made[key]
+
+    def rate(self, setting: str, window: int, numerator: str, denominator: str) -> Comparison:
+        """A ratio of sums over all responses, such as segments sent again of segments sent."""
+        key = (setting, f"{numerator}/{denominator}", self.in_use, window)
+        if key not in self._made:
+            self._made[key] = compare_rate(
+                self.responses(setting), numerator, denominator, **self._arms(self.in_use, window)
+            )
+        return self._made[key]
+
+    def share(self, setting: str, window: int, flag: str) -> Comparison:
+        """The share of responses with a flag (`lost_in_first_flight`, `timed_out`)."""
+        key = (setting, flag, self.in_use, window)
+        if key not in self._made:
+            self._made[key] = compare(self.responses(setting), flag, **self._arms(self.in_use, window))
+        return self._made[key]
+
+    def other(self, setting: str, window: int, application: str, statistic: str = "mean") -> Comparison:
+        """The time of other connections when the responses have `window`."""
+        key = (setting, f"{application} {statistic}", self.in_use, window)
+        if key not in self._made:
+            self._made[key] = compare(
+                self.others(setting, application), "time_s", statistic=statistic, **self._arms(self.in_use, window)
+            )
+        return self._made[key]
+
+    def segments(self, setting: str, window: int, dimension: Dimension) -> list[Bucket]:
+        """The mean time by bucket of a dimension, corrected for looking at many; a bucket without users says so."""
+        key = (setting, window, dimension.column)
+        if key not in self._buckets:
+            labels = dimension.labels()
+            placed = bucketed(self.responses(setting), dimension.column, dimension.edges, "bucket")
+            rows = placed.with_columns(pl.col("bucket").replace_strict(dict(enumerate(labels)), return_dtype=pl.String))
+            arms = self._arms(self.in_use, window)
+            self._buckets[key] = by_bucket(rows, "time_s", "bucket", buckets=labels, least=LEAST_IN_BUCKET, **arms)
+        return self._buckets[key]
+
+    def _arms(self, baseline: int, window: int) -> dict[str, Any]:
+        return {
+            "arm": "iw",
+            "baseline": baseline,
+            "treatment": window,
+            "unit": ["client"],
+            "weight": "weight",
+            "cluster": self._cluster,
+            "resamples": RESAMPLES,
+        }
+
+    def evidence(self, budget: tuple[Term, ...], jobs: int | None = None) -> Evidence:
+        """What the decision rests on, worked out by `jobs` threads (None: one a CPU), which changes nothing in it."""
+        pairs = [(setting, window) for setting in self.settings for window in self.candidates]
+        # Read once, before threads want them.
+        for setting in self.settings:
+            self.responses(setting)
+
+        def held(pair: tuple[str, int]) -> tuple[Estimate, list[Check]]:
+            return self.time(*pair).percent, [check for term in budget for check in self.checks(term, *pair)]
+
+        with ThreadPoolExecutor(jobs or usable_cpus()) as pool:
+            found = dict(zip(pairs, pool.map(held, pairs), strict=True))
+        return Evidence(
+            in_use=self.in_use,
+            candidates=self.candidates,
+            settings=self.settings,
+            changes={pair: change for pair, (change, _) in found.items()},
+            step=lambda setting, smaller, larger: self.time(setting, larger, against=smaller).percent,
+            checks={pair: checks for pair, (_, checks) in found.items()},
+            flows=self.flows,
+        )
+
+    def checks(self, term: Term, setting: str, window: int) -> list[Check]:
+        """A term held against what was found; of others, none in a setting in which they are not there."""
+        if term.name == "retransmissions":
+            found = self.rate(setting, window, "retransmissions", "segments_sent")
+            points = _scaled(found.difference, 100)
+            return [self._check(term, setting, window, found, points, "rate")]
+        if term.name == "segments":
+            return self._worst_segments(term, setting, window)
+        if term.name in ("others", "others_p99"):
+            statistic = "p99" if term.name == "others_p99" else "mean"
+            if not self._has_others(setting):
+                return []
+            made = {name: self.other(setting, window, name, statistic) for name in OTHERS}
+            return [
+                self._check(term, setting, window, found, found.percent, statistic, OTHERS[name])
+                for name, found in made.items()
+            ]
+        found = self.time(setting, window, term.name)
+        return [self._check(term, setting, window, found, found.percent, term.name)]
+
+    def _check(
+        self,
+        term: Term,
+        setting: str,
+        window: int,
+        made: Comparison,
+        found: Estimate,
+        statistic: str,
+        where: str = "",
+    ) -> Check:
+        return check(
+            term,
+            window,
+            setting,
+            found,
+            self.flows,
+            where=where,
+            reason=made.reason,
+            least=least_units(statistic),
+        )
+
+    def _worst_segments(self, term: Term, setting: str, window: int) -> list[Check]:
+        """The bucket of each dimension whose simultaneous interval reaches furthest up, one over the limit before the
+        others; those without enough users are not judged, and the page lists them.
+        """
+        checks = []
+        for dimension in DIMENSIONS:
+            judged = [
+                (
+                    bucket,
+                    Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units),
+                )
+                for bucket in self.segments(setting, window, dimension)
+                if bucket.comparison is not None and bucket.verdict in ("better", "worse", "not separated")
+            ]
+            if judged:
+                bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
+                where = f"{dimension.title.lower()} {bucket.bucket}"
+                checks.append(check(term, window, setting, found, bucket.units, where=where))
+        return checks
+
+    def _has_others(self, setting: str) -> bool:
+        return any(each.others for each in self._experiment.settings if each.name == setting)
+
+
+def _scaled(estimate: Estimate, factor: float) -> Estimate:
+    return Estimate(factor * estimate.value, factor * estimate.low, factor * estimate.high, estimate.replicates)

@@ -1,0 +1,147 @@
+"""Writes an advice: advice.html, one file that needs nothing else, and advice.json."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..analysis.intervals import Estimate
+from ..records.files import explained
+from ..report.figure import Figure, svg
+from ..report.page import TEMPLATES
+from .advice import Advice, Gain
+from .budget import Check
+from .words import stopped_by
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+PAGE, DATA = "advice.html", "advice.json"
+_HERE = Path(__file__).parent
+
+
+def write(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], directory: Path) -> Path:
+    """Write both files into `directory` and return the path of the page. MachineError where they cannot be written.
+
+    Each is written beside and renamed, so that a reader never sees half of it.
+    """
+    texts = {
+        DATA: json.dumps(advice.as_dict(), indent=1, ensure_ascii=False) + "\n",
+        PAGE: render(advice, figures, commands),
+    }
+    for name, text in texts.items():
+        target = directory / name
+        beside = target.with_name(f"{name}.part")
+        with explained(target):
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(target)
+    return directory / PAGE
+
+
+def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str]) -> str:
+    """The page's HTML."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([_HERE, TEMPLATES]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals.update(pictures=_pictures, stopped_by=stopped_by, worst=worst)
+    environment.filters.update(change=change, span=span, ms=milliseconds, short=short)
+    drawn = {figure.name: figure for figure in figures}
+    html = environment.get_template("advice.html.j2").render(
+        advice=advice,
+        figures=drawn,
+        commands=commands,
+        by_setting=_by_setting(advice),
+        reference=advice.settings[0].name,
+        percentiles=_percentiles(advice),
+        costs=_costs(advice),
+    )
+    return html.replace(" %", "\u00a0%")
+
+
+def change(found: Estimate, digits: int = 1) -> str:
+    """A change with its sign; an en dash where there is none."""
+    return _signed(found.value, digits) if math.isfinite(found.value) else "\u2013"
+
+
+def span(found: Estimate, digits: int = 1) -> str:
+    """Its interval; empty without one."""
+    if not (math.isfinite(found.low) and math.isfinite(found.high)):
+        return ""
+    return f"{_signed(found.low, digits)} to {_signed(found.high, digits)}"
+
+
+def _signed(value: float, digits: int) -> str:
+    # What rounds to nothing has no sign.
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text
+
+
+def milliseconds(seconds: float) -> str:
+    """A time in milliseconds, to three digits."""
+    return short(1e3 * seconds)
+
+
+def short(value: float) -> str:
+    """A number to three digits without an exponent; an en dash where there is none."""
+    if not math.isfinite(value):
+        return "\u2013"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:,.{digits}f}"
+
+
+def worst(checks: Sequence[Check], window: int, setting: str, term: str) -> Check | None:
+    """Of the checks of one term, the one that reaches furthest up; before it one that is over the limit, and before all
+    one that could not be measured.
+    """
+    own = [
+        check for check in checks if (check.initial_window, check.setting, check.term.name) == (window, setting, term)
+    ]
+    if not own:
+        return None
+    return max(own, key=lambda check: (check.verdict == "not measured", check.verdict == "over", check.found.high))
+
+
+def _pictures(figure: Figure) -> dict[str, Markup]:
+    from markupsafe import Markup
+
+    drawn: dict[str, Any] = {"wide": figure.chart}
+    if figure.narrow is not None:
+        drawn["narrow"] = figure.narrow
+    # The charts are ours: vl-convert escapes their text, and they hold neither scripts nor links.
+    return {width: Markup(svg(chart)) for width, chart in drawn.items()}
+
+
+def _by_setting(advice: Advice) -> dict[str, dict[int, Gain]]:
+    """The change of the mean time, by setting and candidate."""
+    found: dict[str, dict[int, Gain]] = {}
+    for gain in advice.gains:
+        if gain.statistic == "mean":
+            found.setdefault(gain.setting, {})[gain.initial_window] = gain
+    return found
+
+
+def _percentiles(advice: Advice) -> dict[str, dict[int, Gain]]:
+    """The reference setting's changes, by statistic and candidate."""
+    found: dict[str, dict[int, Gain]] = {}
+    for gain in advice.gains:
+        if gain.setting == advice.settings[0].name:
+            found.setdefault(gain.statistic, {})[gain.initial_window] = gain
+    return found
+
+
+def _costs(advice: Advice) -> dict[str, dict[int, Any]]:
+    """The reference setting's costs, by name and candidate."""
+    found: dict[str, dict[int, Any]] = {}
+    for cost in advice.costs:
+        if cost.setting == advice.settings[0].name:
+            found.setdefault(cost.name, {})[cost.initial_window] = cost
+    return found

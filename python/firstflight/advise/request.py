@@ -1,0 +1,136 @@
+"""What `firstflight advise` was asked for, checked; and whether a directory holds the advice of something else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..errors import RequestError
+from ..records import files
+from .budget import Term, parse
+
+DEFAULT_WINDOWS = "10,16,20,32"
+MOST_WINDOW = 1000
+"""Nothing above was tried on a kernel; systemd-networkd takes 1023 at most."""
+FEWEST_USERS, DEFAULT_USERS, MOST_USERS = 100, 10_000, 100_000
+REQUEST = "request.json"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A checked request. `digest`: of what is in FLOWS."""
+
+    flows: Path
+    kind: str | None
+    windows: tuple[int, ...]
+    budget: tuple[Term, ...]
+    seed: int
+    users: int
+    digest: str
+
+    def identity(self) -> dict[str, object]:
+        """What one directory holds one of. Windows may be added and the budget changed without simulating anew."""
+        return {
+            "flows": self.flows.name,
+            "digest": self.digest,
+            "kind": self.kind,
+            "seed": self.seed,
+            "users": self.users,
+        }
+
+
+def windows(text: str) -> tuple[int, ...]:
+    """The initial windows of "10,16,20,32", ascending. RequestError for anything else."""
+    found = []
+    for part in text.split(","):
+        word = part.strip()
+        if not (word.isascii() and word.isdigit()) or not 1 <= int(word) <= MOST_WINDOW:
+            raise RequestError(
+                f'--iw "{text}": "{word}" is not a number of segments from 1 to {MOST_WINDOW}; write for example '
+                f"--iw {DEFAULT_WINDOWS}"
+            )
+        if int(word) in found:
+            raise RequestError(f'--iw "{text}": {word} is there twice; keep one')
+        found.append(int(word))
+    return tuple(sorted(found))
+
+
+def with_in_use(asked: tuple[int, ...], in_use: int) -> list[int]:
+    """The windows to simulate. RequestError if there is nothing to compare with the one in use."""
+    if set(asked) == {in_use}:
+        raise RequestError(
+            f"--iw names only {in_use}, which is in use already, so there is nothing to compare it with; write for "
+            f"example "
+            f"--iw {DEFAULT_WINDOWS}"
+        )
+    return sorted({*asked, in_use})
+
+
+def check(flows: Path, kind: str | None, iw: str, harm: str, seed: int | None, users: int | None) -> Request:
+    """The request. RequestError for values out of range and a file that cannot be read."""
+    from ..studies.execute import check_seed
+
+    asked, budget = windows(iw), parse(harm)
+    if seed is not None:
+        check_seed(seed)
+    number = DEFAULT_USERS if users is None else users
+    if not FEWEST_USERS <= number <= MOST_USERS:
+        raise RequestError(f"--users is {number}; write a number from {FEWEST_USERS} to {MOST_USERS}")
+    return Request(flows, kind, asked, budget, 1 if seed is None else seed, number, _digest(flows))
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:20]
+    except FileNotFoundError:
+        raise RequestError(f'there is no file "{path}"') from None
+    except OSError as error:
+        raise RequestError(f'"{path}" cannot be read: {error.strerror}') from None
+
+
+def check_directory(directory: Path, request: Request) -> None:
+    """RequestError if `directory` holds the advice of another request."""
+    path = directory / REQUEST
+    if not path.exists():
+        return
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        identity = dict(found["identity"])
+        {int(window) for window in found["windows"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise RequestError(f'"{path}" is damaged; choose another --out or add --set-aside') from None
+    wanted = request.identity()
+    differing = [name for name in wanted if identity.get(name) != wanted[name]]
+    if not differing:
+        return
+    if "digest" in differing:
+        what = (
+            f"the flows of {identity.get('flows')}"
+            if "flows" in differing
+            else f"{identity.get('flows')} with another content"
+        )
+    else:
+        what = ", ".join(f"{name} {identity.get(name)} (now {wanted[name]})" for name in differing)
+    raise RequestError(
+        f'"{directory}" holds the advice of another request: {what}; choose another --out, or add --set-aside'
+    )
+
+
+def simulated(directory: Path) -> set[int]:
+    """The windows that were asked for in `directory` before, whose own `check_directory` it has passed."""
+    path = directory / REQUEST
+    return set(json.loads(path.read_text(encoding="utf-8"))["windows"]) if path.exists() else set()
+
+
+def remember(directory: Path, request: Request, every: set[int]) -> None:
+    """Write down what `directory` holds. `every`: all windows that were asked for there."""
+    content = {
+        "identity": request.identity(),
+        "windows": sorted(every),
+        "harm": [asdict(term) for term in request.budget],
+    }
+    with files.explained(directory):
+        files.write_json(directory / REQUEST, content)

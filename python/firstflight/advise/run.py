@@ -1,0 +1,85 @@
+"""From a request to a page: reads, simulates what is missing, decides and writes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from .. import observe
+from ..errors import RequestError
+from ..records import Run
+from ..scenario import Cell
+from ..studies import execute
+from . import page, request
+from .advice import Advice
+from .advice import advise as advise_on
+from .brackets import settings
+from .experiment import Experiment
+from .figures import all_figures
+from .fit import fit
+from .measure import Measurements
+
+Watched = Callable[[execute.Request, Run], AbstractContextManager[Callable[[Cell, int], None]]]
+
+
+def advise(
+    flows: str | Path,
+    *,
+    iw: str = request.DEFAULT_WINDOWS,
+    harm: str | None = None,
+    kind: str | None = None,
+    out: str | Path = "runs/advice",
+    seed: int | None = None,
+    jobs: int | None = None,
+    users: int | None = None,
+    set_aside: bool = False,
+    watch: Watched = lambda asked, run: nullcontext(lambda cell, replicates: None),
+) -> tuple[Advice, Path]:
+    """The advice on the observed `flows`, and the path of its page.
+
+    What was simulated in `out` before is not simulated again; what belongs to another request is refused or, with
+    `set_aside`, renamed. `watch(asked, run)` gives the context in which the
+    simulation runs, and what is told of replicates done. RequestError for a request or a file that is not right,
+    MachineError where nothing can be written.
+    """
+    from .budget import DEFAULT
+
+    asked = request.check(Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, users)
+    directory = Path(out)
+    try:
+        request.check_directory(directory, asked)
+        before = request.simulated(directory)
+    except RequestError:
+        if not set_aside:
+            raise
+        before = set()
+    observed = observe.read(asked.flows, kind)
+    population = fit(observed, asked.users, asked.seed)
+    windows = request.with_in_use(asked.windows, population.in_use.window)
+    experiment = Experiment(population, settings(population), windows, asked.seed)
+    wanted = execute.prepare(experiment, seed=asked.seed, jobs=jobs)
+    # Windows that were asked for before keep their place in the directory.
+    if before - set(windows):
+        every = Experiment(population, experiment.settings, sorted(before | set(windows)), asked.seed)
+        wanted = replace(wanted, grid=every.cells("simulate"))
+    with execute.started(wanted, directory, set_aside) as run:
+        request.remember(directory, asked, before | set(windows))
+        with watch(wanted, run) as on_replicates:
+            execute.carry_out(wanted, run, on_replicates)
+        measured = Measurements(run, experiment)
+        advice = advise_on(observed, population, experiment, measured, asked.budget, jobs)
+        path = page.write(advice, all_figures(advice, experiment), commands(asked, directory), directory)
+    return advice, path
+
+
+def commands(asked: request.Request, directory: Path) -> list[str]:
+    """The command line that gives the same advice."""
+    words = ["firstflight", "advise", str(asked.flows), "--iw", ",".join(map(str, asked.windows))]
+    words += ["--harm", ",".join(term.text for term in asked.budget), "--seed", str(asked.seed)]
+    words += ["--users", str(asked.users)]
+    if asked.kind is not None:
+        words += ["--kind", asked.kind]
+    return [shlex.join([*words, "--out", str(directory)])]

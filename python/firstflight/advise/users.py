@@ -1,0 +1,133 @@
+"""The users of one setting: what was seen of each, and what the setting says where nothing was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from .. import populations
+from .brackets import LEAST_BUFFER, SHALLOW_BUFFER_S, Setting
+from .fit import Population
+
+LONGEST_BYTES = 3_000_000
+"""Of longer responses the beginning is simulated; the rest is added at the line's rate, the same for every window."""
+LONGEST_S = 60
+"""Slower lines have their responses cut to what they carry in this time."""
+_MOST_BUFFER_S = 5.0
+_LIKE = 0.05
+"""Of all users with a known rate: how many neighbours by round trip on each side lend theirs to one without."""
+
+Values = npt.NDArray[np.float64]
+# Columns of a table of paths for which a law can stand.
+_LAWS = ("buffer_s", "loss")
+
+
+@dataclass(frozen=True)
+class Users:
+    """A population as one setting completes it. `columns`: a scenario's table of paths, rounded to what matters, since
+    it is stored with every cell; `rest_s` (users,): what the part of a response takes that is not simulated.
+    """
+
+    columns: dict[str, list[float]]
+    rest_s: list[float] = field(repr=False)
+
+    def population(self) -> dict[str, Any]:
+        """The `[population]` table. A column that is the same for all is a law."""
+        columns, laws = {}, {}
+        for name, values in self.columns.items():
+            if name in _LAWS and min(values) == max(values):
+                laws[name.split("_")[0]] = f"{values[0]}s" if name == "buffer_s" else values[0]
+            else:
+                columns[name] = values
+        return {"paths": "table", "draw": "each", "least_buffer": LEAST_BUFFER, "columns": columns, **laws}
+
+    @property
+    def cut(self) -> int:
+        """How many responses are simulated in part."""
+        return sum(rest > 0 for rest in self.rest_s)
+
+
+def complete(population: Population, setting: Setting, seed: int) -> Users:
+    """The users as `setting` has them. The same seed and population give the same users."""
+    rows = population.rows
+    random = np.random.default_rng(seed)
+    down = _rates(population, setting.rates, random)
+    up = rows["up_bps"].fill_null(pl.Series(np.asarray(down) * setting.up_share))
+    buffer = rows["buffer_s"].fill_null(_buffers(rows, down, setting.buffer_s))
+    if setting.loss is not None:
+        loss = pl.repeat(setting.loss, rows.height, dtype=pl.Float64, eager=True)
+    else:
+        loss = rows["loss"].fill_null(rows["loss"].mean())
+    most = np.floor(np.minimum(LONGEST_BYTES, down * LONGEST_S / 8))
+    size = rows["bytes"].to_numpy().astype(np.float64)
+    simulated = np.maximum(np.minimum(size, most), 1)
+    columns = {
+        "rtt_s": rows["rtt_s"].round(6),
+        "down_bps": pl.Series(down).round(),
+        "up_bps": up.clip(1e3).round(),
+        "buffer_s": buffer.round(5),
+        # A path that loses nearly all could not finish; a connection that did finish was on none.
+        "loss": loss.clip(0, 0.5).round(6),
+        "bytes": pl.Series(simulated),
+    }
+    return Users({name: values.to_list() for name, values in columns.items()}, (8 * (size - simulated) / down).tolist())
+
+
+def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
+    """Queues in seconds: `assumed_s`, or more where more was seen to wait. The shallow end of the bracket takes no
+    notice of that: a round trip also grows for other reasons (radio, a busy phone), and it is to be the worst case.
+    """
+    if assumed_s <= SHALLOW_BUFFER_S:
+        return pl.repeat(assumed_s, rows.height, dtype=pl.Float64, eager=True)
+    waited = rows.select(
+        pl.max_horizontal(
+            pl.lit(assumed_s),
+            pl.col("most_rtt_s") - pl.col("rtt_s"),
+            8 * pl.col("least_buffer_bytes") / pl.Series("down", down),
+        ).alias("buffer_s")
+    )
+    # What was seen with a wrong guess of the rate is no better than the guess.
+    return waited["buffer_s"].clip(upper_bound=max(_MOST_BUFFER_S, assumed_s))
+
+
+def _rates(population: Population, source: str, random: np.random.Generator) -> Values:
+    """Down rates: those seen, and for the others those of users with like round trips, or of a built-in population."""
+    rows = population.rows
+    rates = rows["down_bps"].cast(pl.Float64).to_numpy().copy()
+    missing = np.isnan(rates)
+    if missing.any():
+        if source == "seen":
+            rates[missing] = _lent(rows["rtt_s"].to_numpy(), rates, missing, random)
+        else:
+            rates[missing] = stand_in(source, int(missing.sum()), random)
+        least = rows["least_down_bps"].fill_null(0.0).to_numpy()
+        rates[missing] = np.maximum(rates, least)[missing]
+    return rates
+
+
+def _lent(rtt_s: Values, rates: Values, missing: npt.NDArray[np.bool_], random: np.random.Generator) -> Values:
+    """For each missing rate that of a user drawn from those nearest by round trip."""
+    known = np.flatnonzero(~missing)
+    known = known[np.argsort(rtt_s[known], kind="stable")]
+    first, end = (np.searchsorted(rtt_s[known], rtt_s[missing], side) for side in ("left", "right"))
+    reach = max(1, round(_LIKE * len(known)))
+    middle = (first + end) // 2
+    # Those exactly as far away, if they are many; else the nearest on both sides.
+    low, high = np.minimum(first, middle - reach), np.maximum(end, middle + reach + 1)
+    many = end - first > reach
+    low, high = np.where(many, first, low).clip(0), np.where(many, end, high).clip(1, len(known))
+    return rates[known[random.integers(low, high)]]
+
+
+def stand_in(name: str, users: int, random: np.random.Generator) -> Values:
+    """So many down rates in bit/s of the built-in population `name`, independent of one another."""
+    table = populations.find(name)
+    if table["paths"] == "table":
+        rates, weight = np.array(table["columns"]["down_bps"]), np.array(table["columns"]["weight"])
+        return random.choice(rates, users, p=weight / weight.sum())
+    shares, rates = np.array(table["down"]["points"]).T
+    return np.asarray(np.exp(np.interp(random.random(users), shares, np.log(rates))))

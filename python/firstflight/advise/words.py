@@ -1,0 +1,225 @@
+"""The advice in sentences: plain, with its numbers, and with what is not known said first-hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..analysis.ab import least_units
+from ..analysis.intervals import Estimate
+from .budget import Check
+from .decide import Decision, Evidence, Standing
+
+if TYPE_CHECKING:
+    from .advice import Cost, Gain, Harm, Users
+
+
+def sentences(
+    decision: Decision,
+    evidence: Evidence,
+    gains: Sequence[Gain],
+    costs: Sequence[Cost],
+    harm: Sequence[Harm],
+    users: Sequence[Users],
+) -> Iterator[str]:
+    """The answer, what it gains, what it costs, and how sure it is."""
+    reference = evidence.settings[0]
+    if too_few(evidence):
+        yield f"Too few flows to advise on: keep the initial window of {decision.in_use} segments until there are more."
+        yield confidence(decision, evidence)[1]
+        return
+    if decision.outcome == "keep":
+        yield f"Keep the initial window of {decision.in_use} segments."
+        yield _why_kept(decision, evidence)
+    else:
+        verb = "Raise" if decision.initial_window > decision.in_use else "Lower"
+        yield f"{verb} the initial window from {decision.in_use} to {decision.initial_window} segments."
+        window = decision.initial_window
+        own = {gain.statistic: gain for gain in gains if (gain.setting, gain.initial_window) == (reference, window)}
+        affected = next(each for each in users if each.initial_window == window)
+        mean = own["mean"]
+        yield (
+            f"Responses come {_gain(mean.change_percent)} sooner on average ({_ms(mean)}), "
+            f"{_short_gain(own['p50'].change_percent)} at the median and {_short_gain(own['p95'].change_percent)} "
+            f"at the "
+            f"95th percentile; {affected.faster_percent:.0f} % of the users wait at least 5 % less, "
+            f"{_few(affected.slower_percent)} at least 5 % more."
+        )
+        # The first of a window's costs is that of segments sent again.
+        again = next(cost for cost in costs if (cost.setting, cost.initial_window) == (reference, window))
+        worst = max(
+            (each for each in harm if each.initial_window == window and not math.isnan(each.change_percent.value)),
+            key=lambda each: each.change_percent.value,
+            default=None,
+        )
+        beside = (
+            ""
+            if worst is None
+            else (
+                f"; other connections of the same user, whose window stays, take up to "
+                f"{worst.change_percent.value:+.1f} % "
+                f"({worst.who}, {worst.setting})"
+            )
+        )
+        yield f"{_sent_again(again)}{beside}."
+    yield from _why_not_more(decision, evidence)
+    level, why = confidence(decision, evidence)
+    yield f"How sure: {level}. {why}"
+
+
+def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
+    """A word for how sure it is, and why."""
+    number = len(evidence.settings)
+    if too_few(evidence):
+        return (
+            "nothing can be said",
+            f"There are {evidence.flows:,} usable connections; the interval of a mean takes {least_units('mean'):,}, "
+            f"that of "
+            f"the 95th percentile {least_units('p95'):,} and of the 99th {least_units('p99'):,}.",
+        )
+    if decision.depends_on:
+        cases = []
+        for window in sorted({decision.alone[name] for name in decision.depends_on}):
+            where = [_assumed(name) for name in decision.depends_on if decision.alone[name] == window]
+            cases.append(f"{window}, if it were known that {_listed(where, 'or')} is the truth")
+        return (
+            "it depends on what the data does not tell",
+            f"{decision.initial_window} is what can be advised whichever of the {number} settings is true; it would be "
+            f"{'; '.join(cases)}.",
+        )
+    if decision.not_separated:
+        return "holds, but the candidates are not separated", _not_separated(decision)
+    if decision.outcome == "keep" and any(
+        each.why in ("no gain shown", "budget not shown") for each in decision.standings
+    ):
+        return "these flows do not settle it", _open(decision)
+    return "firm", f"The same window comes out in each of the {number} settings by itself."
+
+
+def too_few(evidence: Evidence) -> bool:
+    """Whether there is not even an interval of a mean."""
+    return evidence.flows < least_units("mean")
+
+
+def stopped_by(standing: Standing, settings: int) -> str:
+    """What stands in the way of a candidate, the worst of it. `settings`: how many there are."""
+    if standing.why == "gain":
+        return "within the budget and a gain in every setting"
+    over = [check for check in standing.stopped_by if check.verdict == "over"]
+    unknown = [check for check in standing.stopped_by if check.verdict == "not measured"]
+    open_ = [check for check in standing.stopped_by if check.verdict == "not shown"]
+    if over:
+        worst = max(over, key=_excess)
+        others = f", and {len(over) - 1} more" if len(over) > 1 else ""
+        return f"over the budget: {describe(worst)}{others}"
+    if len(standing.not_gaining_in) == settings:
+        return "no gain shown in any setting"
+    if standing.not_gaining_in:
+        return f"no gain shown with {_listed([_assumed(name) for name in standing.not_gaining_in])}"
+    if unknown:
+        return f"not to be judged: {describe(unknown[0])}"
+    return f"within the budget or not, is not shown: {describe(max(open_, key=_excess))}"
+
+
+def describe(check: Check) -> str:
+    """One check: what was found against what limit, and where."""
+    where = f" of {check.where}" if check.where else ""
+    if check.verdict == "not measured":
+        return f"{check.term.name}{where} with {_assumed(check.setting)}: {check.reason or 'nothing was measured'}"
+    unit = " points" if check.term.unit == "points" else " %"
+    found = check.found
+    return (
+        f"{check.term.name}{where} {found.value:+.2f}{unit} ({found.low:+.2f} to {found.high:+.2f}) against "
+        f"{check.term.limit:+g}{unit} with {_assumed(check.setting)}"
+    )
+
+
+def _why_kept(decision: Decision, evidence: Evidence) -> str:
+    gaining = [each for each in decision.standings if not each.not_gaining_in]
+    if not gaining:
+        best = min(
+            decision.standings, key=lambda each: evidence.changes[evidence.settings[0], each.initial_window].value
+        )
+        change = evidence.changes[evidence.settings[0], best.initial_window]
+        return (
+            f"No candidate is shown to gain in every setting; the best, {best.initial_window}, changes the mean "
+            f"time by "
+            f"{change.value:+.2f} % ({change.low:+.2f} to {change.high:+.2f})."
+        )
+    return "What others would gain is not shown to stay within the harm budget."
+
+
+def _why_not_more(decision: Decision, evidence: Evidence) -> Iterator[str]:
+    parts = [
+        f"{each.initial_window}: {stopped_by(each, len(evidence.settings))}"
+        for each in decision.standings
+        if each.initial_window != decision.initial_window and each.why != "gain"
+    ]
+    if parts:
+        yield "Not " + "; not ".join(parts) + "."
+    if decision.not_separated:
+        yield _not_separated(decision)
+    fit = [each.initial_window for each in decision.standings if each.why == "gain"]
+    less = [window for window in fit if window not in (decision.initial_window, *decision.not_separated)]
+    if less:
+        gain = "gains" if len(less) == 1 else "gain"
+        yield f"{_listed([str(window) for window in less])} would be within the budget, too, and {gain} less."
+
+
+def _not_separated(decision: Decision) -> str:
+    others = _listed([str(window) for window in decision.not_separated])
+    needed = decision.flows_needed
+    more = "no number of flows like these would" if needed is None else f"about {needed:,} flows like these would"
+    return (
+        f"These flows do not separate {decision.initial_window} from {others}, so the one nearest to today's is "
+        f"advised; "
+        f"{more}."
+    )
+
+
+def _open(decision: Decision) -> str:
+    needed = [each for each in decision.standings if each.flows_needed is not None]
+    if not needed:
+        return "No number of flows like these would show a gain within the budget."
+    least = min(needed, key=lambda each: each.flows_needed or 0)
+    return f"About {least.flows_needed:,} flows like these would settle it for {least.initial_window}."
+
+
+def _gain(change: Estimate) -> str:
+    return f"{-change.value:.1f} % ({-change.high:.1f} to {-change.low:.1f})"
+
+
+def _short_gain(change: Estimate) -> str:
+    return f"{-change.value:.1f} %"
+
+
+def _ms(gain: Gain) -> str:
+    return f"{1e3 * gain.in_use_s.value:.0f} to {1e3 * gain.candidate_s.value:.0f} ms"
+
+
+def _sent_again(cost: Cost) -> str:
+    change = cost.change_points
+    shares = f"{cost.in_use_percent.value:.2f} to {cost.candidate_percent.value:.2f} %"
+    if change.low <= 0 <= change.high or abs(change.value) < 0.005:
+        return f"It is not shown to change the share of segments sent again ({shares})"
+    verb = "costs" if change.value > 0 else "saves"
+    return f"It {verb} {abs(change.value):.2f} points of segments sent again ({shares})"
+
+
+def _few(percent: float) -> str:
+    if percent == 0:
+        return "none"
+    return "hardly any" if percent < 0.05 else f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
+
+
+def _excess(check: Check) -> float:
+    return (check.found.value - check.term.limit) / max(check.term.limit, 0.1)
+
+
+def _assumed(setting: str) -> str:
+    return {"typical": "the typical setting", "4 at once": "4 connections at once"}.get(setting, setting)
+
+
+def _listed(words: Sequence[str], joint: str = "and") -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {joint} {words[-1]}"

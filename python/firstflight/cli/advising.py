@@ -1,0 +1,106 @@
+"""`firstflight advise`: progress while it simulates, the advice in a few lines, and where the page is."""
+
+import contextlib
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..advise import DEFAULT_HARM, advise
+from ..advise.advice import SENT_AGAIN, Advice
+from ..advise.words import stopped_by
+from ..analysis.intervals import Estimate
+from ..records import Run
+from ..scenario import Cell
+from ..studies.execute import Request
+from .progress import progress
+
+_INTERRUPTED = 130
+
+
+def advise_command(
+    flows: Path,
+    iw: str,
+    harm: str | None,
+    kind: str | None,
+    out: Path | None,
+    seed: int | None,
+    jobs: int | None,
+    users: int | None,
+    set_aside: bool,
+) -> None:
+    """Advise and print; on Ctrl-C leave at once with what has finished."""
+    directory = out or Path("runs") / f"advice-{flows.stem}"
+    began = time.perf_counter()
+    try:
+        advice, path = advise(
+            flows,
+            iw=iw,
+            harm=harm or DEFAULT_HARM,
+            kind=kind,
+            out=directory,
+            seed=seed,
+            jobs=jobs,
+            users=users,
+            set_aside=set_aside,
+            watch=_watched,
+        )
+    except KeyboardInterrupt:
+        print(
+            f"firstflight: interrupted; what had finished is kept in {directory}, and the same command continues with "
+            "the rest",
+            file=sys.stderr,
+            flush=True,
+        )
+        # Threads inside the native module cannot be stopped, and an orderly exit would wait for them.
+        os._exit(_INTERRUPTED)
+    print("\n".join(lines(advice)))
+    print(f"\n{path}    ({time.perf_counter() - began:.0f} s)")
+
+
+@contextlib.contextmanager
+def _watched(asked: Request, run: Run) -> Iterator[Callable[[Cell, int], None]]:
+    """The progress of the simulation, and a word on what comes after it, where a person sees it."""
+    with progress(asked, run) as on_replicates:
+        yield on_replicates
+    if sys.stderr.isatty():
+        print("simulated; now comparing ...", file=sys.stderr, flush=True)
+
+
+def lines(advice: Advice) -> list[str]:
+    """The advice as a terminal shows it."""
+    flows, in_use = advice.flows, advice.in_use
+    seen = f"{in_use.share_percent:.0f} % of {in_use.flows:,} that show it" if in_use.known else "assumed"
+    found = [
+        f"{flows.source}: {flows.read:,} connections, {flows.usable:,} usable, {flows.simulated:,} simulated; "
+        f"initial window in use: {in_use.window} ({seen})",
+        *(f"  left out: {text}" for text in flows.left_out),
+        *(f"  could not be read: {text}" for text in flows.problems),
+        *(f"  note: {text}" for text in flows.notes),
+        "",
+        *advice.answer,
+        "",
+    ]
+    reference = advice.settings[0].name
+    found.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'sent again':>12}   in all settings")
+    again = {cost.initial_window: cost for cost in advice.costs if (cost.name, cost.setting) == (SENT_AGAIN, reference)}
+    for place, window in enumerate(advice.candidates):
+        changes = {
+            gain.statistic: gain.change_percent
+            for gain in advice.gains
+            if (gain.setting, gain.initial_window) == (reference, window)
+        }
+        shown = "".join(map(_shown, (changes[name] for name in ("mean", "p50", "p95", "p99"))))
+        points = again[window].change_points.value
+        why = stopped_by(advice.decision.standings[place], len(advice.settings))
+        found.append(f"{window:>8}{shown}{points:+9.2f} pt   {why}")
+    if advice.decision.outcome == "change":
+        found += ["", "To set it:", *(f"  {line}" for line in advice.deploy[1].lines[:1])]
+    return found
+
+
+def _shown(change: Estimate) -> str:
+    """A change, if there are connections enough for its interval: a percentile alone may be that of a few."""
+    return f"{'too few':>9}" if math.isnan(change.low) else f"{change.value:+8.1f}%"

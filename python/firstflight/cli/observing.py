@@ -1,0 +1,29 @@
+"""`firstflight observe`: what a file of somebody's own traffic holds, and the same as a table."""
+
+from pathlib import Path
+
+from .. import observe
+from ..errors import RequestError
+from ..observe.summary import lines
+from ..records.files import explained
+
+
+def observe_command(
+    path: Path, kind: str | None, log_format: str | None, mss_bytes: int | None, out: Path | None
+) -> None:
+    """Print what was read; with `out`, write a row a response, as .parquet or .csv, which can be observed again."""
+    if out is not None and out.suffix not in (".parquet", ".csv"):
+        raise RequestError(f"--out {out}: the name must end in .parquet or .csv, which says what to write")
+    seen = observe.read(path, kind, log_format=log_format, mss_bytes=mss_bytes or observe.MSS_BYTES)
+    print("\n".join(lines(seen)))
+    if out is None:
+        return
+    flat = seen.flat()
+    beside = out.with_name(f".unfinished-{out.name}")
+    with explained(out):
+        try:
+            flat.write_parquet(beside) if out.suffix == ".parquet" else flat.write_csv(beside)
+            beside.replace(out)
+        finally:
+            beside.unlink(missing_ok=True)
+    print(f"  written: {out}, {flat.height:,} rows; firstflight observe reads it again")

@@ -1,0 +1,17 @@
+"""A user's own traffic as records: access logs, socket snapshots, captures, M-Lab rows and plain tables.
+
+    from firstflight import observe
+
+    seen = observe.read("access.log")
+    seen.users        # a row a connection: rtt_s, down_bps, ...
+    seen.transfers    # a row a response: bytes, retransmissions, ...
+    seen.problems     # what could not be read, by line or byte, counted
+
+What a format does not tell is null: nothing is guessed here.
+"""
+
+from .observation import Observation, Source
+from .problem import Problem
+from .reading import KINDS, MSS_BYTES, read
+
+__all__ = ["KINDS", "MSS_BYTES", "Observation", "Problem", "Source", "read"]

@@ -1,0 +1,76 @@
+"""Captures, pcap and pcapng, read by the native module: connections and responses from the packets that were seen."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .. import _native
+from ..errors import RequestError
+from .problem import Problems
+from .tables import Parts
+
+# Of pcap in both orders of bytes and both resolutions, and of pcapng.
+_MAGIC = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a")
+_HTTPS = 443
+# Taken from the native module at once.
+_ROWS = 1 << 16
+_UNKNOWN = 2**32 - 1
+
+
+def recognises(beginning: bytes) -> bool:
+    """Whether a file begins as a capture does."""
+    return beginning.startswith(_MAGIC)
+
+
+def read(path: Path, problems: Problems) -> Parts:
+    """The parts of a capture. RequestError for a file that is none."""
+    connections, responses = [], []
+    try:
+        reader = _native.CaptureReader(path)
+        while (tables := reader.read(_ROWS)) is not None:
+            connections.append(_frame(tables["connections"]))
+            responses.append(_frame(tables["responses"]))
+    except (ValueError, OSError) as error:
+        raise RequestError(str(error)) from None
+    for what, count, first in reader.problems():
+        problems.add_counted(what, count, first, "byte")
+    packets, segments = reader.counts()
+    return _parts(pl.concat(connections), pl.concat(responses), f"{packets:,} packets, {segments:,} of them TCP's")
+
+
+def _frame(columns: dict[str, tuple[str, bytes]]) -> pl.DataFrame:
+    arrays: dict[str, Any] = {name: np.frombuffer(content, dtype) for name, (dtype, content) in columns.items()}
+    return pl.DataFrame(arrays).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _parts(connections: pl.DataFrame, responses: pl.DataFrame, read: str) -> Parts:
+    if connections.is_empty():
+        none = pl.DataFrame({"client": []})
+        return Parts(none, none, notes=(f"no server sent data in its {read}",))
+    # Numbers in the order of beginning, for those that have a row.
+    connections = connections.sort("start_ns", "connection").with_row_index("client")
+    numbers = connections.select("connection", "client")
+    responses = responses.join(numbers, on="connection").sort("client", "object").drop("connection")
+    flight = pl.col("first_flight_segments", "first_flight_lost")
+    responses = responses.with_columns(pl.when(flight != _UNKNOWN).then(flight).name.keep())
+    began_ns: int = responses["start_ns"].min()  # type: ignore[assignment]
+    # Integers, so that no digit of a time is lost.
+    responses = responses.with_columns(start_s=(pl.col("start_ns") - began_ns) / 1e9)
+    at_client = int(connections["at_client"].sum())
+    cut = int((connections["from_start"] == 0).sum())
+    notes = [read]
+    if at_client:
+        notes.append(f"{at_client:,} of {connections.height:,} connections were captured nearer to the client")
+    if cut:
+        notes.append(f"{cut:,} connections had begun before the capture: their first flight is not known")
+    if https := connections.filter(pl.col("server_port") == _HTTPS).height:
+        notes.append(
+            f"{https:,} connections are to port {_HTTPS}: over TLS the handshake is their first response, and not what "
+            "was asked for"
+        )
+    users = connections.with_columns(pl.col("subnet").rank("dense") - 1)
+    queue = (pl.col("most_rtt_s") - pl.col("rtt_s")) * pl.col("down_bps") / 8
+    bounds = users.select("client", "least_down_bps", least_buffer_bytes=queue)
+    return Parts(responses, users, began_ns / 1e9, notes=tuple(notes), bounds=bounds)

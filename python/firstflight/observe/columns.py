@@ -1,0 +1,124 @@
+"""Tables with named columns, CSV or Parquet, in pieces: which columns there are, and the wanted ones of every row."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from ..errors import RequestError
+from .lines import begins, pieces
+from .problem import Problems, Unit
+
+PARQUET = b"PAR1"
+# In a piece, the line (CSV) or row (Parquet) that it came from.
+PLACE = "place"
+_SEPARATORS = (",", "\t", ";")
+_ROWS_AT_ONCE = 1 << 19
+
+
+class ColumnFile:
+    """A table in a file. `names`: its columns, those within structs by their whole name (`a.MinRTT`); `unit`: what a
+    place in it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """RequestError for a Parquet file that cannot be opened."""
+        self.path = path
+        beginning = begins(path)
+        self._leaves: dict[str, pl.Expr] = {}
+        self.unit: Unit = "line"
+        if beginning.startswith(PARQUET):
+            self.unit = "row"
+            try:
+                schema = pl.scan_parquet(path).collect_schema()
+            except (pl.exceptions.PolarsError, OSError):
+                raise RequestError(
+                    f"{path} begins as a Parquet file, but cannot be opened as one: it is cut off or damaged, and its "
+                    "columns stand at its end; write it again"
+                ) from None
+            self._leaves = dict(_leaves(schema.items()))
+            self.names = list(self._leaves)
+        else:
+            head = beginning.split(b"\n", 1)[0].decode("utf-8", errors="replace").strip("\r\ufeff")
+            self._separator = max(_SEPARATORS, key=head.count)
+            self.names = [name.strip() for name in _fields(head, self._separator)]
+
+    def rows(self, names: Sequence[str], problems: Problems) -> Iterator[pl.DataFrame]:
+        """The columns with these names and `place`, in pieces. Of CSV all are text; lines with another number of fields
+        than the head are left out and told.
+        """
+        if self.unit == "row":
+            yield from self._parquet_rows(names)
+            return
+        at = {name: self.names.index(name) for name in names}
+        for first, lines in pieces(self.path, problems):
+            frame = pl.DataFrame({PLACE: range(first, first + lines.len()), "line": lines})
+            # The head is line 1.
+            frame = frame.filter(pl.col(PLACE) > 1, pl.col("line").str.strip_chars() != "")
+            fields = frame["line"].str.split(self._separator)
+            if frame["line"].str.contains('"', literal=True).any():
+                split = (_fields(line, self._separator) for line in frame["line"])
+                fields = pl.Series("line", list(split), dtype=pl.List(pl.String))
+            frame = frame.with_columns(fields.alias("line"))
+            whole = pl.col("line").list.len() == len(self.names)
+            problems.add(f"not {len(self.names)} fields, as the first line has", frame.filter(~whole)[PLACE])
+            frame = frame.filter(whole)
+            wanted = [pl.col("line").list.get(index).str.strip_chars().alias(name) for name, index in at.items()]
+            yield frame.select(pl.col(PLACE), *wanted)
+
+    def _parquet_rows(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        wanted = [self._leaves[name].alias(name) for name in names]
+        scan = pl.scan_parquet(self.path)
+        try:
+            height = int(scan.select(pl.len()).collect().item())
+            for start in range(0, height, _ROWS_AT_ONCE):
+                frame = scan.slice(start, _ROWS_AT_ONCE).select(wanted).collect()
+                places = pl.Series(PLACE, range(start + 1, start + 1 + frame.height))
+                yield frame.with_columns(places)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise RequestError(f"{self.path} cannot be read as Parquet ({reason}); write it again") from None
+
+
+def numbers(frame: pl.DataFrame, name: str, unit: Unit, problems: Problems) -> pl.DataFrame:
+    """`frame` with the column as numbers, null where a field is empty; rows whose field is no number are left out and
+    told.
+    """
+    column = pl.col(name)
+    if frame.schema[name] == pl.String:
+        empty = column.str.to_lowercase().is_in(["", "-", "na", "n/a", "nan", "null", "none"])
+        frame = frame.with_columns(pl.when(~empty).then(column))
+    elif not frame.schema[name].is_numeric():
+        frame = frame.with_columns(column.cast(pl.String, strict=False))
+    number = column.cast(pl.Float64, strict=False)
+    odd = column.is_not_null() & (number.is_null() | ~number.is_finite())
+    problems.add(f"{name} is not a number", frame.filter(odd)[PLACE], unit)
+    return frame.filter(~odd).with_columns(number)
+
+
+def within(frame: pl.DataFrame, name: str, holds: pl.Expr, rule: str, unit: Unit, problems: Problems) -> pl.DataFrame:
+    """The rows for which the rule holds or the column is null; the others are told: "NAME is not RULE"."""
+    bad = ~holds.fill_null(True)
+    problems.add(f"{name} is not {rule}", frame.filter(bad)[PLACE], unit)
+    return frame.filter(~bad)
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return []
+
+
+def _leaves(fields: object, above: str = "", inside: pl.Expr | None = None) -> Iterator[tuple[str, pl.Expr]]:
+    """Columns by their whole names; of a list of structs, the last one's, which of measurements is the final one."""
+    for name, dtype in fields:  # type: ignore[attr-defined]
+        expression = pl.col(name) if inside is None else inside.struct.field(name)
+        whole = f"{above}{name}"
+        if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
+            expression, dtype = expression.list.last(), dtype.inner
+        if isinstance(dtype, pl.Struct):
+            yield from _leaves(((field.name, field.dtype) for field in dtype.fields), f"{whole}.", expression)
+        else:
+            yield whole, expression

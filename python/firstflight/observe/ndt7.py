@@ -1,0 +1,95 @@
+"""M-Lab's NDT7 rows, as exported from BigQuery (`measurement-lab.ndt.ndt7` and the unified views), CSV or Parquet.
+
+The schema: https://www.measurementlab.net/tests/ndt/ndt7/. A speed test is no answer that a user waited for, so there
+are paths only.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from ..errors import RequestError
+from .columns import PLACE, ColumnFile, numbers, within
+from .problem import Problems
+from .tables import HEADER_BYTES, Parts, subnets
+
+# The ends of columns' names, without separators and in small letters: `a.MinRTT`, `a_MinRTT` and `MinRTT` are one. The
+# first that a file has is taken. Those of `a` are in Mbit/s and ms, those of TCPInfo, which are Linux's, in µs.
+_THROUGHPUT = ("ameanthroughputmbps", "meanthroughputmbps")
+_MIN_RTT_MS = ("aminrtt", "minrtt")
+_LOSS = ("alossrate", "lossrate")
+_MIN_RTT_US = ("tcpinfominrtt",)
+_RTT_US = ("tcpinfortt",)
+_ADDRESS = ("rawclientip", "clientip")
+_UPLOAD = "rawupload"
+_MSS_BYTES = 1448
+
+
+def recognises(names: Iterable[str]) -> bool:
+    """Whether columns with these names are NDT7's."""
+    return any(_plain(name) in _THROUGHPUT for name in names)
+
+
+def read(path: Path, problems: Problems) -> Parts:
+    """The parts of a table of tests. RequestError without throughput or round trip."""
+    file = ColumnFile(path)
+    plain = {_plain(name): name for name in file.names}
+    throughput, rtt = _found(plain, _THROUGHPUT), _found(plain, _MIN_RTT_MS)
+    rtt_factor = 1e-3
+    if rtt is None:
+        rtt, rtt_factor = _ending(plain, _MIN_RTT_US), 1e-6
+    if throughput is None or rtt is None:
+        missing = "a.MeanThroughputMbps" if throughput is None else "a.MinRTT"
+        raise RequestError(f"{path} has no column {missing}; export it, or use --kind table for a table of your own")
+    loss, most, address = _found(plain, _LOSS), _ending(plain, _RTT_US), _found(plain, _ADDRESS)
+    taken = [name for name in (throughput, rtt, loss, most, address) if name is not None]
+    found = []
+    for frame in file.rows(taken, problems):
+        for name in (throughput, rtt, loss, most):
+            if name is not None:
+                frame = numbers(frame, name, file.unit, problems)
+        for name in (throughput, rtt):
+            rule = pl.col(name).is_not_null() & (pl.col(name) > 0)
+            frame = within(frame, name, rule, "above 0", file.unit, problems)
+        if loss is not None:
+            frame = within(frame, loss, pl.col(loss).is_between(0, 1, closed="left"), "a share", file.unit, problems)
+        # What links carry counts headers.
+        rate = pl.col(throughput) * 1e6 * (_MSS_BYTES + HEADER_BYTES) / _MSS_BYTES
+        columns = {"rtt_s": pl.col(rtt) * rtt_factor, "rate_bps": rate}
+        if loss is not None:
+            columns["loss"] = pl.col(loss)
+        if most is not None:
+            columns["most_rtt_s"] = pl.max_horizontal(pl.col(most) / 1e6, columns["rtt_s"])
+        if address is not None:
+            columns["address"] = pl.col(address).cast(pl.String)
+        found.append(frame.select(PLACE, **columns))
+    tests = pl.concat(found) if found else pl.DataFrame(schema={PLACE: pl.Int64, "rtt_s": pl.Float64})
+    upward = any(name.startswith(_UPLOAD) for name in plain)
+    ignored = tuple(name for name in file.names if name not in taken)
+    return _parts(tests, upward, ignored)
+
+
+def _parts(tests: pl.DataFrame, upward: bool, ignored: tuple[str, ...]) -> Parts:
+    if tests.is_empty():
+        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}), ignored=ignored)
+    users = tests.with_columns(client=pl.int_range(pl.len())).rename({"rate_bps": "up_bps" if upward else "down_bps"})
+    if "address" in users.columns:
+        users = users.with_columns(subnets(users["address"]).alias("subnet"))
+    notes = [f"rates are means over a test, its start included, with the headers of segments of {_MSS_BYTES} bytes"]
+    if "loss" in users.columns:
+        notes.append("losses are those of a test that fills the queue: part of them it made itself")
+    return Parts(pl.DataFrame({"client": []}), users, ignored=ignored, notes=tuple(notes))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
+def _found(plain: dict[str, str], names: Iterable[str]) -> str | None:
+    return next((plain[name] for name in names if name in plain), None)
+
+
+def _ending(plain: dict[str, str], names: Iterable[str]) -> str | None:
+    return next((written for name, written in plain.items() if name.endswith(tuple(names))), None)

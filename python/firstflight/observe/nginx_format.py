@@ -1,0 +1,94 @@
+"""nginx's `log_format`: which variables stand where in a line, as a regular expression that takes a line apart."""
+
+import re
+from dataclasses import dataclass
+
+from ..errors import RequestError
+
+# The one to configure: every line says what each number is, so that it is recognised without being told.
+LOG_FORMAT = (
+    "msec=$msec remote_addr=$remote_addr connection=$connection connection_requests=$connection_requests "
+    "connection_time=$connection_time request_time=$request_time request_completion=$request_completion "
+    "status=$status server_protocol=$server_protocol request_length=$request_length bytes_sent=$bytes_sent "
+    "body_bytes_sent=$body_bytes_sent tcpinfo_rtt=$tcpinfo_rtt tcpinfo_rttvar=$tcpinfo_rttvar "
+    "tcpinfo_snd_cwnd=$tcpinfo_snd_cwnd tcpinfo_rcv_space=$tcpinfo_rcv_space"
+)
+
+# Those that the importer uses, each a number but the last two.
+NUMBERS = (
+    "msec",
+    "connection",
+    "connection_requests",
+    "connection_time",
+    "request_time",
+    "bytes_sent",
+    "body_bytes_sent",
+    "tcpinfo_rtt",
+    "tcpinfo_rttvar",
+    "tcpinfo_snd_cwnd",
+    "tcpinfo_rcv_space",
+)
+TEXTS = ("remote_addr", "request_completion")
+
+_DIRECTIVE = re.compile(r"^\s*log_format\s+\S+\s+(?:escape=\w+\s+)?(?P<rest>.*?);?\s*$", re.DOTALL)
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A log format. `pattern`: of a whole line, a named group for each of its variables that is used; `variables`:
+    the names of these; `ignored`: of those that are not.
+    """
+
+    pattern: str
+    variables: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+def parse(text: str) -> Format:
+    """The format of a `log_format` directive as it stands in nginx.conf, or of its string alone.
+
+    RequestError without variables, with two that nothing separates, or without what an observation needs: a size
+    ($bytes_sent or $body_bytes_sent) and a round trip ($tcpinfo_rtt).
+    """
+    written = _string(text)
+    pattern: list[str] = []
+    used: list[str] = []
+    ignored: list[str] = []
+    at = 0
+    for found in _VARIABLE.finditer(written):
+        between = written[at : found.start()]
+        if at and not between:
+            raise RequestError(
+                f"the log format has nothing between ${used[-1] if used else ''} and {found[0]}, so a "
+                "line cannot be taken apart; put a space there"
+            )
+        pattern.append(re.escape(between))
+        name = found[1] or found[2]
+        if name in (*NUMBERS, *TEXTS) and name not in used:
+            used.append(name)
+            pattern.append(f"(?P<{name}>{'-|[0-9.]*' if name in NUMBERS else '.*?'})")
+        else:
+            ignored.append(name)
+            pattern.append(".*?")
+        at = found.end()
+    pattern.append(re.escape(written[at:]))
+    if "tcpinfo_rtt" not in used or not {"bytes_sent", "body_bytes_sent"} & set(used):
+        raise RequestError(
+            "the log format lacks "
+            + ("$tcpinfo_rtt" if "tcpinfo_rtt" not in used else "$bytes_sent")
+            + ", without which a line says nothing of a path; the format to configure is in docs/observe.md"
+        )
+    return Format("^" + "".join(pattern) + "$", tuple(used), tuple(ignored))
+
+
+def _string(text: str) -> str:
+    """What nginx makes of the directive: its quoted strings joined."""
+    directive = _DIRECTIVE.match(text)
+    rest = (directive["rest"] if directive else text).strip()
+    pieces = list(_QUOTED.finditer(rest))
+    if not pieces or _QUOTED.sub("", rest).strip():
+        # Not only quoted strings: it is the string itself.
+        return rest
+    return "".join(re.sub(r"\\(.)", r"\1", piece[1] if piece[1] is not None else piece[2]) for piece in pieces)

@@ -1,0 +1,55 @@
+"""What was read: the records' own tables, what the format cannot tell, and what could not be read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from .problem import Problem
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where it came from. `kind`: one of `KINDS`; `began_s`: the Unix time from which `start_s` counts, None where the
+    file has no times; `ignored`: columns of the file that mean nothing here; `notes`: sentences on what was assumed.
+    """
+
+    path: Path
+    kind: str
+    began_s: float | None
+    ignored: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Observed traffic as records. `transfers`: a row a response, application "observed"; `users`: a row a connection,
+    whose number is `client` in both. What the format does not tell is null. `bounds`: for some connections, what the
+    path has at least: `client`, `least_down_bps` (so much came through on average during a response, headers included),
+    `least_buffer_bytes` (so much was seen to wait); null where there is nothing. `problems`: what was left out.
+    """
+
+    transfers: pl.DataFrame
+    users: pl.DataFrame
+    bounds: pl.DataFrame
+    problems: tuple[Problem, ...]
+    source: Source
+
+    def unknown(self) -> dict[str, list[str]]:
+        """The columns of each table that hold nothing but null."""
+        tables = {"transfers": self.transfers, "users": self.users}
+        return {
+            name: [column for column in frame.columns if frame[column].null_count() == frame.height]
+            for name, frame in tables.items()
+        }
+
+    def flat(self) -> pl.DataFrame:
+        """One row a response with its connection's path beside it, as `read` takes it as a plain table; without the
+        columns that are null.
+
+        A connection without a response has one row, with null for what a response has.
+        """
+        paths = self.users.drop("replicate", "row")
+        facts = self.transfers.drop("replicate", "application", "page", "connection", "disturbed", "stall_s")
+        frame = paths.join(facts, on="client", how="left", maintain_order="left").rename({"client": "connection"})
+        return frame.select(name for name in frame.columns if frame[name].null_count() < frame.height)

@@ -1,0 +1,105 @@
+"""Reading a file of any kind: what kind it is, and its tables."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import RequestError
+from . import capture, ndt7, nginx, plain, ss, tables
+from .columns import ColumnFile
+from .lines import begins, is_packed
+from .observation import Observation, Source
+from .problem import Problems
+from .tables import Parts
+
+# Name of a kind, and what a file of it is.
+KINDS = {
+    "nginx": "access log of nginx with $tcpinfo_* variables",
+    "ss": "output of ss -tinH, one snapshot or many",
+    "capture": "pcap or pcapng capture",
+    "ndt7": "M-Lab NDT7 rows, CSV or Parquet",
+    "table": "CSV or Parquet with named columns",
+}
+# Of Linux with time stamps, on Ethernet.
+MSS_BYTES = 1448
+
+
+def read(
+    path: str | os.PathLike[str], kind: str | None = None, *, log_format: str | None = None, mss_bytes: int = MSS_BYTES
+) -> Observation:
+    """The traffic in a file, as records.
+
+    `kind`: one of `KINDS`; by default the content tells. `log_format`: of an nginx log that is not of the format in
+    docs/observe.md, as it stands in nginx.conf. `mss_bytes`: payload of a full segment, where a format counts segments
+    and does not say how large they are.
+
+    RequestError, one sentence, for a file that is not there, is of no kind known, or in which nothing can be read;
+    what is damaged in part is told in `problems`.
+    """
+    path = Path(path)
+    if kind is not None and kind not in KINDS:
+        raise RequestError(f'there is no kind of file "{kind}"; the kinds are {", ".join(KINDS)}')
+    if log_format is not None and kind not in (None, "nginx"):
+        raise RequestError(f'a log format is for the kind "nginx", not for "{kind}"; leave one of the two out')
+    beginning = _beginning(path)
+    kind = kind or ("nginx" if log_format is not None else _kind(path, beginning))
+    problems = Problems()
+    if kind == "capture" and is_packed(path):
+        raise RequestError(f"{path} is packed by gzip, and captures are read as they are; unpack it first (gunzip)")
+    parts = _importer(kind, log_format, mss_bytes)(path, problems)
+    found = problems.found()
+    if parts.connections.is_empty():
+        reason = "".join(f": {said}" for said in (*found, *parts.notes)[:1])
+        raise RequestError(f"{path} holds no connection that can be read as {KINDS[kind]}{reason}")
+    source = Source(path, kind, parts.began_s, parts.ignored, parts.notes)
+    return Observation(
+        tables.transfers(parts.responses), tables.users(parts.connections), tables.bounds(parts.bounds), found, source
+    )
+
+
+def _importer(kind: str, log_format: str | None, mss_bytes: int) -> Callable[[Path, Problems], Parts]:
+    importers: dict[str, Callable[[Path, Problems], Parts]] = {
+        "nginx": lambda path, problems: nginx.read(path, problems, log_format, mss_bytes),
+        "ss": ss.read,
+        "capture": capture.read,
+        "ndt7": ndt7.read,
+        "table": plain.read,
+    }
+    return importers[kind]
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise RequestError(f"{path} is a directory; name the file in it that is to be read")
+        if path.exists() and not path.is_file():
+            raise RequestError(f"{path} is a pipe or a device, which can be read only once; write it to a file first")
+        beginning = begins(path)
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror or error}") from None
+    if not beginning:
+        raise RequestError(f"{path} is empty; there is nothing to read")
+    return beginning
+
+
+def _kind(path: Path, beginning: bytes) -> str:
+    """What kind of file it is, by its content."""
+    if capture.recognises(beginning):
+        return "capture"
+    lines = beginning.decode("utf-8", errors="replace").splitlines()
+    # The first line of a log may be cut off, by whatever rotates it.
+    if any(nginx.recognises(line) for line in lines[:20]):
+        return "nginx"
+    if ss.recognises(lines[:200]):
+        return "ss"
+    if b"\0" not in beginning[:256] or beginning.startswith(b"PAR1"):
+        names = ColumnFile(path).names
+        if ndt7.recognises(names):
+            return "ndt7"
+        if plain.recognises(names):
+            return "table"
+    kinds = "; ".join(f"{name}: {what}" for name, what in KINDS.items())
+    raise RequestError(
+        f"{path} is of no kind that is recognised; say which with --kind ({kinds}), and for an nginx log of another "
+        "format --log-format"
+    )

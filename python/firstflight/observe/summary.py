@@ -1,0 +1,87 @@
+"""What was read, in lines for a person."""
+
+import polars as pl
+
+from .observation import Observation
+from .reading import KINDS
+
+# Of the users, then of the transfers: column, what it is called, factor, unit.
+_MEDIANS = (
+    ("users", "rtt_s", "round trip", 1e3, "ms"),
+    ("users", "most_rtt_s", "largest round trip", 1e3, "ms"),
+    ("users", "down_bps", "rate down", 1e-6, "Mbit/s"),
+    ("users", "up_bps", "rate up", 1e-6, "Mbit/s"),
+    ("users", "buffer_bytes", "buffer", 1e-3, "kB"),
+    ("users", "loss", "loss", 1e2, "%"),
+    ("transfers", "bytes", "size", 1e-3, "kB"),
+    ("transfers", "completion_time_s", "completion time", 1e3, "ms"),
+    ("transfers", "first_flight_segments", "first flight", 1.0, "segments"),
+)
+# What advice is made from, where it is told.
+_WANTED = {
+    "users": ("rtt_s", "most_rtt_s", "down_bps", "up_bps", "buffer_bytes", "loss", "subnet"),
+    "transfers": (
+        "bytes",
+        "start_s",
+        "completion_time_s",
+        "segments_sent",
+        "retransmissions",
+        "timeouts",
+        "first_flight_segments",
+        "first_flight_lost",
+        "initial_window_segments",
+    ),
+}
+
+
+def lines(seen: Observation) -> list[str]:
+    """What was read: how much, over which time, medians with the tenth and ninetieth percentile; what is unknown; what
+    was left out.
+    """
+    source = seen.source
+    told = [f"{source.path}: {KINDS[source.kind]}", f"  connections  {seen.users.height:,}"]
+    told.append(f"  responses    {seen.transfers.height:,}")
+    told.extend(f"  note         {note}" for note in source.notes)
+    start = seen.transfers["start_s"].drop_nulls()
+    if start.len():
+        told.append(f"  time span    {_number(float(start.max()) - float(start.min()))} s")  # type: ignore[arg-type]
+    told.append(f"  {'median (10 %, 90 %)':28} {'':>30}  known of")
+    told.extend(_median(seen, *row) for row in _MEDIANS)
+    told.append(f"  {'retransmissions':28} {_retransmissions(seen)}")
+    told.append(f"  not told in this format: {', '.join(_untold(seen)) or 'nothing that advice is made from'}")
+    if source.ignored:
+        told.append(f"  ignored columns: {', '.join(source.ignored)}")
+    told.extend(f"  left out: {problem}" for problem in seen.problems)
+    return told
+
+
+def _untold(seen: Observation) -> list[str]:
+    unknown = seen.unknown()
+    return [column for table, columns in _WANTED.items() for column in columns if column in unknown[table]]
+
+
+def _median(seen: Observation, table: str, column: str, name: str, factor: float, unit: str) -> str:
+    frame: pl.DataFrame = getattr(seen, table)
+    values = frame[column].drop_nulls()
+    if column == "first_flight_segments":
+        # Later answers on a connection have none.
+        values = values.filter(values > 0)
+    if values.is_empty():
+        return f"  {name:28} {'unknown':>30}"
+    quantiles = [float(values.quantile(share, "linear") or 0.0) * factor for share in (0.5, 0.1, 0.9)]
+    middle, low, high = map(_number, quantiles)
+    shown = f"{middle} {unit} ({low}, {high})"
+    return f"  {name:28} {shown:>30}  {values.len():,} {'connections' if table == 'users' else 'responses'}"
+
+
+def _retransmissions(seen: Observation) -> str:
+    known = seen.transfers.filter(pl.col("retransmissions").is_not_null() & pl.col("segments_sent").is_not_null())
+    sent = int(known["segments_sent"].sum())
+    if not sent:
+        return f"{'unknown':>30}"
+    again = int(known["retransmissions"].sum())
+    return f"{f'{100 * again / sent:.3g} %':>30}  {again:,} of {sent:,} segments"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

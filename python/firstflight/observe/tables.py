@@ -1,0 +1,87 @@
+"""From what a format tells to the records' own tables: every column there, null where the format does not tell it."""
+
+import ipaddress
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from ..records.schema import TRANSFERS, USERS, Column
+
+APPLICATION = "observed"
+# Of IPv4 and TCP with time stamps: a link's rate counts them, as scenarios do, and what a program sends does not.
+HEADER_BYTES = 52
+# IPv6 sites get a /48 (RFC 6177 lets it be longer, but no prefix is shared by two sites).
+_SITE_BITS = {4: 24, 6: 48}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What an importer found. `responses` and `connections` hold those columns of `transfers` and `users` that it
+    knows, `client` (number of the connection, from 0) among them; `began_s` the Unix time from which `start_s` counts,
+    None where there are no times; `ignored` columns of the file that mean nothing here; `notes` sentences on what was
+    assumed; `bounds` what is known of a path whose value is not, as `Observation` has them.
+    """
+
+    responses: pl.DataFrame
+    connections: pl.DataFrame
+    began_s: float | None = None
+    ignored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    bounds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
+
+
+def transfers(responses: pl.DataFrame) -> pl.DataFrame:
+    """The records' `transfers`, a row a response."""
+    known = responses.with_columns(pl.lit(APPLICATION).alias("application"), connection=pl.col("client"))
+    return _complete(known, TRANSFERS)
+
+
+def users(connections: pl.DataFrame) -> pl.DataFrame:
+    """The records' `users`, a row a connection, in the order of their numbers."""
+    if "weight" not in connections.columns:
+        connections = connections.with_columns(weight=pl.lit(1.0))
+    return _complete(connections, USERS).sort("client")
+
+
+def bounds(known: pl.DataFrame) -> pl.DataFrame:
+    """What is known of paths whose value is not, a row a connection of which something is."""
+    columns = {"client": pl.UInt32, "least_down_bps": pl.Float64, "least_buffer_bytes": pl.Float64}
+    missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
+    frame = known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
+    return frame.filter(pl.any_horizontal(pl.exclude("client").is_not_null())).sort("client")
+
+
+def _complete(known: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
+    known = known.with_columns(replicate=pl.lit(0))
+    names = pl.Enum([APPLICATION])
+    missing = [pl.lit(None).alias(column.name) for column in columns if column.name not in known.columns]
+    return known.with_columns(missing).select(pl.col(column.name).cast(column.dtype or names) for column in columns)
+
+
+def subnets(addresses: pl.Series) -> pl.Series:
+    """A number, from 0 in order of appearance, for the /24 (IPv4) or /48 (IPv6) of each address; null for what is none.
+
+    Addresses themselves are not kept.
+    """
+    distinct = addresses.unique(maintain_order=True)
+    numbers: dict[object, int] = {}
+    found: list[int | None] = []
+    for address in distinct:
+        try:
+            number = ipaddress.ip_address(address)
+            # Sockets of both families name IPv4 ends so (RFC 4291 section 2.5.5.2).
+            number = getattr(number, "ipv4_mapped", None) or number
+        except ValueError:
+            found.append(None)
+        else:
+            site = int(number) >> number.max_prefixlen - _SITE_BITS[number.version]
+            found.append(numbers.setdefault((number.version, site), len(numbers)))
+    return addresses.replace_strict(distinct, pl.Series(found, dtype=pl.UInt32), return_dtype=pl.UInt32)
+
+
+def since_first(responses: pl.DataFrame) -> tuple[pl.DataFrame, float | None]:
+    """`responses` with `start_s` counted from the first of them, and what it was there; None without times."""
+    if "start_s" not in responses.columns:
+        return responses, None
+    began = responses.select(pl.col("start_s").min()).item()
+    return responses.with_columns(pl.col("start_s") - began), began

@@ -1,0 +1,186 @@
+"""`firstflight advise` from flows to page: what it stores, what it takes up again, what it refuses."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import advise_flows
+import firstflight
+from firstflight.advise import advise, experiment
+from firstflight.advise.brackets import Setting, settings
+from firstflight.advise.fit import Population
+from firstflight.analysis.ab import least_units
+from firstflight.errors import RequestError
+from firstflight.records import Run
+
+BUDGET = "retransmissions=+0.5,mean=+5%"
+NAMES = ("typical", "shallow buffers", "beside others")
+SETTINGS = len(NAMES)
+FLOWS = least_units("mean") + 100
+WORK = 2 * FLOWS
+PROGRAM = Path(sys.executable).with_name("firstflight")
+
+
+def some(population: Population) -> list[Setting]:
+    """Three of the settings: enough to see what is done with them."""
+    return [setting for setting in settings(population) if setting.name in NAMES]
+
+
+@pytest.fixture(autouse=True)
+def _little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "WORK", WORK)
+    monkeypatch.setattr("firstflight.advise.run.settings", some)
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return advise_flows.write(tmp_path_factory.mktemp("flows") / "flows.csv", FLOWS)
+
+
+@pytest.fixture(scope="module")
+def done(flows: Path) -> Path:
+    out = flows.parent / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "WORK", WORK)
+        patch.setattr("firstflight.advise.run.settings", some)
+        advise(flows, iw="10,16", harm=BUDGET, out=out, jobs=1)
+    return out
+
+
+def stored(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "advice.json").read_text())
+    return found
+
+
+def sessions(out: Path) -> int:
+    return len(Run.open(out).provenance["sessions"])
+
+
+def test_every_setting_is_simulated_with_every_window_on_the_same_users(done: Path) -> None:
+    run = Run.open(done)
+    assert len(run.cells) == 2 * SETTINGS
+    rows = run.transfers.collect()
+    typical = rows.filter(rows["setting"] == "typical")
+    sizes = [typical.filter(typical["iw"] == window).sort("replicate", "client")["bytes"] for window in (10, 16)]
+    assert sizes[0].to_list() == sizes[1].to_list()
+    assert typical.filter(typical["iw"] == 16)["initial_window_segments"].unique().to_list() == [16]
+
+
+def test_the_other_connections_keep_their_window(done: Path) -> None:
+    rows = Run.open(done).transfers.collect()
+    others = rows.filter(rows["application"].cast(str).str.starts_with("other"))
+    assert others.height > 0
+    assert others["initial_window_segments"].unique().to_list() == [10]
+
+
+def test_the_page_and_its_data_are_there_and_say_the_same(done: Path) -> None:
+    found = stored(done)
+    html = (done / "advice.html").read_text()
+    assert found["flows"]["usable"] == FLOWS
+    assert found["in_use"]["window"] == 10
+    assert found["answer"][0].split(".")[0] in html
+    assert len(found["settings"]) == SETTINGS
+
+
+def test_a_percentile_that_so_few_flows_cannot_give_has_no_interval_and_says_why(done: Path) -> None:
+    tail = next(gain for gain in stored(done)["gains"] if gain["statistic"] == "p99")
+    assert tail["change_percent"]["low"] is None
+    assert f"p99 needs {least_units('p99'):,}" in tail["reason"]
+
+
+def test_replicates_do_not_pass_for_more_flows(done: Path) -> None:
+    assert stored(done)["flows"]["replicates"] == 2
+    mean = next(gain for gain in stored(done)["gains"] if gain["statistic"] == "mean")
+    assert mean["change_percent"]["low"] is not None
+    assert f"{FLOWS:,} pairs are too few" in next(g for g in stored(done)["gains"] if g["statistic"] == "p99")["reason"]
+
+
+def test_a_second_time_nothing_is_simulated_and_the_budget_may_be_another(done: Path, flows: Path) -> None:
+    before = sessions(done)
+    other, _ = advise(flows, iw="10,16", harm="mean=+1%", out=done)
+    assert sessions(done) == before
+    assert [term.text for term in other.budget] == ["mean=+1%"]
+
+
+def test_two_threads_give_what_one_gives_and_a_lost_cell_is_made_again(done: Path, flows: Path, tmp_path: Path) -> None:
+    first, _ = advise(flows, iw="10,16", harm=BUDGET, out=done)
+    out = tmp_path / "again"
+    advise(flows, iw="10,16", harm=BUDGET, out=out, jobs=2)
+    for cell in sorted((out / "cells").iterdir())[:3]:
+        shutil.rmtree(cell)
+    again, _ = advise(flows, iw="10,16", harm=BUDGET, out=out, jobs=2)
+    assert again.as_dict() == first.as_dict()
+
+
+def test_a_candidate_that_is_added_leaves_the_others_as_they_are(done: Path, flows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "more"
+    shutil.copytree(done, out)
+    more, _ = advise(flows, iw="20", harm=BUDGET, out=out)
+    assert more.candidates == (20,)
+    assert len(Run.open(out).cells) == 3 * SETTINGS
+    both, _ = advise(flows, iw="16,20", harm=BUDGET, out=out)
+    assert both.candidates == (16, 20)
+    assert sessions(out) == sessions(done) + 1
+
+
+def test_a_directory_of_other_flows_is_refused_and_left_as_it_is(done: Path, tmp_path: Path) -> None:
+    other = advise_flows.write(tmp_path / "other.csv", FLOWS, seed=2)
+    before = (done / "advice.json").read_bytes()
+    with pytest.raises(RequestError, match=r"holds the advice of another request: the flows of flows\.csv"):
+        advise(other, iw="10,16", out=done)
+    assert (done / "advice.json").read_bytes() == before
+
+
+def test_the_advice_of_something_else_can_be_set_aside(done: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(done, out)
+    other = advise_flows.write(tmp_path / "other.csv", FLOWS, seed=2)
+    advise(other, iw="10,16", harm=BUDGET, out=out, set_aside=True)
+    assert stored(out)["flows"]["source"] == "other.csv"
+    assert stored(tmp_path / "out.1")["flows"]["source"] == "flows.csv"
+
+
+def test_a_directory_that_is_no_advice_is_refused(flows: Path, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(RequestError, match="is not a run and not empty"):
+        advise(flows, out=tmp_path)
+
+
+def test_a_report_of_an_advice_says_where_its_page_is(done: Path) -> None:
+    with pytest.raises(RequestError, match=r"holds an advice: its page is advice\.html"):
+        firstflight.studies.of(Run.open(done))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["none.csv"], 'there is no file "none.csv"'),
+        (["FLOWS", "--iw", "ten"], '--iw "ten"'),
+        (["FLOWS", "--iw", "10"], "names only 10, which is in use already"),
+        (["FLOWS", "--iw", "2000"], "from 1 to 1000"),
+        (["FLOWS", "--harm", "speed=+5%"], 'nothing is called "speed"'),
+        (["FLOWS", "--users", "5"], "--users is 5"),
+        (["FLOWS", "--kind", "log"], 'no kind of file "log"'),
+    ],
+)
+def test_a_wrong_request_ends_with_status_2_and_one_sentence(
+    flows: Path, tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    words = [str(flows) if word == "FLOWS" else word for word in arguments]
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [str(PROGRAM), "advise", *words, "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not out.exists()

@@ -1,0 +1,135 @@
+"""The rule by which an initial window is recommended, on made-up comparisons."""
+
+from collections.abc import Mapping
+
+from firstflight.advise.budget import Check, check, parse
+from firstflight.advise.decide import Decision, Evidence, decide
+from firstflight.advise.words import confidence, sentences, stopped_by
+from firstflight.analysis.ab import least_units
+from firstflight.analysis.intervals import Estimate
+
+TERM = parse("p99=+5%")[0]
+FLOWS = 2000
+Changes = Mapping[int, float | Estimate]
+
+
+def around(value: float, half: float = 1.0) -> Estimate:
+    return Estimate(value, value - half, value + half)
+
+
+def evidence(
+    changes: Mapping[str, Changes], harm: Mapping[str, Changes] | None = None, step_half: float = 0.5
+) -> Evidence:
+    """Changes and harm by setting and candidate; a plain number stands for it, give or take one."""
+    estimates = {
+        (setting, window): value if isinstance(value, Estimate) else around(value)
+        for setting, row in changes.items()
+        for window, value in row.items()
+    }
+
+    def checks(setting: str, window: int) -> list[Check]:
+        value = (harm or {}).get(setting, {}).get(window, 0.0)
+        found = value if isinstance(value, Estimate) else around(value)
+        return [check(TERM, window, setting, found, FLOWS)]
+
+    return Evidence(
+        in_use=10,
+        candidates=list(next(iter(changes.values()))),
+        settings=list(changes),
+        changes=estimates,
+        step=lambda setting, one, other: around(
+            estimates[setting, other].value - estimates[setting, one].value, step_half
+        ),
+        checks={key: checks(*key) for key in estimates},
+        flows=FLOWS,
+    )
+
+
+def told(decision: Decision, found: Evidence) -> str:
+    return (
+        " ".join(filter(None, [stopped_by(each, len(found.settings)) for each in decision.standings]))
+        + confidence(decision, found)[1]
+    )
+
+
+def test_the_largest_gain_within_the_budget_in_every_setting_is_recommended() -> None:
+    found = evidence({"typical": {16: -5, 20: -8, 32: -12}, "shallow": {16: -4, 20: -6, 32: -9}})
+    decision = decide(found)
+    assert (decision.outcome, decision.initial_window) == ("change", 32)
+    assert decision.depends_on == ()
+    assert confidence(decision, found)[0] == "firm"
+
+
+def test_a_window_over_the_budget_in_one_setting_is_out_and_the_advice_says_on_what_it_depends() -> None:
+    found = evidence({"typical": {16: -5, 32: -12}, "shallow": {16: -4, 32: -9}}, harm={"shallow": {32: 9.0, 16: 1.0}})
+    decision = decide(found)
+    assert decision.initial_window == 16
+    assert decision.alone == {"typical": 32, "shallow": 16}
+    assert decision.depends_on == ("typical",)
+    assert "over the budget: p99 +9.00 % (+8.00 to +10.00) against +5 % with shallow" in told(decision, found)
+
+
+def test_an_interval_across_the_limit_is_not_within_and_says_how_many_flows_it_takes() -> None:
+    found = evidence({"typical": {16: -5}}, harm={"typical": {16: Estimate(3, 0, 7)}})
+    decision = decide(found)
+    assert (decision.outcome, decision.initial_window) == ("keep", 10)
+    assert decision.standings[0].why == "budget not shown"
+    assert decision.standings[0].flows_needed == 8000
+    assert "About 8,000 flows" in confidence(decision, found)[1]
+
+
+def test_a_gain_that_is_not_shown_in_every_setting_keeps_the_window_in_use() -> None:
+    found = evidence({"typical": {16: -5}, "deep": {16: Estimate(-1, -3, 1)}})
+    decision = decide(found)
+    assert decision.outcome == "keep"
+    assert decision.standings[0].not_gaining_in == ("deep",)
+    assert decision.standings[0].flows_needed == 8000
+    assert decision.alone == {"typical": 16, "deep": 10}
+
+
+def test_candidates_that_are_not_separated_leave_the_one_nearest_to_today() -> None:
+    found = evidence({"typical": {16: -8.0, 20: -8.25, 32: -8.5}}, step_half=1.0)
+    decision = decide(found)
+    assert decision.initial_window == 16
+    assert decision.not_separated == (20, 32)
+    assert decision.flows_needed == 8000
+    assert "do not separate 16 from 20 and 32" in confidence(decision, found)[1]
+
+
+def test_one_that_is_worse_than_today_is_never_helped_by_more_flows() -> None:
+    decision = decide(evidence({"typical": {4: 30.0}}))
+    assert decision.outcome == "keep"
+    assert decision.standings[0].flows_needed is None
+
+
+def test_no_change_at_all_keeps_the_window_and_says_that_flows_would_not_help() -> None:
+    found = evidence({"typical": {16: Estimate(0, 0, 0)}})
+    decision = decide(found)
+    assert decision.outcome == "keep"
+    assert "No number of flows" in confidence(decision, found)[1]
+
+
+def test_a_term_that_could_not_be_measured_stops_a_candidate() -> None:
+    found = evidence({"typical": {16: -5}}, harm={"typical": {16: Estimate(1.0)}})
+    assert decide(found).standings[0].why == "budget not shown"
+
+
+def test_a_smaller_window_can_be_recommended_where_it_gains() -> None:
+    found = evidence({"typical": {4: -6, 16: 12}})
+    decision = decide(found)
+    assert (decision.outcome, decision.initial_window) == ("change", 4)
+
+
+def test_keeping_says_what_the_best_candidate_would_have_done() -> None:
+    found = evidence({"typical": {16: Estimate(-1, -3, 1), 32: Estimate(2, 1, 3)}})
+    text = " ".join(sentences(decide(found), found, [], [], [], []))
+    assert text.startswith("Keep the initial window of 10 segments. No candidate is shown to gain in every setting")
+    assert "the best, 16, changes the mean time by -1.00 % (-3.00 to +1.00)" in text
+
+
+def test_too_few_flows_advise_nothing_and_say_how_many_it_takes() -> None:
+    found = evidence({"typical": {16: Estimate(-5)}})
+    few = Evidence(**{**vars(found), "flows": 24})
+    text = " ".join(sentences(decide(few), few, [], [], [], []))
+    assert text.startswith("Too few flows to advise on: keep the initial window of 10 segments")
+    assert f"There are 24 usable connections; the interval of a mean takes {least_units('mean'):,}" in text

@@ -1,0 +1,148 @@
+"""The page, the data file and the terminal's text of an advice, from made-up numbers."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from advise_made_up import advice
+from firstflight.advise import page
+from firstflight.advise.budget import check, parse
+from firstflight.advise.figures import _cost, _percentiles, _segments
+from firstflight.analysis.intervals import Estimate
+from firstflight.cli.advising import lines
+from firstflight.errors import MachineError
+from firstflight.report.figure import Figure, svg
+
+VOID = {"meta", "br", "link", "img", "input", "path", "line"}
+
+
+class Page(HTMLParser):
+    """What a browser would make of it: the text, the ids, what it loads, and whether every tag is closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text, self.ids, self.loads = "", set(), []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.add(value)
+            if name in ("src", "srcset") or (name == "href" and not str(value).startswith("#")):
+                self.loads.append(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def figures() -> list[Figure]:
+    made = [one(advice()) for one in (_percentiles, _segments, _cost)]
+    return [figure for figure in made if figure is not None]
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return page.render(advice(), figures(), ["firstflight advise flows.csv"])
+
+
+def test_the_page_says_what_whom_at_what_cost_and_how_sure_and_needs_nothing_else(html: str) -> None:
+    found = Page(html)
+    assert found.open == []
+    assert {"answer", "gain", "whom", "cost", "sure", "deploy", "watch", "users", "limits", "reproduce"} <= found.ids
+    assert found.loads == []
+    assert "<script" not in html
+
+
+def test_the_page_begins_with_the_advice_and_ends_with_the_command_that_repeats_it(html: str) -> None:
+    text = Page(html).text
+    assert "Raise the initial window from 10 to 16 segments." in text
+    assert "it would be 32, if it were known that the typical setting is the truth" in text
+    assert "firstflight advise flows.csv" in text
+
+
+def test_names_from_the_data_cannot_break_the_page(html: str) -> None:
+    assert "shallow <buffers>" not in html
+    assert "shallow <buffers>" in Page(html).text
+    assert "flows <1>.csv" not in html
+
+
+def test_a_bucket_without_flows_says_so_and_never_zero_percent(html: str) -> None:
+    text = Page(html).text
+    row = text[text.index("All buckets") :]
+    empty = row[row.index("above 50 ms") : row.index("above 50 ms") + 80]
+    assert "no flows" in empty
+    assert "cannot be said" in empty
+    assert "0.00" not in empty
+
+
+def test_a_percentile_without_an_interval_says_how_many_flows_it_needs(html: str) -> None:
+    assert "p99 needs 2,000" in Page(html).text
+
+
+def test_a_bucket_without_an_interval_is_named_in_the_figure() -> None:
+    drawn = next(figure for figure in figures() if figure.name == "segments")
+    assert "no flows" in svg(drawn.chart)
+    assert "too few: 27" in svg(drawn.chart)
+
+
+def test_what_is_over_the_budget_is_told_with_setting_and_limit(html: str) -> None:
+    text = Page(html).text.replace("\u00a0", " ")
+    assert (
+        "over the budget: retransmissions +3.00 points (+2.90 to +3.10) against +0.5 points with shallow <buffers>"
+        in text
+    )
+
+
+def test_the_data_file_is_json_whose_missing_numbers_are_null(tmp_path: Path) -> None:
+    path = page.write(advice(), figures(), ["firstflight advise"], tmp_path)
+    assert path == tmp_path / "advice.html"
+    found = json.loads((tmp_path / "advice.json").read_text(), parse_constant=pytest.fail)
+    assert found["decision"]["initial_window"] == 16
+    assert found["decision"]["alone"] == {"typical": 32, "shallow <buffers>": 16}
+    empty = next(one for one in found["segments"] if one["users"] == 0)
+    assert empty["change_percent"] == {"value": None, "low": None, "high": None}
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+def test_a_page_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="cannot be written"):
+        page.write(advice(), [], [], tmp_path / "nowhere")
+
+
+def test_the_terminal_shows_the_answer_each_candidate_and_the_line_to_set_it() -> None:
+    text = "\n".join(lines(advice()))
+    assert "initial window in use: 10 (92 % of 700 that show it)" in text
+    assert "could not be read: 3 x rtt_ms is not a number" in text
+    assert "note: a segment is taken to hold 1448 bytes" in text
+    assert "Raise the initial window from 10 to 16 segments." in text
+    assert "initcwnd 16" in text
+
+
+def test_a_percentile_of_too_few_is_neither_drawn_nor_shown_as_a_number_in_the_terminal() -> None:
+    drawn = next(figure for figure in figures() if figure.name == "percentiles")
+    assert "99th" not in svg(drawn.chart)
+    assert "median" in svg(drawn.chart)
+    row = next(line for line in lines(advice()) if line.startswith("      16"))
+    assert row.split()[:5] == ["16", "-6.0%", "-6.0%", "-6.0%", "too"]
+
+
+def test_of_several_checks_of_a_term_one_that_is_over_is_shown_before_one_that_reaches_further() -> None:
+    term = parse("others=+5%")[0]
+    over, wide = (check(term, 16, "typical", Estimate(6, low, high), 900) for low, high in ((5.5, 6.5), (-5, 17)))
+    assert page.worst([wide, over], 16, "typical", "others") is over
+
+
+def test_a_change_that_rounds_to_nothing_has_no_sign() -> None:
+    assert page.change(Estimate(-0.001, -0.2, 0.001), 2) == "0.00"
+    assert page.span(Estimate(-0.001, -0.2, 0.001), 2) == "-0.20 to 0.00"

@@ -1,0 +1,85 @@
+"""Captures read by us and by tshark, whose tcp.analysis is an account of the same packets that is not ours."""
+
+import io
+import shutil
+import subprocess
+
+import polars as pl
+import pytest
+
+from firstflight import observe
+from firstflight.bench.captures import write_capture
+from flows import EXAMPLES
+
+needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not here: apt-get install tshark")
+
+FIELDS = (
+    "tcp.stream",
+    "tcp.srcport",
+    "tcp.seq",
+    "tcp.len",
+    "tcp.analysis.initial_rtt",
+    "tcp.analysis.ack_rtt",
+    "tcp.analysis.retransmission",
+    "tcp.analysis.out_of_order",
+)
+
+
+def by_tshark(path, port):
+    """A row a connection, in the order in which they began."""
+    fields = [part for field in FIELDS for part in ("-e", field)]
+    command = ["tshark", "-r", str(path), "-T", "fields", "-E", "header=y", "-E", "separator=,", *fields]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    packets = pl.read_csv(io.StringIO(printed), infer_schema=False)
+    from_server = pl.col("tcp.srcport") == str(port)
+    # What it takes for overtaken was lost: the link box never changes the order.
+    again = pl.any_horizontal(pl.col("tcp.analysis.retransmission", "tcp.analysis.out_of_order").is_not_null())
+    sequence, length = pl.col("tcp.seq").cast(pl.Int64), pl.col("tcp.len").cast(pl.Int64)
+    return (
+        packets.group_by(pl.col("tcp.stream").cast(pl.Int64), maintain_order=True)
+        .agg(
+            initial_rtt_s=pl.col("tcp.analysis.initial_rtt").cast(pl.Float64).max(),
+            # Relative, and the SYN has the first number.
+            bytes=(sequence + length).filter(from_server & (length > 0)).max() - 1,
+            segments_sent=(from_server & (length > 0)).sum(),
+            retransmissions=(from_server & again & (length > 0)).sum(),
+            most_ack_rtt_s=pl.col("tcp.analysis.ack_rtt").filter(~from_server).cast(pl.Float64).max(),
+        )
+        .sort("tcp.stream")
+    )
+
+
+def by_us(path):
+    seen = observe.read(path)
+    sums = seen.transfers.group_by("client").agg(
+        pl.col("bytes", "segments_sent", "retransmissions").sum().cast(pl.Int64),
+        pl.col("handshake_time_s").max(),
+    )
+    return seen.users.join(sums, on="client").sort("client")
+
+
+@needs_tshark
+@pytest.mark.parametrize("name", ["server.pcapng", "clients.pcapng"])
+def test_tshark_sees_the_same_bytes_segments_retransmissions_and_round_trips(name):
+    ours, theirs = by_us(EXAMPLES / name), by_tshark(EXAMPLES / name, 8080)
+
+    assert ours["bytes"].to_list() == theirs["bytes"].to_list()
+    assert ours["segments_sent"].to_list() == theirs["segments_sent"].to_list()
+    assert ours["handshake_time_s"].to_list() == pytest.approx(theirs["initial_rtt_s"].to_list(), abs=1e-6)
+    assert ours["retransmissions"].to_list() == theirs["retransmissions"].to_list()
+    if name == "server.pcapng":
+        # Ours leaves out what a client may have held back, and adds the way to the server, which is nothing here.
+        assert ((ours["most_rtt_s"] - theirs["most_ack_rtt_s"]) < 0.001).all()
+
+
+@needs_tshark
+def test_tshark_sees_the_same_in_a_capture_that_is_cut_to_96_bytes(tmp_path):
+    path = tmp_path / "cut.pcap"
+    connections = write_capture(path, 100, 96)
+
+    ours, theirs = by_us(path), by_tshark(path, 443)
+
+    assert ours.height == theirs.height == connections
+    assert ours["bytes"].to_list() == theirs["bytes"].to_list()
+    assert ours["segments_sent"].to_list() == theirs["segments_sent"].to_list()
+    assert ours["rtt_s"].to_list() == pytest.approx([0.04] * connections, abs=1e-6)
