@@ -21,6 +21,9 @@ RECORDS = {
     "transfers": "a row a file, object or response",
     "pages": "a row a web page",
     "links": "a row a link and meter interval",
+    "users": "a row a user of a population",
+    "aggregates": "counts and sums by application and bucket, of a population that keeps aggregates",
+    "histograms": "completion times in logarithmic bins by application and bucket, of the same",
     "segments": "a row a segment at one point of its way; made by `trace`, stored of the cells that a study draws",
 }
 

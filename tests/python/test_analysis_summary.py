@@ -58,3 +58,18 @@ def test_a_run_in_real_time_says_how_much_was_disturbed():
     rows = {(row["application"], row["metric"]): row["ours"] for row in table.frame.to_dicts()}
     assert rows["web", "disturbed"] == 50
     assert "counted all the same" in table.caption
+
+
+USERS = pl.LazyFrame({"scenario": "own", "replicate": [0, 0], "client": [0, 1], "weight": [3.0, 1.0]})
+
+
+def test_users_of_other_weights_count_by_them():
+    mine = TRANSFERS.head(2).with_columns(pl.Series("client", [0, 1]))
+    table = of_records(mine, mine.filter(pl.col("replicate") > 5), LINKS, ["scenario"], weights=USERS)[0]
+    rows = {row["metric"]: row["ours"] for row in table.frame.to_dicts()}
+    assert rows["completed"] == 2
+    assert rows["mean_completion_time"] == (3 * 1.0 + 3.0) / 4
+    assert rows["median_completion_time"] == 1.0
+    assert rows["p95_completion_time"] == 3.0
+    assert rows["retransmitted"] == 100 * 1 / (3 * 50 + 50)
+    assert "by their weight" in table.caption

@@ -14,10 +14,14 @@ import pydantic
 import pytest
 
 from firstflight.cli import main
+from firstflight.populations.applications import PRESETS
 from firstflight.scenario import Scenario, profiles
 from firstflight.scenario.applications import FileTransfer, RequestResponse, WebPage
+from firstflight.scenario.buckets import Buckets
 from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
 from firstflight.scenario.network import Chain, Direction, DropTail, Dumbbell, Links, Red, Star
+from firstflight.scenario.paths_table import Columns
+from firstflight.scenario.population import Marginals, PathsTable
 from firstflight.scenario.tcp import choices
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,13 +44,23 @@ def _profile_keys(table: dict[str, Any], before: str = "") -> set[str]:
 
 def test_every_key_of_a_scenario_is_in_the_guide() -> None:
     keys = {key for table in TABLES for key in table.model_fields} | _profile_keys(profiles()["rfc"])
-    # `links` = several in a row; [tcp], [network] and [[application]] are tables of their own.
-    tables = {"tcp": "[tcp]", "network": "[network]", "application": "[[application]]"}
+    # `links` = several in a row; [tcp], [network], [population] and [[application]] are tables of their own.
+    names = ("tcp", "network", "population")
+    tables = {name: f"[{name}]" for name in names} | {"application": "[[application]]"}
     queues = {"kind": 'kind = "red"'}
     missing = [
         key for key in sorted(keys) if f"`{tables.get(key, key)}`" not in GUIDE and queues.get(key, "\0") not in GUIDE
     ]
     assert missing == []
+
+
+def test_every_key_of_a_population_and_every_preset_is_in_its_page() -> None:
+    page = (DOCS / "populations.md").read_text(encoding="utf-8")
+    keys = {key for table in (Marginals, PathsTable, Columns, Buckets) for key in table.model_fields}
+    assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
+    for name, preset in PRESETS.items():
+        assert f'| `"{name}"` | {preset.what} | {preset.sources} |' in page
+    assert (EXAMPLES / "population.toml").read_text(encoding="utf-8").strip() in page
 
 
 def test_the_examples_load_and_the_guide_shows_one_of_them() -> None:
@@ -60,12 +74,13 @@ def test_the_guide_shows_a_packet_script_of_the_project() -> None:
     assert script.read_text(encoding="utf-8").strip() in GUIDE
 
 
-def test_the_guides_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", GUIDE):
+@pytest.mark.parametrize("name", ["guide.md", "populations.md"])
+def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", (DOCS / name).read_text(encoding="utf-8")):
         if target.startswith("https://"):
             continue
         page, _, heading = target.partition("#")
-        path = DOCS / (page or "guide.md")
+        path = DOCS / (page or name)
         assert path.exists(), target
         assert not heading or heading in _headings(path), target
 
@@ -85,12 +100,16 @@ def test_the_reference_is_what_the_code_says(capsys: pytest.CaptureFixture[str])
     assert (DOCS / "reference.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
 
 
-def test_every_command_of_the_guide_works_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("page", "least"), [("guide.md", 16), ("populations.md", 4)])
+def test_every_command_of_a_page_works_in_its_order(
+    page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     (tmp_path / "tests").symlink_to(Path(__file__).parents[1])
     monkeypatch.chdir(tmp_path)
-    commands = re.findall(r"^    (firstflight [^#\n]+)", GUIDE, re.MULTILINE)
-    assert len(commands) > 15
+    text = (DOCS / page).read_text(encoding="utf-8")
+    commands = re.findall(r"^    (firstflight [^#\n]+)", text, re.MULTILINE)
+    assert len(commands) >= least
     for command in commands:
         monkeypatch.setattr(sys, "argv", shlex.split(command))
         with pytest.raises(SystemExit) as ended:

@@ -11,7 +11,7 @@ import pytest
 from firstflight.engines import model
 from firstflight.engines.model.single_transfer import from_plan, from_scenario
 from firstflight.errors import RequestError
-from firstflight.records.schema import STORED, conforms
+from firstflight.records.schema import RETURNED, conforms
 from firstflight.scenario import Cell, Scenario
 
 DOCUMENT: dict[str, Any] = {
@@ -37,7 +37,7 @@ def _compute(**changes: Any) -> model.Outcome:
 
 def test_records_have_the_schema_and_a_row_for_each_replicate() -> None:
     tables = model.run_cell(Cell({"name": "one"}, _scenario()), seed=7, replicates=3, first_replicate=2)
-    for name in STORED:
+    for name in RETURNED:
         conforms(name, tables[name])
     assert tables["transfers"]["replicate"].to_list() == [2, 3, 4]
     assert tables["transfers"]["application"].to_list() == ["file"] * 3

@@ -9,7 +9,7 @@ from firstflight.analysis.claim import above, judge
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.report import page
-from firstflight.report.content import Content
+from firstflight.report.content import Content, _without_long_lists
 from firstflight.report.figure import Figure, inline
 
 ROWS = [
@@ -112,3 +112,13 @@ def test_figures_can_be_had_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
 )
 def test_figures_in_claims_are_short(value, text):
     assert page.short(value) == text
+
+
+def test_a_long_list_of_numbers_is_cut_where_a_scenario_is_shown():
+    short = "rate = [1.0, 2, -3e5]"
+    long = f"rtt_s = [{', '.join(['0.05'] * 1200)}]"
+    shown = _without_long_lists(f"columns = {{ {long}, {short} }}")
+    assert shown == (
+        "columns = { rtt_s = [0.05, 0.05, 0.05, 0.05, 0.05, ... 1,200 numbers, which are in run.json], "
+        "rate = [1.0, 2, -3e5] }"
+    )

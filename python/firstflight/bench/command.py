@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
-from . import bulk, cost, lossy, same_work, sweep
+from . import bulk, captures, cost, lossy, population, same_work, sweep
 from .peers import INSTALL, Ns2, Peer, build_ns3, find_ns2
 from .row import Row, as_json, as_text
 
@@ -16,8 +16,8 @@ def main(peers: bool, json: bool = False) -> int:
     """Measure, and print a table (JSON if asked: [{work, ours, peer, peer_value, ratio, unit}]) to stdout.
 
     `peers`: beside ns-2 and ns-3 too, as far as they are installed; a missing one leaves its figures out and
-    is named on stderr with the line that installs it. Takes about a minute alone and six with both peers, on
-    an otherwise idle machine with two cores. Returns 0, or 1 if a check that both simulators did the same
+    is named on stderr with the line that installs it. Takes about two minutes alone and seven with both peers,
+    on an otherwise idle machine with two cores. Returns 0, or 1 if a check that both simulators did the same
     work did not hold. Raises MachineError where a program fails or the scripts are missing.
     """
     with build_ns3() if peers else nullcontext() as ns3:
@@ -40,6 +40,8 @@ def _steps(present: list[Peer], ns2: Ns2 | None, beside: bool) -> Iterator[Step]
     yield "packet-hop", lambda: [cost.hop_row()]
     yield "connections", cost.connection_rows
     yield "linearity", cost.linearity_rows
+    yield "populations", population.rows
+    yield "captures", captures.rows
     if ns2 is not None:
         yield "same work, bulk", lambda: same_work.bulk_rows(ns2)
         yield f"same work, {lossy.TITLE}", lambda: lossy.same_work_rows(ns2)

@@ -16,12 +16,17 @@ NANOSECONDS = 1_000_000_000
 Plan = dict[str, Any]
 
 
-def plan(name: str, duration_s: float | None = None) -> Plan:
-    """The plan of `bench/scenarios/NAME.toml`, cut to `duration_s`; links metered once over the whole run."""
+def scenario_path(name: str) -> Path:
+    """`bench/scenarios/NAME.toml`. Raises MachineError where there is no checkout."""
     path = DIRECTORY / "scenarios" / f"{name}.toml"
     if not path.exists():
         raise MachineError(f"{path} is missing: bench runs from a checkout of the repository")
-    made: Plan = Scenario.load(path).to_plan()
+    return path
+
+
+def plan(name: str, duration_s: float | None = None) -> Plan:
+    """The plan of `bench/scenarios/NAME.toml`, cut to `duration_s`; links metered once over the whole run."""
+    made: Plan = Scenario.load(scenario_path(name)).to_plan()
     made["meter_interval_ns"] = None
     if duration_s is not None:
         made["duration_ns"] = round(duration_s * NANOSECONDS)
