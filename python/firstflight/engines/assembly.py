@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ..records import Run, empty, stored
+from ..records import Run
 from ..records.chunks import SharedChunks, Tables, without
 from ..scenario import Cell
 
@@ -112,9 +112,7 @@ def store(run: Run, name: str, cell: Cell, tables: Mapping[str, pl.LazyFrame]) -
     """Store a finished cell: its tables, and beside them what the engine counted and what surrounded it."""
     counts = tables["counts"].sum().collect().to_dicts()[0] if "counts" in tables else {}
     environment = dict(tables["environment"].unique().collect().iter_rows()) if "environment" in tables else {}
-    # What an engine has nothing for, as users where there is no population, is a table without rows.
-    whole = {table: tables[table] if table in tables else empty(table) for table in stored(cell.capture)}
-    run.write(name, cell, whole, counts, environment)
+    run.write(name, cell, tables, counts, environment)
 
 
 def _joined(parts: list[pl.DataFrame | pl.LazyFrame]) -> pl.LazyFrame:

@@ -279,7 +279,10 @@ class Run:
         """
         if self._lock is None:
             raise RuntimeError("this run was opened for reading")
-        stored = {table: tables[table] for table in schema.stored(cell.capture)}
+        # What an engine has nothing for, as users where there is no population, is a table without rows.
+        stored = {
+            table: tables[table] if table in tables else schema.empty(table) for table in schema.stored(cell.capture)
+        }
         for table, frame in stored.items():
             schema.conforms(table, frame.lazy().head(0).collect())
         metadata = {
