@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from firstflight.analysis.ab import compare, compare_rate
+from firstflight.analysis.ab import compare, compare_rate, of_aggregates
 from firstflight.analysis.intervals import Estimate, Means, jackknife
 from firstflight.analysis.table import Metric, Table, rows_frame
-from firstflight.records.schema import GAMMA
 
 if TYPE_CHECKING:
     from firstflight.records import Run
@@ -64,16 +63,24 @@ class Compared:
 def compared(run: Run, order: Order, population: bool) -> list[Compared]:
     """Every comparison that the finished cells of a run allow. `population`: whether users have paths of their own."""
     found = []
-    by_users = population and not _is_aggregated(run)
-    rows = _rows(run, list(order), by_users)
+    if aggregated := _is_aggregated(run):
+        rows = _whole(run.aggregates)
+        bins = _whole(run.histograms)
+    else:
+        rows = _rows(run, list(order), population)
     for key, (first, *values) in order.items():
         others = [name for name in order if name != key]
         for point in itertools.product(*(order[name] for name in others)):
             fixed = dict(zip(others, point, strict=True))
             for value in values:
                 arms = _where(rows, fixed).filter(_is(rows, key, first) | _is(rows, key, value))
-                for application, metric, estimate in _both(arms, key, first, value, by_users):
-                    units = "users" if by_users else "replicates"
+                both = (
+                    _of_aggregates(arms, _where(bins, fixed), key, first, value)
+                    if aggregated
+                    else _both(arms, key, first, value, population)
+                )
+                units = "users" if population and not aggregated else "replicates"
+                for application, metric, estimate in both:
                     found.append(Compared(key, first, value, fixed, application, metric, estimate, units))
     return found
 
@@ -159,6 +166,42 @@ def _both(
                 yield str(application), metric, estimate
 
 
+def _whole(table: pl.LazyFrame) -> pl.DataFrame:
+    """Of aggregates or histograms what is of all users, of pages where an application has any."""
+    of_pages = pl.col("unit").cast(pl.String) == "page"
+    whole = table.filter(pl.col("dimension").cast(pl.String) == "all").with_columns(
+        pl.col("application").cast(pl.String)
+    )
+    return whole.filter(of_pages == of_pages.any().over("application")).collect()
+
+
+def _of_aggregates(
+    sums: pl.DataFrame, bins: pl.DataFrame, key: str, first: Value, value: Value
+) -> Iterator[tuple[str, str, Estimate]]:
+    for application, unit in (
+        sums.select("application", pl.col("unit").cast(pl.String)).unique(maintain_order=True).rows()
+    ):
+        for metric in (*_TIMES, _RETRANSMITTED):
+            rate = metric == _RETRANSMITTED
+            found = of_aggregates(
+                sums,
+                bins,
+                arm=key,
+                baseline=first,
+                treatment=value,
+                statistic="retransmission rate" if rate else metric,
+                application=application,
+                unit=unit,
+            )
+            estimate = _in_percent(found.difference) if rate else found.percent
+            if not math.isnan(estimate.value):
+                yield application, metric, estimate
+
+
+def _in_percent(share: Estimate) -> Estimate:
+    return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.replicates)
+
+
 def _by_users(part: pl.DataFrame, metric: str, key: str, baseline: object, treatment: object) -> Estimate | None:
     unit, cluster = ["replicate", "client"], None
     if part["subnet"].null_count() == 0:
@@ -169,7 +212,7 @@ def _by_users(part: pl.DataFrame, metric: str, key: str, baseline: object, treat
         found = compare_rate(
             part, "retransmissions", _SENT, arm=key, baseline=baseline, treatment=treatment, unit=unit, cluster=cluster
         ).difference
-        return Estimate(100 * found.value, 100 * found.low, 100 * found.high, found.replicates)
+        return _in_percent(found)
     return compare(
         part,
         "completion_time_s",
@@ -206,8 +249,6 @@ _SENT = "segments_sent"
 
 def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
     """What is compared, pages before transfers of the same application: a row each for users, else one a replicate."""
-    if _is_aggregated(run):
-        return _of_aggregates(run, keys)
     pages = run.pages.with_columns(pl.col("application").cast(pl.String))
     transfers = run.transfers.with_columns(pl.col("application").cast(pl.String))
     columns = [*keys, "replicate", "application", "client", "completion_time_s", "retransmissions"]
@@ -236,28 +277,3 @@ def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
         .join(sent_again, on=by, how="left", maintain_order="left")
         .collect()
     )
-
-
-def _of_aggregates(run: Run, keys: list[str]) -> pl.DataFrame:
-    """A row a replicate from counts, sums and histograms; a quantile is the upper end of its bin."""
-    by = [*keys, "application", "replicate"]
-    is_page = (pl.col("unit").cast(pl.String) == "page").cast(pl.Int8)
-    every = (pl.col("dimension").cast(pl.String) == "all") & (is_page == is_page.max().over(by))
-    named = pl.col("application").cast(pl.String)
-    sums = (
-        run.aggregates.with_columns(named)
-        .filter(every)
-        .select(
-            *by,
-            "count",
-            (pl.col("completion_ns_sum") / pl.col("completed") / 1e9).alias("mean"),
-            (100 * pl.col("retransmissions") / pl.col("segments_sent")).alias(_RETRANSMITTED),
-        )
-    )
-    bins = run.histograms.with_columns(named).filter(every).rename({"count": "in_bin"}).sort(*by, "bin")
-    reached = bins.join(sums, on=by, how="left").with_columns(pl.col("in_bin").cum_sum().over(by).alias("reached"))
-    quantiles = reached.group_by(by).agg(
-        (GAMMA ** pl.col("bin").filter(pl.col("reached") >= q * pl.col("count")).min() / 1e9).alias(name)
-        for name, q in _QUANTILES.items()
-    )
-    return sums.join(quantiles, on=by, how="left", maintain_order="left").collect()

@@ -72,9 +72,8 @@ def subnets(results: Results) -> Table:
     return Table(
         "subnets",
         "Subnets: web search by quantile of the subnets' mean latencies",
-        "Twenty users share an access network. The quantiles are taken of each window's own means, so at a quantile "
-        "it is "
-        "not the same subnet. Published: 5 to 11 % at all quantiles.",
+        "Twenty users share an access network. The quantiles are taken of each window's own means, so at a quantile it "
+        "is not the same subnet. Published: 5 to 11 % at all quantiles.",
         keys,
         rows_frame(keys, rows),
         metrics=(
@@ -104,8 +103,7 @@ def tail(results: Results) -> Table:
         "tail",
         "Maps: change of latency with IW 10, by quantile",
         f"Positive: slower than with IW 3. Published for {NAMES[SLOWDC]}: slower from the 96th percentile up; "
-        "nothing of "
-        f"the kind for {NAMES[AVGDC]}.",
+        f"nothing of the kind for {NAMES[AVGDC]}.",
         keys,
         rows_frame(keys, rows),
         metrics=(
