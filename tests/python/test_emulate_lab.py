@@ -35,7 +35,7 @@ def test_a_handshake_between_two_hosts_takes_the_round_trip_that_was_asked_for(b
         assert lab.facts["backend"] == backend
         round_trips = [lab.call("round_trip", client="node[1]", server="node[0]") for _ in range(5)]
     # Two packets of 60 bytes at 10 Mbit/s take 0.1 ms; a busy machine may be late, and never early.
-    assert 2 * testbeds.DELAY_S <= min(round_trips) < 2 * testbeds.DELAY_S + 0.01
+    assert 2 * testbeds.DELAY_S <= min(round_trips) < 3 * testbeds.DELAY_S
 
 
 def test_a_forced_back_end_that_cannot_be_had_is_refused_with_what_mends_it() -> None:
