@@ -5,14 +5,13 @@ import pytest
 from firstflight.analysis.claim import (
     Claim,
     Expectation,
+    Sentence,
     above,
     at_least,
     at_most,
     below,
     counts,
-    judge,
     near,
-    unchecked,
 )
 from firstflight.analysis.intervals import Estimate
 
@@ -20,16 +19,7 @@ KEYS = ["id", "source", "text", "expected", "found", "low", "high", "unit", "tol
 
 
 def claim(expectation: Expectation, tolerance: float, found: Estimate) -> Claim:
-    return judge(
-        id="x",
-        source="a book",
-        text="A sentence.",
-        expectation=expectation,
-        tolerance=tolerance,
-        why="Because.",
-        unit="s",
-        found=found,
-    )
+    return Sentence("x", "a book", "A sentence.", expectation, tolerance, "s", "Because.").judge(found)
 
 
 @pytest.mark.parametrize(
@@ -70,14 +60,7 @@ def test_json_object_has_the_keys_of_the_contract_and_no_nan():
 
 
 def test_claim_without_data_says_what_is_missing():
-    found = unchecked(
-        id="x",
-        source="a book",
-        text="A sentence.",
-        expectation=near(3.5),
-        tolerance=0.1,
-        unit="percent",
-        reason="The run holds no cell with 32 webs.",
-    )
+    sentence = Sentence("x", "a book", "A sentence.", near(3.5), 0.1, "percent", "Because.")
+    found = sentence.unchecked("The run holds no cell with 32 webs.")
     assert (found.verdict, found.found, found.expected) == ("cannot be checked", None, 3.5)
     assert counts([found]) == {"holds": 0, "differs": 0, "cannot be checked": 1}

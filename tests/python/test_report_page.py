@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import altair as alt
 import pytest
 
-from firstflight.analysis.claim import above, judge
+from firstflight.analysis.claim import Sentence, above
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.report import page
@@ -29,15 +29,8 @@ def content(**changes) -> Content:
         "asked": "What was asked.",
         "answer": ["It is 5 % sooner."],
         "claims": [
-            judge(
-                id="example-1",
-                source="a book",
-                text="It is sooner.",
-                expectation=above(0),
-                tolerance=0,
-                why="A direction.",
-                unit="percent",
-                found=Estimate(5.0, 4.0, 6.0, 10),
+            Sentence("example-1", "a book", "It is sooner.", above(0), 0, "percent", "A direction.").judge(
+                Estimate(5.0, 4.0, 6.0, 10)
             )
         ],
         "figures": [Figure("drawn", "A figure", "What it shows.", chart, chart)],

@@ -63,6 +63,11 @@ def near(value: float) -> Expectation:
     return Expectation(value, value, value)
 
 
+def between(low: float, high: float) -> Expectation:
+    """The source gives a range."""
+    return Expectation(low, high, f"{low:g} to {high:g}")
+
+
 def at_least(value: float) -> Expectation:
     """The source gives a lower bound."""
     return Expectation(value, math.inf, f"at least {value:g}")
@@ -83,54 +88,56 @@ def below(value: float) -> Expectation:
     return Expectation(-math.inf, math.nextafter(value, -math.inf), f"below {value:g}")
 
 
-def judge(
-    *,
-    id: str,
-    source: str,
-    text: str,
-    expectation: Expectation,
-    tolerance: float,
-    why: str,
-    unit: str,
-    found: Estimate,
-    note: str = "",
-) -> Claim:
-    """The claim with its verdict. `why` justifies the tolerance; `note` adds what was found."""
-    lowest, highest = expectation.lowest - tolerance, expectation.highest + tolerance
-    inside = lowest <= found.value <= highest
-    parts = [note, why, _firmness(found, lowest, highest, inside)]
-    return Claim(
-        id=id,
-        source=source,
-        text=text,
-        expected=expectation.shown,
-        found=found.value,
-        low=_finite(found.low),
-        high=_finite(found.high),
-        unit=unit,
-        tolerance=tolerance,
-        verdict="holds" if inside else "differs",
-        reason=" ".join(part for part in parts if part),
-    )
+@dataclass(frozen=True)
+class Sentence:
+    """A published sentence as it is checked, without a run yet.
 
+    `tolerance` widens the range of `expectation` on both sides; both are in `unit`. `why` justifies
+    the tolerance.
+    """
 
-def unchecked(
-    *, id: str, source: str, text: str, expectation: Expectation, tolerance: float, unit: str, reason: str
-) -> Claim:
-    """The claim without a verdict, because of `reason`."""
-    return Claim(
-        id=id,
-        source=source,
-        text=text,
-        expected=expectation.shown,
-        found=None,
-        low=None,
-        high=None,
-        unit=unit,
-        tolerance=tolerance,
-        verdict="cannot be checked",
-        reason=reason,
-    )
+    id: str
+    source: str
+    text: str
+    expectation: Expectation
+    tolerance: float
+    unit: str
+    why: str
+
+    def judge(self, found: Estimate, note: str = "") -> Claim:
+        """The claim with its verdict; `note` adds what was found beside the value."""
+        lowest, highest = self.expectation.lowest - self.tolerance, self.expectation.highest + self.tolerance
+        inside = lowest <= found.value <= highest
+        parts = [note, self.why, _firmness(found, lowest, highest, inside)]
+        return Claim(
+            id=self.id,
+            source=self.source,
+            text=self.text,
+            expected=self.expectation.shown,
+            found=found.value,
+            low=_finite(found.low),
+            high=_finite(found.high),
+            unit=self.unit,
+            tolerance=self.tolerance,
+            verdict="holds" if inside else "differs",
+            reason=" ".join(part for part in parts if part),
+        )
+
+    def unchecked(self, reason: str) -> Claim:
+        """The claim without a verdict, because of `reason`."""
+        return Claim(
+            id=self.id,
+            source=self.source,
+            text=self.text,
+            expected=self.expectation.shown,
+            found=None,
+            low=None,
+            high=None,
+            unit=self.unit,
+            tolerance=self.tolerance,
+            verdict="cannot be checked",
+            reason=reason,
+        )
 
 
 def counts(claims: list[Claim]) -> dict[Verdict, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from firstflight.analysis.claim import Claim, Expectation, at_least, at_most, judge, near, unchecked
+from firstflight.analysis.claim import Claim, Expectation, Sentence, at_least, at_most, near
 from firstflight.analysis.intervals import Estimate
 
 from .grid import ample, points
@@ -90,28 +90,16 @@ def _claim(
     found: Callable[[Sequence[Pair]], float],
     note: Callable[[Sequence[Pair]], str],
 ) -> Claim:
+    sentence = Sentence(name, SOURCE, text, expectation, 0, unit, LIMIT)
     if not chosen:
-        reason = "This run lacks a cell that both engines have measured and to which this applies."
-        return unchecked(
-            id=name, source=SOURCE, text=text, expectation=expectation, tolerance=0, unit=unit, reason=reason
-        )
+        return sentence.unchecked("This run lacks a cell that both engines have measured and to which this applies.")
     parts = [f"{len(chosen)} cells, of {out_of} that the grid has with such queues.", note(chosen)]
     if unmeasured:
         parts.append(f"{unmeasured} cells have no undisturbed transfer and are left out.")
     mostly = sum(2 * pair.emulated.disturbed > pair.emulated.count for pair in chosen)
     if mostly:
         parts.append(f"In {mostly} cells more than half of the transfers were disturbed.")
-    return judge(
-        id=name,
-        source=SOURCE,
-        text=text,
-        expectation=expectation,
-        tolerance=0,
-        why=LIMIT,
-        unit=unit,
-        found=Estimate(found(chosen)),
-        note=" ".join(part for part in parts if part),
-    )
+    return sentence.judge(Estimate(found(chosen)), " ".join(part for part in parts if part))
 
 
 def _share(chosen: Sequence[Pair], holds: Callable[[Pair], bool]) -> float:

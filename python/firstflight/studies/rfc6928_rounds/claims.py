@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firstflight.analysis.claim import Claim, Expectation, judge, near, unchecked
+from firstflight.analysis.claim import Claim, Sentence, near
 from firstflight.analysis.intervals import Estimate
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as modelled
@@ -31,23 +31,12 @@ def all_claims(measured: Measured) -> list[Claim]:
 
 def _value(measured: Measured, segments: int, iw: int, trips: int, name: str, note: str) -> Claim:
     text = f"A transfer of {segments} segments with an initial window of {iw} takes {_count(trips)}."
+    rule = f"The rule applied round by round gives {modelled(segments, iw)}."
+    sentence = Sentence(name, SOURCE, text, near(trips), 0, UNIT, f"{rule} {EXACT}")
     found = measured.get((segments, iw))
     if found is None:
-        return _unchecked(
-            name, text, near(trips), f"This run has no finished transfer of {segments} segments with IW {iw}."
-        )
-    rule = f"The rule applied round by round gives {modelled(segments, iw)}."
-    return judge(
-        id=name,
-        source=SOURCE,
-        text=text,
-        expectation=near(trips),
-        tolerance=0,
-        why=f"{rule} {EXACT}",
-        unit=UNIT,
-        found=Estimate(found),
-        note=note,
-    )
+        return sentence.unchecked(f"This run has no finished transfer of {segments} segments with IW {iw}.")
+    return sentence.judge(Estimate(found), note)
 
 
 def _against_the_table(segments: int, iw: int) -> str:
@@ -67,32 +56,17 @@ def _against_the_table(segments: int, iw: int) -> str:
 
 def _largest_saving(measured: Measured) -> Claim:
     few, many = published.initial_windows()
-    name = "rfc6928-s5.1-largest-saving"
     saving = published.largest_saving()
     text = f"An initial window of {many} segments instead of {few} saves up to {_count(saving)}."
+    sentence = Sentence("rfc6928-s5.1-largest-saving", SOURCE, text, near(saving), 0, UNIT, EXACT)
     sizes = [segments for segments, iw in published.table() if iw == few]
     missing = [n for n in sizes if (n, few) not in measured or (n, many) not in measured]
     if missing:
-        reason = f"This run lacks the sizes {', '.join(map(str, missing))} with IW {few} or {many}."
-        return _unchecked(name, text, near(saving), reason)
+        return sentence.unchecked(f"This run lacks the sizes {', '.join(map(str, missing))} with IW {few} or {many}.")
     saved = {n: measured[n, few] - measured[n, many] for n in sizes}
     largest = max(saved.values())
     where = " and ".join(str(n) for n, trips in saved.items() if trips == largest)
-    return judge(
-        id=name,
-        source=SOURCE,
-        text=text,
-        expectation=near(saving),
-        tolerance=0,
-        why=EXACT,
-        unit=UNIT,
-        found=Estimate(largest),
-        note=f"Over the sizes of the table; reached at {where} segments.",
-    )
-
-
-def _unchecked(name: str, text: str, expectation: Expectation, reason: str) -> Claim:
-    return unchecked(id=name, source=SOURCE, text=text, expectation=expectation, tolerance=0, unit=UNIT, reason=reason)
+    return sentence.judge(Estimate(largest), f"Over the sizes of the table; reached at {where} segments.")
 
 
 def _count(trips: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from firstflight.analysis.claim import Claim, Expectation, NoDataError, at_least, at_most, below, judge, unchecked
+from firstflight.analysis.claim import Claim, Expectation, NoDataError, Sentence, at_least, at_most, below
 from firstflight.analysis.intervals import Estimate
 
 from . import overfill, ranking
@@ -43,19 +43,19 @@ def all_claims(run: Run) -> list[Claim]:
 
 
 def _check(hypothesis: Hypothesis, run: Run) -> Claim:
-    common = {
-        "id": hypothesis.id,
-        "source": SOURCE,
-        "text": hypothesis.text,
-        "expectation": hypothesis.expectation,
-        "tolerance": hypothesis.tolerance,
-        "unit": hypothesis.unit,
-    }
+    sentence = Sentence(
+        hypothesis.id,
+        SOURCE,
+        hypothesis.text,
+        hypothesis.expectation,
+        hypothesis.tolerance,
+        hypothesis.unit,
+        hypothesis.why,
+    )
     try:
-        found, note = hypothesis.find(run)
+        return sentence.judge(*hypothesis.find(run))
     except NoDataError as error:
-        return unchecked(**common, reason=str(error))  # type: ignore[arg-type]
-    return judge(**common, why=hypothesis.why, found=found, note=note)  # type: ignore[arg-type]
+        return sentence.unchecked(str(error))
 
 
 def _overfilled(year: int) -> Callable[[Run], tuple[Estimate, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from firstflight.analysis.claim import Claim, Expectation, at_most, judge, near, unchecked
+from firstflight.analysis.claim import Claim, Sentence, at_most, between, near
 from firstflight.analysis.intervals import Estimate, Means
 
 from ..grid import PACKET_BYTES, RATE_BPS, Point, drawn
@@ -30,46 +30,19 @@ Found = Callable[[Values, Mapping[str, Windows], pl.DataFrame], float]
 
 
 @dataclass(frozen=True)
-class _Statement:
+class _Statement(Sentence):
     """A sentence about one download; `found` raises KeyError if the run lacks it."""
 
-    id: str
-    source: str
-    text: str
-    expectation: Expectation
-    tolerance: float
-    unit: str
-    why: str
     found: Found
 
     def check(self, values: Values, windows: Mapping[str, Windows], queues: pl.DataFrame) -> Claim:
         try:
             found = self.found(values, windows, queues)
         except KeyError as error:
-            return self._unchecked(missing(error))
+            return self.unchecked(missing(error))
         if math.isnan(found):
-            return self._unchecked("The download has no such event.")
-        return judge(
-            id=self.id,
-            source=self.source,
-            text=self.text,
-            expectation=self.expectation,
-            tolerance=self.tolerance,
-            why=self.why,
-            unit=self.unit,
-            found=Estimate(found),
-        )
-
-    def _unchecked(self, reason: str) -> Claim:
-        return unchecked(
-            id=self.id,
-            source=self.source,
-            text=self.text,
-            expectation=self.expectation,
-            tolerance=self.tolerance,
-            unit=self.unit,
-            reason=reason,
-        )
+            return self.unchecked("The download has no such event.")
+        return self.judge(Estimate(found))
 
 
 def _mean_queue(queues: pl.DataFrame, control: str) -> float:
@@ -169,7 +142,7 @@ _STATEMENTS = (
         "vegas-queue",
         BRAKMO,
         "Vegas keeps between two and four segments of its own in the queue (mean queue after start-up).",
-        Expectation(2, 4, "2 to 4"),
+        between(2, 4),
         1,
         "packets",
         "Vegas counts the segment on the line as well, which does not wait.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from firstflight.analysis.claim import Claim, Expectation, above, judge, near, unchecked
+from firstflight.analysis.claim import Claim, Expectation, Sentence, above, near
 from firstflight.analysis.intervals import Means, jackknife
 
 from ..grid import mouse, settings, titles, together
@@ -86,21 +86,10 @@ def _least(
     def least(data: Means[Place]) -> float:
         return min(found(data, control) for control in shown())
 
+    sentence = Sentence(name, SOURCE, text, expectation, 0, unit, why)
     try:
         value = jackknife(values, least)
         each = [f"{title} {found(Means(values), control):.3g}" for control, title in titles().items()]
     except KeyError as error:
-        return unchecked(
-            id=name, source=SOURCE, text=text, expectation=expectation, tolerance=0, unit=unit, reason=missing(error)
-        )
-    return judge(
-        id=name,
-        source=SOURCE,
-        text=text,
-        expectation=expectation,
-        tolerance=0,
-        why=why,
-        unit=unit,
-        found=value,
-        note=f"{', '.join(each)}.",
-    )
+        return sentence.unchecked(missing(error))
+    return sentence.judge(value, f"{', '.join(each)}.")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from firstflight.analysis.claim import Claim, NoDataError, judge, near, unchecked
+from firstflight.analysis.claim import Claim, NoDataError, Sentence, near
 from firstflight.analysis.intervals import Estimate
 
 from ..grid import ROUND_TRIP_S, TEN, ten_segments_fit_kbps
@@ -27,18 +26,19 @@ def claims(tables: Tables, rows: pl.DataFrame) -> Iterator[Claim]:
 
 
 def _rounds(tables: Tables, rows: pl.DataFrame, iw: int, expected: int) -> Claim:
-    identity: dict[str, Any] = {
-        "id": f"cs244-median-response-iw{iw}",
-        "source": SOURCE,
-        "text": f"The median response (9 kB) takes {expected} round{'' if expected == 1 else 's'} of slow start with "
+    sentence = Sentence(
+        id=f"cs244-median-response-iw{iw}",
+        source=SOURCE,
+        text=f"The median response (9 kB) takes {expected} round{'' if expected == 1 else 's'} of slow start with "
         f"an initial window of {iw} (median over the responses of as many segments).",
-        "expectation": near(expected),
-        "tolerance": 0,
-        "unit": "rounds",
-    }
+        expectation=near(expected),
+        tolerance=0,
+        unit="rounds",
+        why="A count, so the tolerance is 0.",
+    )
     chosen = rows.filter((pl.col("iw") == iw) & (pl.col("segments") == median_segments(rows)))
     if chosen.is_empty():
-        return unchecked(**identity, reason=f"This run has no response with IW {iw}.")
+        return sentence.unchecked(f"This run has no response with IW {iw}.")
     counted = rounds(tables, chosen)
     each = ", ".join(f"{count} took {number}" for number, count in sorted(Counter(counted).items()))
     note = f"Counted from the segments at the server; of {chosen.height} responses of {median_segments(rows)}, {each}."
@@ -49,27 +49,26 @@ def _rounds(tables: Tables, rows: pl.DataFrame, iw: int, expected: int) -> Claim
             f" The others are of users of at most {fastest:.0f} kbit/s; the retransmission timer expired in "
             f"{timed_out_percent(odd):.0f} % of them."
         )
-    why = "A count, so the tolerance is 0."
-    return judge(**identity, why=why, found=Estimate(float(np.median(counted))), note=note)
+    return sentence.judge(Estimate(float(np.median(counted))), note)
 
 
 def _ten_segments(tables: Tables, rows: pl.DataFrame) -> Claim:
     computed = ten_segments_fit_kbps()
-    identity: dict[str, Any] = {
-        "id": "cs244-ten-segments-fit",
-        "source": f"{SOURCE}; the value by arithmetic",
-        "text": "Below some bandwidth ten segments no longer fit one round trip: where ten full packets of 1500 bytes "
+    sentence = Sentence(
+        id="cs244-ten-segments-fit",
+        source=f"{SOURCE}; the value by arithmetic",
+        text="Below some bandwidth ten segments no longer fit one round trip: where ten full packets of 1500 bytes "
         "take more than 70 ms on the link.",
-        "expectation": near(round(computed)),
-        "tolerance": round(0.05 * computed),
-        "unit": "kbit/s",
-    }
+        expectation=near(round(computed)),
+        tolerance=round(0.05 * computed),
+        unit="kbit/s",
+        why="5 %: the users' bandwidths lie 10 % apart, and between them a straight line is drawn (logarithmic axes).",
+    )
     try:
         found, note = _crossing(ten_segments_ms(tables, rows))
     except NoDataError as error:
-        return unchecked(**identity, reason=str(error))
-    why = "5 %: the users' bandwidths lie 10 % apart, and between them a straight line is drawn (logarithmic axes)."
-    return judge(**identity, why=why, found=Estimate(found), note=note)
+        return sentence.unchecked(str(error))
+    return sentence.judge(Estimate(found), note)
 
 
 def _crossing(times: dict[float, float]) -> tuple[float, str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from firstflight.analysis.claim import Claim, above, at_least, judge, near, unchecked
+from firstflight.analysis.claim import Claim, Sentence, above, at_least, near
 
 from .. import intervals
 from ..grid import ROUND_TRIP_S, bucket_name, edges_kbps
@@ -29,65 +28,58 @@ def claims(paired: pl.DataFrame) -> Iterator[Claim]:
 
 def _gain(own: pl.DataFrame, index: int) -> Claim:
     name = bucket_name(index)
-    identity: dict[str, Any] = {
-        "id": f"cs244-gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
-        "source": SOURCE,
-        "text": f"At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
-        "expectation": near(1),
-        "tolerance": _ABOUT,
-        "unit": "round trips",
-    }
-    if own.is_empty():
-        return unchecked(**identity, reason=f"This run has no pair of undisturbed responses at {name} kbit/s.")
-    return judge(
-        **identity,
+    sentence = Sentence(
+        id=f"cs244-gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
+        source=SOURCE,
+        text=f"At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
+        expectation=near(1),
+        tolerance=_ABOUT,
+        unit="round trips",
         why='"About one" is nearer to one round trip than to none or two. Median over pairs, bootstrap interval.',
-        found=intervals.median(own["gain_ms"] / (1000 * ROUND_TRIP_S)),
-        note=f"{own.height} pairs.",
     )
+    if own.is_empty():
+        return sentence.unchecked(f"This run has no pair of undisturbed responses at {name} kbit/s.")
+    return sentence.judge(intervals.median(own["gain_ms"] / (1000 * ROUND_TRIP_S)), f"{own.height} pairs.")
 
 
 def _stable(paired: pl.DataFrame) -> Claim:
-    identity: dict[str, Any] = {
-        "id": "cs244-gain-stable",
-        "source": SOURCE,
-        "text": "The gain is stable over bandwidth (least median of a bucket as a share of the greatest).",
-        "expectation": at_least(_STABLE),
-        "tolerance": 0,
-        "unit": "share",
-    }
+    sentence = Sentence(
+        id="cs244-gain-stable",
+        source=SOURCE,
+        text="The gain is stable over bandwidth (least median of a bucket as a share of the greatest).",
+        expectation=at_least(_STABLE),
+        tolerance=0,
+        unit="share",
+        why='The post gives no number; a gain that more than doubles from one bandwidth to another is not "stable".',
+    )
     groups = [_values(paired.filter(pl.col("bucket") == index)["gain_ms"]) for index in present(paired)]
     if len(groups) < 2:
-        return unchecked(**identity, reason="This run has undisturbed pairs in fewer than two buckets.")
+        return sentence.unchecked("This run has undisturbed pairs in fewer than two buckets.")
 
     def share(found: list[intervals.Values]) -> float:
         medians = [float(np.median(values)) for values in found]
         return min(medians) / max(medians)
 
-    why = 'The post gives no number; a gain that more than doubles from one bandwidth to another is not "stable".'
-    return judge(**identity, why=why, found=intervals.of_groups(groups, share))
+    return sentence.judge(intervals.of_groups(groups, share))
 
 
 def _percentage(paired: pl.DataFrame) -> Claim:
-    identity: dict[str, Any] = {
-        "id": "cs244-percentage-rises",
-        "source": SOURCE,
-        "text": "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
-        "expectation": above(0),
-        "tolerance": 0,
-        "unit": "correlation",
-    }
+    sentence = Sentence(
+        id="cs244-percentage-rises",
+        source=SOURCE,
+        text="The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
+        expectation=above(0),
+        tolerance=0,
+        unit="correlation",
+        why="The sentence gives a direction and no number.",
+    )
     users = sorted(paired.partition_by("client"), key=lambda own: float(own["rate_kbps"][0]))
     if len(users) < 3:
-        return unchecked(**identity, reason="This run has undisturbed pairs of fewer than three users.")
+        return sentence.unchecked("This run has undisturbed pairs of fewer than three users.")
     medians = paired.group_by("bucket").agg(pl.col("gain_percent").median()).sort("bucket")
     each = [f"{bucket_name(index)}: {percent:.0f} %" for index, percent in medians.iter_rows()]
-    return judge(
-        **identity,
-        why="The sentence gives a direction and no number.",
-        found=intervals.of_groups([_values(own["gain_percent"]) for own in users], _rank_correlation),
-        note=f"Medians by bucket, kbit/s: {', '.join(each)}.",
-    )
+    found = intervals.of_groups([_values(own["gain_percent"]) for own in users], _rank_correlation)
+    return sentence.judge(found, f"Medians by bucket, kbit/s: {', '.join(each)}.")
 
 
 def _rank_correlation(groups: list[intervals.Values]) -> float:

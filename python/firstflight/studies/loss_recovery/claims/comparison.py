@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from firstflight.analysis.claim import Claim, above, judge, unchecked
+from firstflight.analysis.claim import Claim, Sentence, above
 from firstflight.analysis.intervals import Means, jackknife
 
 from ..grid import CONGESTED, RANDOM, Point, conditions, settings
@@ -63,7 +63,7 @@ def _claim(
         f"IW {MANY} without SACK beats IW {FEW} with SACK (mean completion time of responses of {_listed(sizes)} "
         f"segments {_WHERE[experiment]} of {_listed(varied)} {_unit(experiment)}; {_SENDERS[stacks]})."
     )
-    expectation = above(0)
+    sentence = Sentence(name, SOURCE, text, above(0), 0, "percent", COMPARISON)
     try:
         found = jackknife(times, gain)
         data = Means(times)
@@ -73,24 +73,11 @@ def _claim(
         ]
     except KeyError as error:
         point = error.args[0]
-        reason = (
+        return sentence.unchecked(
             f"This run lacks responses of {point.size_segments} segments {_WHERE[experiment]} with {point.stack} and "
             f"IW {point.iw}."
         )
-        return unchecked(
-            id=name, source=SOURCE, text=text, expectation=expectation, tolerance=0, unit="percent", reason=reason
-        )
-    return judge(
-        id=name,
-        source=SOURCE,
-        text=text,
-        expectation=expectation,
-        tolerance=0,
-        why=COMPARISON,
-        unit="percent",
-        found=found,
-        note=f"Part by part: {', '.join(each)}.",
-    )
+    return sentence.judge(found, f"Part by part: {', '.join(each)}.")
 
 
 def _unit(experiment: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from firstflight.analysis.claim import Claim, Expectation, above, at_most, judge, near, unchecked
+from firstflight.analysis.claim import Claim, Expectation, Sentence, above, at_most, near
 from firstflight.analysis.intervals import Estimate
 
 from ..grid import FLIGHT, RESPONSE, settings
@@ -32,12 +32,11 @@ class _Statement:
     note: Callable[[pl.DataFrame], str] = lambda cases: ""
 
     def check(self, cases: pl.DataFrame) -> Claim:
-        about = {"id": self.id, "source": self.source, "text": self.text, "unit": self.unit}
+        sentence = Sentence(self.id, self.source, self.text, self.expectation, 0, self.unit, self.why)
         try:
-            found, note = self.found(cases), self.note(cases)
+            return sentence.judge(Estimate(self.found(cases)), self.note(cases))
         except LookupError as error:
-            return unchecked(**about, expectation=self.expectation, tolerance=0, reason=str(error))
-        return judge(**about, expectation=self.expectation, tolerance=0, why=self.why, found=Estimate(found), note=note)
+            return sentence.unchecked(str(error))
 
 
 def claims(cases: pl.DataFrame) -> list[Claim]:

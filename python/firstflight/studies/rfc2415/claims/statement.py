@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firstflight.analysis.claim import Claim, Expectation, NoDataError, judge, unchecked
+from firstflight.analysis.claim import Claim, Expectation, NoDataError, Sentence
 from firstflight.analysis.intervals import Estimate, Means, jackknife, reach
 from firstflight.studies.rfc2415.claims.coverage import missing
 from firstflight.studies.rfc2415.measure import Measures, Place
@@ -59,6 +59,7 @@ class Statement:
 
     def check(self, measures: Measures) -> Claim:
         """The claim with its verdict; "cannot be checked" if the run lacks a cell that it needs."""
+        sentence = Sentence(self.id, self.source, self.text, self.expectation, self.tolerance, self.unit, self.why)
         try:
             found = jackknife(measures.values, self.found)
             notes = [self.note(Means(measures.values))] if self.note else []
@@ -66,35 +67,14 @@ class Statement:
                 notes.append(_steadiness(measures, self.found))
                 found = Estimate(found.value, replicates=found.replicates)
         except KeyError:
-            return self._unchecked(missing(measures.values, self.found))
+            return sentence.unchecked(missing(measures.values, self.found))
         except NoDataError as error:
-            return self._unchecked(str(error))
+            return sentence.unchecked(str(error))
         except ZeroDivisionError:
-            return self._unchecked("The value that this is a ratio to is zero in this run.")
+            return sentence.unchecked("The value that this is a ratio to is zero in this run.")
         if math.isnan(found.value):
-            return self._unchecked("The run has too few replicates for this statistic.")
-        return judge(
-            id=self.id,
-            source=self.source,
-            text=self.text,
-            expectation=self.expectation,
-            tolerance=self.tolerance,
-            why=self.why,
-            unit=self.unit,
-            found=found,
-            note=" ".join(filter(None, notes)),
-        )
-
-    def _unchecked(self, reason: str) -> Claim:
-        return unchecked(
-            id=self.id,
-            source=self.source,
-            text=self.text,
-            expectation=self.expectation,
-            tolerance=self.tolerance,
-            unit=self.unit,
-            reason=reason,
-        )
+            return sentence.unchecked("The run has too few replicates for this statistic.")
+        return sentence.judge(found, " ".join(filter(None, notes)))
 
 
 def _steadiness(measures: Measures, found: Callable[[Data], float]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from firstflight.analysis.claim import Expectation, NoDataError, above, at_least, below, near
+from firstflight.analysis.claim import Expectation, NoDataError, above, at_least, below, between, near
 from firstflight.analysis.intervals import Estimate
 
 from ..grid import AVGDC, FITTED, INDEPENDENT, SEARCH, Place
 from ..measure import Results
 from ..published import TITLES, figure5, labels
-from .statement import FIGURE, SECTION, Found, Statement, between, gain
+from .statement import FIGURE, SECTION, Found, Statement, gain
 
 _HERE = Place(AVGDC, SEARCH)
 _WHOLE = "1 point: the sentence rounds to whole percent."

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from firstflight.analysis.claim import NoDataError, above, near
+from firstflight.analysis.claim import NoDataError, above, between, near
 from firstflight.analysis.intervals import Estimate
 
 from ..grid import AVGDC, BLOG, MAPS, NAMES, PHOTOS, SEARCH, SLOWDC, Place
 from ..measure import Results
 from ..published import SEARCH_GAIN
-from .statement import ABSTRACT, FIGURES_OWN_SPREAD, SECTION, WHY_SPREAD, Found, Statement, between, gain
+from .statement import ABSTRACT, FIGURES_OWN_SPREAD, SECTION, WHY_SPREAD, Found, Statement, gain
 
 SUBNET_QUANTILES = (10, 25, 50, 75, 90, 95)
 """The figure of the subnets is not available; "all quantiles" is taken as these."""

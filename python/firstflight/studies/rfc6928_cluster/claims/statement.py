@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firstflight.analysis.claim import Claim, Expectation, NoDataError, judge, unchecked
+from firstflight.analysis.claim import Claim, NoDataError, Sentence
 from firstflight.analysis.intervals import Estimate
 
 from ..measure import Results
@@ -28,16 +28,9 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """One sentence. `found` computes its value, or raises NoDataError; `why` says where the tolerance comes from."""
+class Statement(Sentence):
+    """`found` computes the sentence's value, or raises NoDataError."""
 
-    id: str
-    source: str
-    text: str
-    expectation: Expectation
-    tolerance: float
-    unit: str
-    why: str
     found: Callable[[Results], Found]
 
     def check(self, results: Results) -> Claim:
@@ -47,33 +40,10 @@ class Statement:
             if math.isnan(found.value.value):
                 raise NoDataError(f"This run has no value for it. {found.note}".strip())
         except NoDataError as error:
-            return unchecked(
-                id=self.id,
-                source=self.source,
-                text=self.text,
-                expectation=self.expectation,
-                tolerance=self.tolerance,
-                unit=self.unit,
-                reason=str(error),
-            )
-        return judge(
-            id=self.id,
-            source=self.source,
-            text=self.text,
-            expectation=self.expectation,
-            tolerance=self.tolerance,
-            why=self.why,
-            unit=self.unit,
-            found=found.value,
-            note=found.note,
-        )
+            return self.unchecked(str(error))
+        return self.judge(found.value, found.note)
 
 
 def gain(difference: Estimate) -> Estimate:
     """What is saved: a difference of latencies with its sign turned (taken from 0, so that nothing is not "-0")."""
     return Estimate(0 - difference.value, 0 - difference.high, 0 - difference.low, difference.replicates)
-
-
-def between(low: float, high: float) -> Expectation:
-    """The source gives a range."""
-    return Expectation(low, high, f"{low:g} to {high:g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firstflight.analysis.claim import Claim, Expectation, NoDataError, judge, unchecked
+from firstflight.analysis.claim import Claim, Expectation, NoDataError, Sentence
 from firstflight.analysis.medians import Medians, Values
 
 from ..measure import Place
@@ -32,26 +32,8 @@ class Statement:
 
     def check(self, data: Data) -> Claim:
         """The verdict, or why there is none."""
+        sentence = Sentence(self.id, SOURCE, self.text, self.expectation, self.tolerance, self.unit, self.why)
         try:
-            found, note = data.estimate(self.found), self.note(data)
+            return sentence.judge(data.estimate(self.found), self.note(data))
         except NoDataError as error:
-            return unchecked(
-                id=self.id,
-                source=SOURCE,
-                text=self.text,
-                expectation=self.expectation,
-                tolerance=self.tolerance,
-                unit=self.unit,
-                reason=str(error),
-            )
-        return judge(
-            id=self.id,
-            source=SOURCE,
-            text=self.text,
-            expectation=self.expectation,
-            tolerance=self.tolerance,
-            why=self.why,
-            unit=self.unit,
-            found=found,
-            note=note,
-        )
+            return sentence.unchecked(str(error))
