@@ -6,9 +6,10 @@ use crate::{
     packet::{ACK, End, FIN, RST, SYN, Seen},
     problems::Trouble,
     round_trip::RoundTrips,
-    rows::{Batch, ConnectionRow, ResponseRow, UNKNOWN},
+    rows::{Batch, ConnectionRow, HandshakeRow, ResponseRow, UNKNOWN},
     server_clock::ServerClock,
     stream::{Place, Position, Stream},
+    tls::{self, Part, Version},
 };
 
 /// Of Ethernet without options (RFC 9293 §3.7.1), where the ends' agreement was not seen.
@@ -50,6 +51,69 @@ struct Response {
     retransmissions: u32,
 }
 
+impl Response {
+    fn new(start: i64, begin: Position, time: i64) -> Self {
+        Self {
+            start,
+            begin,
+            end: begin,
+            first_sent: time,
+            last_sent: time,
+            first_acked: None,
+            last_acked: None,
+            segments: 0,
+            retransmissions: 0,
+        }
+    }
+
+    /// Segments that end at a position are sent.
+    fn send(&mut self, segments: u32, sent_again: bool, end: Position, time: i64) {
+        self.segments += segments;
+        self.retransmissions += if sent_again { segments } else { 0 };
+        if end > self.end {
+            self.end = end;
+            self.last_sent = time;
+            self.last_acked = None;
+        }
+    }
+
+    /// The client has all before a position.
+    fn acknowledge(&mut self, position: Position, time: i64) {
+        if position > self.begin {
+            self.first_acked.get_or_insert(time);
+            if position >= self.end {
+                self.last_acked.get_or_insert(time);
+            }
+        }
+    }
+}
+
+/// The handshake of TLS, and what it has of the server's bytes.
+#[derive(Debug)]
+struct Secures {
+    handshake: tls::Handshake,
+    /// What the server sent before the client asked.
+    sent: Option<Response>,
+    /// When the client asked.
+    asked: i64,
+    /// What may be session tickets or the answer.
+    tickets: Option<Response>,
+}
+
+impl Secures {
+    fn new(handshake: tls::Handshake) -> Self {
+        Self { handshake, sent: None, asked: 0, tickets: None }
+    }
+
+    /// What a segment at a position belongs to.
+    fn part_at(&mut self, start: Position) -> Option<&mut Response> {
+        match &mut self.tickets {
+            Some(tickets) if start >= tickets.begin => Some(tickets),
+            _ => self.sent.as_mut(),
+        }
+    }
+}
+
 /// Where a connection is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
@@ -86,6 +150,11 @@ pub(crate) struct Connection {
     response: Option<Response>,
     objects: u32,
     request: Option<i64>,
+    /// Its records look like those of TLS.
+    is_tls: bool,
+    early_data: bool,
+    /// The handshake of TLS, while it lasts.
+    secures: Option<Box<Secures>>,
     most_bps: f64,
     finished: [bool; 2],
     reset: bool,
@@ -96,7 +165,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// A connection that begins with this segment, which stands at `offset` of the file.
-    pub(crate) fn new(number: u32, seen: &Seen, time: i64, offset: u64) -> Self {
+    pub(crate) fn new(number: u32, seen: &Seen<'_>, time: i64, offset: u64) -> Self {
         let from_client = match seen.flags & (SYN | ACK) {
             SYN => true,
             flags if flags == SYN | ACK => false,
@@ -126,6 +195,9 @@ impl Connection {
             response: None,
             objects: 0,
             request: None,
+            is_tls: false,
+            early_data: false,
+            secures: None,
             most_bps: 0.0,
             finished: [false; 2],
             reset: false,
@@ -135,7 +207,7 @@ impl Connection {
     }
 
     /// Whether a segment is the first of another connection between the same ends.
-    pub(crate) fn is_over_with(&self, seen: &Seen) -> bool {
+    pub(crate) fn is_over_with(&self, seen: &Seen<'_>) -> bool {
         match seen.flags & (SYN | ACK) {
             SYN => self.initial != Some(seen.seq) || seen.from != self.client,
             // Of a connection whose SYN the capture lacks.
@@ -157,7 +229,7 @@ impl Connection {
     }
 
     /// Takes a segment of its own; answers trouble with it.
-    pub(crate) fn take(&mut self, seen: &Seen, time: i64, batch: &mut Batch) -> Option<Trouble> {
+    pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
         let side = if seen.from == self.client { Side::Client } else { Side::Server };
         if seen.flags & SYN != 0 {
             self.open(seen, side, time);
@@ -202,7 +274,7 @@ impl Connection {
         trouble
     }
 
-    fn open(&mut self, seen: &Seen, side: Side, time: i64) {
+    fn open(&mut self, seen: &Seen<'_>, side: Side, time: i64) {
         let stream = match side {
             Side::Client => &mut self.client_sends,
             Side::Server => &mut self.server_sends,
@@ -239,7 +311,7 @@ impl Connection {
         matches!((self.to_server.least(), self.to_client.least()), (Some(server), Some(client)) if server > client)
     }
 
-    fn acknowledged_by_client(&mut self, seen: &Seen, time: i64) {
+    fn acknowledged_by_client(&mut self, seen: &Seen<'_>, time: i64) {
         let position = self.server_sends.position(seen.ack);
         if position <= 0 {
             return;
@@ -258,15 +330,15 @@ impl Connection {
             }
             _ => self.at_server.interrupt(),
         }
-        if let Some(response) = self.response.as_mut().filter(|response| position > response.begin) {
-            response.first_acked.get_or_insert(time);
-            if position >= response.end {
-                response.last_acked.get_or_insert(time);
-            }
+        if let Some(response) = &mut self.response {
+            response.acknowledge(position, time);
+        }
+        if let Some(tickets) = self.secures.as_mut().and_then(|secures| secures.tickets.as_mut()) {
+            tickets.acknowledge(position, time);
         }
     }
 
-    fn acknowledged_by_server(&mut self, seen: &Seen, time: i64) {
+    fn acknowledged_by_server(&mut self, seen: &Seen<'_>, time: i64) {
         let position = self.client_sends.position(seen.ack);
         if let Some(sent) = self.client_sends.acknowledge(position).and_then(|told| told.sent) {
             self.to_server.add(time - sent, false);
@@ -274,14 +346,39 @@ impl Connection {
     }
 
     /// The client sends data: if it has all that the server sent, it asks for more.
-    fn ask(&mut self, seen: &Seen, time: i64) {
+    fn ask(&mut self, seen: &Seen<'_>, time: i64) {
         if seen.payload == 0 {
             return;
         }
         let position = self.client_sends.position(seen.seq);
+        if position == 0 {
+            self.is_tls |= tls::begins_with_record(seen);
+            if self.server_sends.next() == 0 && self.secures.is_none() {
+                self.secures = tls::Handshake::begin(seen).map(|handshake| Box::new(Secures::new(handshake)));
+                self.request = None;
+            }
+        }
         let place = self.client_sends.send(position, seen.payload, time);
         if matches!(place, Place::Again(_)) {
             self.client_sends.retransmitted();
+            return;
+        }
+        if let Some(secures) = &mut self.secures {
+            if !secures.handshake.client_sends(position, seen) {
+                return;
+            }
+            if !secures.handshake.is_early() {
+                secures.asked = time;
+                return;
+            }
+            if !self.early_data {
+                self.early_data = true;
+                self.request = Some(time);
+                return;
+            }
+            self.secures = None;
+        }
+        if self.is_tls && tls::is_alert(seen) {
             return;
         }
         let has_all = self.server_sends.delivered() >= self.server_sends.next();
@@ -291,7 +388,7 @@ impl Connection {
     }
 
     /// The server sends data.
-    fn answer(&mut self, seen: &Seen, time: i64, batch: &mut Batch) -> Option<Trouble> {
+    fn answer(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
         let start = self.server_sends.position(seen.seq);
         // A probe of a window or of a silent client repeats one old byte (RFC 9293 §3.8.4). What lies before the first
         // byte of a connection that had begun before the capture may be late as well as sent again.
@@ -318,7 +415,10 @@ impl Connection {
             self.server_sends.retransmitted();
             self.at_server.interrupt();
         }
-        if matches!(place, Place::Next | Place::Ahead) {
+        let is_new = matches!(place, Place::Next | Place::Ahead);
+        let is_alert = self.is_tls && tls::is_alert(seen);
+        let is_handshake = self.secures.is_some() && self.secure(seen, start, is_new && !is_alert, time, batch);
+        if is_new && !is_alert && !is_handshake {
             if let Some(asked) = self.request.take() {
                 self.answered(batch);
                 self.respond(asked, before.max(start), time);
@@ -334,35 +434,79 @@ impl Connection {
         }
         self.arrive(place, time, seen);
         let end = self.server_sends.next();
-        if let Some(response) = &mut self.response {
-            response.segments += segments;
-            response.retransmissions += if sent_again { segments } else { 0 };
-            if end > response.end {
-                response.end = end;
-                response.last_sent = time;
-                response.last_acked = None;
-            }
+        let part = match &mut self.secures {
+            Some(secures) if is_handshake => secures.part_at(start),
+            _ if is_alert => None,
+            _ => self.response.as_mut(),
+        };
+        if let Some(part) = part {
+            part.send(segments, sent_again, end, time);
         }
         None
     }
 
-    fn respond(&mut self, asked: i64, begin: Position, time: i64) {
-        let start = if self.objects == 0 { self.handshake.syn.unwrap_or(asked) } else { asked };
-        self.response = Some(Response {
-            start,
-            begin,
-            end: begin,
-            first_sent: time,
-            last_sent: time,
-            first_acked: None,
-            last_acked: None,
-            segments: 0,
-            retransmissions: 0,
+    /// The server sends data before the handshake of TLS is known to be over; whether it still is not.
+    fn secure(&mut self, seen: &Seen<'_>, start: Position, is_new: bool, time: i64, batch: &mut Batch) -> bool {
+        let full = seen.payload >= self.segment_bytes().into();
+        let Some(secures) = &mut self.secures else { return false };
+        let part = if is_new { secures.handshake.server_sends(start, seen, full) } else { Part::Handshake };
+        if self.early_data {
+            return false;
+        }
+        match part {
+            Part::Handshake => {
+                secures.sent.get_or_insert(Response::new(time, start, time));
+            }
+            Part::Tickets => {
+                secures.tickets.get_or_insert(Response::new(secures.asked, start, time));
+            }
+            Part::Answer(begin) => {
+                self.response = Some(Response::new(secures.asked, begin, time));
+                if let Some(mut secures) = self.secures.take() {
+                    // The segment that ends the handshake may begin the answer.
+                    if let Some(last) = secures.tickets.as_mut().or(secures.sent.as_mut()) {
+                        last.end = last.end.max(begin);
+                    }
+                    self.secured(*secures, batch);
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Tells of the handshake of TLS, which is over.
+    fn secured(&self, secures: Secures, batch: &mut Batch) {
+        let Some(mut sent) = secures.sent else { return };
+        if let Some(tickets) = secures.tickets {
+            sent.segments += tickets.segments;
+            sent.retransmissions += tickets.retransmissions;
+            sent.end = tickets.end;
+        }
+        let since_syn = |complete: i64| self.handshake.syn.map(|syn| (complete - syn) as f64 / 1e9);
+        batch.handshakes.push(HandshakeRow {
+            connection: self.number,
+            bytes: (sent.end - sent.begin) as u64,
+            segments_sent: sent.segments,
+            retransmissions: sent.retransmissions,
+            exchanges: secures.handshake.exchanges(),
+            handshake_time_s: self.handshake.complete.and_then(since_syn).unwrap_or(f64::NAN),
+            version: match secures.handshake.version() {
+                Some(Version::V13) => 13,
+                Some(Version::UpTo12) => 12,
+                None => 0,
+            },
         });
     }
 
+    fn respond(&mut self, asked: i64, begin: Position, time: i64) {
+        let opens = self.objects == 0 && !self.is_tls;
+        let start = if opens { self.handshake.syn.unwrap_or(asked) } else { asked };
+        self.response = Some(Response::new(start, begin, time));
+    }
+
     /// For a capture at the client: a segment that arrives, and when it was sent by the server's clock.
-    fn arrive(&mut self, place: Place, time: i64, seen: &Seen) {
+    fn arrive(&mut self, place: Place, time: i64, seen: &Seen<'_>) {
         match (place, self.clock) {
             (Place::Next, Some(clock)) => {
                 self.at_client.add(time, i64::from(seen.payload), clock.latest(), clock.least());
@@ -424,7 +568,7 @@ impl Connection {
             connection: self.number,
             object: self.objects,
             start_ns: response.start,
-            handshake_time_s: if first_object && self.handshake.syn.is_some() {
+            handshake_time_s: if first_object && !self.is_tls && self.handshake.syn.is_some() {
                 since(self.handshake.complete)
             } else {
                 f64::NAN
@@ -444,8 +588,17 @@ impl Connection {
 
     /// Tells of the connection, which is over. Answers trouble with it, and where it began.
     pub(crate) fn finish(mut self, batch: &mut Batch) -> Option<(Trouble, u64)> {
+        let mut secures = self.secures.take().filter(|_| !self.early_data);
+        if let Some(secures) = &mut secures {
+            // What came by itself after the client had asked was the answer, and no session ticket.
+            self.response = secures.tickets.take_if(|_| secures.handshake.is_lone_ticket());
+        }
+        let is_secured = secures.as_ref().is_some_and(|secures| secures.sent.is_some());
+        if let Some(secures) = secures {
+            self.secured(*secures, batch);
+        }
         self.answered(batch);
-        if self.objects == 0 {
+        if self.objects == 0 && !is_secured {
             return None;
         }
         let seconds = |time: Option<i64>| time.map_or(f64::NAN, |time| time as f64 / 1e9);
@@ -467,6 +620,8 @@ impl Connection {
             least_down_bps: if self.most_bps > 0.0 { self.most_bps } else { f64::NAN },
             at_client: u8::from(at_client),
             from_start: u8::from(self.initial.is_some()),
+            tls: u8::from(self.is_tls),
+            early_data: u8::from(self.early_data),
         });
         let missed = self.unseen || self.server_sends.has_unseen();
         missed.then_some((Trouble::Missed, self.offset))

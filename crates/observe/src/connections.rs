@@ -64,7 +64,7 @@ impl Table {
     }
 
     /// Takes a segment that stands at `offset` of the file.
-    pub(crate) fn take(&mut self, seen: &Seen, time: i64, offset: u64, batch: &mut Batch, problems: &mut Problems) {
+    pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, offset: u64, batch: &mut Batch, problems: &mut Problems) {
         // Captures on several processors are not quite in order.
         self.now = self.now.max(time);
         self.let_go(batch, problems);
@@ -118,7 +118,7 @@ impl Table {
     fn begin(
         &mut self,
         ends: Ends,
-        seen: &Seen,
+        seen: &Seen<'_>,
         time: i64,
         offset: u64,
         batch: &mut Batch,
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::packet::{ACK, FIN, Options, SYN};
 
-    fn seen(from: u16, to: u16, flags: u8) -> Seen {
+    fn seen(from: u16, to: u16, flags: u8) -> Seen<'static> {
         let end = |port| End { address: 7, port };
         Seen {
             from: end(from),
@@ -237,13 +237,14 @@ mod tests {
             payload: 0,
             header: 52,
             options: Options::default(),
+            kept: &[],
         }
     }
 
     #[test]
     fn connections_that_ended_or_fell_silent_are_not_kept() {
         let (mut table, mut batch, mut problems) = (Table::new(), Batch::default(), Problems::default());
-        let mut take = |table: &mut Table, seconds: i64, seen: Seen| {
+        let mut take = |table: &mut Table, seconds: i64, seen: Seen<'_>| {
             table.take(&seen, seconds * SECOND, 0, &mut batch, &mut problems);
         };
         for second in 0..10_000 {

@@ -18,7 +18,8 @@ mod rows;
 mod server_clock;
 mod source;
 mod stream;
+mod tls;
 
 pub use problems::{Problem, Trouble};
 pub use reader::{ReadError, Reader};
-pub use rows::{Batch, ConnectionRow, Connections, ResponseRow, Responses, UNKNOWN};
+pub use rows::{Batch, ConnectionRow, Connections, HandshakeRow, Handshakes, ResponseRow, Responses, UNKNOWN};

@@ -18,7 +18,7 @@ pub(crate) struct End {
 
 /// A TCP segment as it was seen.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Seen<'a> {
     pub(crate) from: End,
     pub(crate) to: End,
     pub(crate) seq: u32,
@@ -29,6 +29,8 @@ pub(crate) struct Seen {
     /// Bytes of the IP and TCP headers.
     pub(crate) header: u32,
     pub(crate) options: Options,
+    /// The beginning of the data, as far as it was kept.
+    pub(crate) kept: &'a [u8],
 }
 
 /// Of the TCP options, as far as they were kept.
@@ -52,7 +54,7 @@ pub(crate) enum Not {
 }
 
 /// Reads a packet of which `bytes` were kept.
-pub(crate) fn read(record: &Record, bytes: &[u8]) -> Result<Seen, Not> {
+pub(crate) fn read<'a>(record: &Record, bytes: &'a [u8]) -> Result<Seen<'a>, Not> {
     let at = network_layer(record, bytes)?;
     let packet = bytes.get(at..).ok_or(Not::Short)?;
     // Behind the link layer's header; a card that divides packets leaves the IP header's own length at 0.
@@ -96,7 +98,7 @@ fn family(bytes: &[u8], little_endian: bool) -> Result<(), Not> {
     if matches!(family, 2 | 24 | 28 | 30 | 10) { Ok(()) } else { Err(Not::Tcp) }
 }
 
-fn ipv4(packet: &[u8], length: usize) -> Result<Seen, Not> {
+fn ipv4(packet: &[u8], length: usize) -> Result<Seen<'_>, Not> {
     let fixed: &[u8; 20] = packet.first_chunk().ok_or(Not::Short)?;
     if fixed[9] != TCP {
         return Err(Not::Tcp);
@@ -119,7 +121,7 @@ fn ipv4(packet: &[u8], length: usize) -> Result<Seen, Not> {
     tcp(packet.get(header..).ok_or(Not::Short)?, total - header, header, [address(12), address(16)])
 }
 
-fn ipv6(packet: &[u8], length: usize) -> Result<Seen, Not> {
+fn ipv6(packet: &[u8], length: usize) -> Result<Seen<'_>, Not> {
     let fixed: &[u8; 40] = packet.first_chunk().ok_or(Not::Short)?;
     let total = match usize::from(u16::from_be_bytes([fixed[4], fixed[5]])) {
         0 => length,
@@ -147,7 +149,7 @@ fn ipv6(packet: &[u8], length: usize) -> Result<Seen, Not> {
     tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, [address(8), address(24)])
 }
 
-fn tcp(segment: &[u8], length: usize, ip_header: usize, [from, to]: [u128; 2]) -> Result<Seen, Not> {
+fn tcp(segment: &[u8], length: usize, ip_header: usize, [from, to]: [u128; 2]) -> Result<Seen<'_>, Not> {
     let fixed: &[u8; 20] = segment.first_chunk().ok_or(Not::Short)?;
     let header = usize::from(fixed[12] >> 4) * 4;
     if header < 20 || header > length {
@@ -155,15 +157,19 @@ fn tcp(segment: &[u8], length: usize, ip_header: usize, [from, to]: [u128; 2]) -
     }
     let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let number = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let payload = length - header;
+    let kept = segment.get(header..).unwrap_or_default();
     Ok(Seen {
         from: End { address: from, port: port(0) },
         to: End { address: to, port: port(2) },
         seq: number(4),
         ack: number(8),
         flags: fixed[13],
-        payload: (length - header) as u32,
+        payload: payload as u32,
         header: (ip_header + header) as u32,
         options: options(&segment[20..header.min(segment.len())], header - 20),
+        // Ethernet fills short packets up.
+        kept: &kept[..payload.min(kept.len())],
     })
 }
 

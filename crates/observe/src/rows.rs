@@ -30,6 +30,10 @@ table! {
         at_client: u8 as U8,
         /// 1 if its first packet is in the capture.
         from_start: u8 as U8,
+        /// 1 if it is TLS.
+        tls: u8 as U8,
+        /// 1 if the client asked before the handshake of TLS was over, which the first response then includes.
+        early_data: u8 as U8,
     }
 }
 
@@ -40,9 +44,9 @@ table! {
         connection: u32 as U32,
         /// Counted from 0.
         object: u32 as U32,
-        /// The client opened the connection or, for further ones, asked.
+        /// The client opened the connection or, for further ones and over TLS, asked.
         start_ns: i64 as I64,
-        /// From the start until the client's handshake was complete; NaN for further ones.
+        /// From the start until the client's handshake was complete; NaN for further ones and over TLS.
         handshake_time_s: f64 as F64,
         /// From the start until the first byte reached the client.
         first_byte_time_s: f64 as F64,
@@ -65,6 +69,26 @@ table! {
     }
 }
 
+table! {
+    /// The TLS handshake of a connection, which is no response: what the server sent before the first one.
+    HandshakeRow / Handshakes {
+        /// Of [`ConnectionRow`].
+        connection: u32 as U32,
+        /// Bytes that the server sent, session tickets included.
+        bytes: u64 as U64,
+        /// Data segments, retransmissions included.
+        segments_sent: u32 as U32,
+        /// Retransmitted ones.
+        retransmissions: u32 as U32,
+        /// How often the client waited for the server before it could ask.
+        exchanges: u8 as U8,
+        /// From the client's SYN until its TCP handshake was complete; NaN if that was not seen.
+        handshake_time_s: f64 as F64,
+        /// 13 for TLS 1.3, 12 for 1.2 and older, 0 if that was not seen.
+        version: u8 as U8,
+    }
+}
+
 /// Rows that are ready.
 #[derive(Debug, Default)]
 pub struct Batch {
@@ -72,15 +96,21 @@ pub struct Batch {
     pub connections: Connections,
     /// Responses, of connections whose row may be yet to come.
     pub responses: Responses,
+    /// Handshakes of TLS, likewise.
+    pub handshakes: Handshakes,
 }
 
 impl Batch {
     pub(crate) fn rows(&self) -> usize {
-        self.connections.connection.len() + self.responses.connection.len()
+        self.connections.connection.len() + self.responses.connection.len() + self.handshakes.connection.len()
     }
 
     /// The tables by name.
-    pub fn into_tables(self) -> [(&'static str, Vec<(&'static str, Column)>); 2] {
-        [("connections", self.connections.into_columns()), ("responses", self.responses.into_columns())]
+    pub fn into_tables(self) -> [(&'static str, Vec<(&'static str, Column)>); 3] {
+        [
+            ("connections", self.connections.into_columns()),
+            ("responses", self.responses.into_columns()),
+            ("handshakes", self.handshakes.into_columns()),
+        ]
     }
 }

@@ -1,5 +1,6 @@
 """Captures, pcap and pcapng, read by the native module: connections and responses from the packets that were seen."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,20 @@ def recognises(beginning: bytes) -> bool:
 
 def read(path: Path, problems: Problems) -> Parts:
     """The parts of a capture. RequestError for a file that is none."""
-    connections, responses = [], []
+    connections, responses, handshakes = [], [], []
     try:
         reader = _native.CaptureReader(path)
         while (tables := reader.read(_ROWS)) is not None:
             connections.append(_frame(tables["connections"]))
             responses.append(_frame(tables["responses"]))
+            handshakes.append(_frame(tables["handshakes"]))
     except (ValueError, OSError) as error:
         raise RequestError(str(error)) from None
     for what, count, first in reader.problems():
         problems.add_counted(what, count, first, "byte")
     packets, segments = reader.counts()
-    return _parts(pl.concat(connections), pl.concat(responses), f"{packets:,} packets, {segments:,} of them TCP's")
+    read = f"{packets:,} packets, {segments:,} of them TCP's"
+    return _parts(pl.concat(connections), pl.concat(responses), pl.concat(handshakes), read)
 
 
 def _frame(columns: dict[str, tuple[str, bytes]]) -> pl.DataFrame:
@@ -45,7 +48,7 @@ def _frame(columns: dict[str, tuple[str, bytes]]) -> pl.DataFrame:
     return pl.DataFrame(arrays).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _parts(connections: pl.DataFrame, responses: pl.DataFrame, read: str) -> Parts:
+def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.DataFrame, read: str) -> Parts:
     if connections.is_empty():
         none = pl.DataFrame({"client": []})
         return Parts(none, none, notes=(f"no server sent data in its {read}",))
@@ -55,22 +58,35 @@ def _parts(connections: pl.DataFrame, responses: pl.DataFrame, read: str) -> Par
     responses = responses.join(numbers, on="connection").sort("client", "object").drop("connection")
     flight = pl.col("first_flight_segments", "first_flight_lost")
     responses = responses.with_columns(pl.when(flight != _UNKNOWN).then(flight).name.keep())
-    began_ns: int = responses["start_ns"].min()  # type: ignore[assignment]
+    # Of a capture of nothing but handshakes, the first connection's.
+    began_ns: int = (connections if responses.is_empty() else responses)["start_ns"].min()  # type: ignore[assignment]
     # Integers, so that no digit of a time is lost.
     responses = responses.with_columns(start_s=(pl.col("start_ns") - began_ns) / 1e9)
-    at_client = int(connections["at_client"].sum())
-    cut = int((connections["from_start"] == 0).sum())
-    notes = [read]
-    if at_client:
-        notes.append(f"{at_client:,} of {connections.height:,} connections were captured nearer to the client")
-    if cut:
-        notes.append(f"{cut:,} connections had begun before the capture: their first flight is not known")
-    if https := connections.filter(pl.col("server_port") == _HTTPS).height:
-        notes.append(
-            f"{https:,} connections are to port {_HTTPS}: over TLS the handshake is their first response, and not what "
-            "was asked for"
-        )
+    handshakes = handshakes.join(numbers, on="connection").sort("client").drop("connection")
     users = connections.with_columns(pl.col("subnet").rank("dense") - 1)
     queue = (pl.col("most_rtt_s") - pl.col("rtt_s")) * pl.col("down_bps") / 8
     bounds = users.select("client", "least_down_bps", least_buffer_bytes=queue)
-    return Parts(responses, users, began_ns / 1e9, notes=tuple(notes), bounds=bounds)
+    notes = (read, *_notes(connections, responses))
+    return Parts(responses, users, began_ns / 1e9, notes=notes, bounds=bounds, handshakes=handshakes)
+
+
+def _notes(connections: pl.DataFrame, responses: pl.DataFrame) -> Iterator[str]:
+    if at_client := int(connections["at_client"].sum()):
+        yield f"{at_client:,} of {connections.height:,} connections were captured nearer to the client"
+    if cut := int((connections["from_start"] == 0).sum()):
+        yield f"{cut:,} connections had begun before the capture: their first flight is not known"
+    if tls := int(connections["tls"].sum()):
+        yield (
+            f"{tls:,} connections are TLS: their handshake is no response, but their first flight is the handshake's; "
+            "sizes are those after encryption"
+        )
+    silent = connections.filter(pl.col("tls") == 1).join(responses, on="client", how="anti").height
+    if silent:
+        yield f"{silent:,} of these ended after the handshake without a response"
+    if early := int(connections["early_data"].sum()):
+        yield f"{early:,} asked before the handshake was over (0-RTT): their first response has the handshake in it"
+    if unseen := connections.filter(pl.col("server_port") == _HTTPS, pl.col("tls") == 0).height:
+        yield (
+            f"{unseen:,} connections to port {_HTTPS} do not begin as TLS does, or too little of their packets was "
+            "kept to see it: if they are, the handshake counts as their first response"
+        )

@@ -53,7 +53,12 @@ def read(
         raise RequestError(f"{path} holds no connection that can be read as {KINDS[kind]}{reason}")
     source = Source(path, kind, parts.began_s, parts.ignored, parts.notes)
     return Observation(
-        tables.transfers(parts.responses), tables.users(parts.connections), tables.bounds(parts.bounds), found, source
+        tables.transfers(parts.responses),
+        tables.users(parts.connections),
+        tables.bounds(parts.bounds),
+        tables.handshakes(parts.handshakes),
+        found,
+        source,
     )
 
 

@@ -19,7 +19,8 @@ class Parts:
     """What an importer found. `responses` and `connections` hold those columns of `transfers` and `users` that it
     knows, `client` (number of the connection, from 0) among them; `began_s` the Unix time from which `start_s` counts,
     None where there are no times; `ignored` columns of the file that mean nothing here; `notes` sentences on what was
-    assumed; `bounds` what is known of a path whose value is not, as `Observation` has them.
+    assumed; `bounds` what is known of a path whose value is not, and `handshakes` those of TLS, as `Observation` has
+    them.
     """
 
     responses: pl.DataFrame
@@ -28,6 +29,7 @@ class Parts:
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     bounds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
+    handshakes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame({"client": []}))
 
 
 def transfers(responses: pl.DataFrame) -> pl.DataFrame:
@@ -49,6 +51,21 @@ def bounds(known: pl.DataFrame) -> pl.DataFrame:
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
     frame = known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
     return frame.filter(pl.any_horizontal(pl.exclude("client").is_not_null())).sort("client")
+
+
+def handshakes(known: pl.DataFrame) -> pl.DataFrame:
+    """Handshakes of TLS, a row a connection that has one."""
+    columns = {
+        "client": pl.UInt32,
+        "version": pl.UInt8,
+        "bytes": pl.UInt64,
+        "segments_sent": pl.UInt32,
+        "retransmissions": pl.UInt32,
+        "exchanges": pl.UInt8,
+        "handshake_time_s": pl.Float64,
+    }
+    missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
+    return known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
 
 
 def _complete(known: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:

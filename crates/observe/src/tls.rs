@@ -1,0 +1,293 @@
+//! TLS over TCP, as far as the record layer shows it: where the handshake ends, and which bytes answer a request.
+//!
+//! A record begins with its type, a version and its length (RFC 8446 §5.1, RFC 5246 §6.2.1), which are not encrypted. The
+//! rule, which `docs/observe.md` has in full:
+//!
+//! - A connection whose client begins with a handshake record is TLS.
+//! - Up to 1.2, the client asks with its first record of application data. In 1.3, whose handshake ends in records of
+//!   that type, it asks with what follows its Finished, which its length tells.
+//! - What the server sends before that is the handshake's. Of what it sends after, so are up to 1.2 records that are no
+//!   application data, and in 1.3 session tickets: small records of one length at the beginning, if others follow.
+//!
+//! Of a packet that was cut, the records that begin in what was kept are seen. A place in a stream that is not known is
+//! found again where a packet begins with a record, as it does after each pause.
+
+use crate::{packet::Seen, stream::Position};
+
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+const HEADER: usize = 5;
+const CLIENT_HELLO: u8 = 1;
+/// RFC 5246 §6.2.3; those of RFC 8446 §5.2 are shorter.
+const LONGEST: u32 = (1 << 14) + 2048;
+/// A Finished of 1.3 by SHA-256 and by SHA-384: header of the message, hash, type and tag (RFC 8446 §4.4.4, §5.2).
+const FINISHED: [u32; 2] = [4 + 32 + 1 + 16, 4 + 48 + 1 + 16];
+/// The EndOfEarlyData of 1.3, likewise (RFC 8446 §4.5).
+const END_OF_EARLY_DATA: u32 = 4 + 1 + 16;
+/// An alert of 1.3: level, description, type and tag (RFC 8446 §6).
+const HIDDEN_ALERT: u32 = 2 + 1 + 16;
+/// The Finished of 1.2 takes less, encrypted by whatever cipher; a ClientHello takes more.
+const SHORTEST_HELLO: u32 = 100;
+/// Tickets of common servers take 60 to 300 bytes.
+const LONGEST_TICKET: u32 = 512;
+
+/// A record, by its header.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    kind: u8,
+    length: u32,
+    start: Position,
+    end: Position,
+}
+
+/// Type and length of the record that begins with these bytes, `rest` bytes before the end of the segment; None if they
+/// are no record's header. Where its length was not kept, it is taken to end with the segment.
+fn header(bytes: &[u8], rest: u32) -> Option<(u8, u32)> {
+    let &[kind, major, minor] = bytes.first_chunk::<3>()?;
+    let length = match bytes[3..] {
+        [high, low, ..] => u16::from_be_bytes([high, low]).into(),
+        _ => rest.saturating_sub(HEADER as u32),
+    };
+    let plausible = (CHANGE_CIPHER_SPEC..=APPLICATION_DATA).contains(&kind) && major == 3 && minor <= 4;
+    (plausible && (1..=LONGEST).contains(&length)).then_some((kind, length))
+}
+
+/// Whether a segment begins with a record.
+pub(crate) fn begins_with_record(seen: &Seen<'_>) -> bool {
+    header(seen.kept, seen.payload).is_some()
+}
+
+/// Whether a segment is an alert and nothing else, such as the last word of an end that closes.
+pub(crate) fn is_alert(seen: &Seen<'_>) -> bool {
+    header(seen.kept, seen.payload).is_some_and(|(kind, length)| {
+        seen.payload == length + HEADER as u32
+            && (kind == ALERT || kind == APPLICATION_DATA && length == HIDDEN_ALERT)
+    })
+}
+
+/// Where the next record of one end begins, as far as that is known.
+#[derive(Clone, Copy, Default, Debug)]
+struct Records {
+    next: Position,
+}
+
+impl Records {
+    /// The next record that begins in a segment at `start`. None after the last one, or where a header was not kept: then
+    /// the next segment is taken to begin with a record, if it looks so.
+    fn next_in(&mut self, start: Position, seen: &Seen<'_>) -> Option<Record> {
+        let end = start + i64::from(seen.payload);
+        let at = self.next.max(start);
+        if at >= end {
+            return None;
+        }
+        let kept = seen.kept.get((at - start) as usize..);
+        let Some((kind, length)) = kept.and_then(|bytes| header(bytes, (end - at) as u32)) else {
+            self.next = end;
+            return None;
+        };
+        self.next = at + HEADER as i64 + i64::from(length);
+        Some(Record { kind, length, start: at, end: self.next })
+    }
+}
+
+/// Where a connection is in its handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The client has said hello.
+    Hello,
+    /// It is 1.2 or older: the client has gone on with a record of the handshake.
+    Keys,
+    /// It is 1.3, and the client's Finished ends here.
+    Finished { end: Position },
+    /// The client has asked.
+    Asked { version: Version },
+    /// The client asked before the handshake was over (RFC 8446 §2.3): the answer is not to be told from the handshake.
+    Early,
+}
+
+/// As far as it is told from the records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Version {
+    UpTo12,
+    V13,
+}
+
+/// What a server's segment is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    Handshake,
+    /// Session tickets, if something else follows; else the answer.
+    Tickets,
+    /// The answer begins here, which may be within the segment.
+    Answer(Position),
+}
+
+/// The handshake of a connection.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    stage: Stage,
+    client: Records,
+    server: Records,
+    /// The client has sent its ChangeCipherSpec, behind which handshakes of 1.2 are encrypted.
+    changed: bool,
+    /// The client has sent encrypted records of 1.3 that are no Finished: its certificate.
+    authenticates: bool,
+    /// How often the client waited for the server.
+    exchanges: u8,
+    /// The server has sent something since the client did.
+    answered: bool,
+    /// Length of the session tickets, and how many of them came.
+    tickets: Option<(u32, u32)>,
+}
+
+impl Handshake {
+    /// Of a client that begins with this segment; None if that is no ClientHello.
+    pub(crate) fn begin(seen: &Seen<'_>) -> Option<Self> {
+        let (kind, _) = header(seen.kept, seen.payload)?;
+        let hello = seen.kept.get(HEADER).is_none_or(|&message| message == CLIENT_HELLO);
+        (kind == HANDSHAKE && hello).then(|| Self {
+            stage: Stage::Hello,
+            client: Records::default(),
+            server: Records::default(),
+            changed: false,
+            authenticates: false,
+            exchanges: 0,
+            answered: false,
+            tickets: None,
+        })
+    }
+
+    pub(crate) fn exchanges(&self) -> u8 {
+        self.exchanges
+    }
+
+    pub(crate) fn version(&self) -> Option<Version> {
+        match self.stage {
+            Stage::Hello => None,
+            Stage::Keys => Some(Version::UpTo12),
+            Stage::Finished { .. } | Stage::Early => Some(Version::V13),
+            Stage::Asked { version } => Some(version),
+        }
+    }
+
+    pub(crate) fn is_early(&self) -> bool {
+        self.stage == Stage::Early
+    }
+
+    /// Whether a single small record has come since the client asked: if nothing follows, it is the answer.
+    pub(crate) fn is_lone_ticket(&self) -> bool {
+        matches!(self.tickets, Some((_, 1)))
+    }
+
+    /// The client sends new data; whether it asks for something.
+    pub(crate) fn client_sends(&mut self, start: Position, seen: &Seen<'_>) -> bool {
+        let next_flight = std::mem::take(&mut self.answered);
+        let end = start + i64::from(seen.payload);
+        let mut known = self.client.next.clamp(start, end);
+        while let Some(record) = self.client.next_in(start, seen) {
+            known = record.end.min(end);
+            let message = seen.kept.get((record.start - start) as usize + HEADER).copied();
+            if self.client_record(&record, message, next_flight) {
+                return true;
+            }
+        }
+        match self.stage {
+            // Whatever it is, the handshake was over with the flight before.
+            Stage::Keys if known == start && next_flight => self.ask(Version::UpTo12),
+            // The header of what follows was not kept.
+            Stage::Finished { end: finished } if known < end && end > finished => self.ask(Version::V13),
+            _ => false,
+        }
+    }
+
+    fn client_record(&mut self, record: &Record, message: Option<u8>, next_flight: bool) -> bool {
+        match (self.stage, record.kind) {
+            (_, CHANGE_CIPHER_SPEC) => self.changed = true,
+            (Stage::Hello, HANDSHAKE) => {
+                let hello = record.start == 0
+                    || if self.changed { record.length >= SHORTEST_HELLO } else { message == Some(CLIENT_HELLO) };
+                if !hello {
+                    self.stage = Stage::Keys;
+                }
+            }
+            (Stage::Hello, APPLICATION_DATA) => {
+                if self.exchanges == 0 {
+                    self.stage = Stage::Early;
+                    return true;
+                }
+                if FINISHED.contains(&record.length) {
+                    self.stage = Stage::Finished { end: record.end };
+                } else if self.authenticates && next_flight {
+                    return self.ask(Version::V13);
+                }
+                self.authenticates = true;
+            }
+            (Stage::Keys, APPLICATION_DATA) => return self.ask(Version::UpTo12),
+            (Stage::Finished { .. }, APPLICATION_DATA) => {
+                return record.length != HIDDEN_ALERT && self.ask(Version::V13);
+            }
+            (Stage::Early, APPLICATION_DATA) => {
+                let ends_handshake = FINISHED.contains(&record.length) || record.length == END_OF_EARLY_DATA;
+                return self.exchanges > 0 && !ends_handshake;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn ask(&mut self, version: Version) -> bool {
+        self.stage = Stage::Asked { version };
+        self.tickets = self.tickets.map(|(length, _)| (length, 0));
+        true
+    }
+
+    /// The server sends new data; `full`: as much as fits into a segment.
+    pub(crate) fn server_sends(&mut self, start: Position, seen: &Seen<'_>, full: bool) -> Part {
+        let end = start + i64::from(seen.payload);
+        // Tickets and what else comes unasked are waited for by nobody.
+        if !self.answered && matches!(self.stage, Stage::Hello | Stage::Keys | Stage::Early) {
+            self.exchanges = self.exchanges.saturating_add(1);
+        }
+        self.answered = true;
+        let mut known = self.server.next.clamp(start, end);
+        while let Some(record) = self.server.next_in(start, seen) {
+            known = record.end.min(end);
+            match (self.stage, record.kind) {
+                (Stage::Finished { .. }, APPLICATION_DATA) => self.add_ticket(record.length),
+                (Stage::Asked { version: Version::UpTo12 }, APPLICATION_DATA) => return Part::Answer(record.start),
+                (Stage::Asked { version: Version::V13 }, APPLICATION_DATA) => {
+                    let like_others = self.tickets.is_none_or(|(length, _)| length == record.length);
+                    if record.length > LONGEST_TICKET || !like_others {
+                        return Part::Answer(record.start);
+                    }
+                    self.add_ticket(record.length);
+                }
+                _ => {}
+            }
+        }
+        match self.stage {
+            Stage::Asked { version: Version::UpTo12 } if known == start || known < end && full => Part::Answer(known),
+            Stage::Asked { version: Version::UpTo12 } => Part::Handshake,
+            Stage::Asked { version: Version::V13 } => self.tickets_up_to(known, end),
+            _ => Part::Handshake,
+        }
+    }
+
+    fn add_ticket(&mut self, length: u32) {
+        let before = self.tickets.map_or(0, |(_, count)| count);
+        self.tickets = Some((length, before + 1));
+    }
+
+    /// The records of a segment are tickets up to `known`; the headers behind were not kept.
+    fn tickets_up_to(&mut self, known: Position, end: Position) -> Part {
+        let Some((length, count)) = self.tickets.filter(|&(_, count)| count > 0) else { return Part::Answer(known) };
+        let each = i64::from(length) + HEADER as i64;
+        if (end - known) % each != 0 {
+            return Part::Answer(known);
+        }
+        self.tickets = Some((length, count + ((end - known) / each) as u32));
+        Part::Tickets
+    }
+}
