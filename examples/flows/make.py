@@ -2,12 +2,14 @@
 
     .venv/bin/python examples/flows/make.py [DIRECTORY]
 
-Takes a minute and needs what `--engine emulate` needs (`firstflight doctor`), and ss. The paths are in paths.toml,
-which the link box keeps; what is written are an access log, socket snapshots and captures, as anybody would take them,
-a table of what curl told, and rows of a speed test as M-Lab's server would write them.
+Takes a minute and needs what `--engine emulate` needs (`firstflight doctor`), ss, and for HTTPS openssl, dumpcap and an
+nginx with TLS. The paths are in paths.toml, which the link box keeps; what is written are an access log, socket
+snapshots and captures, as anybody would take them, a table of what curl told, and rows of a speed test as M-Lab's server
+would write them.
 """
 
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +27,7 @@ from firstflight.scenario import Cell, Scenario
 
 HERE = Path(__file__).resolve().parent
 SERVER = "hub[0]"
-WEB, SPEED_TEST = 8080, 8081
+WEB, SPEED_TEST, SECURE = 8080, 8081, 8443
 MSS, HEADERS = 1448, 52
 SNAPSHOT_S = 0.5
 TEST_S = 8
@@ -59,8 +61,22 @@ http {{
         root {files}/documents;
         access_log off;
     }}
+    server {{
+        listen {secure} ssl;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_certificate {files}/chain.pem;
+        ssl_certificate_key {files}/key.pem;
+        ssl_session_cache shared:sessions:1m;
+        root {files}/documents;
+        access_log off;
+    }}
 }}
 """
+# Documents of two connections over HTTPS, the second of which takes up the session of the first; options of curl.
+SECURE_SIZES = ((20_000, 50_000), (2_000, 30_000))
+VERSIONS = (("--tlsv1.3",), ("--tls-max", "1.2"))
+DEVICE = "ff0"
+SNAPLEN = 96
 
 
 def main() -> None:
@@ -76,7 +92,8 @@ def main() -> None:
         serve(lab, files, SIZES)
         downloads = browse(lab, layout, files)
         measure(lab, layout, files, settings[SERVER])
-        for name in ("nginx.log", "ss.txt", "server.pcapng", "clients.pcapng"):
+        secure(lab, layout, files)
+        for name in ("nginx.log", "ss.txt", "server.pcapng", "clients.pcapng", "https.pcapng"):
             (out / name).write_bytes((files / name.replace("nginx", "access")).read_bytes())
         write_table(out / "table.csv", downloads, (files / "ss.txt").read_text(encoding="ascii"))
         write_ndt7(out / "ndt7.csv", (files / "test.txt").read_text(encoding="ascii"))
@@ -88,10 +105,10 @@ def serve(lab: Lab, files: Path, sizes: Iterable[int]) -> None:
     for size in sizes:
         with (files / "documents" / str(size)).open("wb") as document:
             document.truncate(size)
+    certify(files)
     config = files / "nginx.conf"
-    config.write_text(
-        NGINX.format(files=files, web=WEB, speed_test=SPEED_TEST, log_format=LOG_FORMAT), encoding="ascii"
-    )
+    ports = {"web": WEB, "speed_test": SPEED_TEST, "secure": SECURE}
+    config.write_text(NGINX.format(files=files, log_format=LOG_FORMAT, **ports), encoding="ascii")
     # Its complaints go to a file: what it leaves in the background would keep a pipe open.
     command = ["sh", "-c", f"nginx -p {files} -c {config} -e {files}/error.log 2>> {files}/error.log"]
     lab.call("run", host=SERVER, program=command, within_s=10.0)
@@ -120,6 +137,57 @@ def browse(lab: Lab, layout: Layout, files: Path) -> list[str]:
             return connect(2_000, LARGE, 1_000)
 
 
+def certify(files: Path) -> None:
+    """A certificate of the server, signed by one of its own: as long a chain as most sites send."""
+    new = "openssl req -x509 -newkey rsa:2048 -nodes -days 30"
+    script = f"""
+        cd {files}
+        {new} -subj /CN=authority -keyout authority.key -out authority.pem
+        {new} -subj /CN=server -CA authority.pem -CAkey authority.key -keyout key.pem -out server.pem
+        cat server.pem authority.pem > chain.pem"""
+    subprocess.run(["sh", "-ec", script], check=True, capture_output=True)
+
+
+def secure(lab: Lab, layout: Layout, files: Path) -> None:
+    """Four connections of each user over HTTPS, two of either version, the first with a new session and the second
+    with that one; captured at the server as `tcpdump -s 96` does.
+    """
+    users = [host.name for host in layout.hosts if host.name != SERVER]
+    base = f"https://{layout.host(SERVER).address}:{SECURE}"
+    # One connection after the other.
+    documents = [
+        (f"{base}/{size}", *(("--header", "Connection: close") if size == sizes[-1] else ()))
+        for sizes in SECURE_SIZES
+        for size in sizes
+    ]
+    with ThreadPoolExecutor() as pool, sniffed(lab, pool, files / "https.pcapng"):
+        for version in VERSIONS:
+            list(pool.map(lambda user, version=version: fetch_secure(lab, user, documents, version), users))
+
+
+class sniffed:  # noqa: N801 - used as a function
+    """While it lasts, dumpcap captures the beginnings of the packets at the server."""
+
+    def __init__(self, lab: Lab, pool: ThreadPoolExecutor, to: Path) -> None:
+        self._stop = to.with_suffix(".stop")
+        script = f"""
+            dumpcap -q -p -i {DEVICE} -s {SNAPLEN} -w {to} -f 'tcp port {SECURE}' 2> {to}.log &
+            until test -e {self._stop}; do sleep 0.1; done
+            kill -INT $!
+            wait $!"""
+        program = ["sh", "-c", script]
+        self._capturing = pool.submit(lab.call, "run", 120.0, host=SERVER, program=program, within_s=120.0)
+        time.sleep(2.0)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        time.sleep(1.0)
+        self._stop.touch()
+        self._capturing.result()
+
+
 def measure(lab: Lab, layout: Layout, files: Path, settings: KernelSettings) -> None:
     """A speed test of each user, all at once: as much as BBR, which M-Lab's servers use, sends in TEST_S seconds."""
     lab.set(SERVER, replace(settings, route={**settings.route, "congctl": "bbr"}))
@@ -127,6 +195,15 @@ def measure(lab: Lab, layout: Layout, files: Path, settings: KernelSettings) -> 
     url = f"http://{layout.host(SERVER).address}:{SPEED_TEST}/{SIZES[-1]}"
     with ThreadPoolExecutor() as pool, snapshots(lab, pool, files / "test.txt", SPEED_TEST):
         list(pool.map(lambda user: fetch(lab, user, [url], "--max-time", str(TEST_S)), users))
+
+
+def fetch_secure(lab: Lab, user: str, documents: list[tuple[str, ...]], version: tuple[str, ...]) -> None:
+    """Documents, each with options of its own, which curl fetches a second and a half apart."""
+    program = ["curl", "--disable", "--rate", "40/m"]
+    each = ["--silent", "--show-error", "--noproxy", "*", "--insecure", "--http1.1", *version, "--output", "/dev/null"]
+    for number, document in enumerate(documents):
+        program += [*(["--next"] if number else []), *each, *document]
+    lab.call("run", 60.0, host=user, program=program, within_s=60.0)
 
 
 class snapshots:  # noqa: N801 - used as a function

@@ -325,7 +325,12 @@ impl Connection {
                 let idle = self.to_client.least();
                 self.to_client.add(time - sent, told.lone);
                 let idle = idle.or(self.to_client.least()).unwrap_or_default();
-                self.at_server.add(time, position - self.series, sent, idle);
+                if told.lone {
+                    // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and so much is not the line's.
+                    self.at_server.interrupt();
+                } else {
+                    self.at_server.add(time, position - self.series, sent, idle);
+                }
                 self.series = position;
             }
             _ => self.at_server.interrupt(),

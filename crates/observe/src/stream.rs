@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 /// Segments under way that are kept; of more, every second one is forgotten.
 const MOST_OUTSTANDING: usize = 64;
 const MOST_HOLES: usize = 8;
+/// Ends hold the acknowledgment of a single segment back for 40 ms and more (RFC 9293 §3.8.6.3), unless another comes.
+const SOON: i64 = 25_000_000;
 
 /// An offset in a stream, 0 for the first byte, that does not wrap.
 pub(crate) type Position = i64;
@@ -42,7 +44,7 @@ pub(crate) enum Place {
 pub(crate) struct Acknowledged {
     /// When the last byte was sent that it covers; None if that is not known for sure.
     pub(crate) sent: Option<i64>,
-    /// It is for one segment, and nothing else is under way: the other end may have waited for another one.
+    /// It is for one segment, and none was sent soon after: the other end may have waited for another one.
     pub(crate) lone: bool,
     /// Bytes that it speaks of and nobody has seen.
     pub(crate) unseen: bool,
@@ -170,7 +172,8 @@ impl Stream {
             self.next = position;
         }
         let exact = last.filter(|sent| unambiguous && !unseen && position - sent.end <= 1);
-        let lone = covered <= 1 && self.outstanding.is_empty();
+        let follows = |sent: Sent| self.outstanding.front().is_some_and(|next| next.time - sent.time < SOON);
+        let lone = covered <= 1 && !last.is_some_and(follows);
         Some(Acknowledged { sent: exact.map(|sent| sent.time), lone, unseen })
     }
 }

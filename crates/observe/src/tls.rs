@@ -48,6 +48,8 @@ fn header(bytes: &[u8], rest: u32) -> Option<(u8, u32)> {
     let &[kind, major, minor] = bytes.first_chunk::<3>()?;
     let length = match bytes[3..] {
         [high, low, ..] => u16::from_be_bytes([high, low]).into(),
+        // RFC 5246 §7.1: a ChangeCipherSpec has one byte.
+        _ if kind == CHANGE_CIPHER_SPEC => 1,
         _ => rest.saturating_sub(HEADER as u32),
     };
     let plausible = (CHANGE_CIPHER_SPEC..=APPLICATION_DATA).contains(&kind) && major == 3 && minor <= 4;
@@ -57,6 +59,11 @@ fn header(bytes: &[u8], rest: u32) -> Option<(u8, u32)> {
 /// Whether a segment begins with a record.
 pub(crate) fn begins_with_record(seen: &Seen<'_>) -> bool {
     header(seen.kept, seen.payload).is_some()
+}
+
+/// Whether a record is as long as a Finished of 1.3, header included.
+fn is_finished(bytes: u32) -> bool {
+    FINISHED.contains(&bytes.wrapping_sub(HEADER as u32))
 }
 
 /// Whether a segment is an alert and nothing else, such as the last word of an end that closes.
@@ -196,6 +203,11 @@ impl Handshake {
         match self.stage {
             // Whatever it is, the handshake was over with the flight before.
             Stage::Keys if known == start && next_flight => self.ask(Version::UpTo12),
+            // No Finished of 1.2 is as long, with the ciphers that are in use.
+            Stage::Hello if self.changed && self.exchanges > 0 && is_finished((end - known) as u32) => {
+                self.stage = Stage::Finished { end };
+                false
+            }
             // The header of what follows was not kept.
             Stage::Finished { end: finished } if known < end && end > finished => self.ask(Version::V13),
             _ => false,

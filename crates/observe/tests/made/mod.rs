@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use firstflight_observe::{Batch, ConnectionRow, Problem, Reader, ResponseRow};
+use firstflight_observe::{Batch, ConnectionRow, HandshakeRow, Problem, Reader, ResponseRow};
 
 pub const MS: i64 = 1_000_000;
 pub const FIN: u8 = 1;
@@ -119,15 +119,17 @@ pub fn pcap(link_type: u32, frames: &[Frame]) -> Vec<u8> {
 }
 
 /// What a file tells.
+#[derive(Default)]
 pub struct Told {
     pub connections: Vec<ConnectionRow>,
     pub responses: Vec<ResponseRow>,
+    pub handshakes: Vec<HandshakeRow>,
     pub problems: Vec<Problem>,
 }
 
 pub fn read(file: &[u8]) -> Told {
     let mut reader = Reader::new(Path::new("made"), file).expect("a capture");
-    let mut told = Told { connections: Vec::new(), responses: Vec::new(), problems: Vec::new() };
+    let mut told = Told::default();
     while let Some(batch) = reader.read(1000).expect("memory can be read") {
         told.add(batch);
     }
@@ -138,6 +140,7 @@ pub fn read(file: &[u8]) -> Told {
 impl Told {
     fn add(&mut self, batch: Batch) {
         self.connections.extend((0..batch.connections.rtt_s.len()).map(|row| batch.connections.row(row)));
+        self.handshakes.extend((0..batch.handshakes.bytes.len()).map(|row| batch.handshakes.row(row)));
         self.responses.extend((0..batch.responses.bytes.len()).map(|row| batch.responses.row(row)));
     }
 }
