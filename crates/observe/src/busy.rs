@@ -15,19 +15,36 @@ pub(crate) struct Busy {
     bytes: i64,
     time: i64,
     before: Option<i64>,
+    /// What was added last, bytes and time, while it is in doubt.
+    last: (i64, i64),
 }
 
 impl Busy {
     /// The packet that ends `bytes` behind the last one, sent at `sent`, was seen at `now`; on an idle path that takes
     /// `idle`. All in nanoseconds.
     pub(crate) fn add(&mut self, now: i64, bytes: i64, sent: i64, idle: i64) {
+        self.keep();
         if let Some(before) = self.before {
             if before - sent >= idle && now >= before {
                 self.bytes += bytes;
                 self.time += now - before;
+                self.last = (bytes, now - before);
             }
         }
         self.before = Some(now);
+    }
+
+    /// What was added last is sure.
+    pub(crate) fn keep(&mut self) {
+        self.last = (0, 0);
+    }
+
+    /// What was added last, if it was in doubt, was no time of the line: an acknowledgment is repeated, so that it may
+    /// have been held back until a segment behind a lost one brought it forth.
+    pub(crate) fn take_back(&mut self) {
+        self.bytes -= self.last.0;
+        self.time -= self.last.1;
+        self.keep();
     }
 
     /// Something is missing: the next packet is the first of a new series.
@@ -73,6 +90,19 @@ mod tests {
                 busy.add(sent + (100 + 12 * (packet + 1)) * MS, 1448, sent, 100 * MS);
             }
         }
+        let rate = busy.rate_bps(1448, 52).unwrap();
+        assert!((rate - 1e6).abs() < 1.0, "{rate}");
+    }
+
+    #[test]
+    fn what_was_in_doubt_and_turns_out_wrong_does_not_count() {
+        let mut busy = Busy::default();
+        for packet in 0..10 {
+            let held_back = if packet == 9 { 40 } else { 0 };
+            busy.add((100 + 12 * (packet + 1) + held_back) * MS, 1448, 0, 100 * MS);
+        }
+        busy.take_back();
+        busy.take_back();
         let rate = busy.rate_bps(1448, 52).unwrap();
         assert!((rate - 1e6).abs() < 1.0, "{rate}");
     }

@@ -142,6 +142,8 @@ pub(crate) struct Connection {
     header: u32,
     option_bytes: u32,
     flight: FirstFlight,
+    /// The flight of the first response after a handshake of TLS, and where it begins.
+    answer_flight: Option<(Position, FirstFlight)>,
     at_server: Busy,
     at_client: Busy,
     /// Behind what an acknowledgment in the series of `at_server` covered.
@@ -188,6 +190,7 @@ impl Connection {
             header: 0,
             option_bytes: 0,
             flight: FirstFlight::new(),
+            answer_flight: None,
             at_server: Busy::default(),
             at_client: Busy::default(),
             series: 0,
@@ -317,9 +320,18 @@ impl Connection {
             return;
         }
         let recovering = self.server_sends.is_recovering();
-        let Some(told) = self.server_sends.acknowledge(position) else { return };
+        let Some(told) = self.server_sends.acknowledge(position) else {
+            if seen.payload == 0 {
+                self.at_server.take_back();
+            }
+            return;
+        };
         self.unseen |= told.unseen;
-        self.flight.acknowledge(time, seen.options.timestamps.map(|(value, _)| value));
+        let timestamp = seen.options.timestamps.map(|(value, _)| value);
+        self.flight.acknowledge(time, timestamp);
+        if let Some((_, flight)) = self.answer_flight.as_mut().filter(|(begin, _)| position > *begin) {
+            flight.acknowledge(time, timestamp);
+        }
         match told.sent {
             Some(sent) if !recovering => {
                 let idle = self.to_client.least();
@@ -330,6 +342,9 @@ impl Connection {
                     self.at_server.interrupt();
                 } else {
                     self.at_server.add(time, position - self.series, sent, idle);
+                    if position - self.series > self.segment_bytes().into() {
+                        self.at_server.keep();
+                    }
                 }
                 self.series = position;
             }
@@ -435,7 +450,11 @@ impl Connection {
             let echo = seen.options.timestamps.map(|(_, echo)| echo);
             let to_server = self.to_server.least().unwrap_or_default();
             let sight = Sight { time, echo, to_server, at_server: !self.is_at_client() };
-            self.flight.send(segments, start + i64::from(seen.payload), &sight);
+            let end = start + i64::from(seen.payload);
+            self.flight.send(segments, end, &sight);
+            if let Some((_, flight)) = &mut self.answer_flight {
+                flight.send(segments, end, &sight);
+            }
         }
         self.arrive(place, time, seen);
         let end = self.server_sends.next();
@@ -457,6 +476,13 @@ impl Connection {
         let part = if is_new { secures.handshake.server_sends(start, seen, full) } else { Part::Handshake };
         if self.early_data {
             return false;
+        }
+        // Session tickets take their part of the window if they are still under way when the answer is sent.
+        if part != Part::Handshake || is_new && secures.handshake.has_finished() {
+            let acknowledged = self.answer_flight.as_ref().is_some_and(|(_, flight)| flight.is_acknowledged());
+            if self.answer_flight.is_none() || acknowledged && matches!(part, Part::Answer(_)) {
+                self.answer_flight = Some((start, FirstFlight::new()));
+            }
         }
         match part {
             Part::Handshake => {
@@ -625,6 +651,10 @@ impl Connection {
             least_down_bps: if self.most_bps > 0.0 { self.most_bps } else { f64::NAN },
             at_client: u8::from(at_client),
             from_start: u8::from(self.initial.is_some()),
+            answer_flight_segments: match self.answer_flight {
+                Some((_, flight)) if self.objects > 0 => flight.segments(),
+                _ => UNKNOWN,
+            },
             tls: u8::from(self.is_tls),
             early_data: u8::from(self.early_data),
         });

@@ -90,6 +90,11 @@ impl FirstFlight {
         }
     }
 
+    /// Whether an acknowledgment of it has been seen.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.state != State::Open
+    }
+
     pub(crate) fn segments(&self) -> u32 {
         self.segments
     }

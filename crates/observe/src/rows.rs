@@ -30,6 +30,9 @@ table! {
         at_client: u8 as U8,
         /// 1 if its first packet is in the capture.
         from_start: u8 as U8,
+        /// Data segments sent before the first ACK of the first response after a handshake of TLS, session tickets that were
+        /// under way with it included, or [`UNKNOWN`].
+        answer_flight_segments: u32 as U32,
         /// 1 if it is TLS.
         tls: u8 as U8,
         /// 1 if the client asked before the handshake of TLS was over, which the first response then includes.

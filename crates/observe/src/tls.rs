@@ -179,6 +179,11 @@ impl Handshake {
         }
     }
 
+    /// Whether it is 1.3 and the client has sent its Finished, so that session tickets may come.
+    pub(crate) fn has_finished(&self) -> bool {
+        matches!(self.stage, Stage::Finished { .. })
+    }
+
     pub(crate) fn is_early(&self) -> bool {
         self.stage == Stage::Early
     }

@@ -114,6 +114,7 @@ fn the_handshake_of_1_3_and_its_tickets_are_no_response() {
         let first = told.responses[0];
         assert_eq!((first.start_ns, first.object, first.segments_sent), (asked, 0, 14));
         assert_eq!(first.first_flight_segments, 3, "that of the connection is the handshake's");
+        assert_eq!(told.connections[0].answer_flight_segments, 16, "with the tickets");
         assert!(first.handshake_time_s.is_nan());
         assert!((told.handshakes[0].handshake_time_s - 0.08).abs() < 1e-9);
         assert!((first.completion_time_s - 0.0801).abs() < 1e-9);
@@ -154,6 +155,7 @@ fn tickets_that_come_long_before_the_request_are_none_of_the_answer() {
         let told = flow.told();
         assert_eq!(sizes(&told), [205], "{kept} bytes kept");
         assert_eq!(told.responses[0].start_ns, asked);
+        assert_eq!(told.connections[0].answer_flight_segments, 1, "tickets were acknowledged before");
         assert_eq!(handshake(&told).1, 1, "nobody waits for tickets");
     }
 }
