@@ -344,8 +344,8 @@ LIMITS = (
     "Only the first response of a connection is simulated. Later ones begin with what the connection has learned, "
     "unless "
     "tcp_slow_start_after_idle took it away.",
-    "Times are those of TCP: no name lookup, no TLS, no work of server or browser. The gain in milliseconds "
-    "carries over; "
+    "Times are those of TCP: no name lookup, no TLS but where its handshakes were seen, no work of server or browser. "
+    "The gain in milliseconds carries over; "
     "the gain in percent of what a user waits is smaller.",
     "Where the data's own round trips or rates are means over a connection, queueing is in them: round trips are "
     "then too "

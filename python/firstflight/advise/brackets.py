@@ -152,6 +152,15 @@ def assumptions(population: Population) -> list[Assumption]:
     # Known for all, and still not what it looks like: what is sent again is not only what the path lost.
     if share["loss"] == 100:
         found.append(Assumption(texts["loss"][0], 0.0, texts["loss"][1]))
+    if population.known("tls_bytes"):
+        found.append(
+            Assumption(
+                "what the handshake of TLS does to the window",
+                0.0,
+                "nothing, as Linux has it for a handshake of at most half the window; its round trips and bytes, as "
+                "seen, are added to each time, the same for every window",
+            )
+        )
     return [
         *found,
         Assumption(

@@ -15,6 +15,7 @@ import polars as pl
 
 from ..errors import RequestError
 from ..observe import Observation
+from ..observe.observation import TLS
 from .in_use import InUse, in_use
 
 # What a path in the simulator can be.
@@ -25,8 +26,9 @@ _DOWN_BPS = (1e3, 1e11)
 @dataclass(frozen=True)
 class Population:
     """`rows`: one user a row: `client` (its number in the observation), `rtt_s`, `most_rtt_s`, `down_bps`, `up_bps`,
-    `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, and what the path has at least:
-    `least_down_bps`, `least_buffer_bytes`; null where unknown. `read`: connections in
+    `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, what the path has at least
+    (`least_down_bps`, `least_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
+    `tls_exchanges`; null where unknown. `read`: connections in
     the file; `left_out`: (how many, why); `usable`: connections that say what is needed, of which `rows` is a sample
     if it has fewer; `loss_seen_percent`: share of the segments sent again, None where the data does not tell.
     """
@@ -73,6 +75,8 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
         "subnet",
         "least_down_bps",
         "least_buffer_bytes",
+        "tls_bytes",
+        pl.col("tls_exchanges").fill_null(1).alias("tls_exchanges"),
     )
     return Population(rows, window, observed.users.height, left_out, usable, seen)
 
@@ -96,10 +100,12 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
         "first_flight_segments",
         "initial_window_segments",
     ]
+    handshakes = observed.handshakes.select("client", *(pl.col(column).alias(name) for name, column in TLS.items()))
     frame = (
         observed.users.drop("replicate", "row")
         .join(first.select(kept), on="client", how="left")
         .join(observed.bounds, on="client", how="left")
+        .join(handshakes, on="client", how="left")
     )
     left_out = []
     for why, good in (

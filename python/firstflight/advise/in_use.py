@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ..observe.reading import MSS_BYTES
 from .deploy import LINUX_DEFAULT
 
 
@@ -29,16 +30,21 @@ class InUse:
 def in_use(first: pl.DataFrame) -> InUse:
     """Of the first response of each connection: what the format says, else the first flights, else Linux's default.
 
-    `first`: columns `initial_window_segments`, `first_flight_segments`, `segments_sent`, `retransmissions`, null where
-    unknown. A first flight shows the window only where more segments followed it: a short response does not fill it.
+    `first`: columns `initial_window_segments`, `first_flight_segments`, `segments_sent`, `retransmissions`, `tls_bytes`,
+    `tls_answer_flight_segments`, null where unknown. A first flight shows the window only where more segments followed
+    it: a short response does not fill it. Over TLS it is the handshake's, which does not either; but Linux leaves the
+    window as it was after a flight of at most half of it, so that the response's flight shows it.
     """
     told = first["initial_window_segments"].drop_nulls()
     if told.len():
         return _most_frequent(told, "the data says so")
     sent = pl.col("segments_sent") - pl.col("retransmissions").fill_null(0)
-    filled = first.filter(pl.col("first_flight_segments") > 0, sent > pl.col("first_flight_segments"))
+    handshake = (pl.col("tls_bytes") / MSS_BYTES).ceil()
+    after_handshake = pl.when(2 * handshake <= pl.col("tls_answer_flight_segments")).then("tls_answer_flight_segments")
+    flight = pl.when(pl.col("tls_bytes").is_null()).then("first_flight_segments").otherwise(after_handshake)
+    filled = first.select(flight=flight, sent=sent).filter(pl.col("flight") > 0, pl.col("sent") > pl.col("flight"))
     if filled.height:
-        return _most_frequent(filled["first_flight_segments"], "first flights of responses that were longer")
+        return _most_frequent(filled["flight"], "first flights of responses that were longer")
     return InUse(LINUX_DEFAULT, 0.0, 0, "assumed: Linux's default since 2.6.39; the data does not show it")
 
 

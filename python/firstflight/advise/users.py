@@ -29,11 +29,13 @@ _LAWS = ("buffer_s", "loss")
 @dataclass(frozen=True)
 class Users:
     """A population as one setting completes it. `columns`: a scenario's table of paths, rounded to what matters, since
-    it is stored with every cell; `rest_s` (users,): what the part of a response takes that is not simulated.
+    it is stored with every cell; `rest_s` (users,): what is not simulated takes, the end of a long response and the
+    handshake of TLS; `cut`: of how many responses the end is not simulated.
     """
 
     columns: dict[str, list[float]]
     rest_s: list[float] = field(repr=False)
+    cut: int
 
     def population(self) -> dict[str, Any]:
         """The `[population]` table. A column that is the same for all is a law."""
@@ -44,11 +46,6 @@ class Users:
             else:
                 columns[name] = values
         return {"paths": "table", "draw": "each", "least_buffer": LEAST_BUFFER, "columns": columns, **laws}
-
-    @property
-    def cut(self) -> int:
-        """How many responses are simulated in part."""
-        return sum(rest > 0 for rest in self.rest_s)
 
 
 def complete(population: Population, setting: Setting, seed: int) -> Users:
@@ -74,7 +71,18 @@ def complete(population: Population, setting: Setting, seed: int) -> Users:
         "loss": loss.clip(0, 0.5).round(6),
         "bytes": pl.Series(simulated),
     }
-    return Users({name: values.to_list() for name, values in columns.items()}, (8 * (size - simulated) / down).tolist())
+    rest = 8 * (size - simulated) / down + _handshakes(rows, down)
+    made = {name: values.to_list() for name, values in columns.items()}
+    return Users(made, rest.tolist(), int((size > simulated).sum()))
+
+
+def _handshakes(rows: pl.DataFrame, down: Values) -> Values:
+    """What the handshake of TLS takes before the response, seconds; 0 where none was seen: its exchanges, and its bytes
+    at the rate of the line. It is the same for every window that it fits into.
+    """
+    seen = rows["tls_bytes"].is_not_null().to_numpy()
+    took = rows["tls_exchanges"].to_numpy() * rows["rtt_s"].to_numpy() + 8 * rows["tls_bytes"].fill_null(0) / down
+    return np.where(seen, took, 0.0)
 
 
 def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:

@@ -54,7 +54,8 @@ def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.Da
         return Parts(none, none, notes=(f"no server sent data in its {read}",))
     # Numbers in the order of beginning, for those that have a row.
     connections = connections.sort("start_ns", "connection").with_row_index("client")
-    numbers = connections.select("connection", "client")
+    answer_flight = pl.col("answer_flight_segments")
+    numbers = connections.select("connection", "client", pl.when(answer_flight != _UNKNOWN).then(answer_flight))
     responses = responses.join(numbers, on="connection").sort("client", "object").drop("connection")
     flight = pl.col("first_flight_segments", "first_flight_lost")
     responses = responses.with_columns(pl.when(flight != _UNKNOWN).then(flight).name.keep())

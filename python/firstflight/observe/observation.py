@@ -7,6 +7,9 @@ import polars as pl
 
 from .problem import Problem
 
+TLS = {"tls_bytes": "bytes", "tls_exchanges": "exchanges", "tls_answer_flight_segments": "answer_flight_segments"}
+"""What a plain table calls columns of `Observation.handshakes`."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -29,7 +32,8 @@ class Observation:
     `least_buffer_bytes` (so much was seen to wait); null where there is nothing. `handshakes`: of TLS, a row a connection
     that has one: `client`, `version` (13; 12 for TLS 1.2 and older; 0 if that was not seen), `bytes` that the server sent
     before its first response, `segments_sent`, `retransmissions`, `exchanges` (how often the client waited for the
-    server before it could ask), `handshake_time_s` (of TCP, from SYN). `problems`: what was left out.
+    server before it could ask), `answer_flight_segments` (data segments before the first ACK of the first response,
+    session tickets under way with it included), `handshake_time_s` (of TCP, from SYN). `problems`: what was left out.
     """
 
     transfers: pl.DataFrame
@@ -55,5 +59,10 @@ class Observation:
         """
         paths = self.users.drop("replicate", "row")
         facts = self.transfers.drop("replicate", "application", "page", "connection", "disturbed", "stall_s")
-        frame = paths.join(facts, on="client", how="left", maintain_order="left").rename({"client": "connection"})
+        tls = self.handshakes.select("client", *(pl.col(column).alias(name) for name, column in TLS.items()))
+        frame = (
+            paths.join(facts, on="client", how="left", maintain_order="left")
+            .join(tls, on="client", how="left", maintain_order="left")
+            .rename({"client": "connection"})
+        )
         return frame.select(name for name in frame.columns if frame[name].null_count() < frame.height)

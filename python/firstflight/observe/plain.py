@@ -7,6 +7,7 @@ import polars as pl
 
 from ..errors import RequestError
 from .columns import PLACE, ColumnFile, numbers, within
+from .observation import TLS
 from .problem import Problems, Unit
 from .tables import Parts, since_first, subnets
 
@@ -67,6 +68,12 @@ RESPONSE = {
     )
 }
 RESPONSE["completed"] = Quantity("completed", _COUNTS, below=2.0, whole=True)
+# Of the handshake of TLS on the connection.
+HANDSHAKE = {
+    "tls": Quantity("tls_bytes", {"bytes": 1.0}, positive=True, whole=True),
+    "tls_exchanges": Quantity("tls_exchanges", _COUNTS, positive=True, below=256.0, whole=True),
+    "tls_answer_flight_segments": Quantity("tls_answer_flight_segments", _COUNTS, below=2.0**32, whole=True),
+}
 # Those by which rows belong together.
 CONNECTION = ("connection", "client")
 _SUBNET, _ADDRESS = "subnet", "remote_addr"
@@ -74,7 +81,7 @@ _SUBNET, _ADDRESS = "subnet", "remote_addr"
 
 def accepted() -> dict[str, tuple[Quantity, float]]:
     """Every name of a column that means something, with its quantity and what one of its unit is."""
-    every = [*PATH.items(), *RESPONSE.items(), ("buffer", _BUFFER_TIME)]
+    every = [*PATH.items(), *RESPONSE.items(), *HANDSHAKE.items(), ("buffer", _BUFFER_TIME)]
     return {
         "_".join(filter(None, (name, unit))): (quantity, factor)
         for name, quantity in every
@@ -169,7 +176,13 @@ def _parts(frame: pl.DataFrame, ignored: tuple[str, ...]) -> Parts:
     # Without a size there is no response.
     responses = responses.filter(pl.col("bytes").is_not_null()) if "bytes" in columns else responses.clear()
     responses, began_s = since_first(responses)
-    return Parts(responses, connections, began_s, ignored)
+    tls = {name: pl.col(told).drop_nulls().first() for told, name in TLS.items() if told in frame.columns}
+    handshakes = frame.group_by("client", maintain_order=True).agg(**{column: tls[column] for column in tls})
+    if "bytes" in tls:
+        handshakes = handshakes.filter(pl.col("bytes").is_not_null())
+    else:
+        handshakes = handshakes.clear()
+    return Parts(responses, connections, began_s, ignored, handshakes=handshakes)
 
 
 def _numbered(frame: pl.DataFrame, name: pl.Expr, column: str) -> pl.DataFrame:

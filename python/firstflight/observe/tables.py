@@ -62,6 +62,7 @@ def handshakes(known: pl.DataFrame) -> pl.DataFrame:
         "segments_sent": pl.UInt32,
         "retransmissions": pl.UInt32,
         "exchanges": pl.UInt8,
+        "answer_flight_segments": pl.UInt32,
         "handshake_time_s": pl.Float64,
     }
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
