@@ -73,7 +73,7 @@ http {{
 }}
 """
 # Documents of two connections over HTTPS, the second of which takes up the session of the first; options of curl.
-SECURE_SIZES = ((6_000, 50_000), (2_000, 50_000))
+SECURE_SIZES = ((20_000, 50_000), (2_000, 20_000))
 VERSIONS = (("--tlsv1.3",), ("--tls-max", "1.2"))
 DEVICE = "ff0"
 SNAPLEN = 96

@@ -75,7 +75,7 @@ def test_the_page_has_the_line_to_configure_every_kind_and_every_column():
     written = set(re.findall(r"`(\w+)`", PAGE))
     missing = [
         (name, unit)
-        for name, quantity in {**plain.PATH, **plain.RESPONSE}.items()
+        for name, quantity in {**plain.PATH, **plain.RESPONSE, **plain.HANDSHAKE}.items()
         for unit in quantity.units
         if "_".join(filter(None, (name, unit))) not in written
         and not ({f"{name}_" if name else "bytes", unit or name} <= written)

@@ -82,11 +82,19 @@ def test_a_capture_of_a_connection_that_nobody_answered_says_so(file):
         observe.read(file(capture((50000, 443), 2, 0)))
 
 
-def test_a_capture_of_https_says_what_its_first_responses_are(file):
-    assert any(
-        "over TLS the handshake" in note for note in observe.read(file(capture((443, 50000), 16, 9))).source.notes
-    )
+def test_a_capture_of_https_without_data_says_that_handshakes_are_not_told_from_responses(file):
+    unseen = "1 connections to port 443 do not begin as TLS does"
+    assert any(unseen in note for note in observe.read(file(capture((443, 50000), 16, 9))).source.notes)
     assert not any("TLS" in note for note in observe.read(file(capture((80, 50000), 16, 9))).source.notes)
+
+
+def test_a_capture_of_https_says_how_many_connections_are_tls_and_keeps_the_handshakes_in_a_table(tmp_path):
+    seen = observe.read(EXAMPLES / "https.pcapng")
+    assert any(note.startswith(f"{seen.users.height} connections are TLS") for note in seen.source.notes)
+    seen.flat().write_csv(tmp_path / "flows.csv")
+    again = observe.read(tmp_path / "flows.csv").handshakes
+    for column in ("bytes", "exchanges", "answer_flight_segments"):
+        assert again[column].to_list() == seen.handshakes[column].to_list()
 
 
 @pytest.mark.parametrize(

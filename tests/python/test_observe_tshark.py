@@ -51,7 +51,9 @@ def by_tshark(path, port):
 
 def by_us(path):
     seen = observe.read(path)
-    sums = seen.transfers.group_by("client").agg(
+    # Over TLS the handshake has a row of its own.
+    columns = ("client", "bytes", "segments_sent", "retransmissions", "handshake_time_s")
+    sums = pl.concat([seen.transfers.select(columns), seen.handshakes.select(columns)]).group_by("client").agg(
         pl.col("bytes", "segments_sent", "retransmissions").sum().cast(pl.Int64),
         pl.col("handshake_time_s").max(),
     )
@@ -70,6 +72,19 @@ def test_tshark_sees_the_same_bytes_segments_retransmissions_and_round_trips(nam
     if name == "server.pcapng":
         # Ours leaves out what a client may have held back, and adds the way to the server, which is nothing here.
         assert ((ours["most_rtt_s"] - theirs["most_ack_rtt_s"]) < 0.001).all()
+
+
+@needs_tshark
+def test_tshark_sees_the_same_over_https_where_handshakes_and_responses_are_added_up():
+    ours, theirs = by_us(EXAMPLES / "https.pcapng"), by_tshark(EXAMPLES / "https.pcapng", 8443)
+
+    # The alert with which the server closes is neither: 24 bytes in TLS 1.3, 31 in 1.2, in a segment of its own.
+    alerts = [theirs_ - ours_ for ours_, theirs_ in zip(ours["bytes"], theirs["bytes"], strict=True)]
+    assert set(alerts) <= {0, 24, 31}
+    segments = [total - (alert > 0) for total, alert in zip(theirs["segments_sent"], alerts, strict=True)]
+    assert ours["segments_sent"].to_list() == segments
+    assert ours["retransmissions"].to_list() == theirs["retransmissions"].to_list()
+    assert ours["handshake_time_s"].to_list() == pytest.approx(theirs["initial_rtt_s"].to_list(), abs=1e-6)
 
 
 @needs_tshark
