@@ -2,10 +2,10 @@
 
     .venv/bin/python examples/flows/make.py [DIRECTORY]
 
-Takes a minute and needs what `--engine emulate` needs (`firstflight doctor`), ss, and for HTTPS openssl, dumpcap and an
-nginx with TLS. The paths are in paths.toml, which the link box keeps; what is written are an access log, socket
-snapshots and captures, as anybody would take them, a table of what curl told, and rows of a speed test as M-Lab's server
-would write them.
+Takes a minute of a machine that does nothing else. Needs what `--engine emulate` needs (`firstflight doctor`), ss, and
+for HTTPS openssl, dumpcap and an nginx with TLS. The paths are in paths.toml, which the link box keeps; what is written
+are an access log, socket snapshots and captures, as anybody would take them, a table of what curl told, and rows of a
+speed test as M-Lab's server would write them.
 """
 
 import re
@@ -91,8 +91,8 @@ def main() -> None:
             lab.set(host, told)
         serve(lab, files, SIZES)
         downloads = browse(lab, layout, files)
-        measure(lab, layout, files, settings[SERVER])
         secure(lab, layout, files)
+        measure(lab, layout, files, settings[SERVER])
         for name in ("nginx.log", "ss.txt", "server.pcapng", "clients.pcapng", "https.pcapng"):
             (out / name).write_bytes((files / name.replace("nginx", "access")).read_bytes())
         write_table(out / "table.csv", downloads, (files / "ss.txt").read_text(encoding="ascii"))
@@ -138,7 +138,7 @@ def browse(lab: Lab, layout: Layout, files: Path) -> list[str]:
 
 
 def certify(files: Path) -> None:
-    """A certificate of the server, signed by one of its own: as long a chain as most sites send."""
+    """A certificate of the server, signed by one of its own: the two of them are sent, as most sites do."""
     new = "openssl req -x509 -newkey rsa:2048 -nodes -days 30"
     script = f"""
         cd {files}

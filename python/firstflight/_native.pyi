@@ -121,14 +121,14 @@ def run_wire(plan_json: str, interface: str, control_fd: int) -> None:
     """
 
 class CaptureReader:
-    """A pcap or pcapng file being read: a row a connection and a row a response (`firstflight_observe`)."""
+    """A pcap or pcapng file being read: rows of connections, responses and handshakes of TLS."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         """Raises OSError for a file that cannot be read, ValueError for one that is no capture: one sentence each."""
 
     def read(self, rows: int) -> dict[str, dict[str, tuple[str, bytes]]] | None:
-        """The tables `connections` and `responses`, as `Simulated` has them, with at least so many rows together; None
-        after the last. Lets other threads run meanwhile. Raises OSError.
+        """The tables `connections`, `responses` and `handshakes`, as `Simulated` has them, with at least so many rows
+        together; None after the last. Lets other threads run meanwhile. Raises OSError.
         """
 
     def problems(self) -> list[tuple[str, int, list[int]]]:

@@ -148,7 +148,9 @@ def test_of_long_responses_the_beginning_is_simulated_and_the_rest_is_accounted_
 
 def test_a_handshake_of_tls_adds_its_time_and_hides_the_window_that_the_response_shows(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
-    head = "rtt_ms,down_mbps,bytes,segments_sent,first_flight_segments,tls_bytes,tls_exchanges,tls_answer_flight_segments"
+    head = (
+        "rtt_ms,down_mbps,bytes,segments_sent,first_flight_segments,tls_bytes,tls_exchanges,tls_answer_flight_segments"
+    )
     path.write_text(f"{head}\n" + "20,8,90000,63,3,4000,2,16\n" * 60 + "20,8,90000,63,10,,,\n" * 30)
     found = population(path)
     users = complete(found, settings(found)[0], 1)

@@ -53,9 +53,13 @@ def by_us(path):
     seen = observe.read(path)
     # Over TLS the handshake has a row of its own.
     columns = ("client", "bytes", "segments_sent", "retransmissions", "handshake_time_s")
-    sums = pl.concat([seen.transfers.select(columns), seen.handshakes.select(columns)]).group_by("client").agg(
-        pl.col("bytes", "segments_sent", "retransmissions").sum().cast(pl.Int64),
-        pl.col("handshake_time_s").max(),
+    sums = (
+        pl.concat([seen.transfers.select(columns), seen.handshakes.select(columns)])
+        .group_by("client")
+        .agg(
+            pl.col("bytes", "segments_sent", "retransmissions").sum().cast(pl.Int64),
+            pl.col("handshake_time_s").max(),
+        )
     )
     return seen.users.join(sums, on="client").sort("client")
 

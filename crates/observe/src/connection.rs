@@ -5,11 +5,13 @@ use crate::{
     first_flight::{FirstFlight, Sight},
     packet::{ACK, End, FIN, RST, SYN, Seen},
     problems::Trouble,
+    response::Response,
     round_trip::RoundTrips,
-    rows::{Batch, ConnectionRow, HandshakeRow, ResponseRow, UNKNOWN},
+    rows::{Batch, ConnectionRow, ResponseRow, UNKNOWN},
+    secures::Secures,
     server_clock::ServerClock,
     stream::{Place, Position, Stream},
-    tls::{self, Part, Version},
+    tls::{self, Part},
 };
 
 /// Of Ethernet without options (RFC 9293 §3.7.1), where the ends' agreement was not seen.
@@ -35,83 +37,6 @@ struct Handshake {
     complete: Option<i64>,
     /// SYN or SYN-ACK was sent more than once: which of them was answered is not known.
     repeated: bool,
-}
-
-/// What the server sent since the last request.
-#[derive(Clone, Copy, Debug)]
-struct Response {
-    start: i64,
-    begin: Position,
-    end: Position,
-    first_sent: i64,
-    last_sent: i64,
-    first_acked: Option<i64>,
-    last_acked: Option<i64>,
-    segments: u32,
-    retransmissions: u32,
-}
-
-impl Response {
-    fn new(start: i64, begin: Position, time: i64) -> Self {
-        Self {
-            start,
-            begin,
-            end: begin,
-            first_sent: time,
-            last_sent: time,
-            first_acked: None,
-            last_acked: None,
-            segments: 0,
-            retransmissions: 0,
-        }
-    }
-
-    /// Segments that end at a position are sent.
-    fn send(&mut self, segments: u32, sent_again: bool, end: Position, time: i64) {
-        self.segments += segments;
-        self.retransmissions += if sent_again { segments } else { 0 };
-        if end > self.end {
-            self.end = end;
-            self.last_sent = time;
-            self.last_acked = None;
-        }
-    }
-
-    /// The client has all before a position.
-    fn acknowledge(&mut self, position: Position, time: i64) {
-        if position > self.begin {
-            self.first_acked.get_or_insert(time);
-            if position >= self.end {
-                self.last_acked.get_or_insert(time);
-            }
-        }
-    }
-}
-
-/// The handshake of TLS, and what it has of the server's bytes.
-#[derive(Debug)]
-struct Secures {
-    handshake: tls::Handshake,
-    /// What the server sent before the client asked.
-    sent: Option<Response>,
-    /// When the client asked.
-    asked: i64,
-    /// What may be session tickets or the answer.
-    tickets: Option<Response>,
-}
-
-impl Secures {
-    fn new(handshake: tls::Handshake) -> Self {
-        Self { handshake, sent: None, asked: 0, tickets: None }
-    }
-
-    /// What a segment at a position belongs to.
-    fn part_at(&mut self, start: Position) -> Option<&mut Response> {
-        match &mut self.tickets {
-            Some(tickets) if start >= tickets.begin => Some(tickets),
-            _ => self.sent.as_mut(),
-        }
-    }
 }
 
 /// Where a connection is in its life.
@@ -435,10 +360,18 @@ impl Connection {
             self.server_sends.retransmitted();
             self.at_server.interrupt();
         }
+        let echo = seen.options.timestamps.map(|(_, echo)| echo);
+        let to_server = self.to_server.least().unwrap_or_default();
+        let sight = Sight { time, echo, to_server, at_server: !self.is_at_client() };
         let is_new = matches!(place, Place::Next | Place::Ahead);
         let is_alert = self.is_tls && tls::is_alert(seen);
-        let is_handshake = self.secures.is_some() && self.secure(seen, start, is_new && !is_alert, time, batch);
+        let is_handshake = self.secures.is_some() && self.secure(seen, start, is_new && !is_alert, &sight, batch);
         if is_new && !is_alert && !is_handshake {
+            // What comes sooner than a round trip from the server was under way when the client asked.
+            let too_soon = |asked: &mut i64| time - *asked < to_server - to_server / 8;
+            if self.response.is_some() {
+                self.request.take_if(too_soon);
+            }
             if let Some(asked) = self.request.take() {
                 self.answered(batch);
                 self.respond(asked, before.max(start), time);
@@ -447,9 +380,6 @@ impl Connection {
             }
         }
         if !sent_again {
-            let echo = seen.options.timestamps.map(|(_, echo)| echo);
-            let to_server = self.to_server.least().unwrap_or_default();
-            let sight = Sight { time, echo, to_server, at_server: !self.is_at_client() };
             let end = start + i64::from(seen.payload);
             self.flight.send(segments, end, &sight);
             if let Some((_, flight)) = &mut self.answer_flight {
@@ -470,7 +400,8 @@ impl Connection {
     }
 
     /// The server sends data before the handshake of TLS is known to be over; whether it still is not.
-    fn secure(&mut self, seen: &Seen<'_>, start: Position, is_new: bool, time: i64, batch: &mut Batch) -> bool {
+    fn secure(&mut self, seen: &Seen<'_>, start: Position, is_new: bool, sight: &Sight, batch: &mut Batch) -> bool {
+        let time = sight.time;
         let full = seen.payload >= self.segment_bytes().into();
         let Some(secures) = &mut self.secures else { return false };
         let part = if is_new { secures.handshake.server_sends(start, seen, full) } else { Part::Handshake };
@@ -479,8 +410,8 @@ impl Connection {
         }
         // Session tickets take their part of the window if they are still under way when the answer is sent.
         if part != Part::Handshake || is_new && secures.handshake.has_finished() {
-            let acknowledged = self.answer_flight.as_ref().is_some_and(|(_, flight)| flight.is_acknowledged());
-            if self.answer_flight.is_none() || acknowledged && matches!(part, Part::Answer(_)) {
+            let goes_on = |(_, flight): &(Position, FirstFlight)| flight.includes(sight) || part == Part::Tickets;
+            if !self.answer_flight.as_ref().is_some_and(goes_on) {
                 self.answer_flight = Some((start, FirstFlight::new()));
             }
         }
@@ -498,7 +429,9 @@ impl Connection {
                     if let Some(last) = secures.tickets.as_mut().or(secures.sent.as_mut()) {
                         last.end = last.end.max(begin);
                     }
-                    self.secured(*secures, batch);
+                    if let Some(row) = secures.row(self.number, self.handshake_time_s()) {
+                        batch.handshakes.push(row);
+                    }
                 }
                 return false;
             }
@@ -506,28 +439,10 @@ impl Connection {
         true
     }
 
-    /// Tells of the handshake of TLS, which is over.
-    fn secured(&self, secures: Secures, batch: &mut Batch) {
-        let Some(mut sent) = secures.sent else { return };
-        if let Some(tickets) = secures.tickets {
-            sent.segments += tickets.segments;
-            sent.retransmissions += tickets.retransmissions;
-            sent.end = tickets.end;
-        }
-        let since_syn = |complete: i64| self.handshake.syn.map(|syn| (complete - syn) as f64 / 1e9);
-        batch.handshakes.push(HandshakeRow {
-            connection: self.number,
-            bytes: (sent.end - sent.begin) as u64,
-            segments_sent: sent.segments,
-            retransmissions: sent.retransmissions,
-            exchanges: secures.handshake.exchanges(),
-            handshake_time_s: self.handshake.complete.and_then(since_syn).unwrap_or(f64::NAN),
-            version: match secures.handshake.version() {
-                Some(Version::V13) => 13,
-                Some(Version::UpTo12) => 12,
-                None => 0,
-            },
-        });
+    /// From SYN until the client had completed the handshake of TCP; NaN if that was not seen.
+    fn handshake_time_s(&self) -> f64 {
+        let Handshake { syn, complete, .. } = self.handshake;
+        syn.zip(complete).map_or(f64::NAN, |(syn, complete)| (complete - syn) as f64 / 1e9)
     }
 
     fn respond(&mut self, asked: i64, begin: Position, time: i64) {
@@ -599,11 +514,7 @@ impl Connection {
             connection: self.number,
             object: self.objects,
             start_ns: response.start,
-            handshake_time_s: if first_object && !self.is_tls && self.handshake.syn.is_some() {
-                since(self.handshake.complete)
-            } else {
-                f64::NAN
-            },
+            handshake_time_s: if first_object && !self.is_tls { self.handshake_time_s() } else { f64::NAN },
             first_byte_time_s: since(first),
             completion_time_s: since(last),
             bytes: (response.end - response.begin) as u64,
@@ -624,12 +535,9 @@ impl Connection {
             // What came by itself after the client had asked was the answer, and no session ticket.
             self.response = secures.tickets.take_if(|_| secures.handshake.is_lone_ticket());
         }
-        let is_secured = secures.as_ref().is_some_and(|secures| secures.sent.is_some());
-        if let Some(secures) = secures {
-            self.secured(*secures, batch);
-        }
+        let handshake = secures.and_then(|secures| secures.row(self.number, self.handshake_time_s()));
         self.answered(batch);
-        if self.objects == 0 && !is_secured {
+        if self.objects == 0 && handshake.is_none() {
             return None;
         }
         let seconds = |time: Option<i64>| time.map_or(f64::NAN, |time| time as f64 / 1e9);
@@ -639,6 +547,9 @@ impl Connection {
         } else {
             self.at_server.rate_bps(mss.into(), self.header)
         };
+        if let Some(handshake) = handshake {
+            batch.handshakes.push(handshake);
+        }
         batch.connections.push(ConnectionRow {
             connection: self.number,
             start_ns: self.began,

@@ -48,17 +48,21 @@ impl FirstFlight {
         Self { segments: 0, state: State::Open, end: 0, lost: 0 }
     }
 
-    /// Segments of new data, up to a position.
-    pub(crate) fn send(&mut self, segments: u32, end: Position, sight: &Sight) {
-        let belongs = match (self.state, sight.echo) {
+    /// Whether what is sent now still belongs to it.
+    pub(crate) fn includes(&self, sight: &Sight) -> bool {
+        match (self.state, sight.echo) {
             (State::Open, _) => true,
             (State::Acknowledged { timestamp: Some(timestamp), .. }, Some(echo)) => {
                 (echo.wrapping_sub(timestamp) as i32) < 0
             }
             (State::Acknowledged { time, .. }, _) => !sight.at_server && sight.time < time + sight.to_server,
             (State::Over, _) => false,
-        };
-        if belongs {
+        }
+    }
+
+    /// Segments of new data, up to a position.
+    pub(crate) fn send(&mut self, segments: u32, end: Position, sight: &Sight) {
+        if self.includes(sight) {
             self.segments += segments;
             self.end = end;
         } else {
@@ -88,11 +92,6 @@ impl FirstFlight {
         if self.state == State::Open {
             self.state = State::Acknowledged { time, timestamp };
         }
-    }
-
-    /// Whether an acknowledgment of it has been seen.
-    pub(crate) fn is_acknowledged(&self) -> bool {
-        self.state != State::Open
     }
 
     pub(crate) fn segments(&self) -> u32 {

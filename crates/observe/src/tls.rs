@@ -69,8 +69,7 @@ fn is_finished(bytes: u32) -> bool {
 /// Whether a segment is an alert and nothing else, such as the last word of an end that closes.
 pub(crate) fn is_alert(seen: &Seen<'_>) -> bool {
     header(seen.kept, seen.payload).is_some_and(|(kind, length)| {
-        seen.payload == length + HEADER as u32
-            && (kind == ALERT || kind == APPLICATION_DATA && length == HIDDEN_ALERT)
+        seen.payload == length + HEADER as u32 && (kind == ALERT || kind == APPLICATION_DATA && length == HIDDEN_ALERT)
     })
 }
 

@@ -100,6 +100,20 @@ fn each_request_on_a_connection_has_its_response() {
 }
 
 #[test]
+fn what_comes_sooner_than_a_round_trip_from_the_server_is_no_answer() {
+    // At the client, 80 ms from the server.
+    let mut frames = download(0, 40_000, 80 * MS, 40 * MS, 2);
+    frames.truncate(frames.len() - 3);
+    let at = 500 * MS;
+    frames.push(raw(at, &segment(false, 200, 2500, ACK, 100).stamped(600, 1051)));
+    for (took, seq, ack) in [(MS, 2500, 200), (81 * MS, 3200, 300)] {
+        frames.push(raw(at + took, &segment(true, seq, ack, ACK, 700).stamped(1501, 600)));
+    }
+    let told = told(&frames);
+    assert_eq!(told.responses.iter().map(|row| row.bytes).collect::<Vec<_>>(), [3400]);
+}
+
+#[test]
 fn ends_that_meet_again_make_another_connection() {
     let mut frames = download(0, 40_000, 80 * MS, 0, 2);
     let mut again = download(10_000 * MS, 40_000, 80 * MS, 0, 3);

@@ -277,7 +277,7 @@ fn a_connection_that_asks_for_nothing_has_a_handshake_and_no_response() {
         flow.begin_13(3000);
         flow.server(&[record(DATA, 250, 0), record(DATA, 250, 0)]);
         flow.wait(5000);
-        flow.client(&[alert.clone()]);
+        flow.client(std::slice::from_ref(&alert));
         flow.server(&[alert]);
         let told = flow.told();
         assert!(told.responses.is_empty());

@@ -30,10 +30,10 @@ class InUse:
 def in_use(first: pl.DataFrame) -> InUse:
     """Of the first response of each connection: what the format says, else the first flights, else Linux's default.
 
-    `first`: columns `initial_window_segments`, `first_flight_segments`, `segments_sent`, `retransmissions`, `tls_bytes`,
-    `tls_answer_flight_segments`, null where unknown. A first flight shows the window only where more segments followed
-    it: a short response does not fill it. Over TLS it is the handshake's, which does not either; but Linux leaves the
-    window as it was after a flight of at most half of it, so that the response's flight shows it.
+    `first`: columns `initial_window_segments`, `first_flight_segments`, `segments_sent`, `retransmissions`,
+    `tls_bytes`, `tls_answer_flight_segments`, null where unknown. A first flight shows the window only where more
+    segments followed it: a short response does not fill it. Over TLS it is the handshake's, which does not either; but
+    Linux leaves the window as it was after a flight of at most half of it, so that the response's flight shows it.
     """
     told = first["initial_window_segments"].drop_nulls()
     if told.len():

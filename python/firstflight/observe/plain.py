@@ -178,10 +178,7 @@ def _parts(frame: pl.DataFrame, ignored: tuple[str, ...]) -> Parts:
     responses, began_s = since_first(responses)
     tls = {name: pl.col(told).drop_nulls().first() for told, name in TLS.items() if told in frame.columns}
     handshakes = frame.group_by("client", maintain_order=True).agg(**{column: tls[column] for column in tls})
-    if "bytes" in tls:
-        handshakes = handshakes.filter(pl.col("bytes").is_not_null())
-    else:
-        handshakes = handshakes.clear()
+    handshakes = handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in tls else handshakes.clear()
     return Parts(responses, connections, began_s, ignored, handshakes=handshakes)
 
 

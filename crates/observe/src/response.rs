@@ -1,0 +1,54 @@
+//! What the server sent since a request: bytes, segments and moments.
+
+use crate::stream::Position;
+
+/// What the server sent since the last request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Response {
+    pub(crate) start: i64,
+    pub(crate) begin: Position,
+    pub(crate) end: Position,
+    pub(crate) first_sent: i64,
+    pub(crate) last_sent: i64,
+    pub(crate) first_acked: Option<i64>,
+    pub(crate) last_acked: Option<i64>,
+    pub(crate) segments: u32,
+    pub(crate) retransmissions: u32,
+}
+
+impl Response {
+    pub(crate) fn new(start: i64, begin: Position, time: i64) -> Self {
+        Self {
+            start,
+            begin,
+            end: begin,
+            first_sent: time,
+            last_sent: time,
+            first_acked: None,
+            last_acked: None,
+            segments: 0,
+            retransmissions: 0,
+        }
+    }
+
+    /// Segments that end at a position are sent.
+    pub(crate) fn send(&mut self, segments: u32, sent_again: bool, end: Position, time: i64) {
+        self.segments += segments;
+        self.retransmissions += if sent_again { segments } else { 0 };
+        if end > self.end {
+            self.end = end;
+            self.last_sent = time;
+            self.last_acked = None;
+        }
+    }
+
+    /// The client has all before a position.
+    pub(crate) fn acknowledge(&mut self, position: Position, time: i64) {
+        if position > self.begin {
+            self.first_acked.get_or_insert(time);
+            if position >= self.end {
+                self.last_acked.get_or_insert(time);
+            }
+        }
+    }
+}
