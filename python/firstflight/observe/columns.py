@@ -53,14 +53,15 @@ class ColumnFile:
             return
         at = {name: self.names.index(name) for name in names}
         for first, lines in pieces(self.path, problems):
-            frame = pl.DataFrame({PLACE: range(first, first + lines.len()), "line": lines})
+            frame = pl.DataFrame({PLACE: pl.int_range(first, first + lines.len(), eager=True), "line": lines})
             # The head is line 1.
             frame = frame.filter(pl.col(PLACE) > 1, pl.col("line").str.strip_chars() != "")
-            fields = frame["line"].str.split(self._separator)
-            if frame["line"].str.contains('"', literal=True).any():
-                split = (_fields(line, self._separator) for line in frame["line"])
-                fields = pl.Series("line", list(split), dtype=pl.List(pl.String))
-            frame = frame.with_columns(fields.alias("line"))
+            quoted = frame.filter(pl.col("line").str.contains('"', literal=True))
+            frame = frame.with_columns(pl.col("line").str.split(self._separator))
+            if quoted.height:
+                split = [_fields(line, self._separator) for line in quoted["line"]]
+                quoted = quoted.with_columns(pl.Series("line", split, dtype=pl.List(pl.String)))
+                frame = frame.update(quoted, on=PLACE)
             whole = pl.col("line").list.len() == len(self.names)
             problems.add(f"not {len(self.names)} fields, as the first line has", frame.filter(~whole)[PLACE])
             frame = frame.filter(whole)
@@ -74,8 +75,7 @@ class ColumnFile:
             height = int(scan.select(pl.len()).collect().item())
             for start in range(0, height, _ROWS_AT_ONCE):
                 frame = scan.slice(start, _ROWS_AT_ONCE).select(wanted).collect()
-                places = pl.Series(PLACE, range(start + 1, start + 1 + frame.height))
-                yield frame.with_columns(places)
+                yield frame.with_columns(pl.int_range(start + 1, start + 1 + pl.len()).alias(PLACE))
         except (pl.exceptions.PolarsError, OSError) as error:
             reason = str(error).splitlines()[0]
             raise RequestError(f"{self.path} cannot be read as Parquet ({reason}); write it again") from None

@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 
 from ..errors import RequestError
-from .columns import PLACE, ColumnFile, numbers, within
+from .columns import ColumnFile, numbers, within
 from .problem import Problems
-from .tables import HEADER_BYTES, Parts, subnets
+from .tables import HEADER_BYTES, Parts, Subnets
 
 # The ends of columns' names, without separators and in small letters: `a.MinRTT`, `a_MinRTT` and `MinRTT` are one. The
 # first that a file has is taken. Those of `a` are in Mbit/s and ms, those of TCPInfo, which are Linux's, in µs.
@@ -45,6 +45,7 @@ def read(path: Path, problems: Problems) -> Parts:
         raise RequestError(f"{path} has no column {missing}; export it, or use --kind table for a table of your own")
     loss, most, address = _found(plain, _LOSS), _ending(plain, _RTT_US), _found(plain, _ADDRESS)
     taken = [name for name in (throughput, rtt, loss, most, address) if name is not None]
+    subnet = Subnets()
     found = []
     for frame in file.rows(taken, problems):
         for name in (throughput, rtt, loss, most):
@@ -63,9 +64,9 @@ def read(path: Path, problems: Problems) -> Parts:
         if most is not None:
             columns["most_rtt_s"] = pl.max_horizontal(pl.col(most) / 1e6, columns["rtt_s"])
         if address is not None:
-            columns["address"] = pl.col(address).cast(pl.String)
-        found.append(frame.select(PLACE, **columns))
-    tests = pl.concat(found) if found else pl.DataFrame(schema={PLACE: pl.Int64, "rtt_s": pl.Float64})
+            columns["subnet"] = pl.lit(subnet.numbers(frame[address].cast(pl.String)))
+        found.append(frame.select(**columns))
+    tests = pl.concat(found) if found else pl.DataFrame(schema={"rtt_s": pl.Float64})
     upward = any(name.startswith(_UPLOAD) for name in plain)
     ignored = tuple(name for name in file.names if name not in taken)
     return _parts(tests, upward, ignored)
@@ -75,8 +76,6 @@ def _parts(tests: pl.DataFrame, upward: bool, ignored: tuple[str, ...]) -> Parts
     if tests.is_empty():
         return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}), ignored=ignored)
     users = tests.with_columns(client=pl.int_range(pl.len())).rename({"rate_bps": "up_bps" if upward else "down_bps"})
-    if "address" in users.columns:
-        users = users.with_columns(subnets(users["address"]).alias("subnet"))
     notes = [f"rates are means over a test, its start included, with the headers of segments of {_MSS_BYTES} bytes"]
     if "loss" in users.columns:
         notes.append("losses are those of a test that fills the queue: part of them it made itself")

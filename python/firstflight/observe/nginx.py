@@ -1,14 +1,16 @@
 """nginx's access log with what the kernel knew of the connection (`$tcpinfo_*`) when it had taken each answer."""
 
+import math
 from pathlib import Path
 
 import polars as pl
 
 from . import nginx_format
 from .lines import pieces
+from .merged import OF, Merged, in_order
 from .nginx_format import LOG_FORMAT, NUMBERS, Format
 from .problem import Problems
-from .tables import HEADER_BYTES, Parts, since_first, subnets
+from .tables import HEADER_BYTES, Parts, Subnets, since_first
 
 # Lines of one connection agree on when it began to within what the clock of a log resolves, twice; connection numbers
 # begin anew with nginx, and no sooner than this.
@@ -34,16 +36,18 @@ def read(path: Path, problems: Problems, log_format: str | None, mss_bytes: int)
     RequestError for a format that cannot be read or lacks what is needed.
     """
     form = nginx_format.parse(log_format or LOG_FORMAT)
-    found = [_lines(first, lines, form, problems) for first, lines in pieces(path, problems)]
-    frame = pl.concat(found) if found else pl.DataFrame()
-    if frame.is_empty():
-        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
-    return _parts(frame, form, mss_bytes)
+    connections = Merged(lambda rows: _connection(rows, form), _told(form))
+    subnet = Subnets()
+    for first, lines in pieces(path, problems):
+        frame = _paths(_lines(first, lines, form, problems), form, mss_bytes)
+        if not frame.is_empty():
+            connections.add(_rows(frame, form, subnet), responses=_responses(frame, form), full=_full(frame))
+    return _parts(*connections.done(), form, mss_bytes)
 
 
 def _lines(first: int, lines: pl.Series, form: Format, problems: Problems) -> pl.DataFrame:
     """A row a line that is whole: `line` and the variables, numbers as numbers."""
-    frame = pl.DataFrame({"line": range(first, first + lines.len()), "text": lines})
+    frame = pl.DataFrame({"line": pl.int_range(first, first + lines.len(), eager=True), "text": lines})
     frame = frame.filter(pl.col("text") != "")
     frame = frame.with_columns(pl.col("text").str.extract_groups(form.pattern).alias("text"))
     # A line that fits has all of them.
@@ -69,27 +73,61 @@ def _lines(first: int, lines: pl.Series, form: Format, problems: Problems) -> pl
     return frame.filter(~beyond)
 
 
-def _parts(frame: pl.DataFrame, form: Format, mss_bytes: int) -> Parts:
-    frame = frame.with_columns(_connection(frame, form).alias("client"))
-    columns = {"bytes": pl.col(_size(form)).cast(pl.Int64)}
+def _rows(frame: pl.DataFrame, form: Format, subnet: Subnets) -> pl.DataFrame:
+    """What each line says of its connection, as `Merged` takes it: which it is, and its path."""
+    begin = pl.lit(None, dtype=pl.Float64)
+    if {"msec", "connection_time"} <= set(form.variables):
+        begin = pl.col("msec") - pl.col("connection_time")
+    anew = pl.col("connection_requests") == 1 if "connection_requests" in form.variables else pl.lit(False)
+    columns = {
+        "begin_s": begin,
+        "last_begin_s": begin,
+        "anew": anew.fill_null(False),
+        "rtt_s": pl.col("rtt_s"),
+        "most_rtt_us": pl.col("tcpinfo_rtt"),
+    }
+    if "remote_addr" in form.variables:
+        columns["subnet"] = pl.lit(subnet.numbers(frame["remote_addr"]))
+    return frame.select(*_identity(form), **columns)
+
+
+def _told(form: Format) -> dict[str, pl.Expr]:
+    first = [*_identity(form), "anew", *(["subnet"] if "remote_addr" in form.variables else [])]
+    return {name: pl.col(name).first() for name in first} | {
+        "begin_s": pl.col("begin_s").min(),
+        "last_begin_s": pl.col("last_begin_s").max(),
+        "rtt_s": pl.col("rtt_s").min(),
+        "most_rtt_us": pl.col("most_rtt_us").max(),
+    }
+
+
+def _responses(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
+    columns = {OF: pl.int_range(pl.len()), "bytes": pl.col(_size(form)).cast(pl.Int64)}
     if "connection_requests" in form.variables:
-        columns["object"] = pl.col("connection_requests").cast(pl.Int64) - 1
+        columns["object"] = (pl.col("connection_requests").cast(pl.Int64) - 1).cast(pl.UInt32)
     if {"msec", "request_time"} <= set(form.variables):
         columns["start_s"] = pl.col("msec") - pl.col("request_time")
     if "request_completion" in form.variables:
         columns["completed"] = (pl.col("request_completion") == "OK").cast(pl.UInt8)
-    order = ["client", *(["object"] if "object" in columns else [])]
-    responses, began_s = since_first(frame.select("client", **columns).sort(order, maintain_order=True))
-    frame = _paths(frame, form, mss_bytes)
-    known = {
-        "rtt_s": pl.col("rtt_s").min(),
-        "most_rtt_s": pl.col("tcpinfo_rtt").max() / 1e6,
-        "down_bps": pl.col("down_bps").max(),
-    }
-    if "remote_addr" in form.variables:
-        frame = frame.with_columns(subnets(frame["remote_addr"]).alias("subnet"))
-        known["subnet"] = pl.col("subnet").first()
-    connections = frame.group_by("client", maintain_order=True).agg(**known)
+    return frame.select(**columns)
+
+
+def _full(frame: pl.DataFrame) -> pl.DataFrame:
+    """Lines that would tell a rate if a queue stood: whether one did, only the whole connection tells."""
+    rated = frame.select(pl.int_range(pl.len()).alias(OF), "waiting_rtt_s", "down_bps")
+    return rated.filter(pl.col("down_bps").is_not_null())
+
+
+def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: Format, mss_bytes: int) -> Parts:
+    if connections.is_empty():
+        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
+    responses = beside["responses"]
+    order = ["client", *(["object"] if "object" in responses.columns else [])]
+    responses, began_s = since_first(responses.sort(order, maintain_order=True))
+    connections = connections.with_row_index("client").with_columns(most_rtt_s=pl.col("most_rtt_us") / 1e6)
+    full = beside["full"].with_columns(least_s=connections["rtt_s"].gather(beside["full"][OF]))
+    rates = full.filter(pl.col("waiting_rtt_s") >= _QUEUED * pl.col("least_s")).group_by("client")
+    connections = connections.join(rates.agg(pl.col("down_bps").max()), on="client", how="left")
     notes = [f"a segment is taken to hold {mss_bytes} bytes"]
     if connections["down_bps"].count():
         notes.append("rates are rough, up to a quarter off: each is one look at a window and a round trip that move")
@@ -103,7 +141,8 @@ def _size(form: Format) -> str:
 
 
 def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
-    """What each line says of its path, with `rtt_s` and `down_bps` null where it says nothing.
+    """What each line says of its path: `rtt_s`, or, if it had a queue of its own before it, `waiting_rtt_s` and
+    `down_bps`; null where it says nothing.
 
     nginx writes the line when the kernel has taken the last byte. Of an answer that the kernel took at once, or that
     fits into the window, that is before its first acknowledgment: the round trip is free of the queue that it will
@@ -113,35 +152,54 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
     """
     rtt_s = pl.col("tcpinfo_rtt") / 1e6
     if not {"tcpinfo_snd_cwnd", "request_time"} <= set(form.variables):
-        return frame.with_columns(rtt_s=rtt_s, down_bps=pl.lit(None, dtype=pl.Float64))
+        unknown = pl.lit(None, dtype=pl.Float64)
+        return frame.with_columns(rtt_s=rtt_s, waiting_rtt_s=unknown, down_bps=unknown)
     size, window_bytes = pl.col(_size(form)), pl.col("tcpinfo_snd_cwnd") * mss_bytes
     early = (pl.col("request_time") <= rtt_s) | (size <= window_bytes)
-    least_s = pl.when(early).then(rtt_s).min().over("client")
-    held_up = (pl.col("request_time") >= _ROUNDS * rtt_s) & (rtt_s >= _QUEUED * least_s)
+    waited = pl.col("request_time") >= _ROUNDS * rtt_s
     rate = pl.min_horizontal(window_bytes / rtt_s, size / pl.col("request_time")) * 8
-    down_bps = pl.when(held_up).then(rate * (mss_bytes + HEADER_BYTES) / mss_bytes)
-    return frame.with_columns(pl.when(early).then(rtt_s).alias("rtt_s"), down_bps.alias("down_bps"))
+    return frame.with_columns(
+        pl.when(early).then(rtt_s).alias("rtt_s"),
+        waiting_rtt_s=rtt_s,
+        down_bps=pl.when(waited).then(rate * (mss_bytes + HEADER_BYTES) / mss_bytes),
+    )
 
 
-def _connection(frame: pl.DataFrame, form: Format) -> pl.Series:
-    """The number of each line's connection, from 0 in order of appearance.
+def _identity(form: Format) -> list[str]:
+    """The columns by which lines of one connection are known."""
+    if "connection" not in form.variables:
+        return []
+    return ["connection", *(["remote_addr"] if "remote_addr" in form.variables else [])]
+
+
+def _connection(rows: pl.DataFrame, form: Format) -> pl.Series:
+    """The number of each row's connection, from 0 in order of appearance.
 
     nginx counts connections from 1 again when it is started again. Then the beginning of the connection differs, as
     far as the format tells it ($msec and $connection_time); else its first request is there twice.
     """
-    if "connection" not in form.variables:
-        return pl.Series("client", range(frame.height))
-    same = ["connection", *(["remote_addr"] if "remote_addr" in form.variables else [])]
-    begin = pl.lit(0.0)
-    again = pl.lit(False)
-    if {"msec", "connection_time"} <= set(form.variables):
-        begin = pl.col("msec") - pl.col("connection_time")
-        again = pl.col("begin").diff() > _SAME_BEGIN_S
-    elif "connection_requests" in form.variables:
-        again = pl.col("connection_requests") == 1
-    # Lines of a number one after the other: windows over hundreds of thousands of groups take minutes.
-    numbered = frame.with_row_index("order").with_columns(begin=begin).sort(*same, "begin", "order")
+    same = _identity(form)
+    if not same:
+        return pl.Series("client", range(rows.height))
+    begins = {"msec", "connection_time"} <= set(form.variables)
+    # Rows of a number one after the other: windows over hundreds of thousands of groups take minutes.
+    numbered = rows.with_row_index("order").sort(*same, *(["begin_s"] if begins else []), "order")
     other = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in same)
-    life = (other | again.fill_null(False)).cum_sum()
-    lives = numbered.select("order", life=life).with_columns(first=pl.col("order").min().over("life"))
-    return lives.sort("order").select(client=pl.col("first").rank("dense").cast(pl.Int64) - 1)["client"]
+    if begins:
+        # A row may stand for lines that began apart from one another.
+        before_s = _most_so_far(numbered.select(other).to_series().cum_sum(), numbered["last_begin_s"]).shift()
+        again = pl.col("begin_s") - before_s > _SAME_BEGIN_S
+    else:
+        again = pl.col("anew")
+    life = numbered.select((other | again.fill_null(False)).cum_sum()).to_series()
+    return in_order(life, numbered["order"])
+
+
+def _most_so_far(group: pl.Series, values: pl.Series) -> pl.Series:
+    """The largest value up to each row within its group, whose number grows from row to row; null before any."""
+    distinct = values.drop_nulls().unique().sort()
+    place = distinct.search_sorted(values.fill_null(math.inf), "left")
+    place = pl.select(pl.when(values.is_not_null()).then(place + 1).otherwise(0)).to_series().cast(pl.Int64)
+    many = distinct.len() + 1
+    most = (group.cast(pl.Int64) * many + place).cum_max() % many
+    return pl.concat([pl.Series([None], dtype=pl.Float64), distinct]).gather(most)

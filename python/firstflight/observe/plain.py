@@ -1,5 +1,6 @@
 """Plain tables, CSV or Parquet, whose columns are named as documented: a quantity and its unit, such as `rtt_ms`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import polars as pl
 
 from ..errors import RequestError
 from .columns import PLACE, ColumnFile, numbers, within
+from .merged import OF, Merged, in_order
 from .observation import TLS
 from .problem import Problems, Unit
-from .tables import Parts, since_first, subnets
+from .tables import Parts, Subnets, since_first
 
 # What one of the unit is in the records' own: seconds, bits a second, bytes, a share, a number.
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -114,10 +116,31 @@ def read(path: Path, problems: Problems) -> Parts:
             raise RequestError(f'{path}: columns "{taken[column]}" and "{name}" say the same; leave one of them out')
         taken[column] = name
         names.append(name)
-    found = [_converted(frame, taken, known, file.unit, problems) for frame in file.rows(names, problems)]
-    frame = pl.concat(found) if found else pl.DataFrame(schema={PLACE: pl.Int64, "rtt_s": pl.Float64})
+    identity = next((name for name in CONNECTION if name in taken), None)
+    columns = [quantity.column for quantity in RESPONSE.values() if quantity.column in taken]
+    connections = Merged(_connection if identity else _own, _path(taken))
+    subnet = Subnets()
+    for frame in file.rows(names, problems):
+        frame = _converted(frame, taken, known, file.unit, problems)
+        if _ADDRESS in taken:
+            frame = frame.with_columns(subnet.numbers(frame[_ADDRESS]).alias(_SUBNET))
+        elif _SUBNET in taken:
+            frame = frame.with_columns(subnet.numbers_of_names(frame[_SUBNET]).alias(_SUBNET))
+        # A row without a name is a connection of its own.
+        name = pl.coalesce(pl.col(identity), pl.format("row {}", PLACE)) if identity else pl.lit(None, dtype=pl.String)
+        frame = frame.with_columns(name.alias("name"), pl.int_range(pl.len()).alias(OF))
+        # Without a size there is no response.
+        sized = frame.filter(pl.col("bytes").is_not_null()) if "bytes" in columns else frame.clear()
+        connections.add(frame.select(*_path(taken)), responses=sized.select(OF, *columns))
     ignored = tuple(name for name in file.names if name not in names)
-    return _parts(frame, ignored)
+    found, beside = connections.done()
+    if found.is_empty():
+        return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}), ignored=ignored)
+    responses, began_s = since_first(beside["responses"])
+    found = found.with_row_index("client")
+    handshakes = found.select("client", **{column: told for told, column in TLS.items() if told in taken})
+    handshakes = handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in handshakes.columns else handshakes.clear()
+    return Parts(responses, found, began_s, ignored, handshakes=handshakes)
 
 
 def _plain(name: str) -> str:
@@ -139,7 +162,12 @@ def _converted(
         columns.append((value.round().cast(pl.Int64) if quantity.whole else value).alias(column))
     rtt = taken["rtt_s"]
     frame = within(frame, rtt, pl.col(rtt).is_not_null(), "there, and a path needs it", unit, problems)
-    return frame.select(columns)
+    frame = frame.select(columns)
+    if "buffer_time_s" not in taken or "down_bps" not in taken:
+        return frame
+    size = (pl.col("buffer_time_s") * pl.col("down_bps") / 8).round().cast(pl.Int64)
+    told = [pl.col("buffer_bytes")] if "buffer_bytes" in taken else []
+    return frame.with_columns(pl.coalesce(*told, size).alias("buffer_bytes"))
 
 
 def _valid(
@@ -154,36 +182,24 @@ def _valid(
     return within(frame, name, value < below, f"below {below:.12g}", unit, problems)
 
 
-def _parts(frame: pl.DataFrame, ignored: tuple[str, ...]) -> Parts:
-    if "buffer_time_s" in frame.columns and "down_bps" in frame.columns:
-        size = (pl.col("buffer_time_s") * pl.col("down_bps") / 8).round().cast(pl.Int64)
-        known = [pl.col("buffer_bytes")] if "buffer_bytes" in frame.columns else []
-        frame = frame.with_columns(pl.coalesce(*known, size).alias("buffer_bytes"))
-    identity = next((name for name in CONNECTION if name in frame.columns), None)
-    # A row without a name is a connection of its own.
-    own = pl.format("row {}", pl.col(PLACE))
-    frame = _numbered(frame, own if identity is None else pl.coalesce(pl.col(identity), own), "client")
-    if _ADDRESS in frame.columns:
-        frame = frame.with_columns(subnets(frame[_ADDRESS]).alias(_SUBNET))
-    elif _SUBNET in frame.columns:
-        frame = _numbered(frame, pl.col(_SUBNET), _SUBNET)
-    every = [quantity.column for quantity in PATH.values()] + [_SUBNET]
-    one = {"rtt_s": pl.col("rtt_s").min(), "most_rtt_s": pl.col("most_rtt_s").max()}
-    path = [one.get(name, pl.col(name).drop_nulls().first()) for name in every if name in frame.columns]
-    connections = frame.group_by("client", maintain_order=True).agg(path)
-    columns = [quantity.column for quantity in RESPONSE.values() if quantity.column in frame.columns]
-    responses = frame.select("client", *columns)
-    # Without a size there is no response.
-    responses = responses.filter(pl.col("bytes").is_not_null()) if "bytes" in columns else responses.clear()
-    responses, began_s = since_first(responses)
-    tls = {name: pl.col(told).drop_nulls().first() for told, name in TLS.items() if told in frame.columns}
-    handshakes = frame.group_by("client", maintain_order=True).agg(**{column: tls[column] for column in tls})
-    handshakes = handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in tls else handshakes.clear()
-    return Parts(responses, connections, began_s, ignored, handshakes=handshakes)
+def _path(taken: Iterable[str]) -> dict[str, pl.Expr]:
+    """What is kept of the rows of a connection, by column."""
+    kept = [quantity.column for quantity in (*PATH.values(), *HANDSHAKE.values()) if quantity.column in taken]
+    if "buffer_time_s" in taken and "down_bps" in taken:
+        kept.append("buffer_bytes")
+    if _ADDRESS in taken or _SUBNET in taken:
+        kept.append(_SUBNET)
+    told = {name: pl.col(name).drop_nulls().first() for name in kept}
+    told["rtt_s"] = pl.col("rtt_s").min()
+    if "most_rtt_s" in told:
+        told["most_rtt_s"] = pl.col("most_rtt_s").max()
+    return {"name": pl.col("name").first()} | told
 
 
-def _numbered(frame: pl.DataFrame, name: pl.Expr, column: str) -> pl.DataFrame:
-    """`frame` with numbers from 0 in order of the names' appearance, null for no name, as `column`."""
-    first = pl.col("order").min().over("name").rank("dense").cast(pl.Int64) - 1
-    numbers = frame.select(name=name).with_row_index("order").select(pl.when(pl.col("name").is_not_null()).then(first))
-    return frame.with_columns(numbers.to_series().alias(column))
+def _connection(rows: pl.DataFrame) -> pl.Series:
+    """The number of each row's connection, from 0 in order of appearance."""
+    return in_order(rows["name"], pl.Series(range(rows.height)))
+
+
+def _own(rows: pl.DataFrame) -> pl.Series:
+    return pl.Series(range(rows.height))

@@ -1,6 +1,7 @@
 """From what a format tells to the records' own tables: every column there, null where the format does not tell it."""
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -12,6 +13,9 @@ APPLICATION = "observed"
 HEADER_BYTES = 52
 # IPv6 sites get a /48 (RFC 6177 lets it be longer, but no prefix is shared by two sites).
 _SITE_BITS = {4: 24, 6: 48}
+_IPV6 = 1 << 64
+# Nearly all of many are of this form, and need not be looked at one by one.
+_IPV4 = r"^(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})$"
 
 
 @dataclass(frozen=True)
@@ -76,25 +80,50 @@ def _complete(known: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
     return known.with_columns(missing).select(pl.col(column.name).cast(column.dtype or names) for column in columns)
 
 
-def subnets(addresses: pl.Series) -> pl.Series:
-    """A number, from 0 in order of appearance, for the /24 (IPv4) or /48 (IPv6) of each address; null for what is none.
-
-    Addresses themselves are not kept.
+class Subnets:
+    """Numbers, from 0 in order of appearance, for the /24 (IPv4) or /48 (IPv6) of addresses. Addresses themselves are
+    not kept.
     """
-    distinct = addresses.unique(maintain_order=True)
-    numbers: dict[object, int] = {}
-    found: list[int | None] = []
-    for address in distinct:
-        try:
-            number = ipaddress.ip_address(address)
-            # Sockets of both families name IPv4 ends so (RFC 4291 section 2.5.5.2).
-            number = getattr(number, "ipv4_mapped", None) or number
-        except ValueError:
-            found.append(None)
-        else:
-            site = int(number) >> number.max_prefixlen - _SITE_BITS[number.version]
-            found.append(numbers.setdefault((number.version, site), len(numbers)))
-    return addresses.replace_strict(distinct, pl.Series(found, dtype=pl.UInt32), return_dtype=pl.UInt32)
+
+    def __init__(self) -> None:
+        self._numbers: dict[int | str, int] = {}
+
+    def numbers(self, addresses: pl.Series) -> pl.Series:
+        """The number of each address; null for what is none."""
+        distinct = addresses.drop_nulls().unique(maintain_order=True)
+        parts = distinct.str.extract_groups(_IPV4).struct.unnest().cast(pl.UInt32)
+        first, second, third, fourth = parts.get_columns()
+        whole = (pl.max_horizontal(first, second, third, fourth) < 256) & fourth.is_not_null()
+        sites = pl.select(pl.when(whole).then((first * 256 + second) * 256 + third)).to_series()
+        found: list[int | None] = []
+        for address, known in zip(distinct, sites, strict=True):
+            site = _site(address) if known is None else known
+            found.append(None if site is None else self._numbers.setdefault(site, len(self._numbers)))
+        return _replaced(addresses, distinct, found)
+
+    def numbers_of_names(self, names: pl.Series) -> pl.Series:
+        """The same for networks that have a name already; null for none."""
+        distinct = names.drop_nulls().unique(maintain_order=True)
+        found = [self._numbers.setdefault(name, len(self._numbers)) for name in distinct]
+        return _replaced(names, distinct, found)
+
+
+def _replaced(names: pl.Series, distinct: pl.Series, numbers: Sequence[int | None]) -> pl.Series:
+    replaced = names.replace_strict(distinct, pl.Series(numbers, dtype=pl.UInt32), default=None, return_dtype=pl.UInt32)
+    # Nothing but null keeps the type of the names.
+    return replaced.cast(pl.UInt32)
+
+
+def _site(address: str) -> int | None:
+    """The number of an address without what is within its site, another one for IPv6; None for what is no address."""
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return None
+    # Sockets of both families name IPv4 ends so (RFC 4291 section 2.5.5.2).
+    number = getattr(number, "ipv4_mapped", None) or number
+    site = int(number) >> number.max_prefixlen - _SITE_BITS[number.version]
+    return site if number.version == 4 else site | _IPV6
 
 
 def since_first(responses: pl.DataFrame) -> tuple[pl.DataFrame, float | None]:

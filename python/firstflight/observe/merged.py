@@ -1,0 +1,74 @@
+"""Connections whose rows come in pieces: one row is kept of each, so that memory grows with them and not with the file."""
+
+from collections.abc import Callable
+
+import polars as pl
+
+# In a table beside the connections: the number of the row that it belongs to.
+OF = "client"
+# Rows that may wait to be merged; with more connections than that, as many as there are, so that each row is merged a
+# few times at most.
+_WAITING = 1 << 17
+
+Merge = Callable[[pl.DataFrame], pl.Series]
+
+
+class Merged:
+    """Rows of connections, merged as they come. `same` tells of rows in the order of their appearance which connection
+    each is of, from 0 in the order of appearance, and `told` what is kept of the rows of one: both must be able to go
+    on with what they have made.
+    """
+
+    def __init__(self, same: Merge, told: dict[str, pl.Expr]) -> None:
+        self._same = same
+        self._told = told
+        self._rows: list[pl.DataFrame] = []
+        self._merged = 0
+        self._height = 0
+        self._settled: dict[str, list[pl.DataFrame]] = {}
+        self._waiting: dict[str, list[pl.DataFrame]] = {}
+
+    def add(self, rows: pl.DataFrame, **beside: pl.DataFrame) -> None:
+        """More rows, and tables beside them whose `OF` says to which of these rows a row belongs, from 0."""
+        for name, frame in beside.items():
+            of = (pl.col(OF) + self._height).cast(pl.UInt32)
+            self._waiting.setdefault(name, []).append(frame.with_columns(of))
+        self._rows.append(rows)
+        self._height += rows.height
+        if self._height - self._merged > max(_WAITING, self._merged):
+            self._merge()
+
+    def done(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+        """The connections, a row each in the order of their appearance, and the tables beside them, whose `OF` is the
+        number of the connection; all of them empty without rows.
+        """
+        if not self._rows:
+            return pl.DataFrame(), {}
+        self._merge()
+        return self._rows[0], {name: pl.concat(frames) for name, frames in self._settled.items()}
+
+    def _merge(self) -> None:
+        rows = pl.concat(self._rows)
+        number = self._same(rows).cast(pl.UInt32)
+        grouped = rows.with_columns(number.alias("number")).group_by("number").agg(**self._told).sort("number")
+        # Two that were told apart may turn out to be one, and then the numbers of others move.
+        if number.head(self._merged).n_unique() < self._merged:
+            for frames in self._settled.values():
+                frames[:] = [_numbered(frame, number) for frame in frames]
+        for name, frames in self._waiting.items():
+            self._settled.setdefault(name, []).extend(_numbered(frame, number) for frame in frames)
+        self._waiting.clear()
+        self._rows = [grouped.select(rows.columns)]
+        self._merged = self._height = grouped.height
+
+
+def in_order(group: pl.Series, order: pl.Series) -> pl.Series:
+    """For rows of groups, given as they stand: numbers of the groups in the order of `order`'s least in each, from 0;
+    themselves in that order.
+    """
+    groups = pl.DataFrame({"group": group, "order": order}).with_columns(first=pl.col("order").min().over("group"))
+    return groups.sort("order").select(pl.col("first").rank("dense").cast(pl.Int64) - 1).to_series()
+
+
+def _numbered(frame: pl.DataFrame, number: pl.Series) -> pl.DataFrame:
+    return frame.with_columns(number.gather(frame[OF]).alias(OF))
