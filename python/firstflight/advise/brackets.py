@@ -161,6 +161,8 @@ def assumptions(population: Population) -> list[Assumption]:
                 "seen, are added to each time, the same for every window",
             )
         )
+    if population.sizes is not None:
+        found.append(Assumption("size of a response", 0.0, f'drawn from "{population.sizes}", whatever the path'))
     return [
         *found,
         Assumption(
@@ -176,9 +178,10 @@ def _least() -> str:
 
 
 def _reference_text(population: Population, rates: str, loss: float | None) -> str:
-    parts = [
-        "paths and sizes as seen" if rates == "seen" else "round trips and sizes as seen, rates of UK homes of 2015"
-    ]
+    seen = "paths" if rates == "seen" else "round trips"
+    parts = [f"{seen} and sizes as seen" if population.sizes is None else f"{seen} as seen, sizes of {population.sizes}"]
+    if rates != "seen":
+        parts.append("rates of UK homes of 2015")
     if population.known("buffer_s") < population.rows.height:
         parts.append(f"queues of {1e3 * TYPICAL_BUFFER_S:g} ms or what the round trips showed")
     parts.append("loss as seen" if loss is None else f"{100 * loss:g} % loss")

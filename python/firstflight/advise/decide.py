@@ -26,7 +26,8 @@ class Evidence:
 
     `settings`: their names, the first the reference. `candidates`: all windows but the one in use. `changes`: of
     (setting, candidate) against the window in use. `step(setting, from, to)`: the same between two candidates.
-    `checks`: of each (setting, candidate). `flows`: how many independent ones all of it rests on.
+    `checks`: of each (setting, candidate). `flows`: how many independent ones all of it rests on; `usable`: how many
+    the data holds, of which `flows` may be a sample.
     """
 
     in_use: int
@@ -36,6 +37,7 @@ class Evidence:
     step: Callable[[str, int, int], Estimate]
     checks: Mapping[tuple[str, int], Sequence[Check]]
     flows: int
+    usable: int = 0
 
 
 @dataclass(frozen=True)

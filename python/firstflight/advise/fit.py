@@ -30,7 +30,8 @@ class Population:
     (`least_down_bps`, `least_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
     `tls_exchanges`; null where unknown. `read`: connections in
     the file; `left_out`: (how many, why); `usable`: connections that say what is needed, of which `rows` is a sample
-    if it has fewer; `loss_seen_percent`: share of the segments sent again, None where the data does not tell.
+    if it has fewer; `loss_seen_percent`: share of the segments sent again, None where the data does not tell;
+    `sizes`: the application whose sizes are assumed, None where the data tells them.
     """
 
     rows: pl.DataFrame
@@ -39,6 +40,7 @@ class Population:
     left_out: tuple[tuple[int, str], ...]
     usable: int
     loss_seen_percent: float | None
+    sizes: str | None = None
 
     def known(self, column: str) -> int:
         """For how many users the data tells this."""
@@ -54,7 +56,11 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
     frame, left_out = _usable(observed)
     if frame.is_empty():
         reasons = "; ".join(f"{count:,} {why}" for count, why in left_out) or "it holds no connection"
-        raise RequestError(f"{name} has no connection to judge by, which needs a round trip and a size: {reasons}")
+        without = observed.transfers.is_empty() and not observed.users.is_empty()
+        instead = "; add --sizes web-search to assume the sizes of that application on these paths" if without else ""
+        raise RequestError(
+            f"{name} has no connection to judge by, which needs a round trip and a size: {reasons}{instead}"
+        )
     window = in_use(frame)
     loss, seen = _loss(frame)
     frame = frame.with_columns(loss=loss)

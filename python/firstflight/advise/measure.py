@@ -209,6 +209,7 @@ class Measurements:
             step=lambda setting, smaller, larger: self.time(setting, larger, against=smaller).percent,
             checks={pair: checks for pair, (_, checks) in found.items()},
             flows=self.flows,
+            usable=self._experiment.population.usable,
         )
 
     def checks(self, term: Term, setting: str, window: int) -> list[Check]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import RequestError
 from ..records import files
 from .budget import Term, parse
+from .sizes import check_name
 
 DEFAULT_WINDOWS = "10,16,20,32"
 MOST_WINDOW = 1000
@@ -20,7 +21,7 @@ REQUEST = "request.json"
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request. `digest`: of what is in FLOWS."""
+    """A checked request. `digest`: of what is in FLOWS; `sizes`: the application whose sizes are assumed, if any."""
 
     flows: Path
     kind: str | None
@@ -29,6 +30,7 @@ class Request:
     seed: int
     users: int
     digest: str
+    sizes: str | None = None
 
     def identity(self) -> dict[str, object]:
         """What one directory holds one of. Windows may be added and the budget changed without simulating anew."""
@@ -38,6 +40,7 @@ class Request:
             "kind": self.kind,
             "seed": self.seed,
             "users": self.users,
+            "sizes": self.sizes,
         }
 
 
@@ -68,7 +71,9 @@ def with_in_use(asked: tuple[int, ...], in_use: int) -> list[int]:
     return sorted({*asked, in_use})
 
 
-def check(flows: Path, kind: str | None, iw: str, harm: str, seed: int | None, users: int | None) -> Request:
+def check(
+    flows: Path, kind: str | None, iw: str, harm: str, seed: int | None, users: int | None, sizes: str | None = None
+) -> Request:
     """The request. RequestError for values out of range and a file that cannot be read."""
     from ..studies.execute import check_seed
 
@@ -78,7 +83,9 @@ def check(flows: Path, kind: str | None, iw: str, harm: str, seed: int | None, u
     number = DEFAULT_USERS if users is None else users
     if not FEWEST_USERS <= number <= MOST_USERS:
         raise RequestError(f"--users is {number}; write a number from {FEWEST_USERS} to {MOST_USERS}")
-    return Request(flows, kind, asked, budget, 1 if seed is None else seed, number, _digest(flows))
+    if sizes is not None:
+        check_name(sizes)
+    return Request(flows, kind, asked, budget, 1 if seed is None else seed, number, _digest(flows), sizes)
 
 
 def _digest(path: Path) -> str:

@@ -21,6 +21,7 @@ from .experiment import Experiment
 from .figures import all_figures
 from .fit import fit
 from .measure import Measurements
+from .sizes import assumed
 
 Watched = Callable[[execute.Request, Run], AbstractContextManager[Callable[[Cell, int], None]]]
 
@@ -35,10 +36,13 @@ def advise(
     seed: int | None = None,
     jobs: int | None = None,
     users: int | None = None,
+    sizes: str | None = None,
     set_aside: bool = False,
     watch: Watched = lambda asked, run: nullcontext(lambda cell, replicates: None),
 ) -> tuple[Advice, Path]:
     """The advice on the observed `flows`, and the path of its page.
+
+    `sizes`: a built-in application whose sizes stand for those that the data lacks (`sizes.NAMES`).
 
     What was simulated in `out` before is not simulated again; what belongs to another request is refused or, with
     `set_aside`, renamed. `watch(asked, run)` gives the context in which the
@@ -47,7 +51,7 @@ def advise(
     """
     from .budget import DEFAULT
 
-    asked = request.check(Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, users)
+    asked = request.check(Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, users, sizes)
     directory = Path(out)
     try:
         request.check_directory(directory, asked)
@@ -57,7 +61,9 @@ def advise(
             raise
         before = set()
     observed = observe.read(asked.flows, kind)
-    population = fit(observed, asked.users, asked.seed)
+    if asked.sizes is not None:
+        observed = assumed(observed, asked.sizes, asked.seed)
+    population = replace(fit(observed, asked.users, asked.seed), sizes=asked.sizes)
     windows = request.with_in_use(asked.windows, population.in_use.window)
     experiment = Experiment(population, settings(population), windows, asked.seed)
     wanted = execute.prepare(experiment, seed=asked.seed, jobs=jobs)
@@ -80,6 +86,8 @@ def commands(asked: request.Request, directory: Path) -> list[str]:
     words = ["firstflight", "advise", str(asked.flows), "--iw", ",".join(map(str, asked.windows))]
     words += ["--harm", ",".join(term.text for term in asked.budget), "--seed", str(asked.seed)]
     words += ["--users", str(asked.users)]
+    if asked.sizes is not None:
+        words += ["--sizes", asked.sizes]
     if asked.kind is not None:
         words += ["--kind", asked.kind]
     return [shlex.join([*words, "--out", str(directory)])]

@@ -72,11 +72,15 @@ def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
     """A word for how sure it is, and why."""
     number = len(evidence.settings)
     if too_few(evidence):
+        there = f"There are {evidence.flows:,} usable connections"
+        more = ""
+        if evidence.usable > evidence.flows:
+            there = f"Of {evidence.usable:,} usable connections {evidence.flows:,} are simulated"
+            more = f" Give --users {min(evidence.usable, least_units('mean'))} or more."
         return (
             "nothing can be said",
-            f"There are {evidence.flows:,} usable connections; the interval of a mean takes {least_units('mean'):,}, "
-            f"that of "
-            f"the 95th percentile {least_units('p95'):,} and of the 99th {least_units('p99'):,}.",
+            f"{there}; the interval of a mean takes {least_units('mean'):,}, that of the 95th percentile "
+            f"{least_units('p95'):,} and of the 99th {least_units('p99'):,}.{more}",
         )
     if decision.depends_on:
         cases = []

@@ -29,6 +29,7 @@ def advise_command(
     seed: int | None,
     jobs: int | None,
     users: int | None,
+    sizes: str | None,
     set_aside: bool,
 ) -> None:
     """Advise and print; on Ctrl-C leave at once with what has finished."""
@@ -44,6 +45,7 @@ def advise_command(
             seed=seed,
             jobs=jobs,
             users=users,
+            sizes=sizes,
             set_aside=set_aside,
             watch=_watched,
         )

@@ -245,6 +245,14 @@ def advise(
     users: Annotated[
         int | None, typer.Option(help="Connections to simulate at most; by default 10000.", show_default=False)
     ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="APPLICATION",
+            help="For flows without sizes, as speed tests are: assume those of web-search.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = None,
     jobs: Annotated[int | None, typer.Option(help="Threads; by default one a CPU.", show_default=False)] = None,
     set_aside: Annotated[
@@ -254,7 +262,7 @@ def advise(
     """Advise on the initial window for your own users: what each gains, for whom, at what cost to whom, how surely."""
     from .advising import advise_command
 
-    advise_command(flows, iw, harm, kind, out, seed, jobs, users, set_aside)
+    advise_command(flows, iw, harm, kind, out, seed, jobs, users, sizes, set_aside)
 
 
 @app.command(short_help="Say what this machine can do.")

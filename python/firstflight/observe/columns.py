@@ -14,7 +14,7 @@ PARQUET = b"PAR1"
 # In a piece, the line (CSV) or row (Parquet) that it came from.
 PLACE = "place"
 _SEPARATORS = (",", "\t", ";")
-_ROWS_AT_ONCE = 1 << 19
+_ROWS_AT_ONCE = 1 << 16
 
 
 class ColumnFile:

@@ -9,9 +9,9 @@ import polars as pl
 
 from .problem import Problems
 
-# Of text at once: large enough that the work on a piece is done by column, small enough for any machine: what is made of
-# a piece takes ten times as much.
-PIECE_BYTES = 1 << 23
+# Of text at once: large enough that the work on a piece is done by column; what is made of it takes many times as much,
+# and larger pieces are not read faster.
+PIECE_BYTES = 1 << 21
 # Longer lines are not of any format read here: binary junk may have no end of line at all.
 _LONGEST_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"

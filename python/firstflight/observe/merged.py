@@ -8,7 +8,7 @@ import polars as pl
 OF = "client"
 # Rows that may wait to be merged; with more connections than that, as many as there are, so that each row is merged a
 # few times at most.
-_WAITING = 1 << 17
+_WAITING = 1 << 16
 
 Merge = Callable[[pl.DataFrame], pl.Series]
 
@@ -58,7 +58,10 @@ class Merged:
         for name, frames in self._waiting.items():
             self._settled.setdefault(name, []).extend(_numbered(frame, number) for frame in frames)
         self._waiting.clear()
-        self._rows = [grouped.select(rows.columns)]
+        # Written anew: a string that is merely picked holds on to all the text that it was picked from.
+        texts = [name for name, dtype in rows.schema.items() if dtype == pl.String]
+        anew = [pl.concat_str(name, pl.lit("")).alias(name) for name in texts]
+        self._rows = [grouped.select(rows.columns).with_columns(anew)]
         self._merged = self._height = grouped.height
 
 

@@ -127,8 +127,8 @@ def read(path: Path, problems: Problems) -> Parts:
         elif _SUBNET in taken:
             frame = frame.with_columns(subnet.numbers_of_names(frame[_SUBNET]).alias(_SUBNET))
         # A row without a name is a connection of its own.
-        name = pl.coalesce(pl.col(identity), pl.format("row {}", PLACE)) if identity else pl.lit(None, dtype=pl.String)
-        frame = frame.with_columns(name.alias("name"), pl.int_range(pl.len()).alias(OF))
+        own = pl.coalesce(pl.col(identity), pl.format("row {}", PLACE)) if identity else pl.lit(None, dtype=pl.String)
+        frame = frame.with_columns(own.alias("name"), pl.int_range(pl.len()).alias(OF))
         # Without a size there is no response.
         sized = frame.filter(pl.col("bytes").is_not_null()) if "bytes" in columns else frame.clear()
         connections.add(frame.select(*_path(taken)), responses=sized.select(OF, *columns))

@@ -71,13 +71,14 @@ def _told(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, pro
         others = pl.concat([others, indented.join(paired, left_on="place", right_on="at", how="anti")]).sort("place")
     odd = others.filter((pl.col("line") != "") & ~pl.col("line").str.contains(_PASSED))
     untold = parted.filter(~pl.col("answered"))["place"]
+    cannot, silent = found.filter("beyond"), found.filter(without)
     _add(
         problems,
         # Noticed in the line after, before what is wrong with that.
         (_UNTOLD, untold, untold + 0.5),
         ("neither a socket nor what ss tells of one", odd["place"], odd["place"]),
-        ("a socket with a number that cannot be", *found.filter("beyond").select("place", "at").get_columns()),
-        ("a socket without a round trip", *found.filter(without).select("place", "at").get_columns()),
+        ("a socket with a number that cannot be", cannot["place"], cannot["at"]),
+        ("a socket without a round trip", silent["place"], silent["at"]),
     )
     return found.filter(~pl.col("beyond") & ~without)
 
