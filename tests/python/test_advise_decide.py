@@ -133,3 +133,23 @@ def test_too_few_flows_advise_nothing_and_say_how_many_it_takes() -> None:
     text = " ".join(sentences(decide(few), few, [], [], [], []))
     assert text.startswith("Too few flows to advise on: keep the initial window of 10 segments")
     assert f"There are 24 usable connections; the interval of a mean takes {least_units('mean'):,}" in text
+    assert "--users" not in text
+
+
+def test_too_few_that_were_sampled_from_more_name_the_option_that_limits_them() -> None:
+    found = evidence({"typical": {16: -5}})
+    few = Evidence(**{**vars(found), "flows": 100, "usable": 5000})
+    _, why = confidence(decide(few), few)
+    assert why.startswith("Of 5,000 usable connections 100 are simulated; ")
+    assert why.endswith(f"Give --users {least_units('mean')} or more.")
+
+
+def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_limits_them() -> None:
+    checks = {("typical", 16): [check(parse("p99=+5%")[0], 16, "typical", around(2, 6), 1000)]}
+    found = Evidence(**{**vars(evidence({"typical": {16: -5}})), "checks": checks, "flows": 1000})
+    needed = decide(found).standings[0].flows_needed
+    assert needed is not None and needed > 1000
+    few = Evidence(**{**vars(found), "usable": needed - 1})
+    enough = Evidence(**{**vars(found), "usable": needed})
+    assert "--users" not in confidence(decide(few), few)[1]
+    assert confidence(decide(enough), enough)[1].endswith(f"and they are in the data: give --users {needed}.")

@@ -179,7 +179,9 @@ def _least() -> str:
 
 def _reference_text(population: Population, rates: str, loss: float | None) -> str:
     seen = "paths" if rates == "seen" else "round trips"
-    parts = [f"{seen} and sizes as seen" if population.sizes is None else f"{seen} as seen, sizes of {population.sizes}"]
+    parts = [
+        f"{seen} and sizes as seen" if population.sizes is None else f"{seen} as seen, sizes of {population.sizes}"
+    ]
     if rates != "seen":
         parts.append("rates of UK homes of 2015")
     if population.known("buffer_s") < population.rows.height:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..analysis.ab import least_units
 from ..analysis.intervals import Estimate
+from ..counted import counted
 from .budget import Check
 from .decide import Decision, Evidence, Standing
+from .request import MOST_USERS
 
 if TYPE_CHECKING:
     from .advice import Cost, Gain, Harm, Users
@@ -72,10 +74,11 @@ def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
     """A word for how sure it is, and why."""
     number = len(evidence.settings)
     if too_few(evidence):
-        there = f"There are {evidence.flows:,} usable connections"
+        verb = "is" if evidence.flows == 1 else "are"
+        there = f"There {verb} {counted(evidence.flows, 'usable connection')}"
         more = ""
         if evidence.usable > evidence.flows:
-            there = f"Of {evidence.usable:,} usable connections {evidence.flows:,} are simulated"
+            there = f"Of {evidence.usable:,} usable connections {evidence.flows:,} {verb} simulated"
             more = f" Give --users {min(evidence.usable, least_units('mean'))} or more."
         return (
             "nothing can be said",
@@ -93,11 +96,11 @@ def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
             f"{'; '.join(cases)}.",
         )
     if decision.not_separated:
-        return "holds, but the candidates are not separated", _not_separated(decision)
+        return "holds, but the candidates are not separated", _not_separated(decision, evidence)
     if decision.outcome == "keep" and any(
         each.why in ("no gain shown", "budget not shown") for each in decision.standings
     ):
-        return "these flows do not settle it", _open(decision)
+        return "these flows do not settle it", _open(decision, evidence)
     return "firm", f"The same window comes out in each of the {number} settings by itself."
 
 
@@ -163,7 +166,7 @@ def _why_not_more(decision: Decision, evidence: Evidence) -> Iterator[str]:
     if parts:
         yield "Not " + "; not ".join(parts) + "."
     if decision.not_separated:
-        yield _not_separated(decision)
+        yield _not_separated(decision, evidence)
     fit = [each.initial_window for each in decision.standings if each.why == "gain"]
     less = [window for window in fit if window not in (decision.initial_window, *decision.not_separated)]
     if less:
@@ -171,23 +174,31 @@ def _why_not_more(decision: Decision, evidence: Evidence) -> Iterator[str]:
         yield f"{_listed([str(window) for window in less])} would be within the budget, too, and {gain} less."
 
 
-def _not_separated(decision: Decision) -> str:
+def _not_separated(decision: Decision, evidence: Evidence) -> str:
     others = _listed([str(window) for window in decision.not_separated])
     needed = decision.flows_needed
     more = "no number of flows like these would" if needed is None else f"about {needed:,} flows like these would"
     return (
         f"These flows do not separate {decision.initial_window} from {others}, so the one nearest to today's is "
         f"advised; "
-        f"{more}."
+        f"{more}{_there(needed, evidence)}."
     )
 
 
-def _open(decision: Decision) -> str:
+def _open(decision: Decision, evidence: Evidence) -> str:
     needed = [each for each in decision.standings if each.flows_needed is not None]
     if not needed:
         return "No number of flows like these would show a gain within the budget."
     least = min(needed, key=lambda each: each.flows_needed or 0)
-    return f"About {least.flows_needed:,} flows like these would settle it for {least.initial_window}."
+    there = _there(least.flows_needed, evidence)
+    return f"About {least.flows_needed:,} flows like these would settle it for {least.initial_window}{there}."
+
+
+def _there(needed: int | None, evidence: Evidence) -> str:
+    """What to do where the data has the flows that are needed, and fewer were simulated."""
+    if needed is None or not evidence.flows < needed <= min(evidence.usable, MOST_USERS):
+        return ""
+    return f", and they are in the data: give --users {needed}"
 
 
 def _gain(change: Estimate) -> str:

@@ -12,6 +12,7 @@ from ..advise import DEFAULT_HARM, advise
 from ..advise.advice import SENT_AGAIN, Advice
 from ..advise.words import stopped_by
 from ..analysis.intervals import Estimate
+from ..counted import counted
 from ..records import Run
 from ..scenario import Cell
 from ..studies.execute import Request
@@ -76,7 +77,7 @@ def lines(advice: Advice) -> list[str]:
     flows, in_use = advice.flows, advice.in_use
     seen = f"{in_use.share_percent:.0f} % of {in_use.flows:,} that show it" if in_use.known else "assumed"
     found = [
-        f"{flows.source}: {flows.read:,} connections, {flows.usable:,} usable, {flows.simulated:,} simulated; "
+        f"{flows.source}: {counted(flows.read, 'connection')}, {flows.usable:,} usable, {flows.simulated:,} simulated; "
         f"initial window in use: {in_use.window} ({seen})",
         *(f"  left out: {text}" for text in flows.left_out),
         *(f"  could not be read: {text}" for text in flows.problems),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from .. import observe
+from ..counted import counted
 from ..errors import RequestError
 from ..observe.summary import lines
 from ..records.files import explained
@@ -26,4 +27,4 @@ def observe_command(
             beside.replace(out)
         finally:
             beside.unlink(missing_ok=True)
-    print(f"  written: {out}, {flat.height:,} rows; firstflight observe reads it again")
+    print(f"  written: {out}, {counted(flat.height, 'row')}; firstflight observe reads it again")

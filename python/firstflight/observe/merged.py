@@ -1,4 +1,4 @@
-"""Connections whose rows come in pieces: one row is kept of each, so that memory grows with them and not with the file."""
+"""Connections whose rows come in pieces: one row is kept of each, so memory grows with them and not with the file."""
 
 from collections.abc import Callable
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ..counted import counted
 from . import nginx_format
 from .lines import pieces
 from .merged import OF, Merged, in_order
@@ -132,7 +133,9 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     if connections["down_bps"].count():
         notes.append("rates are rough, up to a quarter off: each is one look at a window and a round trip that move")
     if unsure := connections["rtt_s"].null_count():
-        notes.append(f"{unsure:,} connections tell no round trip but that of a queue which they had filled themselves")
+        tell = counted(unsure, "connection tells", "connections tell")
+        themselves = "it had filled itself" if unsure == 1 else "they had filled themselves"
+        notes.append(f"{tell} no round trip but that of a queue which {themselves}")
     return Parts(responses, connections, began_s, tuple(f"${name}" for name in form.ignored), tuple(notes))
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ..counted import counted
 from . import ss_lines
 from .merged import Merged, in_order
 from .problem import Problems
@@ -65,7 +66,8 @@ def read(path: Path, problems: Problems) -> Parts:
     )
     responses = connections.select("client", "bytes", "delivered_bytes", "segments_sent", "retransmissions")
     silent = found.height - frame.height
-    notes = (f"{silent:,} sockets had sent nothing and are left out",) if silent else ()
+    left_out = counted(silent, "socket had sent nothing and is", "sockets had sent nothing and are")
+    notes = (f"{left_out} left out",) if silent else ()
     return Parts(responses, connections, notes=notes, bounds=connections.select("client", "least_down_bps"))
 
 

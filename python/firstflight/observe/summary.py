@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ..counted import counted
 from .observation import Observation
 from .reading import KINDS
 
@@ -71,7 +72,7 @@ def _median(seen: Observation, table: str, column: str, name: str, factor: float
     quantiles = [float(values.quantile(share, "linear") or 0.0) * factor for share in (0.5, 0.1, 0.9)]
     middle, low, high = map(_number, quantiles)
     shown = f"{middle} {unit} ({low}, {high})"
-    return f"  {name:28} {shown:>30}  {values.len():,} {'connections' if table == 'users' else 'responses'}"
+    return f"  {name:28} {shown:>30}  {counted(values.len(), 'connection' if table == 'users' else 'response')}"
 
 
 def _retransmissions(seen: Observation) -> str:
@@ -80,7 +81,7 @@ def _retransmissions(seen: Observation) -> str:
     if not sent:
         return f"{'unknown':>30}"
     again = int(known["retransmissions"].sum())
-    return f"{f'{100 * again / sent:.3g} %':>30}  {again:,} of {sent:,} segments"
+    return f"{f'{100 * again / sent:.3g} %':>30}  {again:,} of {counted(sent, 'segment')}"
 
 
 def _number(value: float) -> str:
