@@ -1,4 +1,4 @@
-"""How fast text files of flows are read, and how much memory that takes, for a file and for one of ten times its length.
+"""How fast text files of flows are read, and how much memory that takes, for a file and one of ten times its length.
 
     .venv/bin/python tests/python/observe_memory.py [MEGABYTES]
 
@@ -72,8 +72,8 @@ def snapshots(at: random.Random) -> Iterator[str]:
             sockets[place] = ends, sent, least_ms
             rtt_ms, window = least_ms * at.uniform(1, 1.8), at.randrange(10, 60)
             yield (
-                f"ESTAB 0      0      10.77.0.1:8080 {ends}\n\t cubic wscale:7,7 rto:484 rtt:{rtt_ms:.3f}/32.069 ato:40 "
-                f"mss:1448 pmtu:1500 rcvmss:536 advmss:1448 cwnd:{window} bytes_sent:{1448 * sent} "
+                f"ESTAB 0      0      10.77.0.1:8080 {ends}\n\t cubic wscale:7,7 rto:484 rtt:{rtt_ms:.3f}/32.069 "
+                f"ato:40 mss:1448 pmtu:1500 rcvmss:536 advmss:1448 cwnd:{window} bytes_sent:{1448 * sent} "
                 f"bytes_acked:{1448 * sent} bytes_received:83 segs_out:{sent + 2} segs_in:13 data_segs_out:{sent} "
                 "data_segs_in:1 send 1291286bps lastsnd:84 lastrcv:248 lastack:36 pacing_rate 2582560bps "
                 f"delivery_rate {int(window * 1448 * 8000 / rtt_ms)}bps delivered:{sent} busy:{second}44ms "

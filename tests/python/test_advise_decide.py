@@ -148,7 +148,8 @@ def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_
     checks = {("typical", 16): [check(parse("p99=+5%")[0], 16, "typical", around(2, 6), 1000)]}
     found = Evidence(**{**vars(evidence({"typical": {16: -5}})), "checks": checks, "flows": 1000})
     needed = decide(found).standings[0].flows_needed
-    assert needed is not None and needed > 1000
+    assert needed is not None
+    assert needed > 1000
     few = Evidence(**{**vars(found), "usable": needed - 1})
     enough = Evidence(**{**vars(found), "usable": needed})
     assert "--users" not in confidence(decide(few), few)[1]
