@@ -139,7 +139,9 @@ def read(path: Path, problems: Problems) -> Parts:
     responses, began_s = since_first(beside["responses"])
     found = found.with_row_index("client")
     handshakes = found.select("client", **{column: told for told, column in TLS.items() if told in taken})
-    handshakes = handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in handshakes.columns else handshakes.clear()
+    handshakes = (
+        handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in handshakes.columns else handshakes.clear()
+    )
     return Parts(responses, found, began_s, ignored, handshakes=handshakes)
 
 
