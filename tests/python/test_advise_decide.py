@@ -124,7 +124,10 @@ def test_keeping_says_what_the_best_candidate_would_have_done() -> None:
     found = evidence({"typical": {16: Estimate(-1, -3, 1), 32: Estimate(2, 1, 3)}})
     text = " ".join(sentences(decide(found), found, [], [], [], []))
     assert text.startswith("Keep the initial window of 10 segments. No candidate is shown to gain in every setting")
-    assert "the best, 16, changes the mean time by -1.00 % (-3.00 to +1.00)" in text
+    assert "the best, 16, changes the mean time by -1.0 % (-3.0 to +1.0) with the typical setting, which is" in text
+    found = evidence({"typical": {16: -5, 32: -4}, "no loss": {16: 0, 32: 0}, "slow lines": {16: 1, 32: 0}})
+    text = " ".join(sentences(decide(found), found, [], [], [], []))
+    assert "with the typical setting, but is not shown to gain with no loss and 1 more." in text
 
 
 def test_too_few_flows_advise_nothing_and_say_how_many_it_takes() -> None:

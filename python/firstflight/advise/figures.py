@@ -93,7 +93,7 @@ def _percentiles(advice: Advice) -> Figure | None:
         "reference "
         "setting, with 95 % intervals over the observed connections. A percentile for which there are too few "
         "connections is in the table alone.",
-        chart(640),
+        chart(780),
         chart(270),
     )
 
@@ -130,7 +130,7 @@ def _segments(advice: Advice) -> Figure | None:
         "all at once (95 %). On the right: share of the users. Buckets without users, or with too few for an "
         "interval, say "
         "so.",
-        chart(680),
+        chart(920),
         chart(330),
     )
 
@@ -199,7 +199,7 @@ def _cost(advice: Advice) -> Figure | None:
             sort=settings,
             scale=alt.Scale(domain=settings, range=colours),
             title=None,
-            legend=alt.Legend(columns=4 if width > 400 else 2),
+            legend=alt.Legend(columns=6 if width > 400 else 2, symbolType="stroke", symbolSize=250),
         )
         dash = alt.StrokeDash(
             "setting:N",
@@ -207,7 +207,7 @@ def _cost(advice: Advice) -> Figure | None:
             scale=alt.Scale(
                 domain=settings, range=[[1, 0] if i < len(PALETTE) else [4, 3] for i in range(len(settings))]
             ),
-            legend=None,
+            title=None,
         )
         picture: altair.TopLevelMixin = (
             alt.Chart(inline(points))
@@ -226,7 +226,7 @@ def _cost(advice: Advice) -> Figure | None:
         "cost",
         "What it costs: segments sent again",
         "Share of all data segments that are sent a second time, by initial window, in each setting.",
-        chart(640),
+        chart(780),
         chart(270),
     )
 
@@ -253,7 +253,7 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
         "loss, from "
         "opening the connection to the last byte. Dashed: where the first flight ends. Below: the users found in "
         "the data, "
-        "at their own round trip and at what their line carries in it.",
+        "at their own round trip and at what their line carries in it; dots at one place are one larger dot.",
         path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, {1e3 * path['rtt_s']:.0f} ms away",
     )
 

@@ -94,6 +94,8 @@ def short(value: float) -> str:
     """A number to three digits without an exponent; an en dash where there is none."""
     if not math.isfinite(value):
         return "\u2013"
+    if value == 0:
+        return "0"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f}"
 

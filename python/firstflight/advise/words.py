@@ -148,11 +148,17 @@ def _why_kept(decision: Decision, evidence: Evidence) -> str:
         best = min(
             decision.standings, key=lambda each: evidence.changes[evidence.settings[0], each.initial_window].value
         )
-        change = evidence.changes[evidence.settings[0], best.initial_window]
+        reference = evidence.settings[0]
+        change = evidence.changes[reference, best.initial_window]
+        # A gain beside "keep" reads like a contradiction unless it says where there is none.
+        lacking, *others = best.not_gaining_in
+        if reference in best.not_gaining_in:
+            where = "which is not shown to be a gain"
+        else:
+            where = f"but is not shown to gain with {_assumed(lacking)}{f' and {len(others)} more' if others else ''}"
         return (
-            f"No candidate is shown to gain in every setting; the best, {best.initial_window}, changes the mean "
-            f"time by "
-            f"{change.value:+.2f} % ({change.low:+.2f} to {change.high:+.2f})."
+            f"No candidate is shown to gain in every setting: the best, {best.initial_window}, changes the mean time "
+            f"by {change.value:+.1f} % ({change.low:+.1f} to {change.high:+.1f}) with {_assumed(reference)}, {where}."
         )
     return "What others would gain is not shown to stay within the harm budget."
 

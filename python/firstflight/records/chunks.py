@@ -31,6 +31,8 @@ LazyTables = dict[str, pl.LazyFrame]
 _CHUNK = re.compile(r"(\d+)-(\d+)(-[0-9a-f]+)?")
 # Written last: object stores make one file at a time appear whole, and not a directory.
 _COMPLETE = "complete"
+# There a name needs no directory, and the call that makes one makes the bucket too: a misspelt one would be a new one.
+_OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss"}
 
 
 class Chunks:
@@ -96,6 +98,8 @@ class SharedChunks:
             with self._explained():
                 found: tuple[AbstractFileSystem, str] = fsspec.url_to_fs(self.url, use_listings_cache=False)
                 self._system, self._root = found
+                protocol = self._system.protocol
+                self._protocols = {protocol} if isinstance(protocol, str) else set(protocol)
         except ImportError as error:
             raise MachineError(f'--store "{url}": {error}; install what reads it, here and where workers run') from None
 
@@ -103,7 +107,8 @@ class SharedChunks:
         """The replicates of each whole chunk of a cell, none of them twice, and the place of each."""
         with self._explained():
             self._system.invalidate_cache()
-            found = self._system.find(f"{self._root}/{name}") if self._system.exists(f"{self._root}/{name}") else []
+            # Of a place that is not there yet nothing is found; of a bucket that does not exist, an error.
+            found = self._system.find(f"{self._root}/{name}")
         places = [path.rpartition("/")[0] for path in found if path.endswith(f"/{_COMPLETE}")]
         chunks = {place.rpartition("/")[2]: place for place in places}
         return {replicates: chunks[chunk] for replicates, chunk in _disjoint_names(chunks)}
@@ -112,7 +117,8 @@ class SharedChunks:
         """Store a chunk and return its place. Whoever computes the same chunk meanwhile writes to another place."""
         place = f"{self._root}/{name}/{_named(replicates)}-{secrets.token_hex(8)}"
         with self._explained():
-            self._system.makedirs(place, exist_ok=True)
+            if not _OBJECT_STORES.intersection(self._protocols):
+                self._system.makedirs(place, exist_ok=True)
             self._system.pipe({f"{place}/{table}.parquet": _parquet(frame) for table, frame in tables.items()})
             self._system.pipe_file(f"{place}/{_COMPLETE}", b"")
         return place

@@ -29,7 +29,7 @@ def completion_times(transfers: pl.LazyFrame, keys: list[str]) -> list[Figure]:
     )
     if not 0 < curves.height <= len(PALETTE):
         return []
-    names = [" ".join(str(value) for value in row) for row in curves.select(by).iter_rows()]
+    names = _names(curves.select(by))
     points = [
         {"line": name, "time_s": row[f"{q:.2f}"], "share": 100 * q}
         for name, row in zip(names, curves.iter_rows(named=True), strict=True)
@@ -55,6 +55,19 @@ def completion_times(transfers: pl.LazyFrame, keys: list[str]) -> list[Figure]:
             chart.properties(width=640, height=280),
             chart.properties(width=270, height=220),
         )
+    ]
+
+
+def _names(cells: pl.DataFrame) -> list[str]:
+    """Of each line: what was varied, and the application where there are several."""
+    several = cells["application"].n_unique() > 1 or cells.width == 1
+    return [
+        ", ".join(
+            value if key == "application" else f"{key} {value}"
+            for key, value in row.items()
+            if several or key != "application"
+        )
+        for row in cells.iter_rows(named=True)
     ]
 
 

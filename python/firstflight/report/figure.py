@@ -57,7 +57,9 @@ def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
     spec = chart.to_dict(validate=False)
     config = spec.get("config", {}) | {
         "background": "transparent",
-        "font": "Inter, system-ui, 'Helvetica Neue', Arial, sans-serif",
+        # Letters as wide as those the picture was laid out with: these fonts have the same widths, and what measures
+        # them here has Liberation Sans. Wider ones would run over each other.
+        "font": "Arial, 'Liberation Sans', Helvetica, Arimo, sans-serif",
         "view": {"stroke": None},
         "axis": {
             "gridColor": "#dddddd",
@@ -69,6 +71,14 @@ def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
             "titleFontWeight": "normal",
         },
         "header": {"labelFontSize": 12, "labelFontWeight": "bold", "titleFontSize": 11},
-        "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "top", "symbolStrokeWidth": 2},
+        # Symbols are as strong as lines and dots, whatever else of a layer is pale.
+        "legend": {
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "orient": "top",
+            "symbolStrokeWidth": 2,
+            "symbolOpacity": 1,
+            "labelLimit": 400,
+        },
     }
     return spec | {"config": config}

@@ -1,8 +1,9 @@
 """The map of response sizes: how long each takes with each initial window, and what users' paths carry meanwhile.
 
 Two panels over one axis of bytes. Above, the time of a response on one path, a line an initial window: a step is a
-round trip more. Below, the users: how many have which round trip, and how many bytes their line carries in it. A user
-to the right of a window's line has an idle line for a part of the first round trip, which a larger window would use.
+round trip more. Below, the users as a cloud of equal dots: their round trip, and how many bytes their line carries in
+it. A user to the right of a window's line has an idle line for a part of the first round trip, which a larger window
+would use.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,9 +26,14 @@ _COLOURS = ("#8a8a8a", "#2a7fbf", "#009E73", "#D99000", "#D55E00", "#B0307A", "#
 _TICKS_KB = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _TICKS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000, 2000, 5000)
 _OUTER_PERCENT = 0.1
-_LABEL_PX = 36.0
-_BLOBS = {640: (46, 11), 270: (26, 11)}
-"""Columns and rows of circles, by the width of the panel."""
+_WIDE, _NARROW = 740, 270
+"""Width of the panels, px."""
+_LABEL_PX = {"label": {_WIDE: 26.0, _NARROW: 22.0}, "roomy": {_WIDE: 46.0, _NARROW: 37.0}}
+"""Room above a panel for "IW 3" or "16", and for "> 99 %"."""
+_NAME_PX = 14.0
+"""Room for the name of a line at its end, from one to the next."""
+_DOTS = {_WIDE: 1000, _NARROW: 500}
+"""The users are drawn as so many dots of the same weight."""
 _SEGMENT_BYTES = 1448
 """Payload of a full segment with timestamps."""
 
@@ -76,7 +81,7 @@ def size_map(
     def chart(width: int) -> altair.TopLevelMixin:
         return _chart(lines, dots, marks, width, headline, path, users)
 
-    return Figure(name, title, caption, chart(640), chart(270))
+    return Figure(name, title, caption, chart(_WIDE), chart(_NARROW))
 
 
 def _marks(flights_kb: dict[int, float], dots: pl.DataFrame) -> list[dict[str, Any]]:
@@ -110,20 +115,28 @@ def _chart(
 
     low, high = float(lines["kb"].min() or 1), float(lines["kb"].max() or 1)  # type: ignore[arg-type]
     axis = _Bytes(low, high, width)
-    spread = _spread([mark for mark in marks if low < mark["kb"] < high], axis)
+    shown = [mark for mark in marks if low < mark["kb"] < high]
+    whose = f"{users[:1].upper()}{users[1:]}"
     panels = [
-        _times(lines, spread, axis, f"Time of a response: {path}"),
+        _times(lines, shown, axis, _heading(f"Time of a response: {path}", axis)),
         _users(
-            dots, spread, axis, f"{users[:1].upper()}{users[1:]} whose line carries more than this in one round trip"
+            dots,
+            shown,
+            axis,
+            _heading(
+                f"{whose}: each dot is one in {_DOTS[width]:,}",
+                axis,
+                "above each line: how many have a line that carries more in one round trip than this first flight",
+            ),
         ),
     ]
     picture = alt.vconcat(*panels, spacing=14)
     if headline:
         picture = picture.properties(
             title=alt.TitleParams(
-                headline if axis.wide else textwrap.wrap(headline, 34),
+                textwrap.wrap(headline, 84 if axis.wide else 40),
                 anchor="start",
-                fontSize=17 if axis.wide else 13,
+                fontSize=18 if axis.wide else 13,
                 offset=14,
             )
         )
@@ -140,7 +153,7 @@ class _Bytes:
 
     @property
     def wide(self) -> bool:
-        return self.width > 400
+        return self.width == _WIDE
 
     def encoding(self, titled: bool) -> altair.X:
         import altair as alt
@@ -148,11 +161,15 @@ class _Bytes:
         ticks = [kb for kb in _TICKS_KB if self.low <= kb <= self.high]
         if not self.wide:
             ticks = [kb for kb in ticks if str(kb)[0] == "1"]
-        title = "kB: of the response (above), of a round trip at the line's rate (below)" if self.wide else "kB"
+        title = (
+            "kB (logarithmic): above, size of the response; below, what the line carries in one round trip"
+            if self.wide
+            else ["kB (logarithmic): size of the response,", "or what the line carries in a round trip"]
+        )
         return alt.X(
             "kb:Q",
             scale=alt.Scale(type="log", domain=[self.low, self.high], nice=False),
-            axis=alt.Axis(values=ticks, format=",d", labels=titled, gridOpacity=0.6),
+            axis=alt.Axis(values=ticks, format=",d", labels=titled, labelFlush=False, gridOpacity=0.6),
             title=title if titled else None,
         )
 
@@ -165,11 +182,13 @@ class _Bytes:
         return float(self.low * (self.high / self.low) ** (at / self.width))
 
 
-def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: str) -> altair.LayerChart:
+def _times(
+    lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: altair.TitleParams
+) -> altair.LayerChart:
     import altair as alt
 
     top = 1.02 * float(lines["ms"].max() or 1)  # type: ignore[arg-type]
-    y = alt.Y("ms:Q", title="ms", scale=alt.Scale(domain=[0, top], nice=False))
+    y = alt.Y("ms:Q", title="time, ms", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=6))
     x = axis.encoding(False)
     layers = [
         _rules(marks, x),
@@ -178,18 +197,22 @@ def _times(lines: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headi
         .encode(x=x, y=y, color=_colour(marks), detail="initial_window:N"),
         _labels(marks, axis, x, "label"),
     ]
-    step = _step(lines, marks)
-    if step is not None and axis.wide:
-        note = alt.Chart(inline([step])).mark_text(
-            align="left", baseline="bottom", dx=4, dy=-4, fontSize=10.5, fontStyle="italic", color="#555555"
+    height = 330 if axis.wide else 220
+    if axis.wide:
+        step = _step(lines, marks)
+        if step is not None:
+            note = alt.Chart(inline([step])).mark_text(align="left", baseline="bottom", dx=4, dy=-4, fontSize=11)
+            layers.append(note.encode(x=x, y=y, text="text:N"))
+        ends = alt.Chart(inline(_line_ends(lines, marks, height / top))).mark_text(
+            align="left", baseline="middle", fontSize=12, fontWeight="bold"
         )
-        layers.append(note.encode(x=x, y=y, text="text:N"))
-    return alt.LayerChart(layer=layers).properties(
-        width=axis.width, height=290 if axis.wide else 220, title=_heading(heading, axis)
-    )
+        layers.append(ends.encode(x=alt.value(axis.width + 8), y=y, text="name:N", color=_colour(marks)))
+    return alt.LayerChart(layer=layers).properties(width=axis.width, height=height, title=heading)
 
 
-def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: str) -> altair.LayerChart:
+def _users(
+    dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, heading: altair.TitleParams
+) -> altair.LayerChart:
     import altair as alt
 
     low, high = _ends(dots)
@@ -200,19 +223,20 @@ def _users(dots: pl.DataFrame, marks: list[dict[str, Any]], axis: _Bytes, headin
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=alt.Axis(values=[ms for ms in _TICKS_MS if low <= ms <= high], format="d", labelOverlap=True),
     )
-    cells = _gathered(dots, axis, low, high)
-    most = max(cell["percent"] for cell in cells)
-    largest = (axis.width / _BLOBS[axis.width][0]) ** 2
+    drawn, beyond = _drawn(dots, axis, low, high)
     cloud = (
-        alt.Chart(inline(cells))
-        .mark_circle(color="#4c5c6c", opacity=0.75, clip=True)
-        .encode(
-            x=x, y=y, size=alt.Size("percent:Q", scale=alt.Scale(domain=[0, most], range=[0, largest]), legend=None)
+        alt.Chart(inline(drawn))
+        .mark_circle(color="#33475b", opacity=0.5, clip=True, aria=False)
+        # Those at the same place make one dot, as much larger.
+        .encode(x=x, y=y, size=alt.Size("area:Q", scale=None))
+    )
+    layers = [_rules(marks, x), cloud, _labels(marks, axis, x, "roomy")]
+    if beyond:
+        note = alt.Chart(inline([{"text": f"{beyond} beyond \u2192"}])).mark_text(
+            align="right", baseline="top", dx=-4, dy=5, fontSize=11 if axis.wide else 10
         )
-    )
-    return alt.LayerChart(layer=[_rules(marks, x), cloud, _labels(marks, axis, x, "roomy")]).properties(
-        width=axis.width, height=150 if axis.wide else 130, title=_heading(heading, axis)
-    )
+        layers.append(note.encode(x=alt.value(axis.width), y=alt.value(0), text="text:N"))
+    return alt.LayerChart(layer=layers).properties(width=axis.width, height=190 if axis.wide else 140, title=heading)
 
 
 def _colour(marks: list[dict[str, Any]]) -> altair.Color:
@@ -236,7 +260,8 @@ def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: altair.X, column: str)
     """Above the panel, each over its line or moved to the right of the one before."""
     import altair as alt
 
-    placed = [mark | {"kb": mark["label_kb"]} for mark in marks]
+    places = _apart([axis.at(mark["kb"]) for mark in marks], _LABEL_PX[column][axis.width])
+    placed = [mark | {"kb": axis.kb(at)} for mark, at in zip(marks, places, strict=True)]
     labels: altair.Chart = (
         alt.Chart(inline(placed))
         .mark_text(fontSize=12 if axis.wide else 10, fontWeight="bold", baseline="bottom", dy=-3)
@@ -245,22 +270,21 @@ def _labels(marks: list[dict[str, Any]], axis: _Bytes, x: altair.X, column: str)
     return labels
 
 
-def _heading(text: str, axis: _Bytes) -> altair.TitleParams:
+def _heading(text: str, axis: _Bytes, below: str = "") -> altair.TitleParams:
     import altair as alt
 
+    letters = 110 if axis.wide else 46
     return alt.TitleParams(
-        text if axis.wide else _broken(text),
+        textwrap.wrap(text, letters),
+        subtitle=textwrap.wrap(below, letters) if below else alt.Undefined,
         anchor="start",
         frame="group",
-        fontSize=12.5 if axis.wide else 11,
-        fontWeight="normal",
-        offset=22,
+        fontSize=14 if axis.wide else 11,
+        fontWeight="bold",
+        subtitleFontSize=12 if axis.wide else 10.5,
+        subtitlePadding=5,
+        offset=24 if axis.wide else 20,
     )
-
-
-def _broken(text: str) -> list[str]:
-    """The text in lines that a narrow page has room for."""
-    return textwrap.wrap(text, 42)
 
 
 def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -272,21 +296,34 @@ def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | 
     before, after = own.filter(pl.col("kb") <= first["kb"]), own.filter(pl.col("kb") > first["kb"])
     if before.is_empty() or after.is_empty():
         return None
-    return {"kb": first["kb"], "ms": after["ms"][0], "text": "one round trip more"}
+    return {
+        "kb": first["kb"],
+        "ms": after["ms"][0],
+        "text": f"+ {after['ms'][0] - before['ms'][-1]:.0f} ms: a round trip",
+    }
 
 
-def _spread(marks: list[dict[str, Any]], axis: _Bytes) -> list[dict[str, Any]]:
-    """The marks with places for their labels (`label_kb`): their own, moved apart where they would touch."""
-    own = [axis.at(mark["kb"]) for mark in marks]
-    placed = list(own)
-    # Two that are too near move apart by equal parts, until none is.
+def _line_ends(lines: pl.DataFrame, marks: list[dict[str, Any]], px_per_ms: float) -> list[dict[str, Any]]:
+    """The name of each line and where to write it, ms: beside its end, and apart from the next one's."""
+    last = lines.filter(pl.col("initial_window").is_in([mark["initial_window"] for mark in marks]))
+    ends = last.sort("kb").group_by("initial_window", maintain_order=True).last().sort("ms")
+    placed = _apart([ms * px_per_ms for ms in ends["ms"]], _NAME_PX)
+    return [
+        {"initial_window": window, "name": f"IW {window}", "ms": at / px_per_ms}
+        for window, at in zip(ends["initial_window"], placed, strict=True)
+    ]
+
+
+def _apart(places: list[float], room: float) -> list[float]:
+    """Rising places, each at least `room` from the next: two that are too near move apart by equal parts."""
+    placed = list(places)
     for _ in range(100):
         for i in range(len(placed) - 1):
-            lacking = _LABEL_PX - (placed[i + 1] - placed[i])
+            lacking = room - (placed[i + 1] - placed[i])
             if lacking > 0.01:
                 placed[i] -= lacking / 2
                 placed[i + 1] += lacking / 2
-    return [mark | {"label_kb": axis.kb(at)} for mark, at in zip(marks, placed, strict=True)]
+    return placed
 
 
 def _ends(dots: pl.DataFrame) -> tuple[float, float]:
@@ -297,19 +334,23 @@ def _ends(dots: pl.DataFrame) -> tuple[float, float]:
     return least / 1.2, most * 1.2
 
 
-def _gathered(dots: pl.DataFrame, axis: _Bytes, ms_low: float, ms_high: float) -> list[dict[str, Any]]:
-    """Percent of the users in each cell of a grid, logarithmic in both directions, at its middle; no empty cells.
+def _drawn(dots: pl.DataFrame, axis: _Bytes, ms_low: float, ms_high: float) -> tuple[list[dict[str, Any]], str]:
+    """Dots of equal weight in place of the users, and the share of the users whom the axis ends before.
 
-    Users beyond an end of an axis are counted in its last cell: none vanishes.
+    In the order of bytes and round trip every user has as many dots as the weight is worth, to the nearest one. Users
+    before an end of an axis, and those of the longest and shortest round trips, are drawn at its end.
     """
-    columns, rows = _BLOBS[axis.width]
-    across, up = np.geomspace(axis.low, axis.high, columns + 1), np.geomspace(ms_low, ms_high, rows + 1)
-    kb = np.clip(dots["kb"].to_numpy(), axis.low, axis.high * (1 - 1e-9))
-    ms = np.clip(dots["ms"].to_numpy(), ms_low, ms_high * (1 - 1e-9))
-    counts, _, _ = np.histogram2d(kb, ms, bins=(across, up), weights=dots["percent"].to_numpy())
-    return [
-        {"kb": math.sqrt(left * right), "ms": math.sqrt(bottom * top), "percent": float(counts[i, j])}
-        for i, (left, right) in enumerate(pairwise(across.tolist()))
-        for j, (bottom, top) in enumerate(pairwise(up.tolist()))
-        if counts[i, j] > 0
-    ]
+    count = _DOTS[axis.width]
+    order = dots.sort("kb", "ms")
+    so_far = order["percent"].cum_sum().to_numpy()
+    rows = np.searchsorted(so_far / so_far[-1], (np.arange(count) + 0.5) / count)
+    gathered = (
+        order[rows]
+        .filter(pl.col("kb") <= axis.high)
+        .select(pl.col("kb").clip(axis.low, None).round(2), pl.col("ms").clip(ms_low, ms_high).round(2))
+        .group_by("kb", "ms", maintain_order=True)
+        .len("dots")
+        .select("kb", "ms", (pl.col("dots") * (13.0 if axis.wide else 9.0)).alias("area"))
+    )
+    beyond = float(order.filter(pl.col("kb") > axis.high)["percent"].sum())
+    return gathered.to_dicts(), "" if beyond == 0 else "< 1 %" if beyond < 0.5 else _percent(beyond)

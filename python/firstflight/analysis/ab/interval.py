@@ -19,6 +19,8 @@ from firstflight.analysis.intervals import Estimate
 
 Values = npt.NDArray[np.float64]
 FIGURES = ("baseline", "treatment", "difference", "percent")
+# A resample in which all units are alike has no error of its own; what weights and rounding leave of it is not one.
+_ROUNDING = 1e-9
 
 
 class Spread(Protocol):
@@ -50,7 +52,8 @@ class Studentised:
         """`off` (resamples,), resampled less `value`, with their `errors`; `freedom`: degrees of freedom of `error`."""
         self.value, self.error, self._freedom = value, error, freedom
         with np.errstate(invalid="ignore", divide="ignore"):
-            self._off = np.sort(np.where(off == 0, 0.0, off / errors))
+            own = np.where(errors > _ROUNDING * error, errors, 0.0)
+            self._off = np.sort(np.where(off == 0, 0.0, off / own))
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """See `Spread`."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _OURS, _THEIRS = "simulated", "published"
 _GREY = "#9a9a9a"
+_LABEL = "replace(datum.label, '<= ', '\u2264 ')"
+"""The name of a bucket as an axis shows it."""
 _COLOURS = {_OURS: PALETTE[0], _THEIRS: _GREY}
 _MS_AXIS = [0, 10, 30, 100, 300, 1000, 3000]
 _PANELS = {
@@ -86,7 +88,7 @@ def _panel(rows: list[dict[str, Any]], by: str, quantity: str, step: int) -> alt
         sort=order,
         scale=alt.Scale(domain=order),
         title=f"{TITLES[by]}, {UNITS[by]}" if quantity == "percent" else None,
-        axis=alt.Axis(labelAngle=-45, labels=quantity == "percent"),
+        axis=alt.Axis(labelAngle=-45, labels=quantity == "percent", labelExpr=_LABEL),
     )
     if quantity == "ms" and max(row["gain"] for row in own) > 200:
         scale, axis = alt.Scale(type="symlog", constant=10), alt.Axis(values=_MS_AXIS, format="d")
@@ -186,7 +188,8 @@ def _lines(rows: list[dict[str, Any]], by: str, names: list[str], width: int) ->
     scale = alt.Scale(domain=names, range=[_LINES[name] for name in names])
     colour = alt.Color("law:N", sort=names, title=None, scale=scale)
     title = f"{TITLES[by]}, {UNITS[by]}"
-    x = alt.X("bucket:N", sort=list(labels(by)), title=title, axis=alt.Axis(labelAngle=-40))
+    axis = alt.Axis(labelAngle=0 if width > 400 else -45, labelExpr=_LABEL)
+    x = alt.X("bucket:N", sort=list(labels(by)), title=title, axis=axis)
     y = alt.Y("gain:Q", title="gain, %", scale=alt.Scale(zero=True))
     base = alt.Chart(inline(rows)).encode(x=x, y=y, color=colour)
     layers = base.mark_line(strokeWidth=2) + base.mark_point(size=45, filled=True, opacity=1)
@@ -241,7 +244,12 @@ def _shares(rows: list[dict[str, Any]], by: str, step: int) -> altair.Chart:
         alt.Chart(inline(own))
         .mark_bar()
         .encode(
-            x=alt.X("bucket:N", sort=order, title=f"{TITLES[by]}, {UNITS[by]}", axis=alt.Axis(labelAngle=-45)),
+            x=alt.X(
+                "bucket:N",
+                sort=order,
+                title=f"{TITLES[by]}, {UNITS[by]}",
+                axis=alt.Axis(labelAngle=-45, labelExpr=_LABEL),
+            ),
             xOffset=alt.XOffset("source:N", sort=there),
             y=alt.Y("share:Q", title="share, %"),
             color=alt.Color(

@@ -157,12 +157,17 @@ def _quantiles(rows: list[dict[str, Any]], axis: str, mark: int | None, width: i
     groups = list(dict.fromkeys(row["group"] for row in rows))
     colours = [PALETTE[2] if group == NAMES[SLOWDC] else PALETTE[0] for group in groups]
     quantiles = [row["q"] for row in rows]
-    x = alt.X("q:Q", title="percentile", scale=alt.Scale(domain=[min(quantiles), max(quantiles)], nice=False))
+    x = alt.X(
+        "q:Q",
+        title="percentile",
+        scale=alt.Scale(domain=[min(quantiles), max(quantiles)], nice=False),
+        axis=alt.Axis(values=sorted(set(quantiles)), format="d", labelOverlap="greedy"),
+    )
     colour = alt.Color("group:N", sort=groups, title=None, scale=alt.Scale(domain=groups, range=colours))
     base = alt.Chart(inline(own)).encode(x=x, color=colour)
     layers: list[altair.Chart] = [
         base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        base.mark_line(strokeWidth=2).encode(y=alt.Y("value:Q", title=axis)),
+        base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=30)).encode(y=alt.Y("value:Q", title=axis)),
         alt.Chart(inline([{"at": 0}])).mark_rule(color="#777777").encode(y="at:Q"),
     ]
     if mark is not None:

@@ -23,6 +23,10 @@ _KINDS = {
 }
 
 
+BESIDE = 240
+"""Width of a panel of which three stand beside each other."""
+
+
 def by_size(rows: list[dict[str, Any]], panels: list[str], width: int) -> altair.TopLevelMixin:
     """Milliseconds saved by response, a line a window, a panel a distance."""
     import altair as alt
@@ -30,18 +34,23 @@ def by_size(rows: list[dict[str, Any]], panels: list[str], width: int) -> altair
     windows = [iw for iw in _WINDOWS if any(row["iw"] == iw for row in rows)]
 
     def one(panel: str) -> altair.TopLevelMixin:
-        base = alt.Chart(inline([row for row in rows if row["farther"] == panel])).encode(
-            x=alt.X("response:N", sort=responses(), title=None, axis=alt.Axis(labelAngle=-40, labelOverlap=False)),
+        own = [row for row in rows if row["farther"] == panel]
+        base = alt.Chart(inline(own)).encode(
+            x=alt.X("response:N", sort=responses(), title=None, axis=alt.Axis(labelAngle=0, labelOverlap=False)),
             color=_window_colour(windows),
         )
         zero = alt.Chart().mark_rule(color="#777777").encode(y=alt.datum(0))
-        y = alt.Y("saved:Q", title="saved, ms")
+        # With room at both ends: a figure of the axis that stands out of the panel would move its heading.
+        values = [0.0, *(row[name] for row in own for name in ("saved", "low", "high") if row[name] == row[name])]
+        margin = 0.08 * (max(values) - min(values))
+        ends = alt.Scale(domain=[min(values) - margin, max(values) + margin], nice=False)
+        y = alt.Y("saved:Q", title="saved, ms", scale=ends)
         line = base.mark_line(strokeWidth=1.6, opacity=0.6).encode(y=y)
         dots = base.mark_point(size=32, filled=True, opacity=1).encode(y=y)
-        spread = base.mark_rule(strokeWidth=3, opacity=0.35).encode(y="low:Q", y2="high:Q")
+        spread = base.mark_rule(strokeWidth=3, opacity=0.35).encode(y=alt.Y("low:Q", scale=ends), y2="high:Q")
         return alt.layer(zero, line, spread, dots).properties(width=width, height=190, title=_heading(panel))
 
-    return _together([one(panel) for panel in panels if any(row["farther"] == panel for row in rows)], width, 180)
+    return _together([one(panel) for panel in panels if any(row["farther"] == panel for row in rows)], width, BESIDE)
 
 
 def by_percentile(rows: list[dict[str, Any]], panels: list[str], width: int) -> altair.TopLevelMixin:
@@ -173,7 +182,7 @@ def against_measured(rows: list[dict[str, Any]], panels: list[str], width: int) 
     def one(panel: str) -> alt.Chart:
         chart: alt.Chart = (
             alt.Chart(inline([row for row in placed if row["panel"] == panel]))
-            .mark_circle(size=14, opacity=0.55)
+            .mark_circle(size=14, opacity=0.55, aria=False)
             .encode(
                 x=alt.X(
                     "ours:Q",

@@ -52,9 +52,9 @@ def _map(run: Run) -> Figure | None:
         title="The map of response sizes",
         caption="Above: simulated time of a response of each size over the median path of the UK's homes of "
         f"{drawn['year']}, {drawn['farther_ms']} ms farther than the country's test server; from opening the "
-        "connection to the last byte, without TLS. Dashed: where the first flight ends. Below: those homes, the "
-        "circles by how many there are, at their own round trip and at what their line carries in it; the last column "
-        "stands for all beyond it. A home to the right of a window's line is idle for a part of the first round trip.",
+        "connection to the last byte, without TLS. Dashed: where the first flight ends. Below: those homes, weighted "
+        "as the panel weights them, at their own round trip and at what their line carries in it; dots at one place "
+        "are one larger dot. The line of a home to the right of a window's is idle for a part of the first round trip.",
         headline="A larger initial window saves whole round trips; nearly every line has room",
         path=f"median UK home of {drawn['year']} ({rate:.0f} Mbit/s, {trip:.0f} ms away)",
         users=f"UK homes of {drawn['year']}",
@@ -87,7 +87,7 @@ def _sizes(run: Run) -> Figure | None:
         f"Time saved against an initial window of {settings()['today']}: difference of the medians over the homes of "
         f"{year}, weighted, with 95 % intervals. The steps of slow start decide which size gains: 100 kB need three "
         "flights with 10 and with 16, and two with 32. The axes differ.",
-        charts.by_size(rows, panels, 180),
+        charts.by_size(rows, panels, charts.BESIDE),
         charts.by_size(rows, panels, 250),
     )
 
