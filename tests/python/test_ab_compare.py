@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from firstflight.analysis.ab import compare, compare_rate
+from firstflight.analysis.ab.interval import Studentised
 
 ARMS = {"arm": "iw", "baseline": 3, "treatment": 10, "unit": ["replicate", "client"]}
 
@@ -153,6 +154,15 @@ def test_weights_strata_and_clusters_change_the_figure_or_its_error_as_they_shou
     )
     alone, together = (compare(copies, "time_s", cluster=cluster, **ARMS) for cluster in (None, "of"))
     assert together.standard_error == pytest.approx(2 * alone.standard_error, rel=0.15)
+
+
+def test_what_rounding_leaves_of_an_error_bounds_nothing() -> None:
+    draw = np.random.default_rng(1)
+    off, errors = draw.normal(size=1999), np.full(1999, 1.0)
+    assert Studentised(1.0, 1.0, off, errors, 100).interval(0.95) == pytest.approx((-1.0, 3.0), abs=0.2)
+    # A twentieth of the resamples hold alike units only; their own error is 0 but for the last digit.
+    errors[::20] = 1e-17
+    assert np.isnan(Studentised(1.0, 1.0, off, errors, 100).interval(0.95)).all()
 
 
 @pytest.mark.parametrize(

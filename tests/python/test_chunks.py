@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
+import fsspec
 import polars as pl
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 import firstflight
 from firstflight import MachineError
@@ -193,6 +196,31 @@ def test_shared_storage_is_empty_before_a_cell_is_there(
     with Run.create(tmp_path / "run", identity, [cell]) as run:
         assembly.Assembly(run, name, cell, 2, None).store_if_whole()
         assert run.is_finished(name), "what was fetched had been kept"
+
+
+class Buckets(MemoryFileSystem):
+    """As an object store: a name needs no directory, and to ask for one would make the bucket."""
+
+    protocol = "oci"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        raise AssertionError(f"{path} would be made")
+
+    def find(self, path: str, *options: Any, **named: Any) -> Any:
+        if "//bucket/" not in path:
+            raise FileNotFoundError("The specified bucket does not exist")
+        return super().find(path, *options, **named)
+
+
+def test_a_misspelt_bucket_is_a_sentence_and_not_a_new_bucket() -> None:
+    fsspec.register_implementation("oci", Buckets, clobber=True)
+    with pytest.raises(MachineError, match=r'"oci://bukket/runs" cannot be used: The specified bucket does not exist'):
+        SharedChunks("oci://bukket/runs").finished("cell")
+    store = SharedChunks("oci://bucket/runs")
+    store.write("cell", range(2), {"counts": pl.DataFrame({"n": [1]})})
+    assert list(store.finished("cell")) == [range(2)]
 
 
 def test_a_store_that_cannot_be_used_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import altair as alt
+import polars as pl
 import pytest
 
 from firstflight.analysis.claim import Sentence, above
@@ -10,7 +11,8 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.report import page
 from firstflight.report.content import Content, _without_long_lists
-from firstflight.report.figure import Figure, inline
+from firstflight.report.distribution import completion_times
+from firstflight.report.figure import Figure, inline, svg
 
 ROWS = [
     {"iw": 1, "metric": "delay", "ours": 0.5, "low": 0.4, "high": 0.6, "published": 0.5, "unit": "s"},
@@ -105,6 +107,21 @@ def test_figures_can_be_had_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
 )
 def test_figures_in_claims_are_short(value, text):
     assert page.short(value) == text
+
+
+def test_lines_of_completion_times_say_what_was_varied():
+    rows = [
+        {"initial_window": iw, "seed": 1, "application": name, "completed": 1, "completion_time_s": 0.1 * iw}
+        for iw in (3, 10)
+        for name in ("search", "photo")
+    ]
+    keys = ["initial_window", "seed"]
+    several = svg(completion_times(pl.DataFrame(rows).lazy(), keys)[0].chart)
+    assert "initial_window 3, photo" in several
+    assert "seed" not in several
+    one = svg(completion_times(pl.DataFrame(rows[::2]).lazy(), keys)[0].chart)
+    assert "initial_window 10" in one
+    assert "search" not in one
 
 
 def test_a_long_list_of_numbers_is_cut_where_a_scenario_is_shown():

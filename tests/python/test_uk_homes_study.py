@@ -154,6 +154,12 @@ def test_a_map_says_whose_lines_carry_more_than_what_really_left_first() -> None
     assert ">40 %<" in svg(_map(CURVES.drop("first_flight_segments"), CLOUD).chart)
 
 
+def test_a_map_says_how_many_lines_carry_more_than_it_shows() -> None:
+    short = CURVES.with_columns(pl.when(pl.col("bytes") > 2000).then(50_000).otherwise("bytes").alias("bytes"))
+    assert ">60 % beyond" in svg(_map(short, CLOUD).chart)
+    assert "beyond" not in svg(_map(CURVES, CLOUD).chart)
+
+
 def test_a_map_without_curves_or_users_is_refused() -> None:
     with pytest.raises(ValueError, match="needs curves and users"):
         _map(CURVES.clear(), CLOUD)
