@@ -19,8 +19,9 @@ from firstflight.analysis.intervals import Estimate
 
 Values = npt.NDArray[np.float64]
 FIGURES = ("baseline", "treatment", "difference", "percent")
-# A resample in which all units are alike has no error of its own; what weights and rounding leave of it is not one.
-_ROUNDING = 1e-9
+# A resample in which all units are alike has no error of its own. What rounding leaves of it, as the root of a
+# difference of two like squares up to some 1e-8 of the whole one, is not an error.
+_ROUNDING = 1e-6
 
 
 class Spread(Protocol):

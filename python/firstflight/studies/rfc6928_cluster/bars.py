@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from firstflight.populations import dukkipati2010, slowdc
@@ -15,12 +16,15 @@ from .published import TITLES, UNITS, bar, figure5, labels
 if TYPE_CHECKING:
     import altair
 
+    from firstflight.analysis.intervals import Estimate
+
 _OURS, _THEIRS = "simulated", "published"
 _GREY = "#9a9a9a"
 _LABEL = "replace(datum.label, '<= ', '\u2264 ')"
 """The name of a bucket as an axis shows it."""
 _COLOURS = {_OURS: PALETTE[0], _THEIRS: _GREY}
 _MS_AXIS = [0, 10, 30, 100, 300, 1000, 3000]
+_INTERVALS = "Bands: 95 % intervals; hollow: too few users for one."
 _PANELS = {
     "figure5": (AVGDC, ("rtt", "down", "bdp"), "AvgDC's web search in the buckets of the paper's Figure 5"),
     "segments": (AVGDC, ("segments",), "AvgDC's web search by size"),
@@ -28,9 +32,8 @@ _PANELS = {
 }
 _CAPTIONS = {
     "figure5": "Mean gain of IW 10 over IW 3, above in ms, below in percent of the mean with IW 3; above the bars "
-    "the share of "
-    "responses. Whiskers: 95 % intervals. Published bars are read off the figure. The axis of ms is stretched towards "
-    "zero.",
+    "the share of responses. Whiskers: 95 % intervals; a simulated bar without one has too few users for it. "
+    "Published bars are read off the figure. The axis of ms is stretched towards zero.",
     "segments": "Mean gain of IW 10 over IW 3 by segments of the response: the buckets of the paper's Figure 7, "
     "whose bars "
     "are not available. Whiskers: 95 % intervals.",
@@ -129,7 +132,7 @@ def by_dependence(results: Results) -> Figure | None:
             return None
         for bucket in results.buckets(place, "down"):
             if bucket.comparison is not None:
-                rows.append({"bucket": bucket.bucket, "law": name, "gain": -bucket.comparison.percent.value})
+                rows.append(_point(str(bucket.bucket), name, bucket.comparison.percent))
     rows += [
         {"bucket": label, "law": _THEIRS, "gain": known.gain_percent}
         for label, known in zip(labels("down"), figure5("down"), strict=True)
@@ -141,7 +144,7 @@ def by_dependence(results: Results) -> Figure | None:
         "faster "
         "the user, the more she gains. Fitted to the shares of the bandwidth-delay product, and stronger than that: "
         "slow "
-        "users have long round trips.",
+        f"users have long round trips. {_INTERVALS}",
         _lines(rows, "down", [INDEPENDENT, FITTED, STRONGER, _THEIRS], 620),
         _lines(rows, "down", [INDEPENDENT, FITTED, STRONGER, _THEIRS], 260),
     )
@@ -156,7 +159,7 @@ def by_connections(results: Results) -> Figure | None:
             return None
         for bucket in results.buckets(place, "rtt"):
             if bucket.comparison is not None:
-                rows.append({"bucket": bucket.bucket, "law": name, "gain": 0 - bucket.comparison.percent.value})
+                rows.append(_point(str(bucket.bucket), name, bucket.comparison.percent))
     rows += [
         {"bucket": label, "law": _THEIRS, "gain": known.gain_percent}
         for label, known in zip(labels("rtt"), figure5("rtt"), strict=True)
@@ -166,10 +169,18 @@ def by_connections(results: Results) -> Figure | None:
         "With connections kept open the gain is the published one",
         "AvgDC's web search, gain in percent of the mean with IW 3. New: each response on a connection of its own. "
         "Reused: three on each, as RFC 6928 says of Chrome (35 % of requests on new ones). Looked at after the first "
-        "run.",
+        f"run. {_INTERVALS}",
         _lines(rows, "rtt", [NEW, REUSED, _THEIRS], 620),
         _lines(rows, "rtt", [NEW, REUSED, _THEIRS], 260),
     )
+
+
+def _point(bucket: str, law: str, percent: Estimate) -> dict[str, Any]:
+    """A gain with its interval; `few`, without one, where there are too few users for it."""
+    head = {"bucket": bucket, "law": law, "gain": 0 - percent.value}
+    if not math.isfinite(percent.low):
+        return head | {"few": True}
+    return head | {"low": -percent.high, "high": -percent.low}
 
 
 _LINES = {
@@ -191,9 +202,20 @@ def _lines(rows: list[dict[str, Any]], by: str, names: list[str], width: int) ->
     axis = alt.Axis(labelAngle=0 if width > 400 else -45, labelExpr=_LABEL)
     x = alt.X("bucket:N", sort=list(labels(by)), title=title, axis=axis)
     y = alt.Y("gain:Q", title="gain, %", scale=alt.Scale(zero=True))
-    base = alt.Chart(inline(rows)).encode(x=x, y=y, color=colour)
-    layers = base.mark_line(strokeWidth=2) + base.mark_point(size=45, filled=True, opacity=1)
-    chart: altair.TopLevelMixin = layers.properties(width=width, height=240)
+
+    def of(own: list[dict[str, Any]]) -> altair.Chart:
+        return alt.Chart(inline(own)).encode(x=x, y=y, color=colour)
+
+    known = [row for row in rows if "low" in row]
+    layers = [
+        alt.Chart(inline(known))
+        .mark_rule(strokeWidth=4, opacity=0.3)
+        .encode(x=x, y="low:Q", y2="high:Q", color=colour),
+        of(rows).mark_line(strokeWidth=2),
+        of([row for row in rows if "few" not in row]).mark_point(size=45, filled=True, opacity=1),
+        of([row for row in rows if "few" in row]).mark_point(size=45, fill="white", opacity=1),
+    ]
+    chart: altair.TopLevelMixin = alt.layer(*layers).properties(width=width, height=240)
     return chart
 
 
