@@ -36,7 +36,10 @@ SMALL = {
     "initial_windows": [FEW, MANY],
     "resamples": 100,
     "users": {SEARCH: 1200, MAPS: 60, PHOTOS: 60, BLOG: 60},
+    "users_of_assumptions": {SEARCH: 1000, MAPS: 400, PHOTOS: 60, BLOG: 60},
 }
+CHANGED = ("queues-100p", "kept-open", "maps-over-4")
+"""Assumptions of the small run; the study has more."""
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SMALL.items():
             patch.setitem(grid.settings(), name, value)
+        for name in set(grid.ASSUMPTIONS) - set(CHANGED):
+            patch.delitem(grid.ASSUMPTIONS, name)
         return run(STUDY, out=tmp_path_factory.mktemp("run") / "small")
 
 
@@ -87,10 +92,11 @@ def test_the_built_in_populations_are_scenarios_and_complete() -> None:
 def test_arms_differ_in_the_servers_initial_window_only() -> None:
     for place in grid.places():
         plans = [grid.scenario(place, iw).to_plan() for iw in (FEW, MANY)]
-        windows = [plan["applications"][0]["server_tcp"].pop("initial_window") for plan in plans]
+        assert plans[0]["applications"][-1]["server_tcp"]["initial_window"]["segments"] == FEW
+        for fetched in zip(*(plan["applications"][:-1] for plan in plans), strict=True):
+            windows = [application["server_tcp"].pop("initial_window") for application in fetched]
+            assert [window["segments"] for window in windows] == [FEW, MANY]
         assert plans[0] == plans[1]
-        assert [window["segments"] for window in windows] == [FEW, MANY]
-        assert plans[0]["applications"][1]["server_tcp"]["initial_window"]["segments"] == FEW
 
 
 def test_dependence_changes_the_correlations_and_nothing_else() -> None:
@@ -100,6 +106,44 @@ def test_dependence_changes_the_correlations_and_nothing_else() -> None:
     matrices = [plan["population"]["paths"].pop("correlation") for plan in (fitted, other)]
     assert fitted == other
     assert (matrices[0][1], matrices[1][1]) == (dukkipati2010.DEPENDENCE, 0)
+
+
+def test_every_assumption_changes_what_it_concerns_and_has_a_name_of_its_own() -> None:
+    told = [assumption.told for assumption in grid.ASSUMPTIONS.values()]
+    assert len(set(told)) == len(told)
+    for name, assumption in grid.ASSUMPTIONS.items():
+        service = assumption.service or SEARCH
+        stated, changed = (grid.scenario(Place(AVGDC, service, assumption=one), FEW) for one in (grid.STATED, name))
+        stated, changed = (one.replace("population.users", 100) for one in (stated, changed))
+        assert stated.to_plan() != changed.to_plan()
+        assert assumption.service is None or grid.assumed(AVGDC, PHOTOS, name) == Place(AVGDC, PHOTOS)
+
+
+def test_pages_on_kept_connections_have_as_many_responses_as_three_pages_have_objects() -> None:
+    applications = grid.scenario(Place(AVGDC, MAPS, assumption="kept-open"), MANY).to_dict()["application"][:-1]
+    assert len(applications) == 9
+    assert sum(one["count"] for one in applications) == pytest.approx(3 * 24, abs=9 * 3 / 2)
+
+
+def test_the_sensitivity_sets_each_assumption_beside_the_stated_ones(small: Run) -> None:
+    frame = STUDY.table(small, "sensitivity").frame
+    assert frame["assumption"].unique(maintain_order=True).to_list() == [
+        "as stated",
+        *(grid.ASSUMPTIONS[name].told for name in CHANGED),
+    ]
+
+    def ours(told: str, metric: str) -> float:
+        found = frame.filter(
+            (pl.col("population") == "AvgDC") & (pl.col("assumption") == told) & (pl.col("metric") == metric)
+        )
+        value: float = found["ours"].item()
+        return value
+
+    larger, fewer = (grid.ASSUMPTIONS[name].told for name in ("queues-100p", "maps-over-4"))
+    assert ours(larger, "rate_iw10") < ours("as stated", "rate_iw10")
+    # Web search is the same there.
+    assert ours(fewer, "gain_percent") == ours("as stated", "gain_percent")
+    assert ours(fewer, "rate_iw10") < ours("as stated", "rate_iw10")
 
 
 def test_both_windows_meet_the_same_users_and_sizes(small: Run) -> None:
@@ -122,7 +166,10 @@ def test_an_edge_belongs_to_the_bucket_below_it() -> None:
 
 def test_latency_does_not_hold_the_handshake(small: Run) -> None:
     transfers = small.transfers.filter(
-        (pl.col("service") == SEARCH) & (pl.col("connections") == "new") & (pl.col("iw") == FEW)
+        (pl.col("service") == SEARCH)
+        & (pl.col("connections") == "new")
+        & (pl.col("assumption") == grid.STATED)
+        & (pl.col("iw") == FEW)
     ).collect()
     shortest = transfers.filter(pl.col("application").cast(pl.String) == SEARCH).select(
         (pl.col("completion_time_s") - pl.col("handshake_time_s")).min()
@@ -182,7 +229,9 @@ def test_the_study_has_its_tables_claims_and_figures(small: Run, monkeypatch: py
 def test_half_a_run_is_shown_and_its_claims_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL.items():
         monkeypatch.setitem(grid.settings(), name, value)
-    half = run(STUDY, only={"iw": FEW, "service": SEARCH, "dependence": "fitted", "connections": "new"})
+    half = run(
+        STUDY, only={"iw": FEW, "service": SEARCH, "dependence": "fitted", "connections": "new", "assumption": "stated"}
+    )
     verdicts = {claim.id: claim.verdict for claim in STUDY.claims(half)}
     assert verdicts["rfc6928-search-gain-avgdc"] == "cannot be checked"
     assert verdicts["rfc6928-below-100-slowdc"] == "holds"

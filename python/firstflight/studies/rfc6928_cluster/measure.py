@@ -15,7 +15,8 @@ from firstflight.analysis import ab
 from firstflight.analysis.claim import NoDataError
 
 from ..kept import kept
-from .grid import BACKGROUND, FEW, FITTED, MANY, NAMES, NEW, Place, settings
+from .assumptions import STATED
+from .grid import BACKGROUND, FEW, FITTED, MANY, NAMES, NEW, Place, assumed, settings
 from .published import DIMENSIONS, edges, labels
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _RESPONSE = (
     "retransmissions",
 )
 _PATHS = ("rtt", "down", "bdp")
+SLOW_LINES = 2
+"""So many of the paper's buckets of bandwidth, from the lowest, are slow lines: up to 256 kbit/s."""
 _HELD = 8
 """Cells whose responses are held at once: of all it would be 300 MB, and a comparison over all services takes eight."""
 
@@ -63,9 +66,9 @@ class Results:
         """Whether the run has the place with all of these windows (none given: with 3 and 10)."""
         return all((place, iw) in self._cells for iw in windows or (FEW, MANY))
 
-    def services(self, population: str) -> list[str]:
+    def services(self, population: str, assumption: str = STATED) -> list[str]:
         """Services that the run has with IW 3 and 10, in the grid's order."""
-        return [service for service in settings()["users"] if self.has(Place(population, service))]
+        return [name for name in settings()["users"] if self.has(assumed(population, name, assumption))]
 
     def users(self, place: Place) -> pl.DataFrame:
         """One row a user: `replicate, client, subnet, rtt_s, down_bps, bdp_bytes`; her buckets `rtt, down, bdp`."""
@@ -162,7 +165,18 @@ class Results:
             lambda: ab.by_bucket(self.responses(place), "latency_ms", by, buckets=labels(by), **_between(MANY)),
         )
 
-    def retransmitted(self, population: str, services: tuple[str, ...], iw: int = MANY) -> ab.Comparison:
+    def slow_lines(self, place: Place) -> ab.Comparison:
+        """Latency (ms) of the users in the paper's two lowest buckets of bandwidth, with IW 3 and 10."""
+
+        def compare() -> ab.Comparison:
+            rows = self.responses(place).lazy().filter(pl.col("down").is_in(labels("down")[:SLOW_LINES]))
+            return ab.compare(rows, "latency_ms", **_between(MANY))
+
+        return self._once((place, "slow lines"), compare)
+
+    def retransmitted(
+        self, population: str, services: tuple[str, ...], iw: int = MANY, assumption: str = STATED
+    ) -> ab.Comparison:
         """Segments sent again of segments sent (a share of 1), with IW 3 and `iw`; services count
         alike, each by its responses, however many of them the run has.
         """
@@ -171,7 +185,7 @@ class Results:
             if not services:
                 raise NoDataError(f"This run has no service of {NAMES[population]} with IW {FEW} and {iw}.")
             rows = pl.concat(
-                self._of_window(Place(population, service), window).select(
+                self._of_window(assumed(population, service, assumption), window).select(
                     "iw",
                     "response",
                     _SUBNET,
@@ -184,7 +198,7 @@ class Results:
             )
             return ab.compare_rate(rows, "retransmissions", "segments_sent", weight="weight", **_between(iw))
 
-        return self._once((population, services, "retransmitted", iw), compare)
+        return self._once((population, services, "retransmitted", iw, assumption), compare)
 
     def subnets(self, place: Place, statistic: str) -> ab.Comparison:
         """A quantile over subnets of the mean latency (ms) of a subnet's responses, with IW 3 and 10."""
@@ -238,7 +252,7 @@ def _number(service: str, *parts: str) -> pl.Expr:
 
 
 def _told(place: Place) -> str:
-    variants = [name for name in (place.dependence, place.connections) if name not in (FITTED, NEW)]
+    variants = [name for name in place[2:] if name not in (FITTED, NEW, STATED)]
     return ", ".join([f"of {NAMES[place.population]}, {place.service}", *variants])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...offered import Offered
 from ..grid import FITTED, MAPS, NEW, REUSED, SEARCH, Place, settings
 from ..measure import Results
-from . import buckets, cost, latency, population
+from . import buckets, cost, latency, population, sensitivity
 
 __all__ = ["TABLES"]
 
@@ -34,6 +34,10 @@ def _maps(results: Results) -> bool:
     return _compared(results, (MAPS, FITTED, NEW))
 
 
+def _assumed(results: Results) -> bool:
+    return bool(sensitivity.compared(results))
+
+
 def _drawn(results: Results) -> bool:
     return any(results.windows(Place(name, SEARCH)) for name in settings()["populations"])
 
@@ -53,6 +57,7 @@ TABLES = (
     Offered("connections", _by_connections, buckets.connections),
     Offered("subnets", _search, latency.subnets),
     Offered("retransmissions", _any_service, cost.retransmissions),
+    Offered("sensitivity", _assumed, sensitivity.sensitivity),
     Offered("tail", _maps, latency.tail),
     Offered("shares", _drawn_by_dependence, population.shares),
     Offered("paths", _drawn, population.paths),
