@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from firstflight.analysis.ab import compare
-from firstflight.analysis.ab.calibration import cases, simulated
+from firstflight.analysis.ab.calibration import cases, means, simulated
 from firstflight.analysis.ab.calibration.check import CASES, Outcome
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell
@@ -30,6 +30,22 @@ def test_intervals_keep_what_they_promise(name: str) -> None:
     found = [CASES[name].once(seed) for seed in range(REPETITIONS)]
     shares = {figure: 100 * float(np.mean([one[figure] for one in found])) for figure in found[0]}
     assert Outcome(name, CASES[name].kind, REPETITIONS, shares).holds, shares
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_means_of_many_samples_at_once_are_those_of_each_alone(paired: bool) -> None:
+    draw = np.random.default_rng(1)
+    base, treat, mean, treated = means.samples("treated", 400, paired, draw)
+    assert (mean, treated) == cases.truths("mean")
+    found = means.figures(base, treat, paired, draw)
+    alone = [cases.compared(base[at], treat[at], "mean", paired, at) for at in range(means.TOGETHER)]
+    for name, figure in found.items():
+        assert [getattr(one, name).value for one in alone] == pytest.approx(figure.value.tolist())
+    assert [one.standard_error for one in alone] == pytest.approx(found["difference"].error.tolist(), rel=1e-3)
+    # The resamples are others, so ends differ by chance; all but a few intervals agree about the truth.
+    covers = found["difference"].covers(treated - mean)["as it is"]
+    agree = [cases.covered(one, mean, treated)["difference"] for one in alone] == covers
+    assert agree.mean() >= 0.9
 
 
 def test_the_laws_truths_are_those_of_a_large_sample() -> None:

@@ -76,14 +76,16 @@ class Outcome:
     @staticmethod
     def header() -> str:
         """Titles of `line`."""
-        return f"{'case, units':58}{'share in percent':58}{'range':>9}  verdict"
+        return f"{'case, units':58}{'share in percent, ± 95 % by chance':70}{'range':>9}  verdict"
 
     def line(self) -> str:
         """The outcome as a line of a table."""
         low, high = RANGES[self.kind]
-        shares = "  ".join(f"{name} {share:.2f}" for name, share in self.shares.items())
+        shares = "  ".join(
+            f"{name} {share:.2f} ±{1.96 * self._error(share):.2f}" for name, share in self.shares.items()
+        )
         verdict = "within" if self.within else "within chance" if self.holds else "OUT OF RANGE"
-        return f"{self.name:58}{shares:58}{f'{low:g}-{high:g}':>9}  {verdict}"
+        return f"{self.name:58}{shares:70}{f'{low:g}-{high:g}':>9}  {verdict}"
 
 
 def run_some(name: str, seeds: tuple[int, int]) -> list[dict[str, bool]]:
