@@ -140,7 +140,7 @@ impl Link {
             self.backlog.clear();
         }
         let arrival = Arrival { now, bytes, ecn_capable, backlog: &self.backlog, line_busy, idle_since: self.free_at };
-        let marked = match self.queue.judge(&arrival, &mut random) {
+        let marked = match self.queue.judge(arrival, &mut random) {
             Verdict::Admit => false,
             Verdict::Mark => true,
             Verdict::Drop => {

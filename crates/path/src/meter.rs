@@ -41,7 +41,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Counts from 0 to `end` in steps of `interval`.
+    /// Counts from 0 to `end` in steps of `interval`; nothing at all if `end` is 0.
     pub fn new(end: Nanos, interval: Nanos) -> Meter {
         let interval = interval.max(1);
         let intervals = vec![Interval::default(); end.div_ceil(interval).max(1) as usize];
@@ -95,6 +95,9 @@ impl Meter {
     /// A packet arrived at `now`, is on the line from `start` to `finish`, and found `waiting` packets before it.
     #[inline(always)]
     pub(crate) fn accepted(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
+        if now >= self.end {
+            return;
+        }
         let queue = waiting + u32::from(start > now);
         if now >= self.current_start && finish < self.current_end {
             // All of it falls into the current interval, as nearly always.

@@ -64,11 +64,12 @@ pub enum Queue {
 
 impl Queue {
     /// What becomes of the arriving packet. `random` gives uniform draws in [0, 1).
+    // By value: what is passed on by reference has to be put together in memory, also for a queue that asks little.
     #[inline]
-    pub fn judge(&mut self, arrival: &Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
+    pub fn judge(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         match self {
             Queue::DropTail(queue) => {
-                if queue.admits(arrival) {
+                if queue.admits(&arrival) {
                     Verdict::Admit
                 } else {
                     Verdict::Drop

@@ -89,7 +89,9 @@ impl<'p> Simulation<'p> {
         Places { clients, servers, pairs }: Places,
     ) -> Result<Simulation<'p>, String> {
         let routes = Routes::new(topology, pairs.iter().copied())?;
-        let meter = Meter::new(plan.duration_ns, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
+        // A population keeps nothing of its links.
+        let metered = if plan.population.is_some() { 0 } else { plan.duration_ns };
+        let meter = Meter::new(metered, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
         let mut lines = Vec::with_capacity(topology.links().len());
         for (index, (name, spec)) in topology.links().iter().enumerate() {
             let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
