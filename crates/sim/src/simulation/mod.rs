@@ -207,8 +207,8 @@ impl<'p> Simulation<'p> {
     #[inline]
     fn deliver(&mut self, packet: &Packet) {
         let (slot, side) = (packet.to() / 2, (packet.to() % 2) as usize);
-        if let Some(tap) = &mut self.tap {
-            tap.received(self.now, (slot, packet.generation()), side, &packet.peek(&self.options));
+        if self.is_watched {
+            self.note_delivery(packet, slot, side);
         }
         let connection = &mut self.connections[slot];
         if connection.generation != packet.generation() {
@@ -217,8 +217,8 @@ impl<'p> Simulation<'p> {
         let mut segment = Segment::EMPTY;
         packet.open_into(&mut self.options, &mut segment);
         connection.ends[side].handle_segment(self.now, &segment);
-        if let Some(capture) = &mut self.capture {
-            capture.received(self.now, self.replicate, connection, side, &segment);
+        if self.is_watched {
+            self.note_received(slot, side, &segment);
         }
         self.react(slot, side);
     }
@@ -252,11 +252,8 @@ impl<'p> Simulation<'p> {
             let hop = connection.first_hop[side];
             let packet = Packet::new(segment, to, connection.generation, hop, &mut self.options);
             self.records.counts.data_packets += u64::from(segment.payload_bytes > 0);
-            if let Some(capture) = &mut self.capture {
-                capture.sent(self.now, self.replicate, connection, side, segment);
-            }
-            if let Some(tap) = &mut self.tap {
-                tap.sent(self.now, (slot, connection.generation), side, segment);
+            if self.is_watched {
+                self.note_sent(slot, side, segment);
             }
             self.forward(packet);
         }

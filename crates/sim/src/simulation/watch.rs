@@ -1,7 +1,7 @@
 //! For those who watch packets: taps at a place, and the capture of everything.
 
 use firstflight_path::{Fate, Nanos};
-use firstflight_tcp::Ecn;
+use firstflight_tcp::{Ecn, Segment};
 
 use crate::{
     connection::SERVER,
@@ -58,6 +58,34 @@ impl<'p> Simulation<'p> {
         let initial_sequences = [0, 1].map(|side: usize| connection.ends[side].initial_sequence());
         let identity = Identity { number: connection.number, hosts: connection.hosts, initial_sequences };
         tap.opened(slot, connection.generation, identity);
+    }
+
+    /// For those who watch packets: an end hands a segment to the network.
+    #[cold]
+    pub(super) fn note_sent(&mut self, slot: u32, side: usize, segment: &Segment) {
+        let connection = &self.connections[slot];
+        if let Some(capture) = &mut self.capture {
+            capture.sent(self.now, self.replicate, connection, side, segment);
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.sent(self.now, (slot, connection.generation), side, segment);
+        }
+    }
+
+    /// For those who watch packets: one reaches the host of an end, whether or not its connection is over by then.
+    #[cold]
+    pub(super) fn note_delivery(&mut self, packet: &Packet, slot: u32, side: usize) {
+        if let Some(tap) = &mut self.tap {
+            tap.received(self.now, (slot, packet.generation()), side, &packet.peek(&self.options));
+        }
+    }
+
+    /// For those who watch segments: an end has dealt with one.
+    #[cold]
+    pub(super) fn note_received(&mut self, slot: u32, side: usize, segment: &Segment) {
+        if let Some(capture) = &mut self.capture {
+            capture.received(self.now, self.replicate, &self.connections[slot], side, segment);
+        }
     }
 
     /// For those who watch links: a packet came to one at `at`.
