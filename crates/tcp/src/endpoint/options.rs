@@ -83,10 +83,11 @@ impl Endpoint {
         if self.features & feature::ADAPTIVE_ACK != 0 {
             self.note_departure(now, segment.payload_bytes > 0);
         }
-        if self.features & feature::SACK == 0 {
+        // Nothing to report, as nearly always, also without SACK.
+        let wanted = if self.features & feature::SACK == 0 { 0 } else { self.reassembly.blocks(self.most_blocks()) };
+        if wanted == 0 {
             return true;
         }
-        let wanted = self.reassembly.blocks(self.most_blocks());
         let room = if segment.payload_bytes == 0 { u32::MAX } else { self.mss.saturating_sub(segment.payload_bytes) };
         let fitting = wanted.min((room.saturating_sub(SACK_BYTES) / BLOCK_BYTES) as usize);
         segment.sack = self.reassembly.report(fitting);

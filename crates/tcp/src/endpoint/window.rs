@@ -58,9 +58,11 @@ impl Endpoint {
             // Linux, __tcp_select_window: what a shift would cut off is announced.
             Some(growing) if self.rcv_shift > 0 => {
                 let possible = growing.edge(self.rcv_nxt, self.read_next, self.rcv_shift).max(self.rcv_edge);
-                let window = possible.saturating_sub(self.rcv_nxt).next_multiple_of(1 << self.rcv_shift);
-                self.rcv_edge = self.rcv_nxt + window;
-                return (window >> self.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16;
+                // Rounded up to units of the field, without the division of `next_multiple_of`.
+                let last = (1 << self.rcv_shift) - 1;
+                let field = (possible.saturating_sub(self.rcv_nxt) + last) >> self.rcv_shift;
+                self.rcv_edge = self.rcv_nxt + (field << self.rcv_shift);
+                return field.min(u64::from(LARGEST_FIELD)) as u16;
             }
             Some(growing) => (growing.edge(self.rcv_nxt, self.read_next, 0), growing.limit()),
             None => {
