@@ -67,8 +67,8 @@ pub(crate) struct Connection {
     header: u32,
     option_bytes: u32,
     flight: FirstFlight,
-    /// The flight of the first response after a handshake of TLS, and where it begins.
-    answer_flight: Option<(Position, FirstFlight)>,
+    /// The flight of the first response after a handshake of TLS.
+    answer_flight: Option<FirstFlight>,
     at_server: Busy,
     at_client: Busy,
     /// Behind what an acknowledgment in the series of `at_server` covered.
@@ -114,7 +114,7 @@ impl Connection {
             mss: [None; 2],
             header: 0,
             option_bytes: 0,
-            flight: FirstFlight::new(),
+            flight: FirstFlight::new(0),
             answer_flight: None,
             at_server: Busy::default(),
             at_client: Busy::default(),
@@ -253,9 +253,8 @@ impl Connection {
         };
         self.unseen |= told.unseen;
         let timestamp = seen.options.timestamps.map(|(value, _)| value);
-        self.flight.acknowledge(time, timestamp);
-        if let Some((_, flight)) = self.answer_flight.as_mut().filter(|(begin, _)| position > *begin) {
-            flight.acknowledge(time, timestamp);
+        for flight in self.flights() {
+            flight.acknowledge(position, time, timestamp);
         }
         match told.sent {
             Some(sent) if !recovering => {
@@ -309,7 +308,7 @@ impl Connection {
             return;
         }
         if let Some(secures) = &mut self.secures {
-            if !secures.handshake.client_sends(position, seen) {
+            if !secures.handshake.client_sends(position, seen, matches!(place, Place::Missing(_))) {
                 return;
             }
             if !secures.handshake.is_early() {
@@ -356,7 +355,10 @@ impl Connection {
         };
         if sent_again {
             let unseen = matches!(place, Place::Missing(_));
-            self.flight.resend(segments, start, self.segment_bytes().into(), unseen);
+            let bytes = self.segment_bytes().into();
+            for flight in self.flights() {
+                flight.resend(segments, start, bytes, unseen);
+            }
             self.server_sends.retransmitted();
             self.at_server.interrupt();
         }
@@ -365,7 +367,7 @@ impl Connection {
         let sight = Sight { time, echo, to_server, at_server: !self.is_at_client() };
         let is_new = matches!(place, Place::Next | Place::Ahead);
         let is_alert = self.is_tls && tls::is_alert(seen);
-        let is_handshake = self.secures.is_some() && self.secure(seen, start, is_new && !is_alert, &sight, batch);
+        let is_handshake = self.secures.is_some() && self.secure(seen, start, before, is_new && !is_alert, &sight, batch);
         if is_new && !is_alert && !is_handshake {
             // What comes sooner than a round trip from the server was under way when the client asked.
             let too_soon = |asked: &mut i64| time - *asked < to_server - to_server / 8;
@@ -374,15 +376,15 @@ impl Connection {
             }
             if let Some(asked) = self.request.take() {
                 self.answered(batch);
-                self.respond(asked, before.max(start), time);
+                // All before was there when the client asked, so that what was passed over is the response's, too.
+                self.respond(asked, before, time);
             } else if self.response.is_none() {
                 self.respond(time, start, time);
             }
         }
         if !sent_again {
             let end = start + i64::from(seen.payload);
-            self.flight.send(segments, end, &sight);
-            if let Some((_, flight)) = &mut self.answer_flight {
+            for flight in self.flights() {
                 flight.send(segments, end, &sight);
             }
         }
@@ -400,7 +402,15 @@ impl Connection {
     }
 
     /// The server sends data before the handshake of TLS is known to be over; whether it still is not.
-    fn secure(&mut self, seen: &Seen<'_>, start: Position, is_new: bool, sight: &Sight, batch: &mut Batch) -> bool {
+    fn secure(
+        &mut self,
+        seen: &Seen<'_>,
+        start: Position,
+        before: Position,
+        is_new: bool,
+        sight: &Sight,
+        batch: &mut Batch,
+    ) -> bool {
         let time = sight.time;
         let full = seen.payload >= self.segment_bytes().into();
         let Some(secures) = &mut self.secures else { return false };
@@ -410,19 +420,20 @@ impl Connection {
         }
         // Session tickets take their part of the window if they are still under way when the answer is sent.
         if part != Part::Handshake || is_new && secures.handshake.has_finished() {
-            let goes_on = |(_, flight): &(Position, FirstFlight)| flight.includes(sight) || part == Part::Tickets;
+            let goes_on = |flight: &FirstFlight| flight.includes(sight) || part == Part::Tickets;
             if !self.answer_flight.as_ref().is_some_and(goes_on) {
-                self.answer_flight = Some((start, FirstFlight::new()));
+                self.answer_flight = Some(FirstFlight::new(before));
             }
         }
         match part {
             Part::Handshake => {
-                secures.sent.get_or_insert(Response::new(time, start, time));
+                secures.sent.get_or_insert(Response::new(time, before, time));
             }
             Part::Tickets => {
-                secures.tickets.get_or_insert(Response::new(secures.asked, start, time));
+                secures.tickets.get_or_insert(Response::new(secures.asked, before, time));
             }
             Part::Answer(begin) => {
+                let begin = if begin == start { before } else { begin };
                 self.response = Some(Response::new(secures.asked, begin, time));
                 if let Some(mut secures) = self.secures.take() {
                     // The segment that ends the handshake may begin the answer.
@@ -443,6 +454,11 @@ impl Connection {
     fn handshake_time_s(&self) -> f64 {
         let Handshake { syn, complete, .. } = self.handshake;
         syn.zip(complete).map_or(f64::NAN, |(syn, complete)| (complete - syn) as f64 / 1e9)
+    }
+
+    /// Those that are counted.
+    fn flights(&mut self) -> impl Iterator<Item = &mut FirstFlight> {
+        std::iter::once(&mut self.flight).chain(&mut self.answer_flight)
     }
 
     fn respond(&mut self, asked: i64, begin: Position, time: i64) {
@@ -563,7 +579,7 @@ impl Connection {
             at_client: u8::from(at_client),
             from_start: u8::from(self.initial.is_some()),
             answer_flight_segments: match self.answer_flight {
-                Some((_, flight)) if self.objects > 0 => flight.segments(),
+                Some(flight) if self.objects > 0 => flight.segments(),
                 _ => UNKNOWN,
             },
             tls: u8::from(self.is_tls),

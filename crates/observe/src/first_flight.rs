@@ -37,6 +37,8 @@ pub(crate) struct Sight {
 pub(crate) struct FirstFlight {
     segments: u32,
     state: State,
+    /// Its first byte.
+    begin: Position,
     /// Behind its last byte.
     end: Position,
     /// A bit for each segment sent again; beyond 127 they share one.
@@ -44,8 +46,9 @@ pub(crate) struct FirstFlight {
 }
 
 impl FirstFlight {
-    pub(crate) fn new() -> Self {
-        Self { segments: 0, state: State::Open, end: 0, lost: 0 }
+    /// That of the bytes from a position on.
+    pub(crate) fn new(begin: Position) -> Self {
+        Self { segments: 0, state: State::Open, begin, end: begin, lost: 0 }
     }
 
     /// Whether what is sent now still belongs to it.
@@ -64,7 +67,8 @@ impl FirstFlight {
     pub(crate) fn send(&mut self, segments: u32, end: Position, sight: &Sight) {
         if self.includes(sight) {
             self.segments += segments;
-            self.end = end;
+            // What was overtaken ends before what is there.
+            self.end = self.end.max(end);
         } else {
             self.state = State::Over;
         }
@@ -75,9 +79,9 @@ impl FirstFlight {
     pub(crate) fn resend(&mut self, segments: u32, start: Position, bytes: u32, unseen: bool) {
         for segment in 0..i64::from(segments) {
             let position = start + segment * i64::from(bytes);
-            if (0..self.end).contains(&position) {
+            if (self.begin..self.end).contains(&position) {
                 self.segments += u32::from(unseen);
-                self.lost |= 1 << (position / i64::from(bytes)).min(127);
+                self.lost |= 1 << ((position - self.begin) / i64::from(bytes)).min(127);
             }
         }
     }
@@ -87,9 +91,9 @@ impl FirstFlight {
         self.lost.count_ones()
     }
 
-    /// The client acknowledges data, with this timestamp.
-    pub(crate) fn acknowledge(&mut self, time: i64, timestamp: Option<u32>) {
-        if self.state == State::Open {
+    /// The client acknowledges all before a position, with this timestamp.
+    pub(crate) fn acknowledge(&mut self, position: Position, time: i64, timestamp: Option<u32>) {
+        if self.state == State::Open && position > self.begin {
             self.state = State::Acknowledged { time, timestamp };
         }
     }
@@ -112,9 +116,9 @@ mod tests {
     #[test]
     fn at_the_server_the_acknowledgment_ends_it_however_soon_the_server_goes_on() {
         for stamps in [[Some(5), Some(9)], [None, None]] {
-            let mut flight = FirstFlight::new();
+            let mut flight = FirstFlight::new(0);
             flight.send(10, 10, &at(0, stamps[0], SERVER_TAKES));
-            flight.acknowledge(100, stamps[1]);
+            flight.acknowledge(1, 100, stamps[1]);
             flight.send(2, 2, &at(101, stamps[1], SERVER_TAKES));
             assert_eq!(flight.segments(), 10);
         }
@@ -122,9 +126,9 @@ mod tests {
 
     #[test]
     fn at_the_client_what_echoes_an_older_timestamp_still_belongs_to_it() {
-        let mut flight = FirstFlight::new();
+        let mut flight = FirstFlight::new(0);
         flight.send(1, 1, &at(0, Some(5), 100));
-        flight.acknowledge(1, Some(9));
+        flight.acknowledge(1, 1, Some(9));
         flight.send(9, 9, &at(300, Some(5), 100));
         flight.send(2, 2, &at(301, Some(9), 100));
         assert_eq!(flight.segments(), 10);
@@ -132,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_segment_of_it_that_is_sent_again_and_again_is_lost_once() {
-        let mut flight = FirstFlight::new();
+        let mut flight = FirstFlight::new(0);
         flight.send(10, 10_000, &at(0, None, 0));
         flight.resend(1, 2000, 1000, false);
         flight.resend(1, 2000, 1000, false);
@@ -143,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_segment_of_it_that_was_lost_before_the_capture_belongs_to_it() {
-        let mut flight = FirstFlight::new();
+        let mut flight = FirstFlight::new(0);
         flight.send(9, 10_000, &at(0, None, 0));
         flight.resend(1, 2000, 1000, true);
         assert_eq!((flight.segments(), flight.lost()), (10, 1));
@@ -151,9 +155,9 @@ mod tests {
 
     #[test]
     fn without_timestamps_what_comes_within_a_round_trip_belongs_to_it() {
-        let mut flight = FirstFlight::new();
+        let mut flight = FirstFlight::new(0);
         flight.send(1, 1, &at(0, None, 100));
-        flight.acknowledge(1, None);
+        flight.acknowledge(1, 1, None);
         flight.send(9, 9, &at(90, None, 100));
         flight.send(2, 2, &at(101, None, 100));
         assert_eq!(flight.segments(), 10);

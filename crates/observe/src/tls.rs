@@ -80,6 +80,11 @@ struct Records {
 }
 
 impl Records {
+    /// For a segment at `start` that comes after what is behind it.
+    fn of_late(start: Position) -> Self {
+        Self { next: start }
+    }
+
     /// The next record that begins in a segment at `start`. None after the last one, or where a header was not kept: then
     /// the next segment is taken to begin with a record, if it looks so.
     fn next_in(&mut self, start: Position, seen: &Seen<'_>) -> Option<Record> {
@@ -138,8 +143,9 @@ pub(crate) struct Handshake {
     server: Records,
     /// The client has sent its ChangeCipherSpec, behind which handshakes of 1.2 are encrypted.
     changed: bool,
-    /// The client has sent encrypted records of 1.3 that are no Finished: its certificate.
-    authenticates: bool,
+    /// The client has sent records of application data before its Finished was seen: its certificate of 1.3, or a
+    /// request that came before the Finished.
+    sent_data: bool,
     /// How often the client waited for the server.
     exchanges: u8,
     /// The server has sent something since the client did.
@@ -158,7 +164,7 @@ impl Handshake {
             client: Records::default(),
             server: Records::default(),
             changed: false,
-            authenticates: false,
+            sent_data: false,
             exchanges: 0,
             answered: false,
             tickets: None,
@@ -192,12 +198,17 @@ impl Handshake {
         matches!(self.tickets, Some((_, 1)))
     }
 
-    /// The client sends new data; whether it asks for something.
-    pub(crate) fn client_sends(&mut self, start: Position, seen: &Seen<'_>) -> bool {
-        let next_flight = std::mem::take(&mut self.answered);
+    /// The client sends data that was not seen yet; whether it asks for something. `late`: what is behind it was seen, for
+    /// it was lost or overtaken.
+    pub(crate) fn client_sends(&mut self, start: Position, seen: &Seen<'_>, late: bool) -> bool {
+        let next_flight = !late && std::mem::take(&mut self.answered);
         let end = start + i64::from(seen.payload);
-        let mut known = self.client.next.clamp(start, end);
-        while let Some(record) = self.client.next_in(start, seen) {
+        let mut records = if late { Records::of_late(start) } else { self.client };
+        let mut known = records.next.clamp(start, end);
+        loop {
+            let record = records.next_in(start, seen);
+            self.client.next = self.client.next.max(records.next);
+            let Some(record) = record else { break };
             known = record.end.min(end);
             let message = seen.kept.get((record.start - start) as usize + HEADER).copied();
             if self.client_record(&record, message, next_flight) {
@@ -205,6 +216,9 @@ impl Handshake {
             }
         }
         match self.stage {
+            // What is behind it was the request.
+            Stage::Finished { .. } if late && self.sent_data => self.ask(Version::V13),
+            Stage::Keys if late && self.sent_data => self.ask(Version::UpTo12),
             // Whatever it is, the handshake was over with the flight before.
             Stage::Keys if known == start && next_flight => self.ask(Version::UpTo12),
             // No Finished of 1.2 is as long, with the ciphers that are in use.
@@ -235,14 +249,15 @@ impl Handshake {
                 }
                 if FINISHED.contains(&record.length) {
                     self.stage = Stage::Finished { end: record.end };
-                } else if self.authenticates && next_flight {
+                } else if self.sent_data && next_flight {
                     return self.ask(Version::V13);
+                } else {
+                    self.sent_data = true;
                 }
-                self.authenticates = true;
             }
             (Stage::Keys, APPLICATION_DATA) => return self.ask(Version::UpTo12),
-            (Stage::Finished { .. }, APPLICATION_DATA) => {
-                return record.length != HIDDEN_ALERT && self.ask(Version::V13);
+            (Stage::Finished { end }, APPLICATION_DATA) => {
+                return record.start >= end && record.length != HIDDEN_ALERT && self.ask(Version::V13);
             }
             (Stage::Early, APPLICATION_DATA) => {
                 let ends_handshake = FINISHED.contains(&record.length) || record.length == END_OF_EARLY_DATA;

@@ -83,6 +83,18 @@ fn what_was_lost_before_the_capture_is_a_retransmission_and_what_was_overtaken_i
 }
 
 #[test]
+fn the_first_segment_of_a_response_belongs_to_it_if_it_was_lost_before_the_capture() {
+    let mut frames = download(0, 40_000, 80 * MS, 40 * MS, 4);
+    let first = frames.iter().position(|(_, kept, length)| *length as usize == kept.len() + 1000).unwrap();
+    let moved = frames.remove(first);
+    let late = frames[first + 2].0 + 100 * MS;
+    let place = frames.iter().position(|frame| frame.0 > late).unwrap_or(frames.len());
+    frames.insert(place, (late, moved.1, moved.2));
+    let told = told(&frames);
+    assert_eq!((told.responses[0].bytes, told.responses[0].segments_sent), (4000, 4));
+}
+
+#[test]
 fn each_request_on_a_connection_has_its_response() {
     let mut frames = download(0, 40_000, 80 * MS, 0, 2);
     frames.truncate(frames.len() - 3);

@@ -71,6 +71,13 @@ impl Flow {
         self.push(false, ACK, &[]);
     }
 
+    /// The packet after `first` is seen before it.
+    fn overtake(&mut self, first: usize) {
+        let times = [self.frames[first].0, self.frames[first + 1].0];
+        self.frames.swap(first, first + 1);
+        (self.frames[first].0, self.frames[first + 1].0) = (times[0], times[1]);
+    }
+
     fn told(&self) -> Told {
         read(&pcap(RAW, &self.frames))
     }
@@ -326,4 +333,141 @@ fn without_data_in_the_capture_the_handshake_is_taken_for_a_response() {
     let told = flow.told();
     assert_eq!(told.responses.len(), 2);
     assert_eq!((told.connections[0].tls, told.handshakes.len()), (0, 0));
+}
+
+#[test]
+fn a_request_that_overtakes_the_finished_of_1_3_is_seen() {
+    for kept in KEPT[..3].iter().copied() {
+        let mut flow = Flow::new(kept);
+        flow.begin_13(3000);
+        let finished = flow.frames.len() - 1;
+        flow.client(&[record(DATA, 120, 0)]);
+        flow.server(&[record(DATA, 5000, 0)]);
+        flow.client(&[record(DATA, 120, 0)]);
+        flow.server(&[record(DATA, 700, 0)]);
+        flow.overtake(finished);
+        let told = flow.told();
+        assert_eq!((sizes(&told), handshake(&told)), (vec![5005, 705], (127 + 6 + 3005, 1, 13)), "{kept} bytes kept");
+    }
+}
+
+#[test]
+fn a_request_that_overtakes_the_end_of_a_resumed_handshake_of_1_2_is_seen() {
+    for kept in [usize::MAX, 30] {
+        let mut flow = Flow::new(kept);
+        let finished = || [record(CHANGE_CIPHER_SPEC, 1, 1), record(HANDSHAKE, 40, 0)].concat();
+        flow.client(&[record(HANDSHAKE, 400, CLIENT_HELLO)]);
+        flow.server(&[record(HANDSHAKE, 100, 2), finished()]);
+        flow.client(&[finished()]);
+        flow.client(&[record(DATA, 120, 0)]);
+        let request = flow.frames.len() - 1;
+        flow.server(&[record(DATA, 300, 0)]);
+        flow.overtake(request - 1);
+        let told = flow.told();
+        assert_eq!((sizes(&told), handshake(&told)), (vec![305], (105 + 51, 1, 12)), "{kept} bytes kept");
+    }
+}
+
+#[test]
+fn a_certificate_that_the_finished_overtakes_is_no_request() {
+    let mut flow = Flow::new(30);
+    flow.client(&[record(HANDSHAKE, 512, CLIENT_HELLO)]);
+    flow.server(&[record(HANDSHAKE, 122, 2), record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 3000, 0)]);
+    let asked = flow.frames.len();
+    flow.client(&[record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 1000, 0)]);
+    flow.client(&[record(DATA, 53, 0)]);
+    flow.overtake(asked);
+    flow.server(&[record(DATA, 250, 0), record(DATA, 250, 0)]);
+    flow.client(&[record(DATA, 120, 0)]);
+    flow.server(&[record(DATA, 5000, 0)]);
+    let told = flow.told();
+    assert_eq!((sizes(&told), handshake(&told)), (vec![5005], (127 + 6 + 3005 + 510, 1, 13)));
+}
+
+#[test]
+fn a_hello_of_two_packets_may_come_in_any_order_and_twice() {
+    for (swapped, twice) in [(false, true), (true, false), (true, true)] {
+        let mut flow = Flow::new(30);
+        let hello = record(HANDSHAKE, 1800, CLIENT_HELLO);
+        let begin = flow.frames.len();
+        for part in hello.chunks(FULL) {
+            flow.push(false, ACK, part);
+        }
+        if swapped {
+            flow.overtake(begin);
+        }
+        if twice {
+            let mut again = flow.frames[begin].clone();
+            again.0 += 60 * MS;
+            flow.frames.push(again);
+            flow.wait(60);
+        }
+        flow.server(&[record(HANDSHAKE, 122, 2), record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 3000, 0)]);
+        flow.client(&[record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 53, 0)]);
+        flow.client(&[record(DATA, 120, 0)]);
+        flow.server(&[record(DATA, 5000, 0)]);
+        let told = flow.told();
+        assert_eq!((sizes(&told), handshake(&told)), (vec![5005], (127 + 6 + 3005, 1, 13)), "{swapped} {twice}");
+    }
+}
+
+#[test]
+fn what_the_servers_first_packets_hold_counts_in_whatever_order_they_come() {
+    let mut flow = Flow::new(30);
+    flow.client(&[record(HANDSHAKE, 512, CLIENT_HELLO)]);
+    let handshake_begins = flow.frames.len();
+    flow.server(&[record(HANDSHAKE, 122, 2), record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 3000, 0)]);
+    flow.client(&[record(CHANGE_CIPHER_SPEC, 1, 1), record(DATA, 53, 0)]);
+    flow.client(&[record(DATA, 120, 0)]);
+    let answer_begins = flow.frames.len();
+    flow.server(&[record(DATA, 5000, 0)]);
+    flow.overtake(handshake_begins);
+    flow.overtake(answer_begins);
+    let told = flow.told();
+    assert_eq!((sizes(&told), handshake(&told)), (vec![5005], (127 + 6 + 3005, 1, 13)));
+    assert_eq!(told.connections[0].answer_flight_segments, 4);
+    assert_eq!((told.handshakes[0].segments_sent, told.responses[0].segments_sent), (3, 4));
+}
+
+#[test]
+fn a_segment_of_the_answer_that_was_lost_before_the_capture_is_of_its_flight() {
+    for lost in [0, 1] {
+        let mut flow = Flow::new(30);
+        flow.begin_13(3000);
+        flow.client(&[record(DATA, 120, 0)]);
+        let begins = flow.frames.len();
+        flow.server(&[record(DATA, 8000, 0)]);
+        let all = flow.frames.pop().unwrap();
+        let mut again = flow.frames.remove(begins + lost);
+        again.0 = all.0 + 100 * MS;
+        flow.frames.push(again);
+        flow.frames.push((all.0 + 200 * MS, all.1, all.2));
+        let told = flow.told();
+        assert_eq!(sizes(&told), [8005]);
+        assert_eq!((told.responses[0].segments_sent, told.responses[0].retransmissions), (6, 1));
+        assert_eq!(told.connections[0].answer_flight_segments, 6);
+    }
+}
+
+#[test]
+fn where_the_server_speaks_first_or_the_capture_begins_later_no_handshake_is_made_up() {
+    let hello = || record(HANDSHAKE, 512, CLIENT_HELLO);
+    let mut flow = Flow::new(30);
+    flow.server(&[b"220 mail.example ESMTP\r\n".to_vec()]);
+    flow.client(&[b"STARTTLS\r\n".to_vec()]);
+    flow.server(&[b"220 go ahead\r\n".to_vec()]);
+    flow.client(&[hello()]);
+    flow.server(&[record(HANDSHAKE, 122, 2), record(DATA, 3000, 0)]);
+    let told = flow.told();
+    assert_eq!((told.connections[0].tls, told.handshakes.len(), told.responses.len()), (0, 0, 3));
+
+    let mut flow = Flow::new(30);
+    flow.begin_13(3000);
+    let later = flow.frames.len();
+    flow.client(&[record(DATA, 120, 0)]);
+    flow.server(&[record(DATA, 5000, 0)]);
+    flow.frames.drain(..later);
+    let told = flow.told();
+    assert_eq!((told.connections[0].tls, told.connections[0].from_start, told.handshakes.len()), (1, 0, 0));
+    assert_eq!(sizes(&told), [5005]);
 }
