@@ -27,7 +27,8 @@ impl Busy {
         if let Some(before) = self.before {
             if before - sent >= idle && now >= before {
                 self.bytes += bytes;
-                self.time += now - before;
+                // A clock that is set back and forth makes centuries of it.
+                self.time = self.time.saturating_add(now - before);
                 self.last = (bytes, now - before);
             }
         }

@@ -5,7 +5,7 @@ mod made;
 use std::path::Path;
 
 use firstflight_observe::{ReadError, Reader, Trouble};
-use made::{MS, download, pcap, read};
+use made::{ACK, MS, SYN, download, pcap, read, segment};
 use proptest::prelude::*;
 
 const RAW: u32 = 101;
@@ -49,6 +49,46 @@ fn what_is_no_capture_is_refused_in_a_sentence() {
 fn a_capture_without_packets_has_no_rows() {
     let told = read(&pcap(RAW, &[]));
     assert!(told.connections.is_empty() && told.problems.is_empty());
+}
+
+/// A pcapng file of raw IP with an interface a frame, whose clock has an offset of so many seconds.
+fn with_offsets(frames: &[(i64, Vec<u8>)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut block = |kind: u32, body: &[u8]| {
+        let padded = body.len().next_multiple_of(4);
+        let length = (padded + 12) as u32;
+        file.extend([kind, length].map(u32::to_le_bytes).concat());
+        file.extend(body);
+        file.resize(file.len() + padded - body.len(), 0);
+        file.extend(length.to_le_bytes());
+    };
+    block(0x0a0d_0d0a, &[0x1a2b_3c4d_u32, 1, u32::MAX, u32::MAX].map(u32::to_le_bytes).concat());
+    for (index, (seconds, kept)) in frames.iter().enumerate() {
+        block(1, &[&[RAW as u8, 0, 0, 0, 0, 0, 0, 0, 14, 0, 8, 0][..], &seconds.to_le_bytes()].concat());
+        let fields = [index, 0, 0, kept.len(), kept.len()].map(|field| (field as u32).to_le_bytes()).concat();
+        block(6, &[fields, kept.clone()].concat());
+    }
+    file
+}
+
+#[test]
+fn a_packet_of_no_time_that_a_clock_shows_is_damage() {
+    let syn = segment(false, 99, 0, SYN, 0).ipv4();
+    for seconds in [-9_000_000_000, -1, 9_000_000_000] {
+        let told = read(&with_offsets(&[(seconds, syn.clone()), (-seconds, syn.clone())]));
+        assert_eq!(told.problems[0].trouble, Trouble::Damaged, "{seconds} s");
+    }
+    assert!(read(&with_offsets(&[(0, syn.clone()), (4_000_000_000, syn)])).problems.is_empty());
+}
+
+#[test]
+fn a_clock_that_is_set_back_and_forth_brings_nothing_down() {
+    let mut frames = vec![segment(false, 99, 0, SYN, 0), segment(true, 499, 100, SYN | ACK, 0)];
+    frames.extend((0..30).map(|index| segment(true, 500 + index * 1000, 100, ACK, 1000)));
+    frames.extend((0..10).map(|index| segment(false, 100, 3500 + index * 2000, ACK, 0)));
+    let seconds = |index: usize| if index == 0 || index > 32 && index % 2 == 0 { 4_000_000_000 } else { 0 };
+    let timed: Vec<_> = frames.iter().enumerate().map(|(index, it)| (seconds(index), it.ipv4())).collect();
+    assert_eq!(read(&with_offsets(&timed)).responses[0].bytes, 30_000);
 }
 
 proptest! {

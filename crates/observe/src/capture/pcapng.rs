@@ -135,9 +135,10 @@ impl Section {
         let (whole, part) = (units / interface.units_a_second, units % interface.units_a_second);
         // Below a second's units times 10^9, which 64 bits may not hold.
         let part_ns = (u128::from(part) * 1_000_000_000 / u128::from(interface.units_a_second)) as i64;
-        let seconds = i64::try_from(whole).ok()?.checked_add(interface.offset_s)?;
+        // From 1970 to 2106 as in pcap, so that times can be added and taken from one another.
+        let seconds = u32::try_from(whole.checked_add_signed(interface.offset_s)?).ok()?;
         Some(Record {
-            time_ns: seconds.checked_mul(1_000_000_000)?.checked_add(part_ns)?,
+            time_ns: i64::from(seconds) * 1_000_000_000 + part_ns,
             link_type: interface.link_type,
             kept,
             length,
