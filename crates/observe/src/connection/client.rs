@@ -1,0 +1,92 @@
+//! What the client sends: acknowledgments and requests.
+
+use super::Connection;
+use crate::{packet::Seen, secures::Secures, stream::Place, tls};
+
+impl Connection {
+    /// The client acknowledges data.
+    pub(super) fn acknowledged_by_client(&mut self, seen: &Seen<'_>, time: i64) {
+        let position = self.server_sends.position(seen.ack);
+        if position <= 0 {
+            return;
+        }
+        let recovering = self.server_sends.is_recovering();
+        let Some(told) = self.server_sends.acknowledge(position) else {
+            if seen.payload == 0 {
+                self.at_server.take_back();
+            }
+            return;
+        };
+        self.unseen |= told.unseen;
+        let timestamp = seen.options.timestamps.map(|(value, _)| value);
+        for flight in self.flights() {
+            flight.acknowledge(position, time, timestamp);
+        }
+        match told.sent {
+            Some(sent) if !recovering => {
+                let idle = self.to_client.least();
+                self.to_client.add(time - sent, told.lone);
+                let idle = idle.or(self.to_client.least()).unwrap_or_default();
+                if told.lone {
+                    // Its acknowledgment may have been held back (RFC 9293 §3.8.6.3), and so much is not the line's.
+                    self.at_server.interrupt();
+                } else {
+                    self.at_server.add(time, position - self.series, sent, idle);
+                    if position - self.series > self.segment_bytes().into() {
+                        self.at_server.keep();
+                    }
+                }
+                self.series = position;
+            }
+            _ => self.at_server.interrupt(),
+        }
+        if let Some(response) = &mut self.response {
+            response.acknowledge(position, time);
+        }
+        if let Some(tickets) = self.secures.as_mut().and_then(|secures| secures.tickets.as_mut()) {
+            tickets.acknowledge(position, time);
+        }
+    }
+
+    /// The client sends data: if it has all that the server sent, it asks for more.
+    pub(super) fn ask(&mut self, seen: &Seen<'_>, time: i64) {
+        if seen.payload == 0 {
+            return;
+        }
+        let position = self.client_sends.position(seen.seq);
+        if position == 0 {
+            self.is_tls |= tls::begins_with_record(seen);
+            if self.server_sends.next() == 0 && self.secures.is_none() {
+                self.secures = tls::Handshake::begin(seen).map(|handshake| Box::new(Secures::new(handshake)));
+                self.request = None;
+            }
+        }
+        let place = self.client_sends.send(position, seen.payload, time);
+        if matches!(place, Place::Again(_)) {
+            self.client_sends.retransmitted();
+            return;
+        }
+        if let Some(secures) = &mut self.secures {
+            if !secures.handshake.client_sends(position, seen, matches!(place, Place::Missing(_))) {
+                return;
+            }
+            if !secures.handshake.is_early() {
+                secures.asked = time;
+                return;
+            }
+            if !self.early_data {
+                self.early_data = true;
+                self.request = Some(time);
+                return;
+            }
+            self.secures = None;
+        }
+        if self.is_tls && tls::is_alert(seen) {
+            return;
+        }
+        let has_all = self.server_sends.delivered() >= self.server_sends.next();
+        if self.response.is_none() || has_all {
+            self.request.get_or_insert(time);
+        }
+    }
+}

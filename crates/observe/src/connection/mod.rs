@@ -1,0 +1,273 @@
+//! A connection, segment by segment.
+
+mod client;
+mod server;
+mod told;
+
+use crate::{
+    busy::Busy,
+    first_flight::FirstFlight,
+    packet::{ACK, End, FIN, RST, SYN, Seen},
+    problems::Trouble,
+    response::Response,
+    round_trip::RoundTrips,
+    rows::Batch,
+    secures::Secures,
+    server_clock::ServerClock,
+    stream::{Position, Stream},
+};
+
+/// Of Ethernet without options (RFC 9293 §3.7.1), where the ends' agreement was not seen.
+const USUAL_MSS: u16 = 1460;
+
+/// Which end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+/// The three packets of a handshake.
+#[derive(Clone, Copy, Default, Debug)]
+struct Handshake {
+    syn: Option<i64>,
+    syn_ack: Option<i64>,
+    complete: Option<i64>,
+    /// SYN or SYN-ACK was sent more than once: which of them was answered is not known.
+    repeated: bool,
+}
+
+/// Where a connection is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// The handshake is not complete.
+    Opening,
+    Open,
+    /// Both ends are done, or one has reset it.
+    Closed,
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) number: u32,
+    pub(crate) client: End,
+    server_port: u16,
+    began: i64,
+    /// Initial sequence number of the client, if its SYN was seen.
+    initial: Option<u32>,
+    handshake: Handshake,
+    client_sends: Stream,
+    server_sends: Stream,
+    to_client: RoundTrips,
+    to_server: RoundTrips,
+    mss: [Option<u16>; 2],
+    header: u32,
+    option_bytes: u32,
+    flight: FirstFlight,
+    /// The flight of the first response after a handshake of TLS.
+    answer_flight: Option<FirstFlight>,
+    at_server: Busy,
+    at_client: Busy,
+    /// Behind what an acknowledgment in the series of `at_server` covered.
+    series: Position,
+    clock: Option<ServerClock>,
+    response: Option<Response>,
+    objects: u32,
+    request: Option<i64>,
+    /// Its records look like those of TLS.
+    is_tls: bool,
+    early_data: bool,
+    /// The handshake of TLS, while it lasts.
+    secures: Option<Box<Secures>>,
+    most_bps: f64,
+    finished: [bool; 2],
+    reset: bool,
+    unseen: bool,
+    /// Where in the file its first packet stands.
+    offset: u64,
+}
+
+impl Connection {
+    /// A connection that begins with this segment, which stands at `offset` of the file.
+    pub(crate) fn new(number: u32, seen: &Seen<'_>, time: i64, offset: u64) -> Self {
+        let from_client = match seen.flags & (SYN | ACK) {
+            SYN => true,
+            flags if flags == SYN | ACK => false,
+            // Who has the lower port serves, for clients take theirs from the upper ones (RFC 6335 §6).
+            _ => seen.from.port > seen.to.port,
+        };
+        let (client, server) = if from_client { (seen.from, seen.to) } else { (seen.to, seen.from) };
+        Self {
+            number,
+            client,
+            server_port: server.port,
+            began: time,
+            initial: (seen.flags & (SYN | ACK) == SYN).then_some(seen.seq),
+            handshake: Handshake::default(),
+            client_sends: Stream::default(),
+            server_sends: Stream::default(),
+            to_client: RoundTrips::default(),
+            to_server: RoundTrips::default(),
+            mss: [None; 2],
+            header: 0,
+            option_bytes: 0,
+            flight: FirstFlight::new(0),
+            answer_flight: None,
+            at_server: Busy::default(),
+            at_client: Busy::default(),
+            series: 0,
+            clock: None,
+            response: None,
+            objects: 0,
+            request: None,
+            is_tls: false,
+            early_data: false,
+            secures: None,
+            most_bps: 0.0,
+            finished: [false; 2],
+            reset: false,
+            unseen: false,
+            offset,
+        }
+    }
+
+    /// Whether a segment is the first of another connection between the same ends.
+    pub(crate) fn is_over_with(&self, seen: &Seen<'_>) -> bool {
+        match seen.flags & (SYN | ACK) {
+            SYN => self.initial != Some(seen.seq) || seen.from != self.client,
+            // Of a connection whose SYN the capture lacks.
+            flags if flags == SYN | ACK => {
+                seen.from == self.client || self.server_sends.begins_elsewhere(seen.seq.wrapping_add(1))
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        if self.reset || self.finished == [true; 2] {
+            Stage::Closed
+        } else if self.response.is_some() || self.handshake.complete.is_some() {
+            Stage::Open
+        } else {
+            Stage::Opening
+        }
+    }
+
+    /// Takes a segment of its own; answers trouble with it.
+    pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
+        let side = if seen.from == self.client { Side::Client } else { Side::Server };
+        if seen.flags & SYN != 0 {
+            self.open(seen, side, time);
+            return None;
+        }
+        if seen.flags & RST != 0 {
+            self.reset = true;
+            return None;
+        }
+        let (own, other) = match side {
+            Side::Client => (&mut self.client_sends, &mut self.server_sends),
+            Side::Server => (&mut self.server_sends, &mut self.client_sends),
+        };
+        own.begin(seen.seq);
+        if seen.flags & ACK != 0 {
+            other.begin(seen.ack);
+        }
+        if side == Side::Client && seen.flags & ACK != 0 {
+            self.complete(time);
+        }
+        let trouble = match side {
+            Side::Client => {
+                if seen.flags & ACK != 0 {
+                    self.acknowledged_by_client(seen, time);
+                }
+                self.ask(seen, time);
+                None
+            }
+            Side::Server => {
+                if seen.flags & ACK != 0 {
+                    self.acknowledged_by_server(seen, time);
+                }
+                if let Some((value, _)) = seen.options.timestamps {
+                    self.clock.get_or_insert_with(|| ServerClock::new(value, time)).read(value, time);
+                }
+                if seen.payload > 0 { self.answer(seen, time, batch) } else { None }
+            }
+        };
+        if seen.flags & FIN != 0 {
+            self.finished[side as usize] = true;
+        }
+        trouble
+    }
+
+    fn open(&mut self, seen: &Seen<'_>, side: Side, time: i64) {
+        let stream = match side {
+            Side::Client => &mut self.client_sends,
+            Side::Server => &mut self.server_sends,
+        };
+        stream.begin(seen.seq.wrapping_add(1));
+        self.mss[side as usize] = seen.options.mss;
+        let handshake = &mut self.handshake;
+        let moment = if side == Side::Client { &mut handshake.syn } else { &mut handshake.syn_ack };
+        if moment.is_some() {
+            handshake.repeated = true;
+            return;
+        }
+        *moment = Some(time);
+        if side == Side::Server {
+            self.client_sends.begin(seen.ack);
+            if let Some(syn) = self.handshake.syn.filter(|_| !self.handshake.repeated) {
+                self.to_server.add(time - syn, false);
+            }
+        }
+    }
+
+    fn complete(&mut self, time: i64) {
+        let handshake = &mut self.handshake;
+        if handshake.complete.is_none() {
+            handshake.complete = Some(time);
+            if let Some(syn_ack) = handshake.syn_ack.filter(|_| !handshake.repeated) {
+                self.to_client.add(time - syn_ack, false);
+            }
+        }
+    }
+
+    /// From SYN until the client had completed the handshake of TCP; NaN if that was not seen.
+    fn handshake_time_s(&self) -> f64 {
+        let Handshake { syn, complete, .. } = self.handshake;
+        syn.zip(complete).map_or(f64::NAN, |(syn, complete)| (complete - syn) as f64 / 1e9)
+    }
+
+    /// Whether the capture was taken nearer to the client.
+    fn is_at_client(&self) -> bool {
+        matches!((self.to_server.least(), self.to_client.least()), (Some(server), Some(client)) if server > client)
+    }
+
+    /// Those that are counted.
+    fn flights(&mut self) -> impl Iterator<Item = &mut FirstFlight> {
+        std::iter::once(&mut self.flight).chain(&mut self.answer_flight)
+    }
+
+    /// Most bytes of data in a packet of the server's.
+    fn segment_bytes(&self) -> u16 {
+        let agreed = self.mss.iter().flatten().min().copied().unwrap_or(USUAL_MSS);
+        // RFC 6691: options take their place from the data.
+        agreed.saturating_sub(self.option_bytes as u16).max(1)
+    }
+
+    /// Least round trip of the whole path.
+    fn round_trip(&self) -> Option<i64> {
+        match (self.to_client.least(), self.to_server.least()) {
+            (None, None) => None,
+            (client, server) => Some(client.unwrap_or_default() + server.unwrap_or_default()),
+        }
+    }
+
+    fn most_round_trip(&self) -> Option<i64> {
+        if self.is_at_client() {
+            let clock = self.clock.filter(|clock| clock.is_plausible())?;
+            return Some(self.round_trip()? + clock.variation());
+        }
+        Some(self.to_client.most()? + self.to_server.least().unwrap_or_default())
+    }
+}

@@ -1,0 +1,107 @@
+//! What is told of a connection: a row a response, and one when it is over.
+
+use super::Connection;
+use crate::{
+    busy::with_headers,
+    problems::Trouble,
+    rows::{Batch, ConnectionRow, ResponseRow, UNKNOWN},
+};
+
+impl Connection {
+    /// Tells of the response that is complete as far as the capture goes.
+    pub(super) fn answered(&mut self, batch: &mut Batch) {
+        let Some(response) = self.response.take() else { return };
+        let at_client = self.is_at_client();
+        let (first, last) = if at_client {
+            (Some(response.first_sent), Some(response.last_sent))
+        } else {
+            (response.first_acked, response.last_acked)
+        };
+        let delivered = (self.server_sends.delivered().min(response.end) - response.begin).max(0);
+        let since = |time: Option<i64>| time.map_or(f64::NAN, |time| (time - response.start) as f64 / 1e9);
+        // At the server the last acknowledgment came a round trip after what it is for was sent.
+        let away = if at_client { 0 } else { self.to_client.least().unwrap_or_default() };
+        let took = last.map_or(0, |last| last - response.first_sent - away);
+        // The first packet's own time on the line may be missing from that, so its bytes do not count.
+        let counted = delivered - i64::from(self.segment_bytes());
+        if took > 0 && counted > 0 {
+            let rate = with_headers(counted, self.segment_bytes().into(), self.header) * 8e9 / took as f64;
+            self.most_bps = self.most_bps.max(rate);
+        }
+        let first_object = self.objects == 0;
+        let [first_flight_segments, first_flight_lost] = match (first_object, self.initial) {
+            (true, Some(_)) => [self.flight.segments(), self.flight.lost()],
+            (true, None) => [UNKNOWN; 2],
+            (false, _) => [0; 2],
+        };
+        batch.responses.push(ResponseRow {
+            connection: self.number,
+            object: self.objects,
+            start_ns: response.start,
+            handshake_time_s: if first_object && !self.is_tls { self.handshake_time_s() } else { f64::NAN },
+            first_byte_time_s: since(first),
+            completion_time_s: since(last),
+            bytes: (response.end - response.begin) as u64,
+            delivered_bytes: delivered as u64,
+            segments_sent: response.segments,
+            retransmissions: response.retransmissions,
+            first_flight_segments,
+            first_flight_lost,
+            completed: u8::from(response.last_acked.is_some()),
+        });
+        self.objects += 1;
+    }
+
+    /// Tells of the connection, which is over. Answers trouble with it, and where it began.
+    pub(crate) fn finish(mut self, batch: &mut Batch) -> Option<(Trouble, u64)> {
+        let mut secures = self.secures.take().filter(|_| !self.early_data);
+        if let Some(secures) = &mut secures {
+            // What came by itself after the client had asked was the answer, and no session ticket.
+            self.response = secures.tickets.take_if(|_| secures.handshake.is_lone_ticket());
+        }
+        let handshake = secures.and_then(|secures| secures.row(self.number, self.handshake_time_s()));
+        self.answered(batch);
+        if self.objects == 0 && handshake.is_none() {
+            return None;
+        }
+        let seconds = |time: Option<i64>| time.map_or(f64::NAN, |time| time as f64 / 1e9);
+        let (mss, at_client) = (self.segment_bytes(), self.is_at_client());
+        let busy = if at_client {
+            self.at_client.rate_bps(mss.into(), self.header).filter(|_| self.clock.is_some_and(|it| it.is_plausible()))
+        } else {
+            self.at_server.rate_bps(mss.into(), self.header)
+        };
+        if let Some(handshake) = handshake {
+            batch.handshakes.push(handshake);
+        }
+        batch.connections.push(ConnectionRow {
+            connection: self.number,
+            start_ns: self.began,
+            subnet: subnet(self.client.address),
+            server_port: self.server_port,
+            rtt_s: seconds(self.round_trip()),
+            most_rtt_s: seconds(self.most_round_trip()),
+            mss,
+            down_bps: busy.unwrap_or(f64::NAN),
+            least_down_bps: if self.most_bps > 0.0 { self.most_bps } else { f64::NAN },
+            at_client: u8::from(at_client),
+            from_start: u8::from(self.initial.is_some()),
+            answer_flight_segments: match self.answer_flight {
+                Some(flight) if self.objects > 0 => flight.segments(),
+                _ => UNKNOWN,
+            },
+            tls: u8::from(self.is_tls),
+            early_data: u8::from(self.early_data),
+        });
+        let missed = self.unseen || self.server_sends.has_unseen();
+        missed.then_some((Trouble::Missed, self.offset))
+    }
+}
+
+/// The /24 of IPv4 or the /48 of IPv6, which have no number in common.
+fn subnet(address: u128) -> u64 {
+    match (address >> 32) as u64 {
+        0xffff => (address as u32 >> 8).into(),
+        _ => (address >> 80) as u64 | 1 << 63,
+    }
+}
