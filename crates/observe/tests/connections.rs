@@ -112,6 +112,18 @@ fn each_request_on_a_connection_has_its_response() {
 }
 
 #[test]
+fn a_request_that_is_sent_again_was_made_when_it_was_sent_first() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 2);
+    frames.drain(..3);
+    for (time, _, _) in &mut frames[1..] {
+        *time += 300 * MS;
+    }
+    let again = (frames[0].0 + 250 * MS, frames[0].1.clone(), frames[0].2);
+    frames.insert(1, again);
+    assert_eq!(told(&frames).responses[0].start_ns, frames[0].0);
+}
+
+#[test]
 fn what_comes_sooner_than_a_round_trip_from_the_server_is_no_answer() {
     // At the client, 80 ms from the server.
     let mut frames = download(0, 40_000, 80 * MS, 40 * MS, 2);

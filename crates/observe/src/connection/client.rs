@@ -57,8 +57,10 @@ impl Connection {
         if position == 0 {
             self.is_tls |= tls::begins_with_record(seen);
             if self.server_sends.next() == 0 && self.secures.is_none() {
-                self.secures = tls::Handshake::begin(seen).map(|handshake| Box::new(Secures::new(handshake)));
-                self.request = None;
+                if let Some(handshake) = tls::Handshake::begin(seen) {
+                    self.secures = Some(Box::new(Secures::new(handshake)));
+                    self.request = None;
+                }
             }
         }
         let place = self.client_sends.send(position, seen.payload, time);
