@@ -78,19 +78,19 @@ def capture(ports, flags, payload):
 
 
 def test_a_capture_of_a_connection_that_nobody_answered_says_so(file):
-    with pytest.raises(RequestError, match="no server sent data in its 1 packets, 1 of them TCP's"):
+    with pytest.raises(RequestError, match="no server sent data in its 1 packet, 1 of them TCP's"):
         observe.read(file(capture((50000, 443), 2, 0)))
 
 
 def test_a_capture_of_https_without_data_says_that_handshakes_are_not_told_from_responses(file):
-    unseen = "1 connections to port 443 do not begin as TLS does"
+    unseen = "1 connection to port 443 with another beginning than TLS has"
     assert any(unseen in note for note in observe.read(file(capture((443, 50000), 16, 9))).source.notes)
     assert not any("TLS" in note for note in observe.read(file(capture((80, 50000), 16, 9))).source.notes)
 
 
 def test_a_capture_of_https_says_how_many_connections_are_tls_and_keeps_the_handshakes_in_a_table(tmp_path):
     seen = observe.read(EXAMPLES / "https.pcapng")
-    assert any(note.startswith(f"{seen.users.height} connections are TLS") for note in seen.source.notes)
+    assert any(note.startswith(f"{seen.users.height} connections with TLS") for note in seen.source.notes)
     seen.flat().write_csv(tmp_path / "flows.csv")
     again = observe.read(tmp_path / "flows.csv").handshakes
     for column in ("bytes", "exchanges", "answer_flight_segments"):

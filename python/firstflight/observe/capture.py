@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from .. import _native
+from ..counted import counted
 from ..errors import RequestError
 from .problem import Problems
 from .tables import Parts
@@ -39,7 +40,7 @@ def read(path: Path, problems: Problems) -> Parts:
     for what, count, first in reader.problems():
         problems.add_counted(what, count, first, "byte")
     packets, segments = reader.counts()
-    read = f"{packets:,} packets, {segments:,} of them TCP's"
+    read = f"{counted(packets, 'packet')}, {segments:,} of them TCP's"
     return _parts(pl.concat(connections), pl.concat(responses), pl.concat(handshakes), read)
 
 
@@ -73,21 +74,25 @@ def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.Da
 
 def _notes(connections: pl.DataFrame, responses: pl.DataFrame) -> Iterator[str]:
     if at_client := int(connections["at_client"].sum()):
-        yield f"{at_client:,} of {connections.height:,} connections were captured nearer to the client"
+        every = counted(connections.height, "connection")
+        yield f"{at_client:,} of {every} captured nearer to the client than to the server"
     if cut := int((connections["from_start"] == 0).sum()):
-        yield f"{cut:,} connections had begun before the capture: their first flight is not known"
+        yield f"{counted(cut, 'connection')} had begun before the capture: the first flight is not known"
     if tls := int(connections["tls"].sum()):
         yield (
-            f"{tls:,} connections are TLS: their handshake is no response, but their first flight is the handshake's; "
-            "sizes are those after encryption"
+            f"{counted(tls, 'connection')} with TLS: the handshake is no response, but the first flight is that of the "
+            "handshake; sizes are those after encryption"
         )
     silent = connections.filter(pl.col("tls") == 1).join(responses, on="client", how="anti").height
     if silent:
         yield f"{silent:,} of these ended after the handshake without a response"
     if early := int(connections["early_data"].sum()):
-        yield f"{early:,} asked before the handshake was over (0-RTT): their first response has the handshake in it"
+        yield (
+            f"{counted(early, 'connection')} asked before the handshake was over (0-RTT): the first response has the "
+            "handshake in it"
+        )
     if unseen := connections.filter(pl.col("server_port") == _HTTPS, pl.col("tls") == 0).height:
         yield (
-            f"{unseen:,} connections to port {_HTTPS} do not begin as TLS does, or too little of their packets was "
-            "kept to see it: if they are, the handshake counts as their first response"
+            f"{counted(unseen, 'connection')} to port {_HTTPS} with another beginning than TLS has, or too little kept "
+            "of the packets to see it: if it is TLS, the handshake counts as the first response"
         )
