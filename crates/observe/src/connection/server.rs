@@ -97,7 +97,8 @@ impl Connection {
         None
     }
 
-    /// The server sends data before the handshake of TLS is known to be over; whether it still is not.
+    /// The server sends data before the handshake of TLS is known to be over; whether it still is not. `before`: how far
+    /// the server had come; `is_new`: the segment goes on from there, and is no alert.
     fn secure(
         &mut self,
         seen: &Seen<'_>,
@@ -129,6 +130,7 @@ impl Connection {
                 secures.tickets.get_or_insert(Response::new(secures.asked, before, time));
             }
             Part::Answer(begin) => {
+                // What such a segment passed over is the answer's, too.
                 let begin = if begin == start { before } else { begin };
                 self.response = Some(Response::new(secures.asked, begin, time));
                 if let Some(mut secures) = self.secures.take() {
