@@ -19,6 +19,8 @@ use crate::{
 
 /// Of Ethernet without options (RFC 9293 §3.7.1), where the ends' agreement was not seen.
 const USUAL_MSS: u16 = 1460;
+/// Linux sends no smaller ones, whatever is agreed (tcp_min_snd_mss, made for hostile clients).
+const LEAST_MSS: u16 = 48;
 
 /// Which end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -250,7 +252,7 @@ impl Connection {
 
     /// Most bytes of data in a packet of the server's.
     fn segment_bytes(&self) -> u16 {
-        let agreed = self.mss.iter().flatten().min().copied().unwrap_or(USUAL_MSS);
+        let agreed = self.mss.iter().flatten().min().copied().unwrap_or(USUAL_MSS).max(LEAST_MSS);
         // RFC 6691: options take their place from the data.
         agreed.saturating_sub(self.option_bytes as u16).max(1)
     }
