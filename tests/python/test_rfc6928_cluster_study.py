@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
+from pathlib import Path
+from shutil import copytree
 
 import polars as pl
 import pytest
 
 from firstflight import populations
 from firstflight.analysis.claim import counts
+from firstflight.errors import RequestError
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.records import Run
 from firstflight.report.figure import svg
@@ -239,3 +243,31 @@ def test_half_a_run_is_shown_and_its_claims_are_not_checked(monkeypatch: pytest.
     tables = STUDY.tables(half)
     assert [table.name for table in tables] == STUDY.table_names(half) == ["shares", "paths"]
     assert not any(table.frame.is_empty() for table in tables)
+
+
+def test_of_one_service_nothing_is_said_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SMALL.items():
+        monkeypatch.setitem(grid.settings(), name, value)
+    one = run(STUDY, only={"population": AVGDC, "service": SEARCH, "connections": "new", "assumption": "stated"})
+    verdicts = {claim.id: claim.verdict for claim in STUDY.claims(one)}
+    assert verdicts["rfc6928-retransmissions-avgdc"] == "cannot be checked"
+    assert verdicts["rfc6928-retransmissions-web-search-avgdc"] != "cannot be checked"
+    assert STUDY.table(one, "retransmissions").frame["service"].unique().to_list() == [SEARCH]
+
+
+def test_an_assumption_is_shown_without_the_stated_ones_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SMALL.items():
+        monkeypatch.setitem(grid.settings(), name, value)
+    table = STUDY.table(run(STUDY, only={"population": AVGDC, "assumption": "queues-100p"}), "sensitivity")
+    assert table.frame["assumption"].unique().to_list() == [grid.ASSUMPTIONS["queues-100p"].told]
+
+
+def test_a_run_of_the_grid_before_assumptions_is_refused_in_one_sentence(small: Run, tmp_path: Path) -> None:
+    copytree(small.directory, tmp_path / "old")
+    manifest = tmp_path / "old" / "run.json"
+    written = json.loads(manifest.read_text())
+    for cell in written["cells"]:
+        del cell["key"]["assumption"]
+    manifest.write_text(json.dumps(written))
+    with pytest.raises(RequestError, match='earlier version of this study, whose cells have no key "assumption"'):
+        STUDY.claims(Run.open(tmp_path / "old"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from firstflight.analysis.claim import NoDataError
 
 from .claims.buckets import percents
-from .grid import AVGDC, FEW, FITTED, INDEPENDENT, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place
+from .grid import AVGDC, FEW, FITTED, INDEPENDENT, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place, settings
 from .measure import Results, of_run
 from .published import RETRANSMITTED, SEARCH_GAIN
 
@@ -42,7 +42,7 @@ def _gained(results: Results) -> str:
 def _paid(results: Results) -> str:
     parts = []
     for population, (few, many) in RETRANSMITTED.items():
-        found = results.retransmitted(population, tuple(results.services(population)))
+        found = results.retransmitted(population, tuple(settings()["users"]))
         parts.append(
             f"from {100 * found.baseline.value:.2f} to {100 * found.treatment.value:.2f} % in {NAMES[population]} "
             "(published "

@@ -13,6 +13,7 @@ import polars as pl
 
 from firstflight.analysis import ab
 from firstflight.analysis.claim import NoDataError
+from firstflight.errors import RequestError
 
 from ..kept import kept
 from .assumptions import STATED
@@ -48,7 +49,7 @@ _HELD = 8
 class Results:
     """A run as tables, claims and figures ask for it; what was computed once is kept.
 
-    Every method raises NoDataError where the run lacks a cell that it needs.
+    Every method raises NoDataError where the run lacks a cell that it needs. RequestError for a run of an earlier grid.
     """
 
     def __init__(self, run: Run) -> None:
@@ -56,6 +57,11 @@ class Results:
         self._users: dict[Place, pl.DataFrame] = {}
         self._responses: dict[tuple[Place, int], pl.DataFrame] = {}
         self._found: dict[tuple[object, ...], Any] = {}
+        if any(lacking := [name for name in Place._fields if name not in key] for key in run.cells):
+            raise RequestError(
+                f'"{run.directory}" was made by an earlier version of this study, whose cells have no key '
+                f'"{lacking[0]}"; run it again with --set-aside, which keeps the old run under a new name'
+            )
         self._cells = {(Place(*(str(key[name]) for name in Place._fields)), int(key["iw"])) for key in run.cells}
 
     def windows(self, place: Place) -> list[int]:
@@ -177,13 +183,11 @@ class Results:
     def retransmitted(
         self, population: str, services: tuple[str, ...], iw: int = MANY, assumption: str = STATED
     ) -> ab.Comparison:
-        """Segments sent again of segments sent (a share of 1), with IW 3 and `iw`; services count
-        alike, each by its responses, however many of them the run has.
+        """Segments sent again of segments sent (a share of 1), with IW 3 and `iw`, over these services; they count
+        alike, each by its responses.
         """
 
         def compare() -> ab.Comparison:
-            if not services:
-                raise NoDataError(f"This run has no service of {NAMES[population]} with IW {FEW} and {iw}.")
             rows = pl.concat(
                 self._of_window(assumed(population, service, assumption), window).select(
                     "iw",

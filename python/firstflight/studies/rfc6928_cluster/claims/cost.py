@@ -11,7 +11,7 @@ import polars as pl
 from firstflight.analysis.claim import Expectation, NoDataError, at_least, below, near
 from firstflight.analysis.intervals import Estimate
 
-from ..grid import AVGDC, BLOG, FEW, MANY, MAPS, NAMES, PHOTOS, SEARCH, SLOWDC, Place
+from ..grid import AVGDC, BLOG, FEW, MANY, MAPS, NAMES, PHOTOS, SEARCH, SLOWDC, Place, settings
 from ..measure import Results
 from ..published import MAPS_RETRANSMITTED, RETRANSMITTED, WITHOUT_RETRANSMISSION
 from .statement import ABSTRACT, SECTION, Found, Statement
@@ -95,7 +95,7 @@ def _rise(
     id_: str, text: str, population: str, service: str | None, expectation: Expectation, tolerance: float, why: str
 ) -> Statement:
     def found(results: Results) -> Found:
-        services = tuple(results.services(population)) if service is None else (service,)
+        services = tuple(settings()["users"]) if service is None else (service,)
         rates = results.retransmitted(population, services)
         return Found(
             _percent(rates.difference), f"{100 * rates.baseline.value:.2f} to {100 * rates.treatment.value:.2f} %."
@@ -110,7 +110,7 @@ def _percent(share: Estimate) -> Estimate:
 
 def _mean_rise(results: Results) -> Found:
     rises = {
-        population: 100 * results.retransmitted(population, tuple(results.services(population))).difference.value
+        population: 100 * results.retransmitted(population, tuple(settings()["users"])).difference.value
         for population in (AVGDC, SLOWDC)
     }
     each = ", ".join(f"{NAMES[population]} {rise:.2f}" for population, rise in rises.items())

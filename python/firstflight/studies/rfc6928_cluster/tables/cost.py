@@ -26,7 +26,11 @@ def retransmissions(results: Results) -> Table:
         services = results.services(population)
         if not services:
             continue
-        for service, members in ((ALL, tuple(services)), *((service, (service,)) for service in services)):
+        shown: dict[str, tuple[str, ...]] = {service: (service,) for service in services}
+        # The published rates are of all: a part of them has nothing to stand beside.
+        if services == list(settings()["users"]):
+            shown = {ALL: tuple(services)} | shown
+        for service, members in shown.items():
             known = _published(population, service)
             common = set.intersection(*(set(results.windows(Place(population, member))) for member in members))
             for iw in sorted(common):

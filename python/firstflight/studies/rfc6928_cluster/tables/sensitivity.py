@@ -32,7 +32,8 @@ def sensitivity(results: Results) -> Table:
     keys = ("population", "assumption")
     rows: list[dict[str, Any]] = []
     for population in dict.fromkeys(population for population, _ in compared(results)):
-        for name in (STATED, *(name for where, name in compared(results) if where == population)):
+        stated = [STATED] if results.services(population) == list(settings()["users"]) else []
+        for name in (*stated, *(name for where, name in compared(results) if where == population)):
             told = "as stated" if name == STATED else ASSUMPTIONS[name].told
             rows += _rows(results, population, name, {"population": NAMES[population], "assumption": told})
     return Table(
