@@ -57,12 +57,12 @@ def read(path: Path, problems: Problems) -> Parts:
         if loss is not None:
             frame = within(frame, loss, pl.col(loss).is_between(0, 1, closed="left"), "a share", file.unit, problems)
         # What links carry counts headers.
-        rate = pl.col(throughput) * 1e6 * (_MSS_BYTES + HEADER_BYTES) / _MSS_BYTES
+        rate = pl.col(throughput) * (1e6 * (_MSS_BYTES + HEADER_BYTES) / _MSS_BYTES)
         columns = {"rtt_s": pl.col(rtt) * rtt_factor, "rate_bps": rate}
         if loss is not None:
             columns["loss"] = pl.col(loss)
         if most is not None:
-            columns["most_rtt_s"] = pl.max_horizontal(pl.col(most) / 1e6, columns["rtt_s"])
+            columns["most_rtt_s"] = pl.max_horizontal(pl.col(most) * 1e-6, columns["rtt_s"])
         if address is not None:
             columns["subnet"] = pl.lit(subnet.numbers(frame[address].cast(pl.String)))
         found.append(frame.select(**columns))

@@ -125,7 +125,7 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     responses = beside["responses"]
     order = ["client", *(["object"] if "object" in responses.columns else [])]
     responses, began_s = since_first(responses.sort(order, maintain_order=True))
-    connections = connections.with_row_index("client").with_columns(most_rtt_s=pl.col("most_rtt_us") / 1e6)
+    connections = connections.with_row_index("client").with_columns(most_rtt_s=pl.col("most_rtt_us") * 1e-6)
     full = beside["full"].with_columns(least_s=connections["rtt_s"].gather(beside["full"][OF]))
     rates = full.filter(pl.col("waiting_rtt_s") >= _QUEUED * pl.col("least_s")).group_by("client")
     connections = connections.join(rates.agg(pl.col("down_bps").max()), on="client", how="left")
@@ -153,7 +153,8 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
     well above the least one, a queue stands before the slowest link, which has no time to rest: window / round trip is
     its rate.
     """
-    rtt_s = pl.col("tcpinfo_rtt") / 1e6
+    # Polars divides one row in another way than many, with another last digit; pieces are to make no difference.
+    rtt_s = pl.col("tcpinfo_rtt") * 1e-6
     if not {"tcpinfo_snd_cwnd", "request_time"} <= set(form.variables):
         unknown = pl.lit(None, dtype=pl.Float64)
         return frame.with_columns(rtt_s=rtt_s, waiting_rtt_s=unknown, down_bps=unknown)
@@ -164,7 +165,7 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
     return frame.with_columns(
         pl.when(early).then(rtt_s).alias("rtt_s"),
         waiting_rtt_s=rtt_s,
-        down_bps=pl.when(waited).then(rate * (mss_bytes + HEADER_BYTES) / mss_bytes),
+        down_bps=pl.when(waited).then(rate * ((mss_bytes + HEADER_BYTES) / mss_bytes)),
     )
 
 
