@@ -127,7 +127,7 @@ def test_keeping_says_what_the_best_candidate_would_have_done() -> None:
     assert "the best, 16, changes the mean time by -1.0 % (-3.0 to +1.0) with the typical setting, which is" in text
     found = evidence({"typical": {16: -5, 32: -4}, "no loss": {16: 0, 32: 0}, "slow lines": {16: 1, 32: 0}})
     text = " ".join(sentences(decide(found), found, [], [], [], []))
-    assert "with the typical setting, but is not shown to gain with no loss and 1 more." in text
+    assert "with the typical setting, but is not shown to gain with no loss and in 1 other setting." in text
 
 
 def test_too_few_flows_advise_nothing_and_say_how_many_it_takes() -> None:
@@ -145,6 +145,9 @@ def test_too_few_that_were_sampled_from_more_name_the_option_that_limits_them() 
     _, why = confidence(decide(few), few)
     assert why.startswith("Of 5,000 usable connections 100 are simulated; ")
     assert why.endswith(f"Give --users {least_units('mean')} or more.")
+    # No sample of fewer would do.
+    scarce = Evidence(**{**vars(few), "usable": least_units("mean") - 1})
+    assert "--users" not in confidence(decide(scarce), scarce)[1]
 
 
 def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_limits_them() -> None:

@@ -120,7 +120,11 @@ def check_directory(directory: Path, request: Request) -> None:
             else f"{identity.get('flows')} with another content"
         )
     else:
-        what = ", ".join(f"{name} {identity.get(name)} (now {wanted[name]})" for name in differing)
+        shown = [
+            [name, *("not given" if it.get(name) is None else it[name] for it in (identity, wanted))]
+            for name in differing
+        ]
+        what = ", ".join(f"{name} {before} (now {now})" for name, before, now in shown)
     raise RequestError(
         f'"{directory}" holds the advice of another request: {what}; choose another --out, or add --set-aside'
     )

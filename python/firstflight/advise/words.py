@@ -79,7 +79,8 @@ def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
         more = ""
         if evidence.usable > evidence.flows:
             there = f"Of {evidence.usable:,} usable connections {evidence.flows:,} {verb} simulated"
-            more = f" Give --users {min(evidence.usable, least_units('mean'))} or more."
+            if evidence.usable >= least_units("mean"):
+                more = f" Give --users {least_units('mean')} or more."
         return (
             "nothing can be said",
             f"{there}; the interval of a mean takes {least_units('mean'):,}, that of the 95th percentile "
@@ -155,7 +156,8 @@ def _why_kept(decision: Decision, evidence: Evidence) -> str:
         if reference in best.not_gaining_in:
             where = "which is not shown to be a gain"
         else:
-            where = f"but is not shown to gain with {_assumed(lacking)}{f' and {len(others)} more' if others else ''}"
+            more = f" and in {counted(len(others), 'other setting')}" if others else ""
+            where = f"but is not shown to gain with {_assumed(lacking)}{more}"
         return (
             f"No candidate is shown to gain in every setting: the best, {best.initial_window}, changes the mean time "
             f"by {change.value:+.1f} % ({change.low:+.1f} to {change.high:+.1f}) with {_assumed(reference)}, {where}."
