@@ -295,6 +295,16 @@ def test_two_columns_that_say_the_same_are_refused(file):
         observe.read(file("rtt_ms,rtt_us\n1,1000\n"))
 
 
+@pytest.mark.parametrize("empty", ["", "-", "NULL"])
+def test_rows_that_name_no_connection_and_no_subnet_have_nothing_in_common(file, empty):
+    rows = ["20,1,a,n", f"30,2,{empty},{empty}", f"40,3,{empty},{empty}", "50,4,a,n"]
+    seen = observe.read(file("\n".join(["rtt_ms,bytes,connection,subnet", *rows])))
+
+    assert seen.users["rtt_s"].to_list() == pytest.approx([0.02, 0.03, 0.04])
+    assert seen.users["subnet"].to_list() == [0, None, None]
+    assert seen.transfers["client"].to_list() == [0, 1, 2, 0]
+
+
 def test_a_parquet_table_gives_what_its_csv_gives(tmp_path):
     table = pl.read_csv(EXAMPLES / "table.csv")
     table.write_parquet(tmp_path / "table.parquet")

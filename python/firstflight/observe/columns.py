@@ -87,14 +87,19 @@ def numbers(frame: pl.DataFrame, name: str, unit: Unit, problems: Problems) -> p
     """
     column = pl.col(name)
     if frame.schema[name] == pl.String:
-        empty = column.str.to_lowercase().is_in(["", "-", "na", "n/a", "nan", "null", "none"])
-        frame = frame.with_columns(pl.when(~empty).then(column))
+        frame = frame.with_columns(present(column))
     elif not frame.schema[name].is_numeric():
         frame = frame.with_columns(column.cast(pl.String, strict=False))
     number = column.cast(pl.Float64, strict=False)
     odd = column.is_not_null() & (number.is_null() | ~number.is_finite())
     problems.add(f"{name} is not a number", frame.filter(odd)[PLACE], unit)
     return frame.filter(~odd).with_columns(number)
+
+
+def present(text: pl.Expr) -> pl.Expr:
+    """The text, null where a field is empty or says so in one of the usual words."""
+    empty = text.str.to_lowercase().is_in(["", "-", "na", "n/a", "nan", "null", "none"])
+    return pl.when(~empty).then(text)
 
 
 def within(frame: pl.DataFrame, name: str, holds: pl.Expr, rule: str, unit: Unit, problems: Problems) -> pl.DataFrame:

@@ -13,7 +13,7 @@ import polars as pl
 from ..errors import RequestError
 from .columns import ColumnFile, numbers, within
 from .problem import Problems
-from .tables import HEADER_BYTES, Parts, Subnets
+from .tables import HEADER_BYTES, Parts, Subnets, seconds
 
 # The ends of columns' names, without separators and in small letters: `a.MinRTT`, `a_MinRTT` and `MinRTT` are one. The
 # first that a file has is taken. Those of `a` are in Mbit/s and ms, those of TCPInfo, which are Linux's, in µs.
@@ -62,7 +62,7 @@ def read(path: Path, problems: Problems) -> Parts:
         if loss is not None:
             columns["loss"] = pl.col(loss)
         if most is not None:
-            columns["most_rtt_s"] = pl.max_horizontal(pl.col(most) * 1e-6, columns["rtt_s"])
+            columns["most_rtt_s"] = pl.max_horizontal(pl.lit(seconds(frame[most], 1e6)), columns["rtt_s"])
         if address is not None:
             columns["subnet"] = pl.lit(subnet.numbers(frame[address].cast(pl.String)))
         found.append(frame.select(**columns))

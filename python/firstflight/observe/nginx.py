@@ -11,7 +11,7 @@ from .lines import pieces
 from .merged import OF, Merged, in_order
 from .nginx_format import LOG_FORMAT, NUMBERS, Format
 from .problem import Problems
-from .tables import HEADER_BYTES, Parts, Subnets, since_first
+from .tables import HEADER_BYTES, Parts, Subnets, seconds, since_first
 
 # Lines of one connection agree on when it began to within what the clock of a log resolves, twice; connection numbers
 # begin anew with nginx, and no sooner than this.
@@ -125,7 +125,8 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     responses = beside["responses"]
     order = ["client", *(["object"] if "object" in responses.columns else [])]
     responses, began_s = since_first(responses.sort(order, maintain_order=True))
-    connections = connections.with_row_index("client").with_columns(most_rtt_s=pl.col("most_rtt_us") * 1e-6)
+    most_rtt_s = seconds(connections["most_rtt_us"], 1e6).alias("most_rtt_s")
+    connections = connections.with_row_index("client").with_columns(most_rtt_s)
     full = beside["full"].with_columns(least_s=connections["rtt_s"].gather(beside["full"][OF]))
     rates = full.filter(pl.col("waiting_rtt_s") >= _QUEUED * pl.col("least_s")).group_by("client")
     connections = connections.join(rates.agg(pl.col("down_bps").max()), on="client", how="left")
@@ -153,11 +154,11 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
     well above the least one, a queue stands before the slowest link, which has no time to rest: window / round trip is
     its rate.
     """
-    # Polars divides one row in another way than many, with another last digit; pieces are to make no difference.
-    rtt_s = pl.col("tcpinfo_rtt") * 1e-6
+    frame = frame.with_columns(seconds(frame["tcpinfo_rtt"], 1e6).alias("rtt_s"))
+    rtt_s = pl.col("rtt_s")
     if not {"tcpinfo_snd_cwnd", "request_time"} <= set(form.variables):
         unknown = pl.lit(None, dtype=pl.Float64)
-        return frame.with_columns(rtt_s=rtt_s, waiting_rtt_s=unknown, down_bps=unknown)
+        return frame.with_columns(waiting_rtt_s=unknown, down_bps=unknown)
     size, window_bytes = pl.col(_size(form)), pl.col("tcpinfo_snd_cwnd") * mss_bytes
     early = (pl.col("request_time") <= rtt_s) | (size <= window_bytes)
     waited = pl.col("request_time") >= _ROUNDS * rtt_s

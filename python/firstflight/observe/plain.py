@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from ..errors import RequestError
-from .columns import PLACE, ColumnFile, numbers, within
+from .columns import PLACE, ColumnFile, numbers, present, within
 from .merged import OF, Merged, in_order
 from .observation import TLS
 from .problem import Problems, Unit
@@ -156,7 +156,7 @@ def _converted(
     for column, name in taken.items():
         meaning = known.get(_plain(name))
         if meaning is None:
-            columns.append(pl.col(name).cast(pl.String).alias(column))
+            columns.append(present(pl.col(name).cast(pl.String)).alias(column))
             continue
         quantity, factor = meaning
         frame = _valid(numbers(frame, name, unit, problems), name, quantity, factor, unit, problems)

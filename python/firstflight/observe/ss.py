@@ -8,7 +8,7 @@ from ..counted import counted
 from . import ss_lines
 from .merged import Merged, in_order
 from .problem import Problems
-from .tables import HEADER_BYTES, Parts, Subnets
+from .tables import HEADER_BYTES, Parts, Subnets, seconds
 
 # A round trip of so many times the least one has waited in a queue.
 _QUEUED = 1.3
@@ -48,16 +48,14 @@ def read(path: Path, problems: Problems) -> Parts:
     acknowledged = pl.col("bytes_acked").fill_null(0.0).cast(pl.Int64)
     frame = found.with_columns(bytes=size.cast(pl.Int64)).filter(pl.col("bytes") != 0)
     address = frame["ends"].str.extract(r" (\S+):\d+$").str.strip_chars("[]").str.split("%").list.first()
-    # By a single number Polars divides by way of its inverse, and the last digit is another.
-    thousand = pl.repeat(1000.0, frame.height, eager=True)
     connections = frame.select(
         "down_bps",
         "least_down_bps",
         "bytes",
         client=pl.int_range(pl.len()),
         subnet=pl.lit(Subnets().numbers(address)),
-        rtt_s=pl.col("minrtt") / thousand,
-        most_rtt_s=pl.col("most_rtt_ms") / thousand,
+        rtt_s=pl.lit(seconds(frame["minrtt"], 1e3)),
+        most_rtt_s=pl.lit(seconds(frame["most_rtt_ms"], 1e3)),
         # The kernel counts the SYN and the FIN with what was acknowledged.
         delivered_bytes=pl.min_horizontal(acknowledged, "bytes"),
         segments_sent=pl.col("data_segs_out").cast(pl.Int64),

@@ -126,6 +126,12 @@ def _site(address: str) -> int | None:
     return site if number.version == 4 else site | _IPV6
 
 
+def seconds(times: pl.Series, in_a_second: float) -> pl.Series:
+    """Times in another unit, of which there are so many in a second."""
+    # By a single number Polars divides many rows by way of its inverse, and the last digit is another than of one row.
+    return times / pl.repeat(in_a_second, times.len(), eager=True)
+
+
 def since_first(responses: pl.DataFrame) -> tuple[pl.DataFrame, float | None]:
     """`responses` with `start_s` counted from the first of them, and what it was there; None without times."""
     if "start_s" not in responses.columns:

@@ -51,7 +51,7 @@ class Cluster(Study):
     )
 
     def cells(self, engine: str) -> list[Cell]:
-        """One cell a population, service, dependence and initial window."""
+        """One cell a population, service, dependence, use of connections, assumption and initial window."""
         return grid.cells()
 
     def tables(self, run: Run) -> list[Table]:
