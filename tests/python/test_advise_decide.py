@@ -130,6 +130,16 @@ def test_keeping_says_what_the_best_candidate_would_have_done() -> None:
     assert "with the typical setting, but is not shown to gain with no loss and in 1 other setting." in text
 
 
+def test_a_window_kept_for_the_budget_in_one_setting_says_that_others_alone_settle_nothing() -> None:
+    harm = {"shallow": {16: 9}, "typical": {16: Estimate(1.0)}}
+    found = evidence({"typical": {16: -5}, "shallow": {16: -5}}, harm)
+    level, why = confidence(decide(found), found)
+    assert level == "firm"
+    assert why.startswith("Each candidate is over the budget in some setting; 1 of the 2 settings by itself does not")
+    found = evidence({"typical": {16: 5}, "shallow": {16: -5}}, {"shallow": {16: 9}, "typical": {16: 9}})
+    assert confidence(decide(found), found)[1].startswith("The same window comes out in each of the 2 settings")
+
+
 def test_too_few_flows_advise_nothing_and_say_how_many_it_takes() -> None:
     found = evidence({"typical": {16: Estimate(-5)}})
     few = Evidence(**{**vars(found), "flows": 24})

@@ -10,7 +10,7 @@ from ..analysis.ab import least_units
 from ..analysis.intervals import Estimate
 from ..counted import counted
 from .budget import Check
-from .decide import Decision, Evidence, Standing
+from .decide import Decision, Evidence, Standing, standing
 from .request import MOST_USERS
 
 if TYPE_CHECKING:
@@ -102,6 +102,14 @@ def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
         each.why in ("no gain shown", "budget not shown") for each in decision.standings
     ):
         return "these flows do not settle it", _open(decision, evidence)
+    open_ = sum(
+        any(standing(evidence, [name], window).why == "budget not shown" for window in evidence.candidates)
+        for name in evidence.settings
+    )
+    if decision.outcome == "keep" and open_:
+        # Keeping is what comes out there, too, but for want of flows.
+        alone = f"{open_} of the {number} settings by {'itself does' if open_ == 1 else 'themselves do'} not settle it"
+        return "firm", f"Each candidate is over the budget in some setting; {alone}."
     return "firm", f"The same window comes out in each of the {number} settings by itself."
 
 

@@ -113,6 +113,8 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=20_000, help="of each case (default 20000)")
     parser.add_argument("--first", type=int, default=100_000, help="first seed (default 100000)")
     asked = parser.parse_args()
+    if asked.repetitions < TOGETHER or asked.first < 0:
+        parser.error(f"fewer than {TOGETHER} repetitions, which are drawn at once, or a seed below 0")
     print(f"{'case, units':36}{'figure':12}{'repetitions':>12}  {'share in percent, ± 95 % by chance':36}")
     for drawn, units, paired in _CASES:
         found: dict[tuple[str, str], list[Values]] = {}
