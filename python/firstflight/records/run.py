@@ -227,11 +227,7 @@ class Run:
         has these values, and then no other cell's file is opened.
         """
         types = _key_types([cell["key"] for cell in self._document["cells"]])
-        parts = [
-            (own, pl.scan_parquet(place / f"{name}.parquet"))
-            for own, place in self._finished(name)
-            if all(own[of] == value for of, value in key.items())
-        ]
+        parts = [(own, pl.scan_parquet(place / f"{name}.parquet")) for own, place in self._finished(name, **key)]
         if not parts:
             return pl.DataFrame(schema={**types, **schema.empty(name).schema}).lazy()
         named = [column.name for column in schema.TABLES[name] if column.dtype is None]
@@ -337,10 +333,14 @@ class Run:
     def _place(self, name: str) -> Path:
         return self.directory / "cells" / name
 
-    def _finished(self, table: str = "links") -> Iterator[tuple[dict[str, Any], Path]]:
-        """Key and place of each finished cell that has the table; all have `links`."""
+    def _finished(self, table: str = "links", **key: str | int | float) -> Iterator[tuple[dict[str, Any], Path]]:
+        """Key and place of each finished cell that has the table, of those whose key has these values; all have
+        `links`.
+        """
         for cell in self._document["cells"]:
-            if table in schema.stored(cell["capture"]) and self.is_finished(cell["hash"]):
+            asked = table in schema.stored(cell["capture"]) and key.items() <= cell["key"].items()
+            # The file system is asked last: a study of hundreds of cells looks at one of them hundreds of times.
+            if asked and self.is_finished(cell["hash"]):
                 yield cell["key"], self._place(cell["hash"])
 
     @staticmethod
