@@ -224,7 +224,9 @@ def test_the_study_has_its_tables_claims_and_figures(small: Run, monkeypatch: py
     claims = STUDY.claims(small)
     assert len({claim.id for claim in claims}) == len(claims)
     assert counts(claims)["holds"] > 0
-    for figure in STUDY.figures(small):
+    figures = STUDY.figures(small)
+    assert "sensitivity" in [figure.name for figure in figures]
+    for figure in figures:
         assert figure.narrow is not None
         assert svg(figure.chart).startswith("<svg")
     assert len(STUDY.answer(small)) == 3

@@ -8,6 +8,7 @@ from firstflight.report.figure import Figure
 
 from .bars import by_bucket, by_connections, by_dependence, drawn, slow_quantiles
 from .curves import maps_tail, over_subnets, retransmissions, sweep
+from .forest import by_assumption
 from .measure import of_run
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def all_figures(run: Run) -> list[Figure]:
     """As far as the run has cells for them: `figure5`, `connections`, `dependence`, `sweep`, `retransmissions`, `tail`,
-    `subnets`, `segments`, `figure6`, `population` and `slowdc`.
+    `subnets`, `sensitivity`, `segments`, `figure6`, `population` and `slowdc`.
     """
     results = of_run(run)
     found = [
@@ -27,6 +28,7 @@ def all_figures(run: Run) -> list[Figure]:
         retransmissions(results),
         maps_tail(results),
         over_subnets(results),
+        by_assumption(results),
         by_bucket(results, "segments"),
         by_bucket(results, "figure6"),
         drawn(results),

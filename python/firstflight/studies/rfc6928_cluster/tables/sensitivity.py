@@ -16,26 +16,26 @@ from .cost import percent
 from .row import row
 
 
-def compared(results: Results) -> list[tuple[str, str]]:
-    """Populations and assumptions other than the stated ones of which the run has every service with both windows."""
+def compared(results: Results) -> list[tuple[str, str, str]]:
+    """Populations and assumptions, each also as it is told, of which the run has every service with both windows; the
+    stated ones come first, and not without others.
+    """
     services = list(settings()["users"])
-    return [
-        (population, name)
-        for population in settings()["populations"]
-        for name in ASSUMPTIONS
-        if results.services(population, name) == services
-    ]
+    told = {STATED: "as stated"} | {name: assumption.told for name, assumption in ASSUMPTIONS.items()}
+    found = []
+    for population in settings()["populations"]:
+        names = [name for name in told if results.services(population, name) == services]
+        if names != [STATED]:
+            found += [(population, name, told[name]) for name in names]
+    return found
 
 
 def sensitivity(results: Results) -> Table:
     """Web search's gains and the retransmissions of all services, with each thing assumed otherwise."""
     keys = ("population", "assumption")
     rows: list[dict[str, Any]] = []
-    for population in dict.fromkeys(population for population, _ in compared(results)):
-        stated = [STATED] if results.services(population) == list(settings()["users"]) else []
-        for name in (*stated, *(name for where, name in compared(results) if where == population)):
-            told = "as stated" if name == STATED else ASSUMPTIONS[name].told
-            rows += _rows(results, population, name, {"population": NAMES[population], "assumption": told})
+    for population, name, told in compared(results):
+        rows += _rows(results, population, name, {"population": NAMES[population], "assumption": told})
     return Table(
         "sensitivity",
         "What the gain and the cost owe to each assumption",
