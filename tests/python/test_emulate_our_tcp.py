@@ -95,26 +95,27 @@ def test_a_transfer_of_our_own_client_that_is_not_over_in_time_is_not_complete()
 def test_every_scheme_puts_the_first_flight_on_the_wire_that_it_has_in_virtual_time() -> None:
     cells = {name: _with_scheme(scheme) for name, scheme in SCHEMES.items()}
     simulated = {name: _first_flights(simulate.run_cell(one, 1, 2)) for name, one in cells.items()}
+    # A paced flight ends when the first acknowledgment comes: a machine that stalls for milliseconds cuts it short, and
+    # makes none longer. So each transfer has several chances to reach what it should.
+    unlike = {name: set(range(len(flights))) for name, flights in simulated.items()}
     differing = ""
-    # A paced flight ends when the first acknowledgment comes, so a machine that stalls for milliseconds cuts it short.
     for _ in range(CHANCES):
-        tables = campaign.run_together(list(cells.values()), 1, [2] * len(cells), lambda cell, replicates: None)
-        found = dict(zip(cells, map(_first_flights, tables), strict=True))
-        unlike = {
-            name: (flights, simulated[name])
-            for name, flights in found.items()
-            if any(abs(one - other) > SLACK.get(name, 0) for one, other in zip(flights, simulated[name], strict=True))
-        }
+        left = [cells[name] for name in unlike]
+        tables = campaign.run_together(left, 1, [2] * len(left), lambda cell, replicates: None)
+        for name, flights in zip(list(unlike), map(_first_flights, tables), strict=True):
+            differing += f"{name}: {flights}, not {simulated[name]}\n"
+            unlike[name] -= {
+                at for at, flight in enumerate(flights) if abs(flight - simulated[name][at]) <= SLACK.get(name, 0)
+            }
+        unlike = {name: transfers for name, transfers in unlike.items() if transfers}
         if not unlike:
             return
-        differing += f"{unlike}\n"
-        cells = {name: cells[name] for name in unlike}
     raise AssertionError(differing)
 
 
 def _with_scheme(scheme: dict[str, Any]) -> Cell:
     """Two files of 300 kB by a server that begins so, to a client whose first window is Linux's 64 kB."""
-    document = download(web__server_tcp=OURS | scheme, web__size="300kB", web__count=2, link__delay="20ms").to_dict()
+    document = download(web__server_tcp=OURS | scheme, web__size="300kB", web__count=2, link__delay="80ms").to_dict()
     document["tcp"].pop("receive_window_growth")
     document["application"][0] |= {"gap": "50ms", "response_header": "300B"}
     return Cell(scheme, type(download()).from_dict(document))
