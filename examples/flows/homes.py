@@ -34,7 +34,8 @@ def main() -> None:
     flows = int(sys.argv[2]) if len(sys.argv) > 2 else 8000
     population = {**SCENARIO["population"], "users": flows}  # type: ignore[dict-item]
     run = firstflight.run(firstflight.Scenario.from_dict(SCENARIO | {"population": population}), replicates=1, seed=1)
-    seen = run.transfers.join(run.users, on=["replicate", "client"], suffix="_of_user").filter(pl.col("completed") == 1)
+    joined = run.transfers.join(run.users, on=["replicate", "client"], suffix="_of_user", maintain_order="left")
+    seen = joined.filter(pl.col("completed") == 1)
     table = seen.select(
         (1e3 * pl.col("rtt_s")).round(3).alias("rtt_ms"),
         (pl.col("down_bps") / 1e6).round(4).alias("down_mbps"),
