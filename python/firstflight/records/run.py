@@ -338,10 +338,11 @@ class Run:
         `links`.
         """
         for cell in self._document["cells"]:
-            asked = table in schema.stored(cell["capture"]) and key.items() <= cell["key"].items()
+            own = cell["key"]
+            asked = table in schema.stored(cell["capture"]) and all(own[of] == value for of, value in key.items())
             # The file system is asked last: a study of hundreds of cells looks at one of them hundreds of times.
             if asked and self.is_finished(cell["hash"]):
-                yield cell["key"], self._place(cell["hash"])
+                yield own, self._place(cell["hash"])
 
     @staticmethod
     def _noted(place: Path) -> dict[str, Any]:
