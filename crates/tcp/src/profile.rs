@@ -34,6 +34,9 @@ pub struct Profile {
     pub loss_window_segments: u32,
     /// What a lost SYN or SYN-ACK does to the initial window.
     pub lost_syn: LostSyn,
+    /// With timestamps: whether an echo of the first SYN or SYN-ACK shows that it was repeated needlessly, so that
+    /// `lost_syn` does not apply.
+    pub undo_spurious_syn: bool,
     /// Slow start threshold at the start, in segments; none: arbitrarily high.
     pub initial_ssthresh_segments: Option<u32>,
     /// Bound on the send window besides cwnd and the receive window, in segments (ns-2's `window_`).
@@ -235,6 +238,7 @@ impl Profile {
             restart_window: RestartWindow::Rfc5681,
             loss_window_segments: 1,
             lost_syn: LostSyn::Rfc6928,
+            undo_spurious_syn: false,
             initial_ssthresh_segments: None,
             max_send_window_segments: None,
             receive_window_bytes: 1 << 20,
@@ -294,6 +298,8 @@ impl Profile {
             restart_window: RestartWindow::Halving,
             // tcp_init_transfer: one segment after more than one retransmission.
             lost_syn: LostSyn::Rfc6928,
+            // tcp_try_undo_spurious_syn.
+            undo_spurious_syn: true,
             // Half of tcp_rmem[2] = 6 MB, the rest being overhead; tcp_select_initial_window begins with half of
             // tcp_rmem[1] = 128 KB.
             receive_window_bytes: 3 << 20,
@@ -358,6 +364,7 @@ impl Profile {
             restart_window: RestartWindow::Fixed { segments: 1 },
             loss_window_segments: 1,
             lost_syn: LostSyn::Keep,
+            undo_spurious_syn: false,
             initial_ssthresh_segments: Some(11),
             max_send_window_segments: Some(11),
             receive_window_bytes: 11 * 1460,

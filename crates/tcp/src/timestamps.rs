@@ -24,12 +24,14 @@ pub(crate) struct TimestampState {
     recent: u32,
     /// When it was taken, in seconds of the caller's clock.
     recent_at_s: u32,
+    /// TSval of our first SYN or SYN-ACK.
+    syn: u32,
 }
 
 impl TimestampState {
     // RFC 7323 §5.4 lets the offset be any; §7.1 asks that clocks of different connections not be comparable.
     pub(crate) fn new(initial_sequence: u32) -> Self {
-        Self { offset: initial_sequence, recent: 0, recent_at_s: 0 }
+        Self { offset: initial_sequence, recent: 0, recent_at_s: 0, syn: 0 }
     }
 
     /// Our clock: the TSval of a segment that leaves now.
@@ -42,6 +44,18 @@ impl TimestampState {
     #[inline]
     pub(crate) fn option(&self, now: Nanos) -> Timestamps {
         Timestamps { value: self.value(now), echo: self.recent }
+    }
+
+    /// Our SYN or SYN-ACK is sent for the first time.
+    #[inline]
+    pub(crate) fn note_first_syn(&mut self, now: Nanos) {
+        self.syn = self.value(now);
+    }
+
+    /// Whether `echo` answers the first copy of our SYN or SYN-ACK.
+    #[inline]
+    pub(crate) fn echoes_first_syn(&self, echo: u32) -> bool {
+        echo == self.syn
     }
 
     /// Takes over the peer's value for the echo.

@@ -11,6 +11,7 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("the initial window is one segment too large", &[("initial_window", "11")]),
     ("the initial window is one segment too small", &[("initial_window", "9")]),
     ("a lost SYN does nothing to the initial window", &[("lost_syn", "keep")]),
+    ("a needless repetition of the SYN-ACK costs the initial window", &[("undo_spurious_syn", "false")]),
     ("one lost SYN resets the initial window", &[("lost_syn", "rfc3390")]),
     ("the window survives idleness", &[("restart_window", "off")]),
     (

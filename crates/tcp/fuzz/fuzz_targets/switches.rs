@@ -68,6 +68,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         early_retransmit: u.arbitrary()?,
         undo_by_timestamps: u.arbitrary()?,
         undo_by_dsack: u.arbitrary()?,
+        undo_spurious_syn: u.arbitrary()?,
         f_rto: u.arbitrary()?,
         timer_tick_ns: some(u, 1, 10)?.map(|ms| Nanos::from(ms) * MS),
         duplicate_ack_threshold: u.int_in_range(1..=5)?,

@@ -1,6 +1,6 @@
 //! From closed to established.
 
-use super::{Endpoint, State, due};
+use super::{Endpoint, State, due, feature};
 use crate::congestion::CongestionControl;
 use crate::events::Events;
 use crate::receive_window;
@@ -163,14 +163,23 @@ impl Endpoint {
             self.rtt.restart_after_syn_loss(&self.profile.rto);
         }
         let profile = &self.profile;
-        let window =
-            profile.lost_syn.window_bytes(self.stats.syn_retransmissions, self.initial_window_bytes(), self.mss);
+        let lost = if self.was_syn_repeated_needlessly(segment) { 0 } else { self.stats.syn_retransmissions };
+        let window = profile.lost_syn.window_bytes(lost, self.initial_window_bytes(), self.mss);
         self.controller.restart(&Self::start(profile, self.initial(), self.mss, window));
         if self.start_ssthresh > 0 {
             self.controller.set_ssthresh(u32::from(self.start_ssthresh).saturating_mul(self.mss));
         }
         self.establish_selective();
         self.prepare_launch();
+    }
+
+    /// Whether the segment that completes the handshake shows that the first copy of our SYN or SYN-ACK arrived.
+    // Linux, tcp_try_undo_spurious_syn: the echo is the timestamp of the first copy.
+    fn was_syn_repeated_needlessly(&self, segment: &Segment) -> bool {
+        let echo = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0).map(|theirs| theirs.echo);
+        self.profile.undo_spurious_syn
+            && self.stats.syn_retransmissions > 0
+            && echo.zip(self.extras.memory()).is_some_and(|(echo, memory)| memory.timestamps.echoes_first_syn(echo))
     }
 
     /// Our SYN or SYN-ACK is due again.
@@ -187,6 +196,9 @@ impl Endpoint {
         if self.highest_sent == self.initial() {
             self.timed_at = now;
             self.timed_end = self.initial() + 1;
+            if let Some(memory) = self.extras.memory_mut() {
+                memory.timestamps.note_first_syn(now);
+            }
         }
         self.nxt = self.initial() + 1;
         self.highest_sent = self.nxt;

@@ -148,6 +148,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 early_retransmit: refinements[7],
                 undo_by_timestamps: refinements[8],
                 undo_by_dsack: refinements[9],
+                undo_spurious_syn: refinements[9],
                 f_rto: refinements[10],
                 nagle: if refinements[11] { Nagle::Minshall } else { Nagle::Off },
                 pacing: (startup == Startup::Window && refinements[4]).then_some(WindowPacing {

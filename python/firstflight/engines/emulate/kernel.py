@@ -24,6 +24,7 @@ _MILLISECOND = 1_000_000
 _LINUX_ONLY = (
     "loss_window_segments",
     "lost_syn",
+    "undo_spurious_syn",
     "initial_ssthresh_segments",
     "max_send_window_segments",
     "proportional_rate_reduction",
