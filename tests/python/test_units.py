@@ -68,6 +68,13 @@ def test_what_is_written_reads_back_the_same(quantity: type[Duration], text: str
         (Packets, "32kB", 'write a number of packets such as "25p"'),
         (Packets, "1.5p", "finer than 1 p"),
         (Bytes, True, "true has no unit"),
+        (Duration, "1e999999999s", '"1e999999999s" is too large: a time is at most 9223372036854775807ns'),
+        (Duration, "1e30s", "is too large"),
+        (BitsPerSecond, "10000000Tbit", "is too large: a rate is at most 9223372036854775807bit"),
+        (Duration, "1e-999999999s", "finer than 1 ns"),
+        (Duration, "1.00000000000000000000000000000000000001ns", "finer than 1 ns"),
+        (Duration, "9" * 5000 + "s", "is not a time"),
+        (Duration, "\u0661s", "is not a time"),
     ],
 )
 def test_a_wrong_quantity_is_refused_with_what_would_be_right(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import RequestError
 from ..records import files
+from ..scenario.explain import cut
 from .budget import Term, parse
 from .sizes import check_name
 
@@ -49,10 +51,10 @@ def windows(text: str) -> tuple[int, ...]:
     found = []
     for part in text.split(","):
         word = part.strip()
-        if not (word.isascii() and word.isdigit()) or not 1 <= int(word) <= MOST_WINDOW:
+        if not re.fullmatch("[0-9]{1,9}", word) or not 1 <= int(word) <= MOST_WINDOW:
             raise RequestError(
-                f'--iw "{text}": "{word}" is not a number of segments from 1 to {MOST_WINDOW}; write for example '
-                f"--iw {DEFAULT_WINDOWS}"
+                f'--iw "{cut(text)}": "{cut(word)}" is not a number of segments from 1 to {MOST_WINDOW}; write for '
+                f"example --iw {DEFAULT_WINDOWS}"
             )
         if int(word) in found:
             raise RequestError(f'--iw "{text}": {word} is there twice; keep one')

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 
+from ..characters import escaped
 from ..errors import FirstflightError, MachineError
 
 # What shells report for a program ended by Ctrl-C (128 + SIGINT).
@@ -25,10 +26,10 @@ def main() -> None:
         status = app(standalone_mode=False)
         sys.stdout.flush()
     except FirstflightError as error:
-        print(f"firstflight: {error}", file=sys.stderr)
+        print(f"firstflight: {escaped(str(error))}", file=sys.stderr)
         sys.exit(error.exit_status)
     except TyperException as error:
-        print(f"firstflight: {error.format_message()}", file=sys.stderr)
+        print(f"firstflight: {escaped(error.format_message())}", file=sys.stderr)
         context = getattr(error, "ctx", None)
         if context is not None:
             print(f'Try "{context.command_path} --help".', file=sys.stderr)

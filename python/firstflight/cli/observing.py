@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from .. import observe
+from ..characters import escaped
 from ..counted import counted
 from ..errors import RequestError
 from ..observe.summary import lines
@@ -16,7 +17,8 @@ def observe_command(
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise RequestError(f"--out {out}: the name must end in .parquet or .csv, which says what to write")
     seen = observe.read(path, kind, log_format=log_format, mss_bytes=mss_bytes or observe.MSS_BYTES)
-    print("\n".join(lines(seen)))
+    # Names of columns and files are somebody else's.
+    print("\n".join(map(escaped, lines(seen))))
     if out is None:
         return
     flat = seen.flat()

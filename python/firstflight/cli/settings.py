@@ -6,6 +6,8 @@ from typing import Any
 
 from ..errors import RequestError
 from ..scenario import Scenario
+from ..scenario.document import parsed
+from ..scenario.explain import cut
 
 
 def load_scenario(path: Path, settings: list[str]) -> Scenario:
@@ -16,7 +18,7 @@ def load_scenario(path: Path, settings: list[str]) -> Scenario:
         try:
             scenario = scenario.replace(key, _toml_value(value))
         except RequestError as error:
-            raise RequestError(f"--set {setting}: {error}") from None
+            raise RequestError(f"--set {cut(setting)}: {error}") from None
     return scenario
 
 
@@ -54,20 +56,22 @@ def _separated(item: str, values: str) -> list[str]:
         else:
             parts[-1] += character
     if depth or quote or not all(part.strip() for part in parts):
-        raise RequestError(f'--vary "{item}": write values with commas between them, such as tcp.initial_window=3,10')
+        raise RequestError(
+            f'--vary "{cut(item)}": write values with commas between them, such as tcp.initial_window=3,10'
+        )
     return [part.strip() for part in parts]
 
 
 def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not (key.strip() and equals and value.strip()):
-        raise RequestError(f'{option} "{text}" is not KEY=VALUE: write for example {option} {example}')
+        raise RequestError(f'{option} "{cut(text)}" is not KEY=VALUE: write for example {option} {example}')
     return key.strip(), value.strip()
 
 
 def _toml_value(text: str) -> Any:
     """A TOML value, or the text itself where it is none, so that 50ms needs no quotes."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return parsed(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..characters import escaped
+
 if TYPE_CHECKING:
     import altair
 
@@ -54,7 +56,7 @@ def _vega_lite_version() -> str:
 def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
     # Each part was checked when it was made. A check of the whole reads every row of the data again, which took a third
     # of the time of a report.
-    spec = chart.to_dict(validate=False)
+    spec: dict[str, Any] = _shown(chart.to_dict(validate=False))
     config = spec.get("config", {}) | {
         "background": "transparent",
         # Letters as wide as those the picture was laid out with: these fonts have the same widths, and what measures
@@ -82,3 +84,12 @@ def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
         },
     }
     return spec | {"config": config}
+
+
+def _shown(part: Any) -> Any:
+    """The part of a chart with its texts as a picture can show them: a control character would end the process."""
+    if isinstance(part, dict):
+        return {key: _shown(item) for key, item in part.items()}
+    if isinstance(part, list):
+        return [_shown(item) for item in part]
+    return escaped(part) if isinstance(part, str) else part

@@ -11,7 +11,8 @@ from .table import Table, choose
 from .tcp import Tcp
 from .units import Bytes, Duration
 
-Count = Annotated[int, Field(ge=1)]
+# The native module counts them in 32 bits.
+Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
 
 
 class Application(Table):

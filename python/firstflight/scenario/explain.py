@@ -32,7 +32,7 @@ def _one(detail: ErrorDetails, names: Sequence[str | None]) -> str:
 
 
 def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
-    value = _shown(detail["input"])
+    value = shown(detail["input"])
     match detail["type"]:
         case "missing":
             return "this key is missing"
@@ -77,6 +77,16 @@ def _path(steps: list[Any]) -> str:
     return text
 
 
-def _shown(value: object) -> str:
-    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value).replace("'", '"')
+def shown(value: object) -> str:
+    """The value as a file spells it, cut to what a sentence bears."""
+    try:
+        text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value).replace("'", '"')
+    except (ValueError, RecursionError):
+        # Python writes no number of more than 4,300 digits, and nothing that lies in itself.
+        text = f"this {type(value).__name__}"
+    return cut(text)
+
+
+def cut(text: str) -> str:
+    """The text, or its first characters where it is longer than a sentence bears."""
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
+from .explain import shown
 from .table import Table, choose
 from .units import BitsPerSecond, Bytes, Duration, Packets, Quantity
 
@@ -21,7 +22,7 @@ def _queue_limit(data: Any) -> Any:
     elif isinstance(data, str) and data.rstrip().endswith("B"):
         limit = Bytes(data)
     else:
-        raise ValueError(f'{data!r} is not a queue limit: write packets, such as "25p", or bytes, such as "32kB"')
+        raise ValueError(f'{shown(data)} is not a queue limit: write packets, such as "25p", or bytes, such as "32kB"')
     if limit < 1:
         raise ValueError(f'a queue of "{limit}" drops everything: write at least "1p"')
     return limit

@@ -9,7 +9,8 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ..errors import RequestError
 from .applications import AnyApplication, FileTransfer, RequestResponse, WebPage
-from .explain import sentence
+from .document import Text, check, parsed
+from .explain import cut, sentence
 from .laws import law_plan
 from .network import Chain, Dumbbell, Network, Star
 from .population import AnyPopulation, PathsTable
@@ -18,9 +19,9 @@ from .tcp import Stack, Tcp
 from .toml import written
 from .units import Bytes, Duration
 
-_HOSTS = re.compile(r"([a-z]+)(?:\[(\d+)\])?")
+_HOSTS = re.compile(r"([a-z]+)(?:\[([0-9]{1,9})\])?")
 # Segments of a dotted path: a key, or a key with an index.
-_STEP = re.compile(r"([A-Za-z0-9_-]+)(?:\[(\d+)\])?")
+_STEP = re.compile(r"([A-Za-z0-9_-]+)(?:\[([0-9]{1,9})\])?")
 
 # What the option takes of each segment (RFC 7323 appendix A).
 _TIMESTAMPS_BYTES = 12
@@ -35,8 +36,8 @@ class Scenario(Table):
     at most.
     """
 
-    name: str = Field(min_length=1)
-    description: str | None = None
+    name: Text = Field(min_length=1)
+    description: Text | None = None
     duration: Duration
     meter_interval: Duration | None = None
     header: Bytes = Bytes("40B")
@@ -79,9 +80,11 @@ class Scenario(Table):
     def from_toml(cls, text: str, *, directory: Path | None = None, source: str = "scenario") -> Self:
         """The scenario that `text` spells; as `from_dict`."""
         try:
-            document = tomllib.loads(text)
+            document = parsed(text)
         except tomllib.TOMLDecodeError as error:
             raise RequestError(f"{source}: this is not TOML: {error}") from None
+        except RequestError as error:
+            raise RequestError(f"{source}: {error}") from None
         return cls.from_dict(document, directory=directory, source=source)
 
     @classmethod
@@ -92,6 +95,7 @@ class Scenario(Table):
         """
         prefix = f"{source}: " if source else ""
         try:
+            check(document)
             scenario = cls.model_validate(document, context={"directory": directory})
             scenario.to_plan()
         except ValidationError as error:
@@ -244,7 +248,7 @@ def _hosts(groups: dict[str, int], selection: str, where: str) -> str:
     match = _HOSTS.fullmatch(selection)
     group = match.group(1) if match else selection
     if match is None or group not in groups:
-        raise RequestError(f'{where}: there are no hosts "{selection}"; {nearest(group, groups)}')
+        raise RequestError(f'{where}: there are no hosts "{cut(selection)}"; {nearest(group, groups)}')
     if match.group(2) is not None and int(match.group(2)) >= groups[group]:
         raise RequestError(f'{where}: there is no host "{selection}"; {group}[0] to {group}[{groups[group] - 1}] exist')
     if group == "node" and match.group(2) is None:
@@ -263,7 +267,7 @@ def _written_names(document: dict[str, Any]) -> list[str | None]:
 def _step(table: Any, step: str, path: str) -> Any:
     match = _STEP.fullmatch(step)
     if match is None:
-        raise RequestError(f'"{path}" is not a path of keys: write for example "application.web.clients"')
+        raise RequestError(f'"{cut(path)}" is not a path of keys: write for example "application.web.clients"')
     key, index = match.group(1), match.group(2)
     if isinstance(table, list):
         names = [item.get("name") for item in table if isinstance(item, dict)]

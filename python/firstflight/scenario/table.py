@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, Validatio
 from pydantic_core import PydanticCustomError
 
 from ..errors import RequestError
-from .explain import sentence
+from .explain import sentence, shown
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -35,7 +35,7 @@ class Table(BaseModel):
                     raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": key})
         elif not isinstance(data, BaseModel):
             required = [name for name, field in cls.model_fields.items() if field.is_required()]
-            message = f"{data!r} is not a table: write {{ {', '.join(f'{name} = ...' for name in required)} }}"
+            message = f"{shown(data)} is not a table: write {{ {', '.join(f'{name} = ...' for name in required)} }}"
             raise PydanticCustomError("not_a_table", "{message}", {"message": message})
         return handler(data)
 
@@ -57,7 +57,9 @@ def choose(data: Any, kinds: Mapping[str, type[Table]], key: str, noun: str, con
     if isinstance(data, Table):
         return data
     if not isinstance(data, dict):
-        raise ValueError(f'{data!r} is not a {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}')
+        raise ValueError(
+            f'{shown(data)} is not a {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}'
+        )
     if key not in data:
         raise ValueError(f'the {noun} has no "{key}"; known: {", ".join(kinds)}')
     kind = kinds.get(data[key]) if isinstance(data[key], str) else None

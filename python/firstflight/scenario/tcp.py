@@ -19,6 +19,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import RequestError
+from .explain import shown
 from .table import nearest
 from .units import Bytes, Duration, Quantity
 
@@ -160,7 +161,7 @@ class Tcp:
         if isinstance(data, Tcp):
             return data
         if not isinstance(data, dict):
-            raise ValueError(f'{data!r} is not a table: write {{ profile = "rfc", initial_window = 3 }}')
+            raise ValueError(f'{shown(data)} is not a table: write {{ profile = "rfc", initial_window = 3 }}')
         try:
             return cls(**data)
         except ValueError as error:
@@ -215,7 +216,7 @@ def _field(name: str, path: str, value: Any, before: Any, unit: type[Quantity] |
     table = next((example for example in [before, *examples] if isinstance(example, dict)), None)
     if table is not None:
         if not isinstance(value, dict):
-            raise ValueError(f"{path}: {value!r} is not a table; known keys: {', '.join(map(_friendly, table))}")
+            raise ValueError(f"{path}: {shown(value)} is not a table; known keys: {', '.join(map(_friendly, table))}")
         return applied(dict(table), value, f"{path}.")
     if unit is not None:
         try:
@@ -224,14 +225,14 @@ def _field(name: str, path: str, value: Any, before: Any, unit: type[Quantity] |
             raise ValueError(f"{path}: {error}") from None
     if isinstance(before, bool):
         if not isinstance(value, bool):
-            raise ValueError(f"{path}: {value!r} is not true or false")
+            raise ValueError(f"{path}: {shown(value)} is not true or false")
         return value
     return _whole(path, value)
 
 
 def _whole(path: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{path}: {value!r} is not a whole number")
+        raise ValueError(f"{path}: {shown(value)} is not a whole number")
     if value < 0:
         raise ValueError(f"{path}: {value} is negative")
     return value
@@ -254,7 +255,7 @@ def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(value, dict) or not isinstance(value.get(tag), str):
         example = "3" if "fixed" in variants else f'"{next(iter(variants))}"'
         article = "an" if tag[0] in "aeiou" else "a"
-        raise ValueError(f"{name}: {value!r} is not {article} {tag}: write for example {name} = {example}")
+        raise ValueError(f"{name}: {shown(value)} is not {article} {tag}: write for example {name} = {example}")
     chosen = value[tag]
     if chosen not in variants:
         raise ValueError(f'{name}: unknown {tag} "{chosen}"; {nearest(chosen, variants)}')

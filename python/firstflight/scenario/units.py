@@ -3,6 +3,7 @@
 A number without a unit is refused: 50 could be milliseconds or seconds, and a wrong guess is a wrong result.
 """
 
+import decimal
 import re
 from decimal import Decimal
 from typing import Any, ClassVar, Self
@@ -10,7 +11,21 @@ from typing import Any, ClassVar, Self
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-_QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*")
+from .explain import shown
+
+_QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*", re.ASCII)
+
+# Of a quantity as it is written; more digits than any needs.
+_LONGEST_TEXT = 80
+# Base units, which the native module counts in 64 bits: 292 years, 9.2 exabytes.
+_MOST = 2**63 - 1
+# Exact for everything that is neither too large nor too fine; what is says so and is not rounded.
+_EXACT = decimal.Context(
+    prec=200,
+    Emin=-100,
+    Emax=100,
+    traps=[decimal.Overflow, decimal.Inexact],
+)
 
 
 class Quantity(int):
@@ -41,12 +56,10 @@ class Quantity(int):
     def _parse(cls, value: object) -> int:
         known = ", ".join(dict.fromkeys(cls.units))
         if not isinstance(value, str):
-            raise ValueError(
-                f'{_shown(value)} has no unit: write a {cls.noun} such as "{cls.example}" (units: {known})'
-            )
-        match = _QUANTITY.fullmatch(value)
+            raise ValueError(f'{shown(value)} has no unit: write a {cls.noun} such as "{cls.example}" (units: {known})')
+        match = _QUANTITY.fullmatch(value) if len(value) <= _LONGEST_TEXT else None
         if match is None:
-            raise ValueError(f'"{value}" is not a {cls.noun}: write for example "{cls.example}" (units: {known})')
+            raise ValueError(f'{shown(value)} is not a {cls.noun}: write for example "{cls.example}" (units: {known})')
         number, unit = match.groups()
         if unit is None:
             raise ValueError(f'"{value}" has no unit: write a {cls.noun} such as "{cls.example}" (units: {known})')
@@ -54,12 +67,21 @@ class Quantity(int):
         if factor is None:
             hint = cls.advice.get(unit, f'write a {cls.noun} such as "{cls.example}"')
             raise ValueError(f'"{value}" is not a {cls.noun}: unknown unit "{unit}"; {hint} (units: {known})')
-        exact = Decimal(number) * factor
+        smallest = min(cls.units, key=lambda name: cls.units[name])
+        too_large = f'"{value}" is too large: a {cls.noun} is at most {_MOST}{smallest}'
+        too_fine = f'"{value}" is finer than 1 {smallest}, the smallest step of a {cls.noun}'
+        try:
+            exact = _EXACT.multiply(_EXACT.create_decimal(number), factor)
+        except decimal.Overflow:
+            raise ValueError(too_large) from None
+        except decimal.Inexact:
+            raise ValueError(too_fine) from None
         if exact < 0:
             raise ValueError(f'"{value}" is negative: a {cls.noun} is zero or more, such as "{cls.example}"')
+        if exact > _MOST:
+            raise ValueError(too_large)
         if exact != exact.to_integral_value():
-            smallest = min(cls.units, key=lambda name: cls.units[name])
-            raise ValueError(f'"{value}" is finer than 1 {smallest}, the smallest step of a {cls.noun}')
+            raise ValueError(too_fine)
         return int(exact)
 
     def __str__(self) -> str:
@@ -179,9 +201,3 @@ class Packets(Quantity):
 
 def _plain(number: Decimal) -> str:
     return f"{number.normalize():f}"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

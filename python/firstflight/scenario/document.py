@@ -1,0 +1,97 @@
+"""What a scenario's file is before anybody knows its keys: TOML of bounded depth, numbers of 64 bits, plain text."""
+
+import tomllib
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from ..characters import control, escaped
+from ..errors import RequestError
+
+# Deeper than any key of a scenario lies, with room for tables that are written in one another.
+MOST_LEVELS = 32
+_MOST = 2**63
+# As long as a path can be.
+_MOST_CHARACTERS = 4096
+
+# A value's place: that of the table or list around it, and the key or index in it.
+_Place = tuple[Any, str | int] | None
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The table that `text` spells. TOMLDecodeError if it is not TOML, RequestError if it is more than a scenario."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise RequestError(_too_deep()) from None
+    except ValueError:
+        # Python reads no number of more than 4,300 digits.
+        raise RequestError(_too_large("a number in it")) from None
+
+
+def check(document: dict[str, Any]) -> None:
+    """Raise RequestError for what no key of a scenario can have: more levels, longer numbers, control characters."""
+    # Without recursion, and with the places still in parts: tables of paths have a million numbers.
+    waiting: list[tuple[_Place, Any, int]] = [(None, document, 0)]
+    while waiting:
+        place, item, level = waiting.pop()
+        if isinstance(item, dict | list | tuple):
+            if level > MOST_LEVELS:
+                raise RequestError(f"{_top(place)}: {_too_deep()}")
+            steps = item.items() if isinstance(item, dict) else enumerate(item)
+            waiting += (((place, step), value, level + 1) for step, value in steps if not isinstance(value, float))
+            if isinstance(item, dict):
+                for key in item:
+                    if (found := control(str(key))) is not None:
+                        raise RequestError(
+                            f'the key "{escaped(str(key))}" has a control character ({found}); remove it'
+                        )
+        elif isinstance(item, str):
+            if len(item) > _MOST_CHARACTERS:
+                raise RequestError(
+                    f"{_written(place)}: this text has {len(item)} characters; write at most {_MOST_CHARACTERS}"
+                )
+            if (found := control(item)) is not None:
+                raise RequestError(f"{_written(place)}: {_has_control(found)}")
+        elif isinstance(item, int) and not -_MOST <= item < _MOST:
+            raise RequestError(f"{_written(place)}: {_too_large('the number')}")
+
+
+def _steps(place: _Place) -> list[str | int]:
+    steps: list[str | int] = []
+    while place is not None:
+        place, step = place
+        steps.append(step)
+    return steps[::-1]
+
+
+def _written(place: _Place) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in _steps(place)).removeprefix(".")
+
+
+def _top(place: _Place) -> str | int:
+    return _steps(place)[0]
+
+
+def _too_deep() -> str:
+    return f"tables and lists lie in one another more than {MOST_LEVELS} deep; no key of a scenario needs that"
+
+
+def _too_large(what: str) -> str:
+    return f"{what} is too large; write one of at most {_MOST - 1}"
+
+
+def _has_control(found: str) -> str:
+    return f"this text has a control character ({found}), which terminals obey and figures cannot show; remove it"
+
+
+def _shows(text: str) -> str:
+    if (found := control(text)) is not None:
+        raise ValueError(_has_control(found))
+    return text
+
+
+# A name or a description: it is printed and drawn.
+Text = Annotated[str, AfterValidator(_shows)]
