@@ -5,6 +5,7 @@ import pytest
 from firstflight.analysis.claim import (
     Claim,
     Expectation,
+    Needs,
     Sentence,
     above,
     at_least,
@@ -18,8 +19,8 @@ from firstflight.analysis.intervals import Estimate
 KEYS = ["id", "source", "text", "expected", "found", "low", "high", "unit", "tolerance", "verdict", "reason"]
 
 
-def claim(expectation: Expectation, tolerance: float, found: Estimate) -> Claim:
-    return Sentence("x", "a book", "A sentence.", expectation, tolerance, "s", "Because.").judge(found)
+def claim(expectation: Expectation, tolerance: float, found: Estimate, needs: Needs = "interval") -> Claim:
+    return Sentence("x", "a book", "A sentence.", expectation, tolerance, "s", "Because.", needs=needs).judge(found)
 
 
 @pytest.mark.parametrize(
@@ -39,18 +40,55 @@ def claim(expectation: Expectation, tolerance: float, found: Estimate) -> Claim:
         (below(1), 0, -40, "holds"),
     ],
 )
-def test_verdict_is_whether_the_value_lies_in_the_expectation_and_tolerance(expectation, tolerance, value, verdict):
-    assert claim(expectation, tolerance, Estimate(value)).verdict == verdict
+def test_a_value_without_randomness_is_judged_by_expectation_and_tolerance(expectation, tolerance, value, verdict):
+    assert claim(expectation, tolerance, Estimate(value), "value").verdict == verdict
+    assert claim(expectation, tolerance, Estimate(value, value, value, 2)).verdict == verdict
 
 
-def test_interval_does_not_move_the_verdict_but_is_named_where_it_reaches_the_limit():
-    firm = claim(near(1.0), 0.1, Estimate(1.05, 1.02, 1.08, 10))
-    assert firm.reason == "Because."
-    inside = claim(near(1.0), 0.1, Estimate(1.05, 0.95, 1.15, 10))
-    outside = claim(near(1.0), 0.1, Estimate(1.15, 1.05, 1.25, 10))
-    assert (inside.verdict, outside.verdict) == ("holds", "differs")
-    assert "more replicates could turn this verdict" in inside.reason
-    assert "more replicates could turn this verdict" in outside.reason
+@pytest.mark.parametrize(
+    ("expectation", "tolerance", "low", "high", "verdict"),
+    [
+        (near(1.0), 0.1, 1.02, 1.08, "holds"),
+        (near(1.0), 0.1, 0.95, 1.15, "undecided"),
+        (near(1.0), 0.1, 1.05, 1.25, "undecided"),
+        (near(1.0), 0.1, 1.11, 1.25, "differs"),
+        # "Clearly improves" does not hold with an interval that includes a loss.
+        (above(0), 0, -3.68, 11.3, "undecided"),
+        (above(0), 0, 0, 11.3, "undecided"),
+        (above(0), 0, 0.1, 11.3, "holds"),
+        (above(0), 0, -11.3, -3.68, "differs"),
+        (at_most(0), 5, -2.1, 9.9, "undecided"),
+        (at_most(0), 5, -8.7, 4.9, "holds"),
+    ],
+)
+def test_a_claim_holds_only_if_its_whole_interval_does(expectation, tolerance, low, high, verdict):
+    found = claim(expectation, tolerance, Estimate((low + high) / 2, low, high, 10))
+    assert found.verdict == verdict
+    assert ("more replicates could decide" in found.reason) == (verdict == "undecided")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        # "Not detectable": within the bound of 5, but detected.
+        (3.12, 4.82, "differs"),
+        (-4.82, -3.12, "differs"),
+        (-1, 4.82, "holds"),
+        (-1, 5.1, "undecided"),
+        (5.1, 8, "differs"),
+        (3, 8, "differs"),
+    ],
+)
+def test_an_absent_effect_needs_an_interval_that_includes_it_and_keeps_the_bound(low, high, verdict):
+    found = claim(near(0), 5, Estimate((low + high) / 2, low, high, 10), "absence")
+    assert found.verdict == verdict
+    assert ("an effect is detected" in found.reason) == (verdict == "differs" and abs(low) <= 5)
+
+
+def test_a_run_without_an_interval_decides_no_claim_that_needs_one():
+    found = claim(above(0), 0, Estimate(40.0, replicates=1))
+    assert found.verdict == "undecided"
+    assert "gives none" in found.reason
 
 
 def test_json_object_has_the_keys_of_the_contract_and_no_nan():
@@ -63,4 +101,4 @@ def test_claim_without_data_says_what_is_missing():
     sentence = Sentence("x", "a book", "A sentence.", near(3.5), 0.1, "percent", "Because.")
     found = sentence.unchecked("The run holds no cell with 32 webs.")
     assert (found.verdict, found.found, found.expected) == ("cannot be checked", None, 3.5)
-    assert counts([found]) == {"holds": 0, "differs": 0, "cannot be checked": 1}
+    assert counts([found]) == {"holds": 0, "differs": 0, "undecided": 0, "cannot be checked": 1}

@@ -78,6 +78,15 @@ def test_cells_are_marked_by_their_distance_from_the_published_value():
     assert "±0.10" in html
 
 
+def test_an_undecided_claim_has_a_badge_a_filter_and_its_reason():
+    sentence = Sentence("example-2", "a book", "It is later.", above(0), 0, "percent", "A direction.")
+    html = page.render(content(claims=[sentence.judge(Estimate(1.0, -1.0, 3.0, 10))]))
+    assert '<span class="badge v2">undecided</span>' in html
+    assert '<input type="radio" name="show" value="v2">undecided' in html
+    assert ".claim:not(.v3)" in html
+    assert "more replicates could decide" in html
+
+
 def test_parts_without_content_leave_no_heading():
     html = page.render(content(answer=[], claims=[], figures=[], tables=[]))
     for heading in ("The answer", "Figures", "Tables", "Statement by statement", "Limitations"):

@@ -219,11 +219,12 @@ def test_a_claim_about_one_cell_is_checked_in_a_run_of_that_cell():
     }
 
 
-def test_one_replicate_gives_verdicts_without_intervals():
+def test_one_replicate_has_no_intervals_and_so_decides_nothing():
     measures = from_records(*synthetic(replicates=1), CONNECTED)
     claims = {claim.id: claim for claim in all_claims(measures)}
-    assert claims["rfc2415-s3-04"].verdict == "holds"
+    assert claims["rfc2415-s3-04"].verdict == "undecided"
     assert claims["rfc2415-s3-04"].low is None
+    assert {claim.verdict for claim in claims.values()} == {"undecided", "cannot be checked"}
     assert claims["rfc2415-s3-02"].verdict == "cannot be checked"
 
 

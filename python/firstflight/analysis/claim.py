@@ -1,21 +1,30 @@
 """Published sentences as executable checks.
 
-How a verdict comes about: a claim names an allowed range (its expectation widened by its
-tolerance). It `holds` if the value found lies in that range and `differs` if not. The 95 % interval
-does not move the verdict; it says how firm the verdict is, and the reason says so where the
-interval reaches across the limit. Without data a claim `cannot be checked`.
+A claim names an allowed range (its expectation, widened by its tolerance) and what it needs of the 95 % interval. It
+`holds` if the whole interval lies in the range and `differs` if the whole interval lies outside. Otherwise it is
+`undecided`. Without data a claim `cannot be checked`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from firstflight.analysis.intervals import Estimate
 
-Verdict = Literal["holds", "differs", "cannot be checked"]
-VERDICTS: tuple[Verdict, ...] = ("holds", "differs", "cannot be checked")
+Verdict = Literal["holds", "differs", "undecided", "cannot be checked"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "differs", "undecided", "cannot be checked")
+
+Needs = Literal["interval", "absence", "value"]
+"""What decides a claim.
+
+- "interval": the whole 95 % interval lies inside the allowed range, or outside.
+- "absence": the same, and an interval inside the range must include the expected value; otherwise an effect that is
+  said to be absent was detected, and the claim differs.
+- "value": the value alone, where nothing is random (one deterministic run, a count of round trips) or no interval is
+  computed.
+"""
 
 
 class NoDataError(LookupError):
@@ -28,8 +37,8 @@ class Claim:
 
     `expected` is a number where the source gives one, else a phrase such as "at least 15".
     `found`, `low` and `high` (95 % interval over replicates) and `tolerance` are in `unit`;
-    None where there is nothing to give. `reason` says why the tolerance is what it is, how firm the
-    verdict is, or what is missing.
+    None where there is nothing to give. `reason` says why the tolerance is what it is, why the claim is
+    undecided, or what is missing.
     """
 
     id: str
@@ -93,7 +102,7 @@ class Sentence:
     """A published sentence as it is checked, without a run yet.
 
     `tolerance` widens the range of `expectation` on both sides; both are in `unit`. `why` justifies
-    the tolerance.
+    the tolerance. `needs` says what decides.
     """
 
     id: str
@@ -103,12 +112,11 @@ class Sentence:
     tolerance: float
     unit: str
     why: str
+    needs: Needs = field(default="interval", kw_only=True)
 
     def judge(self, found: Estimate, note: str = "") -> Claim:
         """The claim with its verdict; `note` adds what was found beside the value."""
-        lowest, highest = self.expectation.lowest - self.tolerance, self.expectation.highest + self.tolerance
-        inside = lowest <= found.value <= highest
-        parts = [note, self.why, _firmness(found, lowest, highest, inside)]
+        verdict, because = self._verdict(found)
         return Claim(
             id=self.id,
             source=self.source,
@@ -119,9 +127,26 @@ class Sentence:
             high=_finite(found.high),
             unit=self.unit,
             tolerance=self.tolerance,
-            verdict="holds" if inside else "differs",
-            reason=" ".join(part for part in parts if part),
+            verdict=verdict,
+            reason=" ".join(part for part in (note, self.why, because) if part),
         )
+
+    def _verdict(self, found: Estimate) -> tuple[Verdict, str]:
+        """The verdict and, where the interval alone makes it, why."""
+        lowest, highest = self.expectation.lowest - self.tolerance, self.expectation.highest + self.tolerance
+        if self.needs == "value":
+            return ("holds" if lowest <= found.value <= highest else "differs"), ""
+        if math.isnan(found.low) or math.isnan(found.high):
+            return "undecided", "The verdict needs a 95 % interval, and this run gives none: it needs more repetitions."
+        if found.low > highest or found.high < lowest:
+            return "differs", ""
+        if self.needs == "absence" and not (
+            found.low <= self.expectation.highest and found.high >= self.expectation.lowest
+        ):
+            return "differs", f"The 95 % interval excludes {self.expectation.shown}: an effect is detected."
+        if lowest <= found.low and found.high <= highest:
+            return "holds", ""
+        return "undecided", "The 95 % interval reaches beyond the limit; more replicates could decide."
 
     def unchecked(self, reason: str) -> Claim:
         """The claim without a verdict, because of `reason`."""
@@ -141,19 +166,9 @@ class Sentence:
 
 
 def counts(claims: list[Claim]) -> dict[Verdict, int]:
-    """How many claims got each verdict, all three verdicts present."""
+    """How many claims got each verdict, all verdicts present."""
     return {verdict: sum(c.verdict == verdict for c in claims) for verdict in VERDICTS}
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _firmness(found: Estimate, lowest: float, highest: float, inside: bool) -> str:
-    if math.isnan(found.low):
-        return ""
-    if inside and not (lowest <= found.low and found.high <= highest):
-        return "The 95 % interval reaches beyond the limit: more replicates could turn this verdict."
-    if not inside and found.high >= lowest and found.low <= highest:
-        return "The 95 % interval reaches the limit: more replicates could turn this verdict."
-    return ""

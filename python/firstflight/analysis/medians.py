@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from firstflight.analysis.intervals import CONFIDENCE, Estimate
+from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of
 
 Values = npt.NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)
@@ -57,10 +57,10 @@ class Sample:
 class Medians(Generic[Key]):
     """The median of each place, first as measured and then of resampled repetitions: what a statistic computes with."""
 
-    def __init__(self, samples: Mapping[Key, Sample], seed: int = 1) -> None:
-        """`seed` draws the resamples; with it the same places, read in the same order, give the same ones."""
+    def __init__(self, samples: Mapping[Key, Sample], study: str) -> None:
+        """Resamples are drawn by the name of the study and the place, so the order of reading moves nothing."""
         self._samples = samples
-        self._seed = seed
+        self._study = study
         self._drawn: dict[Key, Values] = {}
         self._fewest: list[int] = []
 
@@ -71,7 +71,7 @@ class Medians(Generic[Key]):
             if not sample.values:
                 raise KeyError(key)
             values = np.array(sample.values)
-            generator = np.random.default_rng([self._seed, len(self._drawn)])
+            generator = np.random.default_rng(seed_of(self._study, "median", key))
             picked = generator.integers(0, len(values), (_RESAMPLED, len(values)))
             self._drawn[key] = np.concatenate([[np.median(values)], np.median(values[picked], axis=1)])
         self._fewest.append(len(self._samples[key].values))

@@ -19,7 +19,7 @@ from .progress import progress
 from .settings import load_scenario, restrictions, variations
 
 _INTERRUPTED = 130
-_WORDS = {"holds": "hold", "differs": "differ", "cannot be checked": "cannot be checked"}
+_PLURALS = {"holds": "hold", "differs": "differ"}
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
         print(f"  {sentence}")
     claims = study.claims(run)
     if claims:
-        print(f"\nClaims: {', '.join(f'{number} {_WORDS[verdict]}' for verdict, number in counts(claims).items())}\n")
+        each = [f"{number} {_PLURALS.get(verdict, verdict)}" for verdict, number in counts(claims).items()]
+        print(f"\nClaims: {', '.join(each)}\n")
     tables = study.table_names(run)
     print(f"firstflight report {run.directory}")
     if claims:

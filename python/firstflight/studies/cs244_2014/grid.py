@@ -16,6 +16,7 @@ import polars as pl
 from firstflight.scenario import Cell, Scenario
 
 HERE = Path(__file__).parent
+NAME = "cs244-2014"
 ROUND_TRIP_S = 0.070
 PACKET_BYTES = 1500
 TEN = 10

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Cs244(Study):
     """One server and many slow users, IW 3 against IW 10."""
 
-    name = "cs244-2014"
+    name = grid.NAME
     title = "CS244 2014: what an initial window of 10 gains slow users, by their bandwidth"
     source = "R. Jung and S. Quinonez, Stanford CS244 2014 (after Dukkipati et al. 2010, Figure 6)"
     engines = ("simulate", "emulate")

@@ -70,7 +70,9 @@ def _by_bandwidth(paired: pl.DataFrame) -> Table:
         own = calm.filter(pl.col("bucket") == index)
         counts = {"pairs": own.height, "disturbed": paired.filter(pl.col("bucket") == index).height - own.height}
         place = {"bandwidth_kbps": bucket_name(index)}
-        rows += [_row(place, metric, intervals.median(own[column])) for metric, column in columns.items()]
+        rows += [
+            _row(place, metric, intervals.median(own[column], metric, index)) for metric, column in columns.items()
+        ]
         rows += [_row(place, metric, Estimate(count)) for metric, count in counts.items()]
     return Table(
         "by_bandwidth",
@@ -124,8 +126,8 @@ def _engines(emulated: pl.DataFrame, computed: pl.DataFrame) -> Table:
         place = {"iw": iw, "bandwidth_kbps": bucket_name(index)}
         difference = own["time_ms"] - own["simulated_ms"]
         percent = 100 * difference / own["simulated_ms"]
-        rows.append(_row(place, "difference", intervals.median(difference)))
-        rows.append(_row(place, "difference_percent", intervals.median(percent)))
+        rows.append(_row(place, "difference", intervals.median(difference, "difference", (iw, index))))
+        rows.append(_row(place, "difference_percent", intervals.median(percent, "difference_percent", (iw, index))))
         rows.append(_row(place, "within", Estimate(close_percent(own))))
         rows.append(_row(place, "pairs", Estimate(own.height)))
     return Table(

@@ -90,7 +90,7 @@ def _claim(
     found: Callable[[Sequence[Pair]], float],
     note: Callable[[Sequence[Pair]], str],
 ) -> Claim:
-    sentence = Sentence(name, SOURCE, text, expectation, 0, unit, LIMIT)
+    sentence = Sentence(name, SOURCE, text, expectation, 0, unit, LIMIT, needs="value")
     if not chosen:
         return sentence.unchecked("This run lacks a cell that both engines have measured and to which this applies.")
     parts = [f"{len(chosen)} cells, of {out_of} that the grid has with such queues.", note(chosen)]

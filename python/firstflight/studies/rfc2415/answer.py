@@ -65,6 +65,6 @@ def _cost(measures: Measures) -> str:
 def _verdicts(claims: list[Claim]) -> str:
     found = counts(claims)
     return (
-        f"Of {len(claims)} statements of the RFC, {found['holds']} hold here, {found['differs']} differ and "
-        f"{found['cannot be checked']} cannot be checked with this run."
+        f"Of {len(claims)} statements of the RFC, {found['holds']} hold here, {found['differs']} differ, "
+        f"{found['undecided']} are undecided and {found['cannot be checked']} cannot be checked with this run."
     )

@@ -32,7 +32,7 @@ def all_claims(measured: Measured) -> list[Claim]:
 def _value(measured: Measured, segments: int, iw: int, trips: int, name: str, note: str) -> Claim:
     text = f"A transfer of {segments} segments with an initial window of {iw} takes {_count(trips)}."
     rule = f"The rule applied round by round gives {modelled(segments, iw)}."
-    sentence = Sentence(name, SOURCE, text, near(trips), 0, UNIT, f"{rule} {EXACT}")
+    sentence = Sentence(name, SOURCE, text, near(trips), 0, UNIT, f"{rule} {EXACT}", needs="value")
     found = measured.get((segments, iw))
     if found is None:
         return sentence.unchecked(f"This run has no finished transfer of {segments} segments with IW {iw}.")
@@ -58,7 +58,7 @@ def _largest_saving(measured: Measured) -> Claim:
     few, many = published.initial_windows()
     saving = published.largest_saving()
     text = f"An initial window of {many} segments instead of {few} saves up to {_count(saving)}."
-    sentence = Sentence("rfc6928-s5.1-largest-saving", SOURCE, text, near(saving), 0, UNIT, EXACT)
+    sentence = Sentence("rfc6928-s5.1-largest-saving", SOURCE, text, near(saving), 0, UNIT, EXACT, needs="value")
     sizes = [segments for segments, iw in published.table() if iw == few]
     missing = [n for n in sizes if (n, few) not in measured or (n, many) not in measured]
     if missing:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from firstflight.analysis.medians import Medians
 
 from .gain import gain, is_known, transfers
-from .grid import mouse, settings, together
+from .grid import NAME, mouse, settings, together
 from .measure import SHARE, TIME, Place, Values
 
 
 def answer(values: Values) -> list[str]:
     """What the proposed window gains, what parallel connections do, what an elephant leaves."""
-    data = Medians(values)
+    data = Medians(values, NAME)
     return [_gains(data), _parallel(data), _elephant(data)]
 
 

@@ -11,7 +11,7 @@ from firstflight.report.figure import Figure, inline
 
 from .computed import closed_form_s, talk_s
 from .gain import gain, is_known
-from .grid import TRANSFER, Point, settings
+from .grid import NAME, TRANSFER, Point, settings
 from .measure import TIME, Place, Values
 from .panels import FASTER, panels
 from .sharing import mice, parallel
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def all_figures(values: Values, emulated: bool) -> list[Figure]:
     """Those for which the run has data."""
-    data = Medians(values)
+    data = Medians(values, NAME)
     alone = {
         place.point: sample
         for place, sample in values.items()

@@ -20,6 +20,7 @@ from firstflight.scenario import Cell, Scenario
 from firstflight.scenario.units import Bytes
 
 HERE = Path(__file__).parent
+NAME = "thalheim"
 TRANSFER, SHALLOW, PARALLEL, MICE = "transfer", "shallow", "parallel", "mice"
 LINK = "links[0]"
 """The bottleneck's name in the records."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from firstflight.scenario import Cell
 
 from ..study import Study
-from .grid import cell, points
+from .grid import NAME, cell, points
 
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Thalheim(Study):
     """The transfer time of one download by initial window, delay, rate and size; and what shares its link."""
 
-    name = "thalheim"
+    name = NAME
     title = "Thalheim's talk: one HTTP download by initial window, delay, rate and size"
     source = "J. Thalheim, talk on TCP's initial window (Mininet, nginx and curl)"
     engines = ("simulate", "emulate")
@@ -58,7 +58,7 @@ class Thalheim(Study):
         from .claims import all_claims
         from .measure import values
 
-        return all_claims(values(run))
+        return all_claims(values(run), run.engine == "emulate")
 
     def figures(self, run: Run) -> list[Figure]:
         """The talk's figure, one a rate; an overview; formulas; what shares the link."""

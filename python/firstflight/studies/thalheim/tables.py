@@ -12,7 +12,7 @@ from firstflight.analysis.table import Metric, Table, rows_frame
 
 from .computed import closed_form_s, simulated_s, talk_s
 from .gain import relative
-from .grid import MICE, PARALLEL, SHALLOW, TRANSFER, Point, settings
+from .grid import MICE, NAME, PARALLEL, SHALLOW, TRANSFER, Point, settings
 from .measure import AGAIN, FLIGHTS, SHARE, TIME, Place
 from .measure import Values as Measured
 
@@ -22,7 +22,7 @@ _ONE_PATH = "10 Mbit/s, 50 ms one way."
 
 def all_tables(values: Measured, emulated: bool) -> list[Table]:
     """Those for which there is data. `emulated`: with quartiles, what was left out, and the simulator's times."""
-    data = Medians(values)
+    data = Medians(values, NAME)
     alone = {place.point: sample for place, sample in values.items() if place.metric == TIME}
     figure = {point: sample for point, sample in alone.items() if point.experiment == TRANSFER}
     tables = [_relative(data, figure), _times(figure, emulated), _formula(figure)]
@@ -197,7 +197,7 @@ def _plain(
     experiment: str,
 ) -> Table:
     order = [metric.name for metric in metrics]
-    data = Medians(values)
+    data = Medians(values, NAME)
     rows = []
     chosen = [place for place in values if place.point.experiment == experiment and place.metric in order]
     chosen.sort(key=lambda place: ([getattr(place.point, key) for key in keys], order.index(place.metric)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from firstflight.analysis.claim import Claim, Expectation, NoDataError, Sentence, at_least, at_most, below
+from firstflight.analysis.claim import Claim, Expectation, Needs, NoDataError, Sentence, at_least, at_most, below
 from firstflight.analysis.intervals import Estimate
 
 from . import overfill, ranking
@@ -35,6 +35,7 @@ class Hypothesis(NamedTuple):
     tolerance: float
     why: str
     find: Callable[[Run], tuple[Estimate, str]]
+    needs: Needs = "interval"
 
 
 def all_claims(run: Run) -> list[Claim]:
@@ -51,6 +52,7 @@ def _check(hypothesis: Hypothesis, run: Run) -> Claim:
         hypothesis.tolerance,
         hypothesis.unit,
         hypothesis.why,
+        needs=hypothesis.needs,
     )
     try:
         return sentence.judge(*hypothesis.find(run))
@@ -152,6 +154,7 @@ _HYPOTHESES = (
         0,
         "A share of homes, no tolerance.",
         _overfilled(2023),
+        "value",
     ),
     Hypothesis(
         "overfill-2015",
@@ -161,6 +164,7 @@ _HYPOTHESES = (
         0,
         "A share of homes, no tolerance; their buffers are assumed, and the table of assumptions shows what that does.",
         _overfilled(2015),
+        "value",
     ),
     Hypothesis(
         "queue-rule",
@@ -171,6 +175,7 @@ _HYPOTHESES = (
         0,
         "A share of homes, no tolerance.",
         _told_right("wire", "Without the packet on the wire, which is the acknowledgement of the request, the queue"),
+        "value",
     ),
     Hypothesis(
         "pipe-rule",
@@ -180,6 +185,7 @@ _HYPOTHESES = (
         0,
         "A share of homes, no tolerance.",
         _told_right("pipe"),
+        "value",
     ),
     Hypothesis(
         "gain-32",
@@ -219,6 +225,7 @@ _HYPOTHESES = (
         1,
         "One percent is below what anyone notices.",
         _least_saved,
+        "value",
     ),
     Hypothesis(
         "cost-32",

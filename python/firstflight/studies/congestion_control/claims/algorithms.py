@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
-from firstflight.analysis.claim import Claim, Sentence, at_most, between, near
+from firstflight.analysis.claim import Claim, Needs, Sentence, at_most, between, near
 from firstflight.analysis.intervals import Estimate, Means
 
 from ..grid import PACKET_BYTES, RATE_BPS, Point, drawn
@@ -31,8 +31,9 @@ Found = Callable[[Values, Mapping[str, Windows], pl.DataFrame], float]
 
 @dataclass(frozen=True)
 class _Statement(Sentence):
-    """A sentence about one download; `found` raises KeyError if the run lacks it."""
+    """A sentence about one download, which has nothing random: `found` raises KeyError if the run lacks it."""
 
+    needs: Needs = field(default="value", kw_only=True)
     found: Found
 
     def check(self, values: Values, windows: Mapping[str, Windows], queues: pl.DataFrame) -> Claim:

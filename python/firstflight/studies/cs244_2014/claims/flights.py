@@ -35,6 +35,7 @@ def _rounds(tables: Tables, rows: pl.DataFrame, iw: int, expected: int) -> Claim
         tolerance=0,
         unit="rounds",
         why="A count, so the tolerance is 0.",
+        needs="value",
     )
     chosen = rows.filter((pl.col("iw") == iw) & (pl.col("segments") == median_segments(rows)))
     if chosen.is_empty():
@@ -63,6 +64,7 @@ def _ten_segments(tables: Tables, rows: pl.DataFrame) -> Claim:
         tolerance=round(0.05 * computed),
         unit="kbit/s",
         why="5 %: the users' bandwidths lie 10 % apart, and between them a straight line is drawn (logarithmic axes).",
+        needs="value",
     )
     try:
         found, note = _crossing(ten_segments_ms(tables, rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 import polars as pl
@@ -39,7 +39,8 @@ def _gain(own: pl.DataFrame, index: int) -> Claim:
     )
     if own.is_empty():
         return sentence.unchecked(f"This run has no pair of undisturbed responses at {name} kbit/s.")
-    return sentence.judge(intervals.median(own["gain_ms"] / (1000 * ROUND_TRIP_S)), f"{own.height} pairs.")
+    found = intervals.median(own["gain_ms"] / (1000 * ROUND_TRIP_S), "gain", index)
+    return sentence.judge(found, f"{own.height} pairs.")
 
 
 def _stable(paired: pl.DataFrame) -> Claim:
@@ -52,7 +53,9 @@ def _stable(paired: pl.DataFrame) -> Claim:
         unit="share",
         why='The post gives no number; a gain that more than doubles from one bandwidth to another is not "stable".',
     )
-    groups = [_values(paired.filter(pl.col("bucket") == index)["gain_ms"]) for index in present(paired)]
+    groups: dict[Hashable, intervals.Values] = {
+        index: _values(paired.filter(pl.col("bucket") == index)["gain_ms"]) for index in present(paired)
+    }
     if len(groups) < 2:
         return sentence.unchecked("This run has undisturbed pairs in fewer than two buckets.")
 
@@ -60,7 +63,7 @@ def _stable(paired: pl.DataFrame) -> Claim:
         medians = [float(np.median(values)) for values in found]
         return min(medians) / max(medians)
 
-    return sentence.judge(intervals.of_groups(groups, share))
+    return sentence.judge(intervals.of_groups(groups, "gain", share))
 
 
 def _percentage(paired: pl.DataFrame) -> Claim:
@@ -78,7 +81,8 @@ def _percentage(paired: pl.DataFrame) -> Claim:
         return sentence.unchecked("This run has undisturbed pairs of fewer than three users.")
     medians = paired.group_by("bucket").agg(pl.col("gain_percent").median()).sort("bucket")
     each = [f"{bucket_name(index)}: {percent:.0f} %" for index, percent in medians.iter_rows()]
-    found = intervals.of_groups([_values(own["gain_percent"]) for own in users], _rank_correlation)
+    groups: dict[Hashable, intervals.Values] = {own["client"][0]: _values(own["gain_percent"]) for own in users}
+    found = intervals.of_groups(groups, "gain_percent", _rank_correlation)
     return sentence.judge(found, f"Medians by bucket, kbit/s: {', '.join(each)}.")
 
 

@@ -32,7 +32,7 @@ class _Statement:
     note: Callable[[pl.DataFrame], str] = lambda cases: ""
 
     def check(self, cases: pl.DataFrame) -> Claim:
-        sentence = Sentence(self.id, self.source, self.text, self.expectation, 0, self.unit, self.why)
+        sentence = Sentence(self.id, self.source, self.text, self.expectation, 0, self.unit, self.why, needs="value")
         try:
             return sentence.judge(Estimate(self.found(cases)), self.note(cases))
         except LookupError as error:

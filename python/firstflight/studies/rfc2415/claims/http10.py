@@ -122,6 +122,7 @@ STATEMENTS = (
         "percent",
         "Not detectable in print: Table 3's values of about 2 have steps of 0.1.",
         lambda data: mean([change(data, at(FILE_DELAY, s, 1), at(FILE_DELAY, s, 3)) for s in WITH_FTPS]),
+        needs="absence",
     ),
     Statement(
         "rfc2415-s3-04",

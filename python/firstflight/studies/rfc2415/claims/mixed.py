@@ -42,6 +42,7 @@ STATEMENTS = (
         "percent",
         NO_EFFECT,
         lambda data: max(_harm(data, webs, 1) for webs in (16, 32)),
+        needs="absence",
     ),
     Statement(
         "rfc2415-s3-35",

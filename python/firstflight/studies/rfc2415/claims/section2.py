@@ -33,6 +33,7 @@ STATEMENTS = (
             "read as the opposite one. "
             "It does not say how much traffic; here the same webs and ftps are mirrored."
         ),
+        needs="absence",
     ),
     Statement(
         "rfc2415-s2-02",
@@ -44,6 +45,7 @@ STATEMENTS = (
         "percentage points",
         "The same 6 points within which printed and measured decreases are compared (Table 1).",
         _gain_difference,
+        needs="absence",
     ),
     Statement(
         "rfc2415-s2-03",

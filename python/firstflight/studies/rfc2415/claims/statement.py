@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firstflight.analysis.claim import Claim, Expectation, NoDataError, Sentence
-from firstflight.analysis.intervals import Estimate, Means, jackknife, reach
+from firstflight.analysis.claim import Claim, Expectation, Needs, NoDataError, Sentence
+from firstflight.analysis.intervals import Means, bootstrap, jackknife, seed_of
 from firstflight.studies.rfc2415.claims.coverage import missing
 from firstflight.studies.rfc2415.measure import Measures, Place
 
@@ -38,8 +38,8 @@ class Statement:
     """One sentence: `found` computes its value from the cells' means over replicates.
 
     `why` says where the tolerance comes from; `note` adds what a reader needs beside the verdict.
-    `counted`: the value counts scenarios or cells, so the jackknife, which needs a smooth statistic, gives
-    no interval.
+    `counted`: the value counts scenarios or cells. The jackknife needs a smooth statistic, so the interval is
+    a bootstrap over replicates.
     """
 
     id: str
@@ -51,6 +51,7 @@ class Statement:
     found: Callable[[Data], float]
     note: Callable[[Data], str] | None = None
     counted: bool = False
+    needs: Needs = "interval"
 
     @property
     def source(self) -> str:
@@ -59,13 +60,15 @@ class Statement:
 
     def check(self, measures: Measures) -> Claim:
         """The claim with its verdict; "cannot be checked" if the run lacks a cell that it needs."""
-        sentence = Sentence(self.id, self.source, self.text, self.expectation, self.tolerance, self.unit, self.why)
+        sentence = Sentence(
+            self.id, self.source, self.text, self.expectation, self.tolerance, self.unit, self.why, needs=self.needs
+        )
         try:
-            found = jackknife(measures.values, self.found)
-            notes = [self.note(Means(measures.values))] if self.note else []
             if self.counted:
-                notes.append(_steadiness(measures, self.found))
-                found = Estimate(found.value, replicates=found.replicates)
+                found = bootstrap(measures.values, self.found, seed_of("rfc2415", self.id))
+            else:
+                found = jackknife(measures.values, self.found)
+            note = self.note(Means(measures.values)) if self.note else ""
         except KeyError:
             return sentence.unchecked(missing(measures.values, self.found))
         except NoDataError as error:
@@ -74,13 +77,7 @@ class Statement:
             return sentence.unchecked("The value that this is a ratio to is zero in this run.")
         if math.isnan(found.value):
             return sentence.unchecked("The run has too few replicates for this statistic.")
-        return sentence.judge(found, " ".join(filter(None, notes)))
-
-
-def _steadiness(measures: Measures, found: Callable[[Data], float]) -> str:
-    """How far a count depends on single replicates, since it has no interval that would say so."""
-    low, high = reach(measures.values, found)
-    return f"It is {low:g} to {high:g} when any one replicate is left out." if low < high else ""
+        return sentence.judge(found, note)
 
 
 def at(

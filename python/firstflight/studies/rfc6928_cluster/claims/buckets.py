@@ -11,7 +11,7 @@ from firstflight.analysis.intervals import Estimate
 from ..grid import AVGDC, FITTED, INDEPENDENT, SEARCH, Place
 from ..measure import Results
 from ..published import TITLES, figure5, labels
-from .statement import FIGURE, SECTION, Found, Statement, gain
+from .statement import FIGURE, SECTION, Found, Statement, gain, mean_of
 
 _HERE = Place(AVGDC, SEARCH)
 _WHOLE = "1 point: the sentence rounds to whole percent."
@@ -73,7 +73,8 @@ def _gain(place: Place, by: str, index: int, results: Results) -> Found:
     found = bucket.comparison
     return Found(
         gain(found.percent),
-        f"{found.units} responses, {0 - found.difference.value:.0f} ms of {found.baseline.value:.0f} ms with IW 3.",
+        f"{found.units} responses, {0 - found.difference.value:.0f} ms of {found.baseline.value:.0f} ms with IW 3."
+        + (f" No interval: {found.reason}." if found.reason else ""),
     )
 
 
@@ -81,10 +82,12 @@ def _low_rtt(results: Results) -> Found:
     parts = [bucket.comparison for bucket in results.buckets(_HERE, "rtt")[:3] if bucket.comparison is not None]
     if not parts:
         raise NoDataError("This run has no response with a round trip of at most 100 ms.")
-    base = sum(part.units * part.baseline.value for part in parts)
-    saved = -sum(part.units * part.difference.value for part in parts)
+    weights = [part.units * part.baseline.value for part in parts]
     each = ", ".join(f"{-part.percent.value:.1f}" for part in parts)
-    return Found(Estimate(100 * saved / base), f"Percent in the buckets up to 20, 50 and 100 ms: {each}.")
+    return Found(
+        gain(mean_of((part.percent for part in parts), weights)),
+        f"Percent in the buckets up to 20, 50 and 100 ms: {each}.",
+    )
 
 
 def percents(results: Results, place: Place, by: str, quantity: str = "percent") -> list[float | None]:
@@ -112,6 +115,7 @@ def _order(by: str, quantity: str) -> Statement:
         "correlation",
         "0.8 lets neighbours change places, whose bars often differ by less than reading them off the figure can tell.",
         found,
+        needs="value",
     )
 
 
@@ -157,6 +161,7 @@ def _critique() -> Iterator[Statement]:
             "correlation",
             "The sentence gives a direction and no number.",
             found,
+            needs="value",
         )
     for index in (0, 1):
         place = _HERE._replace(dependence=INDEPENDENT)

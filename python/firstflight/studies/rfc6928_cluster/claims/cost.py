@@ -14,7 +14,7 @@ from firstflight.analysis.intervals import Estimate
 from ..grid import AVGDC, BLOG, FEW, MANY, MAPS, NAMES, PHOTOS, SEARCH, SLOWDC, Place, settings
 from ..measure import Results
 from ..published import MAPS_RETRANSMITTED, RETRANSMITTED, WITHOUT_RETRANSMISSION
-from .statement import ABSTRACT, SECTION, Found, Statement
+from .statement import ABSTRACT, SECTION, Found, Statement, mean_of
 
 _POINTS = "percentage points"
 _HALF = "Half of the rise: nearer to it than to none or to twice as much; buffers and cross traffic are not published."
@@ -87,6 +87,7 @@ def statements() -> Iterator[Statement]:
         "percent",
         "The sentence gives no number; half of them is the least that it can mean.",
         _already_lossy,
+        needs="value",
     )
     yield from _tail()
 
@@ -110,11 +111,11 @@ def _percent(share: Estimate) -> Estimate:
 
 def _mean_rise(results: Results) -> Found:
     rises = {
-        population: 100 * results.retransmitted(population, tuple(settings()["users"])).difference.value
+        population: _percent(results.retransmitted(population, tuple(settings()["users"])).difference)
         for population in (AVGDC, SLOWDC)
     }
-    each = ", ".join(f"{NAMES[population]} {rise:.2f}" for population, rise in rises.items())
-    return Found(Estimate(sum(rises.values()) / len(rises)), f"{each}.")
+    each = ", ".join(f"{NAMES[population]} {rise.value:.2f}" for population, rise in rises.items())
+    return Found(mean_of(rises.values()), f"{each}.")
 
 
 def _clean(service: str, iw: int) -> Statement:
@@ -172,6 +173,7 @@ def _tail() -> Iterator[Statement]:
         "percentile",
         "3: from the 93rd to the 99th.",
         _worse_from,
+        needs="value",
     )
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from firstflight.analysis.claim import NoDataError, above, between, near
-from firstflight.analysis.intervals import Estimate
 
 from ..grid import AVGDC, BLOG, MAPS, NAMES, PHOTOS, SEARCH, SLOWDC, Place
 from ..measure import Results
 from ..published import SEARCH_GAIN
-from .statement import ABSTRACT, FIGURES_OWN_SPREAD, SECTION, WHY_SPREAD, Found, Statement, gain
+from .statement import ABSTRACT, FIGURES_OWN_SPREAD, SECTION, WHY_SPREAD, Found, Statement, gain, mean_of
 
 SUBNET_QUANTILES = (10, 25, 50, 75, 90, 95)
 """The figure of the subnets is not available; "all quantiles" is taken as these."""
@@ -108,7 +107,7 @@ def _mean(results: Results) -> Found:
     each = ", ".join(
         f"{NAMES[population]} {service} {-found.value:.1f}" for (population, service), found in gains.items()
     )
-    return Found(Estimate(-sum(found.value for found in gains.values()) / len(gains)), f"Percent: {each}.")
+    return Found(gain(mean_of(gains.values())), f"Percent: {each}.")
 
 
 def _few_segments(results: Results) -> Found:

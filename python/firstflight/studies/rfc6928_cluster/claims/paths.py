@@ -27,6 +27,7 @@ def statements() -> Iterator[Statement]:
         "0.2: the last digit printed, and drawing. Ours follows the shares of Figure 5, whose median is 1.0; the 2012 "
         "reproduction cites 1.2. The three cannot hold together.",
         partial(_median, AVGDC, "down_bps", 1e-6),
+        needs="value",
     )
     for limit, share in ((100, 20.0), (256, 33.3)):
         yield Statement(
@@ -38,6 +39,7 @@ def statements() -> Iterator[Statement]:
             "percent",
             f"2 points: drawing. {_BUILT}",
             partial(_below, 1000 * limit),
+            needs="value",
         )
     for population in (AVGDC, SLOWDC):
         yield Statement(
@@ -49,6 +51,7 @@ def statements() -> Iterator[Statement]:
             "ms",
             f"5 ms: the figure is rounded. {_BUILT}",
             partial(_median, population, "rtt_s", 1000),
+            needs="value",
         )
 
 

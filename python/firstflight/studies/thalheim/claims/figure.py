@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from firstflight.analysis.claim import Claim, NoDataError, above, at_least, near
+from firstflight.analysis.claim import Claim, Needs, NoDataError, above, at_least, near
 from firstflight.analysis.medians import Values, least, mean, most
 
 from ..gain import Coordinates, gain, is_known, larger_windows, lines, transfers
@@ -16,9 +16,9 @@ from ..measure import REQUEST_TIME, TIME
 from .statement import COMPARISON, Data, Statement
 
 
-def claims(data: Data) -> list[Claim]:
+def claims(data: Data, needs: Needs) -> list[Claim]:
     """One by one, in the order of the talk."""
-    return [statement.check(data) for statement in _STATEMENTS]
+    return [statement.check(data, needs) for statement in _STATEMENTS]
 
 
 def _known(data: Data) -> list[Point]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstflight.analysis.claim import Claim, NoDataError, Sentence, near
+from firstflight.analysis.claim import Claim, Needs, NoDataError, Sentence, near
 from firstflight.analysis.medians import Values, middle
 
 from ..computed import closed_form_s, talk_s
@@ -16,7 +16,7 @@ from .statement import SOURCE, Data, Statement
 _ONE_WINDOW = "A formula that is off by more would not tell one initial window from the next but one."
 
 
-def claims(data: Data) -> list[Claim]:
+def claims(data: Data, needs: Needs) -> list[Claim]:
     """The formula itself, which is lost, and what its words say."""
     lost = Sentence(
         id="talk-formula",
@@ -30,7 +30,7 @@ def claims(data: Data) -> list[Claim]:
         "The formula is an image that is not preserved; the next claim and the table `formula` hold what the talk says "
         "of it in words against the measured times, and the closed form of docs/model.md beside it."
     )
-    return [lost, _WORDS.check(data)]
+    return [lost, _WORDS.check(data, needs)]
 
 
 def _known(data: Data) -> list[Point]:

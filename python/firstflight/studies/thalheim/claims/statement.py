@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firstflight.analysis.claim import Claim, Expectation, NoDataError, Sentence
+from firstflight.analysis.claim import Claim, Expectation, Needs, NoDataError, Sentence
 from firstflight.analysis.medians import Medians, Values
 
 from ..measure import Place
@@ -30,9 +30,11 @@ class Statement:
     found: Callable[[Data], Values]
     note: Callable[[Data], str]
 
-    def check(self, data: Data) -> Claim:
+    def check(self, data: Data, needs: Needs = "interval") -> Claim:
         """The verdict, or why there is none."""
-        sentence = Sentence(self.id, SOURCE, self.text, self.expectation, self.tolerance, self.unit, self.why)
+        sentence = Sentence(
+            self.id, SOURCE, self.text, self.expectation, self.tolerance, self.unit, self.why, needs=needs
+        )
         try:
             return sentence.judge(data.estimate(self.found), self.note(data))
         except NoDataError as error:

@@ -1,0 +1,49 @@
+"""What `firstflight claims` prints of a claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from firstflight.analysis.claim import Claim, Expectation, Sentence, above, at_most
+from firstflight.analysis.intervals import Estimate
+from firstflight.cli import reading
+
+
+def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *claims: Claim) -> str:
+    monkeypatch.setattr(reading.Run, "open", lambda directory: SimpleNamespace(study="rfc2415"))
+    monkeypatch.setattr(reading, "of", lambda run: SimpleNamespace(claims=lambda run: list(claims)))
+    reading.print_claims(Path("anywhere"), as_json=False)
+    return capsys.readouterr().out
+
+
+def sentence(expectation: Expectation, tolerance: float) -> Sentence:
+    return Sentence("x-1", "a book", "Nobody is harmed.", expectation, tolerance, "percent", "It calls 5 % no effect.")
+
+
+def test_a_verdict_is_printed_with_tolerance_interval_and_reason(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = sentence(at_most(0), 5).judge(Estimate(3.904, 3.1, 4.7, 10))
+    assert printed(capsys, monkeypatch, claim) == (
+        "holds             x-1: Nobody is harmed. (a book)\n"
+        "                  expected at most 0, tolerance 5 percent; found 3.904 (95 % interval 3.1 to 4.7)\n"
+        "                  It calls 5 % no effect.\n\n"
+    )
+
+
+def test_what_is_undecided_or_unchecked_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = printed(
+        capsys,
+        monkeypatch,
+        sentence(above(0), 0).judge(Estimate(3.8, -3.7, 11.3, 10)),
+        sentence(above(0), 0).unchecked("The run lacks a cell."),
+    )
+    assert text.startswith("undecided         x-1:")
+    assert "expected above 0 percent; found 3.8 (95 % interval -3.7 to 11.3)\n" in text
+    assert "more replicates could decide." in text
+    assert text.endswith("expected above 0 percent\n                  The run lacks a cell.\n\n")
