@@ -1,8 +1,7 @@
 //! Feeds arbitrary text to the reader and runs what it accepts: whatever is written, nothing panics, and every problem
 //! has a line and a sentence.
 //!
-//! `cargo fuzz run script --sanitizer none` in `crates/script` (the crate forbids unsafe code, so an address sanitizer
-//! has nothing to find); `tests/packet_scripts` is a corpus to start from.
+//! `cargo fuzz run script` in `crates/script`; `tests/packet_scripts` is a corpus to start from.
 
 #![no_main]
 

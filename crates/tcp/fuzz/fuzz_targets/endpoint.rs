@@ -1,8 +1,7 @@
 //! Feeds arbitrary segments, calls and times to an endpoint of any profile: whatever comes, it must not panic, must not
 //! lose its bearings, and must not send more than it was given.
 //!
-//! `cargo fuzz run endpoint --sanitizer none` in `crates/tcp` (the crate forbids unsafe code, so an address sanitizer has
-//! nothing to find).
+//! `cargo fuzz run endpoint` in `crates/tcp`.
 
 #![no_main]
 
@@ -69,7 +68,7 @@ enum Step {
     EndRecord,
     Nagle(bool),
     Cork(bool),
-    AcknowledgeNow,
+    QuickAck(bool),
     Close,
     Abort,
     Wait(u32),
@@ -109,8 +108,7 @@ impl Options {
             value: clock.wrapping_add_signed(value.into()),
             echo: endpoint.initial_sequence().wrapping_add(clock).wrapping_add_signed(echo.into()),
         });
-        segment.ecn =
-            [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congestion][usize::from(self.ecn) % 4];
+        segment.ecn = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congestion][usize::from(self.ecn) % 4];
         segment.quick_start = match self.quick_start {
             None => QuickStart::None,
             Some((true, rate, approved)) => QuickStart::Request { rate: rate % 16, approved },
@@ -212,8 +210,7 @@ fuzz_target!(|input: Input| {
             }
             Step::Missing { blocks, options } => {
                 let (ack, mss) = (acknowledged(&endpoint), endpoint.mss_bytes());
-                let mut segment =
-                    Segment { seq: last.1, ack, window: 65_535, flags: Flags::ACK, ..Segment::EMPTY };
+                let mut segment = Segment { seq: last.1, ack, window: 65_535, flags: Flags::ACK, ..Segment::EMPTY };
                 options.put_on(&mut segment, &endpoint, now);
                 segment.sack = SackBlocks::NONE;
                 for (first, count) in blocks.iter().flatten() {
@@ -250,7 +247,7 @@ fuzz_target!(|input: Input| {
             Step::EndRecord => endpoint.end_record(),
             Step::Nagle(on) => endpoint.set_nagle(if on { Nagle::Minshall } else { Nagle::Off }),
             Step::Cork(on) => endpoint.set_cork(on),
-            Step::AcknowledgeNow => endpoint.acknowledge_now(),
+            Step::QuickAck(quick) => endpoint.set_quick_ack(quick),
             Step::Close => endpoint.close(now),
             Step::Abort => endpoint.abort(now),
             Step::Wait(nanos) => now += Nanos::from(nanos),

@@ -2,9 +2,9 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
-    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, InitialWindow, LostSyn, Nagle,
-    Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SlowStartGrowth,
-    Startup, WindowValidation,
+    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, InitialWindow, LostSyn,
+    Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules,
+    SlowStartGrowth, Startup, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -25,6 +25,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     ])?;
     let paced_by_itself = congestion_control == CongestionAlgorithm::Bbr;
     let minimum = u.int_in_range(1..=2000)?;
+    let pacing = pacing(u)?;
     let profile = Profile {
         mss_bytes: u.int_in_range(if timestamps { 13 } else { 1 }..=9000)?,
         initial_window: initial_window(u)?,
@@ -78,7 +79,8 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
             WindowValidation::CwndLimited,
             WindowValidation::Rfc7661,
         ])?,
-        startup: if paced_by_itself { Startup::Window } else { startup(u)? },
+        startup: if paced_by_itself || pacing.is_some() { Startup::Window } else { startup(u)? },
+        pacing,
         slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
         congestion_avoidance: *u.choose(&[CongestionAvoidance::PerAck, CongestionAvoidance::PerWindow])?,
         rto: RtoRules {
@@ -132,15 +134,25 @@ fn acknowledgements(u: &mut Unstructured<'_>) -> Result<AckPolicy> {
     })
 }
 
+fn pacing(u: &mut Unstructured<'_>) -> Result<Option<WindowPacing>> {
+    if !u.arbitrary()? {
+        return Ok(None);
+    }
+    Ok(Some(WindowPacing {
+        slow_start_percent: u.int_in_range(1..=1000)?,
+        avoidance_percent: u.int_in_range(1..=1000)?,
+        burst_segments: u.int_in_range(1..=64)?,
+    }))
+}
+
 fn startup(u: &mut Unstructured<'_>) -> Result<Startup> {
     Ok(match u.int_in_range(0..=4)? {
         0 => Startup::Window,
         1 => Startup::Paced { over_rtt_percent: u.int_in_range(1..=100)? },
         2 => Startup::JumpStart,
-        3 => Startup::QuickStart {
-            rate: u.int_in_range(1..=15)?,
-            limited_slow_start_segments: u.int_in_range(1..=20)?,
-        },
+        3 => {
+            Startup::QuickStart { rate: u.int_in_range(1..=15)?, limited_slow_start_segments: u.int_in_range(1..=20)? }
+        }
         _ => Startup::RapidStart {
             window_factor: u.int_in_range(1..=10)?,
             growth: u.int_in_range(2..=4)?,

@@ -1,0 +1,17 @@
+//! Feeds arbitrary text to the readers of the emulator's plans, the link box's and the host's with its commands: nothing
+//! panics, and what is refused is refused with a sentence. What they accept needs devices, so it is not run.
+//!
+//! `cargo fuzz run testbed` in `crates/sim`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let refusals = [
+        firstflight_linkbox::Plan::from_json(text).err(),
+        firstflight_wire::Plan::from_json(text).err(),
+        firstflight_wire::Command::from_json(text, 1500).err(),
+    ];
+    assert!(refusals.iter().flatten().all(|sentence| !sentence.is_empty()));
+});
