@@ -23,7 +23,7 @@ from firstflight.records.schema import GAMMA
 
 from .buckets import Bucket, Correction, judged
 from .comparison import Comparison
-from .interval import FIGURES
+from .interval import FIGURES, Bounds, possible, within
 from .statistic import share_of
 
 Values = npt.NDArray[np.float64]
@@ -140,6 +140,11 @@ class _Side:
     def connections(self) -> int:
         return int(self.sums[:, 2].sum())
 
+    @property
+    def bounds(self) -> Bounds:
+        """What the statistic can be: a time or a share."""
+        return (0.0, 1.0 if self.statistic in _RATES else math.inf)
+
     def figure(self, counted: Values) -> tuple[float, float]:
         above, below, count = (float(total) for total in counted @ self.sums)
         p = _share(self.statistic)
@@ -156,6 +161,7 @@ class _Jackknifed:
     errors: dict[str, float]
     widened: dict[str, float]
     freedom: dict[str, float]
+    bounds: dict[str, Bounds]
     replicates: dict[str, int]
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
@@ -165,7 +171,8 @@ class _Jackknifed:
         for name in FIGURES:
             half = float(stdtrit(self.freedom[name], (1 + confidence) / 2)) * self.errors[name] + self.widened[name]
             value = self.values[name]
-            found[name] = Estimate(value, value - half, value + half, self.replicates[name])
+            kept = within(self.bounds[name], value, value - half, value + half)
+            found[name] = Estimate(*kept, self.replicates[name])
         return found
 
     @property
@@ -261,6 +268,7 @@ def _jackknife(one: _Side, other: _Side, paired: bool, add_bins: bool) -> _Jackk
         errors,
         widened if add_bins else dict.fromkeys(FIGURES, 0.0),
         freedom,
+        possible(one.bounds, other.bounds),
         sizes | dict.fromkeys(("difference", "percent"), joint),
     )
 

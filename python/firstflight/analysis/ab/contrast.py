@@ -52,7 +52,7 @@ def of_sample(
     else:
         arms = _arms(sample, make, generator, shares)
         spreads = arms.spreads(resamples, generator)
-        resampled = Resampled(spreads, units, sample.paired)
+        resampled = Resampled(spreads, arms.bounds, units, sample.paired)
         found = resampled.estimates(confidence)
         method_words = described(sample, spreads, resamples, arms.drawn_from)
         reason = _no_interval(found)
@@ -80,7 +80,7 @@ def _no_interval(found: Mapping[str, Estimate]) -> str:
         return ""
     if any(math.isinf(found[name].high) for name in ("baseline", "treatment")):
         return "too many did not finish: in a resample the statistic of both arms is beyond every finished one"
-    return "so few units make up the statistic that a resample may hold none of them"
+    return "so few units have anything to divide by that a resample may hold none of them"
 
 
 def _lacks_stratum(sample: Sample) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .interval import Percentiles, Spread, Studentised
+from .interval import Bounds, Percentiles, Spread, Studentised, possible
 from .quantile import Quantile
 from .resampling import Blocks, Sums, draws
 from .statistic import Statistic
@@ -52,17 +52,27 @@ class Arms:
         pieces = [self._figures(drawn) for drawn in draws(self._blocks, resamples, generator)]
         quantiles = [statistic for statistic in self._made if isinstance(statistic, Quantile)]
         smooth = self._paired and all(statistic.smooth for statistic in quantiles)
+        # Of arms that are equal, rounding leaves some 1e-8 of their errors as that of the difference.
+        equal = self._paired and np.array_equal(self._made[0].columns, self._made[1].columns)
         freedom = dict(zip(("baseline", "treatment"), (blocks.freedom for blocks in self._blocks), strict=False))
         found: dict[str, Spread] = {}
         for name, at in whole.items():
             free = freedom.get(name, min(freedom.values()))
             value, error = float(at.value[0]), float(at.error[0])
+            if equal and name in ("difference", "percent"):
+                found[name] = Studentised(0.0 * value, 0.0, np.zeros(1), np.zeros(1), free)
+                continue
             drawn = Drawn(*(np.concatenate([getattr(piece[name], part) for piece in pieces]) for part in _PARTS))
             if not quantiles or (smooth and name in ("difference", "percent")):
                 found[name] = Studentised(value, error, drawn.line - at.line, drawn.error, free)
             else:
                 found[name] = Percentiles(value, error, drawn.value, min(free, *(each.freedom for each in quantiles)))
         return found
+
+    @property
+    def bounds(self) -> dict[str, Bounds]:
+        """What each figure can be."""
+        return possible(*(statistic.bounds for statistic in self._made))
 
     def values(self) -> dict[str, float]:
         """The figures alone."""

@@ -1,14 +1,17 @@
 """Intervals and p-values from resampled statistics; ends are order statistics at level·(resamples + 1).
 
 Sums and paired quantiles: the studentised bootstrap (bootstrap-t; Efron 1981, Hall 1988), which allows for skewness and
-for a spread that few units make up. Other quantiles: the percentile bootstrap, its ends widened to those of Student's t
-(Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3). The p-value is one minus the confidence
-at which the interval's end meets 0, never below what the number of resamples can show.
+for a spread that few units make up. A resample's standard error counts as a third of the sample's at least: one that
+holds hardly any of those few units has next to none of its own. Other quantiles: the percentile bootstrap, its ends
+widened to those of Student's t (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3). The
+p-value is one minus the confidence at which the interval's end meets 0, never below what the number of resamples can
+show. No interval reaches beyond what its statistic can be (`possible`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,9 +22,11 @@ from firstflight.analysis.intervals import Estimate
 
 Values = npt.NDArray[np.float64]
 FIGURES = ("baseline", "treatment", "difference", "percent")
-# A resample in which all units are alike has no error of its own. What rounding leaves of it, as the root of a
-# difference of two like squares up to some 1e-8 of the whole one, is not an error.
-_ROUNDING = 1e-6
+Bounds = tuple[float, float]
+_LEAST_ERROR = 1 / 3
+"""Of a resample, in standard errors of the sample. If k of many units are all that differ, each by as much, the upper
+end is 4, 8 and 12 times that for k = 1, 2 and 3 (Poisson's exact one: 5.6, 7.2 and 8.8 times). Next to none of the
+calibration's resamples is below it."""
 
 
 class Spread(Protocol):
@@ -53,8 +58,7 @@ class Studentised:
         """`off` (resamples,), resampled less `value`, with their `errors`; `freedom`: degrees of freedom of `error`."""
         self.value, self.error, self._freedom = value, error, freedom
         with np.errstate(invalid="ignore", divide="ignore"):
-            own = np.where(errors > _ROUNDING * error, errors, 0.0)
-            self._off = np.sort(np.where(off == 0, 0.0, off / own))
+            self._off = np.sort(np.where(off == 0, 0.0, off / np.maximum(errors, _LEAST_ERROR * error)))
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """See `Spread`."""
@@ -131,16 +135,17 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True)
 class Resampled:
-    """Both arms and what is made of them, resample by resample."""
+    """Both arms and what is made of them, resample by resample. `bounds`: of each figure, what it can be."""
 
     figures: dict[str, Spread]
+    bounds: Mapping[str, Bounds]
     units: dict[str, int]
     paired: bool
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         """`baseline`, `treatment`, `difference` and `percent`."""
         return {
-            name: Estimate(spread.value, *spread.interval(confidence), replicates=self.units[name])
+            name: Estimate(*within(self.bounds[name], spread.value, *spread.interval(confidence)), self.units[name])
             for name, spread in self.figures.items()
         }
 
@@ -153,6 +158,19 @@ class Resampled:
     def standard_error(self) -> float:
         """Of the difference, to the first order; NaN where it is not finite."""
         return self.figures["difference"].error
+
+
+def possible(base: Bounds, treat: Bounds) -> dict[str, Bounds]:
+    """What each figure can be, from what the statistic can be in each arm."""
+    percent = (-100.0, math.inf) if min(base[0], treat[0]) >= 0 else (-math.inf, math.inf)
+    difference = (treat[0] - base[1], treat[1] - base[0])
+    return {"baseline": base, "treatment": treat, "difference": difference, "percent": percent}
+
+
+def within(bounds: Bounds, value: float, low: float, high: float) -> tuple[float, float, float]:
+    """A value and the ends of its interval, none beyond what is possible; NaN stays NaN."""
+    least, most = bounds
+    return float(np.clip(value, least, most)), float(np.clip(low, least, most)), float(np.clip(high, least, most))
 
 
 def _two_sided(ordered: Values, value: float) -> float:

@@ -43,6 +43,7 @@ class Quantile:
     def __init__(self, arm: Arm, blocks: Blocks, weight: Values, p: float) -> None:
         """`arm.values` (rows, 1), infinite where a transfer did not finish; `weight` (rows,)."""
         values = arm.values[:, 0]
+        self.bounds = (0.0 if values.min() >= 0 else -math.inf, math.inf)
         steps = _Steps(values, weight, p)
         error = _error(blocks.sums(arm, weight, weight * steps.passed))
         smooth = _smoothed(steps, values, weight, p, error)
@@ -69,7 +70,8 @@ class Quantile:
         slope = np.full(len(share), self._slope)
         value = self._value + moved
         if isinstance(self._curve, _Smooth) and self._curve.in_logarithm:
-            value = self._value * np.exp(moved / self._value)
+            # A line through a gap in the values would lead far beyond those on its other side.
+            value = self._value * np.exp(np.clip(moved / self._value, *self._curve.ends - math.log(self._value)))
             slope *= value / self._value
         derivative = np.stack([share, np.full(len(share), -1.0)], axis=1)
         return value, derivative * (slope / sums[:, 0])[:, None]
@@ -103,6 +105,7 @@ class _Smooth:
     def __init__(self, points: Values, shares: Values, in_logarithm: bool) -> None:
         """The share passed at each of the points, which are logarithms or not."""
         self._points, self._shares, self.in_logarithm = points, np.maximum.accumulate(shares), in_logarithm
+        self.ends = points[[0, -1]]
         self.passed = np.zeros(0)
 
     def at(self, shares: Values) -> Values:

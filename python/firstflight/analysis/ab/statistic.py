@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Protocol
 
@@ -15,9 +16,12 @@ Values = npt.NDArray[np.float64]
 
 
 class Statistic(Protocol):
-    """A statistic of an arm. `columns` (blocks, sums): what a block adds to each sum, its weight to the first."""
+    """A statistic of an arm. `columns` (blocks, sums): what a block adds to each sum, its weight to the first.
+    `bounds`: the least and the greatest that it can be.
+    """
 
     columns: Values
+    bounds: tuple[float, float]
 
     def of(self, sums: Values) -> Values:
         """Its value by the sums of each resample: (resamples, sums) to (resamples,)."""
@@ -35,6 +39,10 @@ class Ratio:
         """`arm.values` (rows, 1) or (rows, 2): numerator and, if it is no mean, denominator. `weight` (rows,)."""
         self.columns = blocks.sums(arm, weight, weight * arm.values[:, 0], *(weight * x for x in arm.values.T[1:]))
         self._below = self.columns.shape[1] - 1 if arm.values.shape[1] == 2 else 0
+        above, below = arm.values[:, 0], arm.values[:, 1] if self._below else np.ones(len(arm.values))
+        # Part of a whole in every row, or a flag.
+        share = (above <= below).all() if self._below else np.isin(above, (0, 1)).all()
+        self.bounds = (0.0 if min(above.min(), below.min()) >= 0 else -math.inf, 1.0 if share else math.inf)
 
     def of(self, sums: Values) -> Values:
         """See `Statistic`. NaN in a resample whose denominator is 0."""
@@ -53,6 +61,8 @@ class Ratio:
 
 class Jain:
     """Jain's index (Σ w x)² / (Σ w · Σ w x²)."""
+
+    bounds = (0.0, 1.0)
 
     def __init__(self, arm: Arm, blocks: Blocks, weight: Values) -> None:
         """`arm.values` (rows, 1), `weight` (rows,)."""
