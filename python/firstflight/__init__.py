@@ -14,6 +14,9 @@
     scenario.tcp.initial_window = 10
     firstflight.run(scenario).pages.collect()
 
+    firstflight.observe.read("access.log").users       # your own traffic as records
+    firstflight.advise.advise("access.log", ...)       # and the initial window that suits it
+
 A wrong request raises RequestError, a machine that cannot do it MachineError; each message is one sentence.
 """
 
@@ -27,6 +30,7 @@ from .errors import FirstflightError, MachineError, RequestError, SelfCheckError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from . import advise, observe
     from .records import Run
     from .scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario, Tcp
     from .studies import Study
@@ -46,7 +50,9 @@ __all__ = [
     "SelfCheckError",
     "Study",
     "Tcp",
+    "advise",
     "load_scenario",
+    "observe",
     "open_run",
     "run",
     "study",
@@ -65,9 +71,16 @@ _HOMES = {
     "Tcp": "scenario",
     "run": "studies.execute",
 }
+_MODULES = ("advise", "observe")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)

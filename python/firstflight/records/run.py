@@ -22,6 +22,7 @@ import polars as pl
 
 from ..errors import RequestError
 from ..scenario import Cell
+from ..scenario.table import nearest
 from . import files, machine, schema
 from .chunks import Chunks
 from .directory import SCENARIO, check_cells, foreign, move_aside, of_another_version, read_document
@@ -224,9 +225,15 @@ class Run:
 
     def table(self, name: str, /, **key: str | int | float) -> pl.LazyFrame:
         """One of the tables, such as "transfers", with the cell's key columns in front; of those cells only whose key
-        has these values, and then no other cell's file is opened.
+        has these values, and then no other cell's file is opened. RequestError for a table or key that is not there.
         """
+        tables = (*schema.STORED, *schema.CAPTURED)
+        if name not in tables:
+            raise RequestError(f'a run has no table "{name}"; {nearest(name, tables)}')
         types = _key_types([cell["key"] for cell in self._document["cells"]])
+        for own in key:
+            if own not in types:
+                raise RequestError(f'the cells of this run have no key "{own}"; {nearest(own, types)}')
         parts = [(own, pl.scan_parquet(place / f"{name}.parquet")) for own, place in self._finished(name, **key)]
         if not parts:
             return pl.DataFrame(schema={**types, **schema.empty(name).schema}).lazy()

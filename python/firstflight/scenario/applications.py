@@ -134,4 +134,6 @@ def _application(data: Any, info: Any) -> Any:
     return choose(data, _KINDS, "kind", "application", info.context)
 
 
-AnyApplication = Annotated[FileTransfer | WebPage | RequestResponse, BeforeValidator(_application)]
+_Kinds = FileTransfer | WebPage | RequestResponse
+_Preset = Annotated[dict[str, Any], Field(json_schema_extra={"required": ["preset"]})]
+AnyApplication = Annotated[_Kinds, BeforeValidator(_application, json_schema_input_type=_Kinds | _Preset)]

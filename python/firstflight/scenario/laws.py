@@ -150,36 +150,46 @@ class _Reader:
         return choose(data, self.laws, "law", "law", info.context)
 
 
-def _written(law: Table) -> Any:
+def _written(law: Any) -> Any:
+    if not isinstance(law, Table):
+        # A default, as a file would spell it.
+        return law
     if isinstance(law, Constant):
         return str(law.value) if isinstance(law.value, Quantity) else law.value
     return law.model_dump(exclude_none=True)
 
 
+_SizeLaws = Constant[Bytes] | Uniform[Bytes] | Exponential[Bytes] | Lognormal[Bytes] | Pareto[Bytes] | Empirical[Bytes]
 SizeLaw = Annotated[
-    Constant[Bytes] | Uniform[Bytes] | Exponential[Bytes] | Lognormal[Bytes] | Pareto[Bytes] | Empirical[Bytes],
-    BeforeValidator(_Reader(Bytes)),
+    _SizeLaws,
+    BeforeValidator(_Reader(Bytes), json_schema_input_type=Bytes | _SizeLaws),
     PlainSerializer(_written),
 ]
-TimeLaw = Annotated[
+_TimeLaws = (
     Constant[Duration]
     | Uniform[Duration]
     | Exponential[Duration]
     | Lognormal[Duration]
     | Pareto[Duration]
-    | Empirical[Duration],
-    BeforeValidator(_Reader(Duration)),
+    | Empirical[Duration]
+)
+TimeLaw = Annotated[
+    _TimeLaws,
+    BeforeValidator(_Reader(Duration), json_schema_input_type=Duration | _TimeLaws),
     PlainSerializer(_written),
 ]
 NotNegative = Annotated[float, Field(ge=0)]
-CountLaw = Annotated[
+_CountLaws = (
     Constant[NotNegative]
     | Uniform[NotNegative]
     | Exponential[NotNegative]
     | Lognormal[NotNegative]
     | Pareto[NotNegative]
-    | Empirical[NotNegative],
-    BeforeValidator(_Reader(NotNegative)),
+    | Empirical[NotNegative]
+)
+CountLaw = Annotated[
+    _CountLaws,
+    BeforeValidator(_Reader(NotNegative), json_schema_input_type=NotNegative | _CountLaws),
     PlainSerializer(_written),
 ]
 
@@ -192,14 +202,17 @@ def _above_zero(law: Any) -> Any:
     return law
 
 
-RateLaw = Annotated[
+_RateLaws = (
     Constant[BitsPerSecond]
     | Uniform[BitsPerSecond]
     | Exponential[BitsPerSecond]
     | Lognormal[BitsPerSecond]
     | Pareto[BitsPerSecond]
-    | Empirical[BitsPerSecond],
-    BeforeValidator(_Reader(BitsPerSecond)),
+    | Empirical[BitsPerSecond]
+)
+RateLaw = Annotated[
+    _RateLaws,
+    BeforeValidator(_Reader(BitsPerSecond), json_schema_input_type=BitsPerSecond | _RateLaws),
     AfterValidator(_above_zero),
     PlainSerializer(_written),
 ]
@@ -229,14 +242,17 @@ def _below_one(law: Any) -> Any:
     return law
 
 
-ProbabilityLaw = Annotated[
+_ProbabilityLaws = (
     Constant[Probability]
     | Uniform[Probability]
     | Lognormal[Probability]
     | Pareto[Probability]
     | Empirical[Probability]
-    | Exponential[Probability],
-    BeforeValidator(_probability),
+    | Exponential[Probability]
+)
+ProbabilityLaw = Annotated[
+    _ProbabilityLaws,
+    BeforeValidator(_probability, json_schema_input_type=Probability | _ProbabilityLaws),
     AfterValidator(_below_one),
     PlainSerializer(_written),
 ]

@@ -105,7 +105,11 @@ def _written_queue(queue: Table) -> Any:
     return queue.model_dump()
 
 
-Queue = Annotated[DropTail | Red, BeforeValidator(_queue), PlainSerializer(_written_queue)]
+Queue = Annotated[
+    DropTail | Red,
+    BeforeValidator(_queue, json_schema_input_type=Packets | Bytes | DropTail | Red),
+    PlainSerializer(_written_queue),
+]
 
 
 def _rate(data: Any) -> Any:
@@ -172,7 +176,11 @@ def _written_router(router: Table | None) -> Any:
 
 
 # What the router before a link makes of Quick-Start requests; without it, it does not know them.
-QuickStart = Annotated[Grant | Lower | Refuse | None, BeforeValidator(_router), PlainSerializer(_written_router)]
+QuickStart = Annotated[
+    Grant | Lower | Refuse | None,
+    BeforeValidator(_router, json_schema_input_type=Literal["grant", "refuse"] | Grant | Lower | Refuse | None),
+    PlainSerializer(_written_router),
+]
 
 
 def _ascending(numbers: list[int]) -> list[int]:
@@ -255,7 +263,9 @@ def _groups(data: Any) -> Any:
 
 
 # One table ({ count = 4, ... }) or a list of them.
-LinkGroups = Annotated[list[Links], BeforeValidator(_groups), Field(min_length=1)]
+LinkGroups = Annotated[
+    list[Links], BeforeValidator(_groups, json_schema_input_type=Links | list[Links]), Field(min_length=1)
+]
 
 
 def _expanded(groups: list[Links]) -> list[dict[str, Any]]:

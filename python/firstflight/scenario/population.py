@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from ..errors import RequestError
 from ..populations import find
@@ -101,6 +101,10 @@ class Marginals(Population):
         }
 
 
+def _without_what_the_file_gives(schema: dict[str, Any]) -> None:
+    schema["required"] = [name for name in schema["required"] if name not in ("columns", "users")]
+
+
 class PathsTable(Population):
     """Paths from a table, one user a row: `file` (CSV or Parquet beside the scenario) or `columns` in place.
 
@@ -108,6 +112,8 @@ class PathsTable(Population):
     `users` is the number of rows if it is left out; "weighted": rows are drawn by their weight, with replacement.
     The laws `up`, `buffer` and `loss` stand for columns that the table lacks.
     """
+
+    model_config = ConfigDict(json_schema_extra=_without_what_the_file_gives)
 
     paths: Literal["table"] = "table"
     file: str | None = None
@@ -204,4 +210,7 @@ def _based_on(data: dict[str, Any]) -> dict[str, Any]:
     return built_in | data
 
 
-AnyPopulation = Annotated[Marginals | PathsTable, BeforeValidator(_population)]
+_Named = Annotated[dict[str, Any], Field(json_schema_extra={"required": ["name"]})]
+AnyPopulation = Annotated[
+    Marginals | PathsTable, BeforeValidator(_population, json_schema_input_type=Marginals | PathsTable | _Named)
+]

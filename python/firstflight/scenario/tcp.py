@@ -15,7 +15,7 @@ from copy import deepcopy
 from functools import cache
 from typing import Any, Literal, get_args
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import RequestError
@@ -83,8 +83,8 @@ class Tcp:
     """A table `tcp`, `client_tcp` or `server_tcp`: an optional `profile`, an optional `stack`, and the fields set.
 
     Fields read and assign like attributes (`tcp.initial_window = 10`); what is assigned is checked at once and
-    raises RequestError. A table that names a profile starts afresh from it; one that does not changes the profile
-    of the table around it.
+    raises RequestError, and what is not set reads as the profile has it, if the table names one. A table that names a
+    profile starts afresh from it; one that does not changes the profile of the table around it.
     """
 
     __slots__ = ("_fields", "_profile", "_stack")
@@ -120,10 +120,17 @@ class Tcp:
     def __getattr__(self, name: str) -> Any:
         if name in ("profile", "stack"):
             return getattr(self, f"_{name}")
-        try:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._fields:
             return self._fields[name]
-        except KeyError:
-            raise AttributeError(f'"{name}" is not set in this tcp table') from None
+        if self._profile is None:
+            raise AttributeError(f'"{name}" is not set in this tcp table, which names no profile')
+        try:
+            native, unit = _native_name(name, complete := self.over(None), "")
+        except ValueError as error:
+            raise AttributeError(str(error)) from None
+        return complete[native] if unit is None or complete[native] is None else unit.of(complete[native])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tcp) and self.as_table() == other.as_table()
@@ -172,6 +179,13 @@ class Tcp:
         return core_schema.no_info_plain_validator_function(
             cls._validated, serialization=core_schema.plain_serializer_function_ser_schema(cls.as_table)
         )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The names of a table; what each may be is the native module's to say."""
+        fields: dict[str, Any] = {_friendly(name): {} for name in next(iter(profiles().values()))}
+        heads = {"profile": {"enum": list(profiles())}, "stack": {"enum": list(_STACKS)}}
+        return {"type": "object", "properties": heads | fields}
 
 
 def applied(base: dict[str, Any], fields: dict[str, Any], where: str = "") -> dict[str, Any]:

@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from .explain import shown
@@ -101,6 +101,13 @@ class Quantity(int):
         return core_schema.no_info_plain_validator_function(
             cls, serialization=core_schema.plain_serializer_function_ser_schema(str)
         )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """A text with one of the units."""
+        units = "|".join((*cls.units, *cls.aliases))
+        pattern = rf"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*({units})\s*$"
+        return {"type": "string", "title": cls.__name__, "pattern": pattern, "examples": [cls.example]}
 
 
 class Duration(Quantity):

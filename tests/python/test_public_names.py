@@ -1,0 +1,94 @@
+"""What `import firstflight` offers, and what a notebook does with it."""
+
+import json
+import subprocess
+import sys
+import tomllib
+import warnings
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import firstflight
+from firstflight import RequestError
+from firstflight.scenario import Bytes, Scenario
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCENARIOS = [
+    path
+    for folder in ("examples", "python/firstflight/studies")
+    for path in sorted((REPOSITORY / folder).rglob("*.toml"))
+    if "application" in tomllib.loads(path.read_text())
+]
+
+
+def test_importing_the_package_is_enough_for_its_modules() -> None:
+    """In a process of its own: another import would have set the names."""
+    program = "import firstflight; print(firstflight.advise.advise.__name__, firstflight.observe.read.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("advise read\n", "")
+
+
+def test_every_public_name_is_listed_and_there() -> None:
+    program = "import firstflight; print([n for n in firstflight.__all__ if n not in dir(firstflight)])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    for name in firstflight.__all__:
+        assert getattr(firstflight, name) is not None
+    with pytest.raises(AttributeError, match="nosuch"):
+        firstflight.nosuch  # noqa: B018
+
+
+def test_a_table_or_key_that_a_run_does_not_have_is_said(small: Scenario) -> None:
+    run = firstflight.run(small, replicates=1)
+    with pytest.raises(RequestError, match='a run has no table "transfer"; did you mean "transfers"'):
+        run.table("transfer")
+    with pytest.raises(RequestError, match='no key "scenari"; did you mean "scenario"'):
+        run.table("transfers", scenari="small")
+
+
+def test_what_a_tcp_table_does_not_set_reads_as_its_profile_has_it(small_toml: str) -> None:
+    scenario = Scenario.from_toml(small_toml.replace('profile = "rfc"\ninitial_window = 3', 'profile = "linux"'))
+    assert scenario.tcp.initial_window == {"policy": "linux"}
+    assert scenario.tcp.rto["minimum_ns"] == 200_000_000
+    assert isinstance(scenario.tcp.receive_window, Bytes)
+    before = scenario.to_plan()
+    scenario.tcp.receive_window = scenario.tcp.receive_window
+    scenario.tcp.initial_window = scenario.tcp.initial_window
+    assert scenario.to_plan() == before
+    scenario.tcp.initial_window = 3
+    assert scenario.tcp.initial_window == 3
+    with pytest.raises(AttributeError, match='did you mean "initial_window"'):
+        scenario.tcp.initial_windo  # noqa: B018
+    with pytest.raises(AttributeError, match="names no profile"):
+        firstflight.Tcp(initial_window=3).nagle  # noqa: B018
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_the_json_schema_takes_every_scenario_that_is_shipped(path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schema = Scenario.model_json_schema()
+    json.dumps(schema)
+    jsonschema.validate(tomllib.loads(path.read_text()), schema)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('duration = "20s"', "duration = 20"),
+        ('duration = "20s"', 'duration = "20"'),
+        ('kind = "web_page"', 'kind = "webpage"'),
+        ('rate = "1.5Mbit"', 'rate = "1.5MB"'),
+        ("clients = 4", "client = 4"),
+        ('profile = "rfc"', 'profile = "rcf"'),
+    ],
+)
+def test_the_json_schema_refuses_what_a_scenario_refuses(small_toml: str, right: str, wrong: str) -> None:
+    text = small_toml.replace(right, wrong)
+    assert text != small_toml
+    with pytest.raises(RequestError):
+        Scenario.from_toml(text)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tomllib.loads(text), Scenario.model_json_schema())
