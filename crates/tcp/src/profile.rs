@@ -100,6 +100,9 @@ pub struct Profile {
     pub slow_start_growth: SlowStartGrowth,
     /// Growth of cwnd in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
+    /// Whether the slow start threshold after a loss is rounded down to whole segments (Reno's and Vegas's; that of the
+    /// other algorithms is by their own rules).
+    pub whole_segment_ssthresh: bool,
     /// Retransmission timer.
     pub rto: RtoRules,
     /// Whether data that is waiting rides on the third segment of the handshake.
@@ -269,6 +272,7 @@ impl Profile {
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
             congestion_avoidance: CongestionAvoidance::PerAck,
+            whole_segment_ssthresh: false,
             rto: RtoRules {
                 initial_ns: SECOND,
                 minimum_ns: SECOND,
@@ -334,6 +338,8 @@ impl Profile {
             // tcp_slow_start and tcp_cong_avoid_ai count segments acknowledged.
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
+            // tcp_reno_ssthresh: windows are counted in segments.
+            whole_segment_ssthresh: true,
             rto: RtoRules {
                 // TCP_TIMEOUT_INIT 1 s, TCP_RTO_MIN 200 ms, TCP_RTO_MAX 120 s.
                 minimum_ns: 200 * MILLISECOND,
@@ -395,6 +401,7 @@ impl Profile {
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
             congestion_avoidance: CongestionAvoidance::PerAck,
+            whole_segment_ssthresh: false,
             rto: RtoRules {
                 initial_ns: 3 * SECOND,
                 minimum_ns: 200 * MILLISECOND,

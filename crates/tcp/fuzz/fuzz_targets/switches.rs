@@ -83,6 +83,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         pacing,
         slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
         congestion_avoidance: *u.choose(&[CongestionAvoidance::PerAck, CongestionAvoidance::PerWindow])?,
+        whole_segment_ssthresh: u.arbitrary()?,
         rto: RtoRules {
             initial_ns: minimum * MS,
             minimum_ns: minimum * MS,

@@ -325,6 +325,7 @@ mod tests {
             algorithm: CongestionAlgorithm::Cubic { hystart },
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
+            whole_segment_ssthresh: true,
             paced: false,
             seed: 0,
         };

@@ -170,6 +170,7 @@ pub(crate) struct Start {
     pub algorithm: CongestionAlgorithm,
     pub slow_start_growth: SlowStartGrowth,
     pub congestion_avoidance: CongestionAvoidance,
+    pub whole_segment_ssthresh: bool,
     /// Whether segments leave at a rate rather than as the window allows.
     pub paced: bool,
     /// Stands in for the randomness of algorithms that want some: the initial sequence number.

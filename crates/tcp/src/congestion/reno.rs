@@ -14,6 +14,7 @@ pub(crate) struct Reno {
     counted: u32,
     slow_start_growth: SlowStartGrowth,
     congestion_avoidance: CongestionAvoidance,
+    whole_segment_ssthresh: bool,
 }
 
 impl Reno {
@@ -26,13 +27,14 @@ impl Reno {
             counted: 0,
             slow_start_growth: start.slow_start_growth,
             congestion_avoidance: start.congestion_avoidance,
+            whole_segment_ssthresh: start.whole_segment_ssthresh,
         }
     }
 
-    // RFC 5681 §3.1 equation (4): ssthresh = max (FlightSize / 2, 2*SMSS). Linux counts whole segments.
+    // RFC 5681 §3.1 equation (4): ssthresh = max (FlightSize / 2, 2*SMSS).
     fn halved(&self, flight_bytes: u32) -> u32 {
         let half = flight_bytes / 2;
-        let whole = if self.slow_start_growth == SlowStartGrowth::AllBytes { half - half % self.mss } else { half };
+        let whole = if self.whole_segment_ssthresh { half - half % self.mss } else { half };
         whole.max(2 * self.mss)
     }
 
@@ -156,6 +158,7 @@ mod tests {
             algorithm: CongestionAlgorithm::Reno,
             slow_start_growth,
             congestion_avoidance: CongestionAvoidance::PerWindow,
+            whole_segment_ssthresh: false,
             paced: false,
             seed: 0,
         })
@@ -200,12 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn counted_as_in_linux_the_threshold_is_whole_segments() {
-        let mut linux = reno(SlowStartGrowth::AllBytes, 11_000, 10_000);
-        linux.on_congestion(0, 11_000);
-        assert_eq!(linux.ssthresh(), 5000);
-        let mut rfc = reno(SlowStartGrowth::Bytes, 11_000, 10_000);
-        rfc.on_congestion(0, 11_000);
-        assert_eq!(rfc.ssthresh(), 5500);
+    fn how_slow_start_grows_does_not_change_the_threshold_after_a_loss() {
+        for growth in [SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes] {
+            for (whole_segment_ssthresh, expected) in [(false, 5500), (true, 5000)] {
+                let mut reno = Reno { whole_segment_ssthresh, ..reno(growth, 11_000, 10_000) };
+                reno.on_congestion(0, 11_000);
+                assert_eq!(reno.ssthresh(), expected, "{growth:?}");
+            }
+        }
     }
 }

@@ -325,6 +325,7 @@ impl Endpoint {
             algorithm: profile.congestion_control,
             slow_start_growth: profile.slow_start_growth,
             congestion_avoidance: profile.congestion_avoidance,
+            whole_segment_ssthresh: profile.whole_segment_ssthresh,
             paced: false,
             seed: wire(initial),
         }

@@ -38,6 +38,7 @@ _LINUX_ONLY = (
     "startup",
     "slow_start_growth",
     "congestion_avoidance",
+    "whole_segment_ssthresh",
     "data_on_handshake_ack",
 )
 _LINUX_ONLY_RTO = ("initial_ns", "granularity_ns", "estimator", "backoff", "quantised_samples", "after_syn_loss_ns")

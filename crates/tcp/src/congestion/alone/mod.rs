@@ -101,6 +101,7 @@ impl Alone {
             algorithm,
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
+            whole_segment_ssthresh: true,
             paced: false,
             seed: 1,
         };

@@ -15,6 +15,7 @@ fn start(seed: u32) -> Start {
         algorithm: CongestionAlgorithm::Bbr,
         slow_start_growth: SlowStartGrowth::AllBytes,
         congestion_avoidance: CongestionAvoidance::PerWindow,
+        whole_segment_ssthresh: true,
         paced: true,
         seed,
     }
