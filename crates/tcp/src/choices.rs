@@ -9,7 +9,7 @@ use crate::lost_syn::LostSyn;
 use crate::nagle::Nagle;
 use crate::profile::{EcnPolicy, RtoEstimator, WindowValidation};
 use crate::recovery::RecoveryAlgorithm;
-use crate::restart_window::RestartWindow;
+use crate::restart_window::{IdleCheck, RestartWindow};
 use crate::startup::Startup;
 use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error, IntoDeserializer, Visitor};
@@ -27,6 +27,7 @@ pub struct Choices {
     #[serde(rename = "initial_window.of")]
     pub memory_of: Vec<MemoryOf>,
     pub restart_window: Vec<RestartWindow>,
+    pub idle_check: Vec<IdleCheck>,
     pub lost_syn: Vec<LostSyn>,
     pub ack: Vec<AckPolicy>,
     pub ecn: Vec<EcnPolicy>,
@@ -50,6 +51,7 @@ impl Choices {
             initial_window: tables("policy"),
             memory_of: words(),
             restart_window: tables("policy"),
+            idle_check: words(),
             lost_syn: words(),
             ack: tables("policy"),
             ecn: words(),

@@ -55,7 +55,7 @@ pub use lost_syn::LostSyn;
 pub use nagle::Nagle;
 pub use profile::{EcnPolicy, Profile, ReceiveWindowGrowth, RtoEstimator, RtoRules, WindowValidation};
 pub use recovery::RecoveryAlgorithm;
-pub use restart_window::RestartWindow;
+pub use restart_window::{IdleCheck, RestartWindow};
 pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, Timestamps};
 pub use startup::Startup;
 pub use stats::Stats;

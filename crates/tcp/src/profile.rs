@@ -6,7 +6,7 @@ use crate::initial_window::InitialWindow;
 use crate::lost_syn::LostSyn;
 use crate::nagle::Nagle;
 use crate::recovery::RecoveryAlgorithm;
-use crate::restart_window::RestartWindow;
+use crate::restart_window::{IdleCheck, RestartWindow};
 use crate::startup::Startup;
 use crate::timestamps::OPTION_BYTES;
 use crate::window_pacing::WindowPacing;
@@ -30,6 +30,8 @@ pub struct Profile {
     pub initial_window: InitialWindow,
     /// Restart window after an idle time longer than the RTO.
     pub restart_window: RestartWindow,
+    /// When that idle time is looked for.
+    pub idle_check: IdleCheck,
     /// Congestion window after a retransmission timeout, in segments, at least 1.
     pub loss_window_segments: u32,
     /// What a lost SYN or SYN-ACK does to the initial window.
@@ -239,6 +241,7 @@ impl Profile {
             mss_bytes: 1460,
             initial_window: InitialWindow::Rfc6928,
             restart_window: RestartWindow::Rfc5681,
+            idle_check: IdleCheck::OnSend,
             loss_window_segments: 1,
             lost_syn: LostSyn::Rfc6928,
             undo_spurious_syn: false,
@@ -300,6 +303,8 @@ impl Profile {
             initial_window: InitialWindow::Linux,
             // tcp_slow_start_after_idle = 1: tcp_cwnd_restart.
             restart_window: RestartWindow::Halving,
+            // tcp_skb_entail calls tcp_slow_start_after_idle_check.
+            idle_check: IdleCheck::OnWrite,
             // tcp_init_transfer: one segment after more than one retransmission.
             lost_syn: LostSyn::Rfc6928,
             // tcp_try_undo_spurious_syn.
@@ -368,6 +373,7 @@ impl Profile {
             mss_bytes: 1460,
             initial_window: InitialWindow::Fixed { segments: 1 },
             restart_window: RestartWindow::Fixed { segments: 1 },
+            idle_check: IdleCheck::OnSend,
             loss_window_segments: 1,
             lost_syn: LostSyn::Keep,
             undo_spurious_syn: false,

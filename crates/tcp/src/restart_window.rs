@@ -27,6 +27,16 @@ pub enum RestartWindow {
     },
 }
 
+/// When a connection is looked at for having been idle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleCheck {
+    /// As the first segment is about to leave, so that time in which the peer's window was closed is idle too.
+    OnSend,
+    /// As the application writes (Linux).
+    OnWrite,
+}
+
 impl RestartWindow {
     /// Congestion window in bytes after an idle time that is longer than the RTO, given the one before it, the
     /// connection's initial window, whether a first flight or restart burst of more than 4 KB has lost something, and how

@@ -2,8 +2,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
-    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, InitialWindow, LostSyn,
-    Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules,
+    AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
+    LostSyn, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules,
     SlowStartGrowth, Startup, WindowPacing, WindowValidation,
 };
 
@@ -36,6 +36,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
             RestartWindow::Halving,
             RestartWindow::Fixed { segments: 2 },
         ])?,
+        idle_check: *u.choose(&[IdleCheck::OnSend, IdleCheck::OnWrite])?,
         loss_window_segments: u.int_in_range(1..=4)?,
         lost_syn: *u.choose(&[LostSyn::Rfc3390, LostSyn::Rfc6928, LostSyn::Keep])?,
         initial_ssthresh_segments: some(u, 1, 30)?,

@@ -5,7 +5,7 @@ use crate::Nanos;
 use crate::congestion::CongestionControl;
 use crate::events::Events;
 use crate::recovery::{Arrival, Selective, Sender};
-use crate::restart_window::RestartWindow;
+use crate::restart_window::IdleCheck;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{Position, near};
 
@@ -210,7 +210,7 @@ impl Endpoint {
     /// rate until now.
     #[inline]
     pub(super) fn note_writing(&mut self, now: Nanos) {
-        if self.una == self.highest_sent && self.profile.restart_window == RestartWindow::Halving {
+        if self.una == self.highest_sent && self.profile.idle_check == IdleCheck::OnWrite {
             self.restart_after_idleness(now);
         }
         let idle = self.data_end.saturating_sub(self.nxt) < u64::from(self.mss);

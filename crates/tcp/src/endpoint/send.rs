@@ -2,7 +2,7 @@
 
 use super::{Endpoint, OPEN, State, due};
 use crate::congestion::CongestionControl;
-use crate::restart_window::{FALLBACK_BYTES, RestartWindow};
+use crate::restart_window::{FALLBACK_BYTES, IdleCheck};
 use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
@@ -183,10 +183,7 @@ impl Endpoint {
     // RFC 5681 §4.1: if no data was sent in an interval longer than the RTO, cwnd falls to the restart window.
     #[inline]
     pub(super) fn restart_if_idle(&mut self, now: Nanos) {
-        // Linux looks when the application writes, not when the segment leaves: time in which the peer's window was
-        // closed is not idle.
-        let at_writing = self.profile.restart_window == RestartWindow::Halving;
-        if !at_writing && self.nxt != self.data_end && self.has_new_data() {
+        if self.profile.idle_check == IdleCheck::OnSend && self.nxt != self.data_end && self.has_new_data() {
             self.restart_after_idleness(now);
         }
     }

@@ -1,7 +1,7 @@
 //! The restart window.
 
 use crate::wire::*;
-use firstflight_tcp::{Profile, RestartWindow};
+use firstflight_tcp::{IdleCheck, Profile, RestartWindow};
 
 /// Segments that leave at once after a transfer of 100 segments and an idle time.
 fn burst_after(profile: &Profile, idle: u64, lose_in_first_flight: bool) -> usize {
@@ -129,4 +129,24 @@ fn linux_halves_the_window_for_each_timeout_of_idleness_and_raises_the_threshold
     }
     // A window below the initial one stays.
     assert_eq!(RestartWindow::Halving.window_bytes(4500, 10_000, 1000, false, 5), 4500);
+}
+
+#[test]
+fn time_with_a_closed_window_is_idle_if_idleness_is_looked_for_on_sending_whatever_the_restart_window() {
+    for restart_window in [RestartWindow::Rfc5681, RestartWindow::Halving] {
+        for (idle_check, restarts) in [(IdleCheck::OnSend, 1), (IdleCheck::OnWrite, 0)] {
+            let profile = Profile { restart_window, idle_check, receive_window_bytes: 64 * 1460, ..rfc() };
+            let mut wire = Wire::connected(&profile, 50 * MS);
+            wire.client_reads = false;
+            wire.server.write(wire.now, 200 * 1460);
+            wire.run_until(wire.now + 30 * SECOND);
+            assert_eq!(wire.client.readable_bytes(), 64 * 1460, "the window is closed");
+            wire.client_reads = true;
+            let now = wire.now;
+            wire.client.read(now, 64 * 1460);
+            wire.pump();
+            wire.run();
+            assert_eq!(wire.server.stats().idle_restarts, restarts, "{restart_window:?}, {idle_check:?}");
+        }
+    }
 }

@@ -22,6 +22,7 @@ _MILLISECOND = 1_000_000
 
 # Fields of which a kernel has one behaviour only.
 _LINUX_ONLY = (
+    "idle_check",
     "loss_window_segments",
     "lost_syn",
     "undo_spurious_syn",
