@@ -3,7 +3,7 @@
 //! Nothing is listed twice: the variants and their parameters are what `serde` accepts, found out by asking it.
 
 use crate::ack_policy::AckPolicy;
-use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
+use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 use crate::initial_window::{InitialWindow, MemoryOf};
 use crate::lost_syn::LostSyn;
 use crate::nagle::Nagle;
@@ -40,6 +40,7 @@ pub struct Choices {
     pub startup: Vec<Startup>,
     pub slow_start_growth: Vec<SlowStartGrowth>,
     pub congestion_avoidance: Vec<CongestionAvoidance>,
+    pub ssthresh_base: Vec<SsthreshBase>,
     #[serde(rename = "rto.estimator")]
     pub rto_estimator: Vec<RtoEstimator>,
 }
@@ -63,6 +64,7 @@ impl Choices {
             startup: tables("scheme"),
             slow_start_growth: words(),
             congestion_avoidance: words(),
+            ssthresh_base: words(),
             rto_estimator: words(),
         }
     }

@@ -45,7 +45,7 @@ mod window_validation;
 
 pub use ack_policy::{AckPolicy, AdaptiveAck};
 pub use choices::Choices;
-pub use congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
+pub use congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 pub use endpoint::{Endpoint, Info, State};
 pub use events::Events;
 pub use initial_window::{

@@ -1,7 +1,7 @@
 //! A complete set of behaviours by name, every one of them a field that can be overridden.
 
 use crate::ack_policy::{AckPolicy, AdaptiveAck};
-use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth};
+use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 use crate::initial_window::InitialWindow;
 use crate::lost_syn::LostSyn;
 use crate::nagle::Nagle;
@@ -102,6 +102,8 @@ pub struct Profile {
     pub slow_start_growth: SlowStartGrowth,
     /// Growth of cwnd in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
+    /// What the slow start threshold after a loss is computed from.
+    pub ssthresh_base: SsthreshBase,
     /// Whether the slow start threshold after a loss is rounded down to whole segments (Reno's and Vegas's; that of the
     /// other algorithms is by their own rules).
     pub whole_segment_ssthresh: bool,
@@ -275,6 +277,7 @@ impl Profile {
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
             congestion_avoidance: CongestionAvoidance::PerAck,
+            ssthresh_base: SsthreshBase::FlightSize,
             whole_segment_ssthresh: false,
             rto: RtoRules {
                 initial_ns: SECOND,
@@ -343,7 +346,8 @@ impl Profile {
             // tcp_slow_start and tcp_cong_avoid_ai count segments acknowledged.
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
-            // tcp_reno_ssthresh: windows are counted in segments.
+            // tcp_reno_ssthresh and cubictcp_recalc_ssthresh: of tp->snd_cwnd; windows are counted in segments.
+            ssthresh_base: SsthreshBase::Cwnd,
             whole_segment_ssthresh: true,
             rto: RtoRules {
                 // TCP_TIMEOUT_INIT 1 s, TCP_RTO_MIN 200 ms, TCP_RTO_MAX 120 s.
@@ -407,6 +411,7 @@ impl Profile {
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
             congestion_avoidance: CongestionAvoidance::PerAck,
+            ssthresh_base: SsthreshBase::FlightSize,
             whole_segment_ssthresh: false,
             rto: RtoRules {
                 initial_ns: 3 * SECOND,

@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
     LostSyn, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules,
-    SlowStartGrowth, Startup, WindowPacing, WindowValidation,
+    SlowStartGrowth, SsthreshBase, Startup, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -84,6 +84,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         pacing,
         slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
         congestion_avoidance: *u.choose(&[CongestionAvoidance::PerAck, CongestionAvoidance::PerWindow])?,
+        ssthresh_base: *u.choose(&[SsthreshBase::FlightSize, SsthreshBase::Cwnd])?,
         whole_segment_ssthresh: u.arbitrary()?,
         rto: RtoRules {
             initial_ns: minimum * MS,

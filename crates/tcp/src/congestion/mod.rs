@@ -51,6 +51,27 @@ pub enum CongestionAvoidance {
     PerWindow,
 }
 
+/// What the slow start threshold after a loss is computed from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SsthreshBase {
+    /// FlightSize: what is outstanding (RFC 5681), because cwnd may have outgrown what is used.
+    FlightSize,
+    /// cwnd (Linux, which lets it grow only while it limits the sender).
+    Cwnd,
+}
+
+impl SsthreshBase {
+    /// It, in bytes.
+    #[inline]
+    pub(crate) fn bytes(self, flight_bytes: u32, cwnd_bytes: u32) -> u32 {
+        match self {
+            Self::FlightSize => flight_bytes,
+            Self::Cwnd => cwnd_bytes,
+        }
+    }
+}
+
 /// Congestion control algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]

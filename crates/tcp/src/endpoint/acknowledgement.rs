@@ -83,6 +83,7 @@ impl Endpoint {
             data_bytes: (self.nxt.min(self.data_end) - self.una.min(self.data_end)) as u32,
             mss_bytes: self.mss,
             has_new_data: self.has_new_data(),
+            ssthresh_base: self.profile.ssthresh_base,
         }
     }
 

@@ -56,7 +56,8 @@ impl Endpoint {
         self.stats.timeouts += 1;
         self.ecn.queue_cwr();
         self.note_loss();
-        self.controller.on_timeout(now, self.flight_bytes(), self.retries == 0);
+        let base = self.profile.ssthresh_base.bytes(self.flight_bytes(), self.controller.window());
+        self.controller.on_timeout(now, base, self.retries == 0);
         self.launch_timed_out();
         self.recovery.on_timeout(self.highest_sent);
         self.validate_timeout(now);

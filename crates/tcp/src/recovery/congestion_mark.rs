@@ -13,7 +13,7 @@ impl Recovery {
             return false;
         }
         self.answered = outstanding.highest;
-        controller.on_congestion(now, outstanding.flight_bytes);
+        controller.on_congestion(now, outstanding.ssthresh_base.bytes(outstanding.flight_bytes, controller.window()));
         true
     }
 }

@@ -28,7 +28,7 @@ pub(crate) use growth::Progress;
 pub(crate) use selective::{Arrival, Selective, Sender};
 
 use crate::Nanos;
-use crate::congestion::{CongestionControl, Controller};
+use crate::congestion::{CongestionControl, Controller, SsthreshBase};
 use crate::profile::Profile;
 use crate::sequence::Position;
 use limited_transmit::LimitedTransmit;
@@ -64,6 +64,7 @@ pub(crate) struct Outstanding {
     pub mss_bytes: u32,
     /// New data could leave if the congestion window allowed it.
     pub has_new_data: bool,
+    pub ssthresh_base: SsthreshBase,
 }
 
 /// What to do after a duplicate acknowledgement.
@@ -235,7 +236,8 @@ impl Recovery {
     // for the segments that have left the network and are buffered at the receiver.
     fn enter(&mut self, now: Nanos, outstanding: &Outstanding, controller: &mut Controller) -> OnDuplicate {
         let limited = self.limited.sent_bytes(outstanding);
-        controller.on_congestion(now, outstanding.flight_bytes.saturating_sub(limited));
+        let flight = outstanding.flight_bytes.saturating_sub(limited);
+        controller.on_congestion(now, outstanding.ssthresh_base.bytes(flight, controller.window()));
         self.answered = outstanding.highest;
         self.inflation = 0i32.saturating_add_unsigned(self.duplicate_acks.saturating_mul(outstanding.mss_bytes));
         self.recovering = true;

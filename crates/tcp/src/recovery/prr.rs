@@ -3,7 +3,6 @@
 
 use super::selective::{Selective, Sender, State};
 use crate::congestion::CongestionControl;
-use crate::profile::WindowValidation;
 
 /// A reduction of the window under way, counted in segments.
 #[derive(Clone, Debug, Default)]
@@ -50,13 +49,9 @@ impl Selective {
     }
 
     /// What the threshold is computed from when there is congestion, in bytes.
-    // RFC 5681 §3.1: FlightSize, because cwnd may have outgrown what is used. Linux lets cwnd grow only while it limits
-    // the sender, and so takes cwnd.
     pub(super) fn load_bytes(&self, sender: &Sender<'_>) -> u32 {
-        match sender.profile.window_validation {
-            WindowValidation::CwndLimited => sender.controller.window(),
-            WindowValidation::Off | WindowValidation::Rfc7661 => self.board.len().saturating_mul(sender.mss),
-        }
+        let flight = self.board.len().saturating_mul(sender.mss);
+        sender.profile.ssthresh_base.bytes(flight, sender.controller.window())
     }
 
     /// Moves the window towards the threshold; `delivered` and `lost` segments are news of this acknowledgement.

@@ -14,6 +14,7 @@ pub(super) fn on_threshold(
     controller: &mut Controller,
 ) -> OnDuplicate {
     recovery.recover = outstanding.highest;
-    controller.on_timeout(now, outstanding.flight_bytes, true);
+    let base = outstanding.ssthresh_base.bytes(outstanding.flight_bytes, controller.window());
+    controller.on_timeout(now, base, true);
     OnDuplicate::GoBack
 }

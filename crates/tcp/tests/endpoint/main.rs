@@ -9,6 +9,7 @@ mod handshake;
 mod idle;
 mod initial_window;
 mod musts;
+mod own_fields;
 mod profile;
 mod properties;
 mod quick_ack;

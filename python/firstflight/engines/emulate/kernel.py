@@ -39,6 +39,7 @@ _LINUX_ONLY = (
     "startup",
     "slow_start_growth",
     "congestion_avoidance",
+    "ssthresh_base",
     "whole_segment_ssthresh",
     "data_on_handshake_ack",
 )
