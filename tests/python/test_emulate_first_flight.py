@@ -87,7 +87,8 @@ def test_an_idle_connection_begins_again_with_its_initial_window_unless_it_is_to
     restart: str, flight: int
 ) -> None:
     application = {"name": "web", "kind": "request_response", "request": "80B", "response": "50kB", "think": "1.5s"}
-    scenario = download(tcp__initial_window=4, tcp__restart_window=restart, link__delay=FAR).to_dict()
+    idle = {"tcp__restart_window": restart, "tcp__app_limited_decay": restart == "halving"}
+    scenario = download(tcp__initial_window=4, link__delay=FAR, **idle).to_dict()
     scenario["application"] = [application | {"count": 2}]
     asked = type(download()).from_dict(scenario)
     tables = campaign.run_cell(Cell({"c": 1}, asked, capture=True), 1, 1)

@@ -19,6 +19,7 @@ from firstflight.engines.emulate.kernel import kernel_settings
         ({"tcp__startup": "jump_start"}, 'startup: a kernel cannot be told { scheme = "jump_start" }'),
         ({"tcp__initial_window": "remembered"}, 'initial_window: no kernel has the policy "remembered"'),
         ({"tcp__restart_window": "rfc5681"}, 'restart_window: a kernel knows "halving"'),
+        ({"tcp__restart_window": "off"}, 'app_limited_decay: true does not go with restart_window = "off"'),
         ({"tcp__nagle": "classic"}, "nagle: a kernel has Minshall's variant"),
         ({"tcp__sack": False}, 'write recovery = "new_reno"'),
         ({"tcp__mss": "8960B"}, "mss: emulated paths carry packets of 1500 bytes"),
@@ -78,6 +79,7 @@ def test_a_kernel_is_told_what_the_profile_says() -> None:
         tcp__rack=False,
         tcp__tail_loss_probe=False,
         tcp__restart_window="off",
+        tcp__app_limited_decay=False,
         tcp__rto={"minimum": "300ms", "maximum": "60s"},
     )
     # 4380 bytes are four segments of 988.

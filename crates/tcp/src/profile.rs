@@ -94,6 +94,8 @@ pub struct Profile {
     pub congestion_control: CongestionAlgorithm,
     /// Which acknowledgements let cwnd grow, and what idleness does to it.
     pub window_validation: WindowValidation,
+    /// With `window_validation = cwnd_limited`: whether window that was not used for an RTO is given up by half (RFC 2861).
+    pub app_limited_decay: bool,
     /// How a window leaves that no start-up scheme and no controller paces; none: as acknowledgements open it.
     pub pacing: Option<WindowPacing>,
     /// What begins a connection besides its initial window.
@@ -273,6 +275,7 @@ impl Profile {
             duplicate_ack_threshold: 3,
             congestion_control: CongestionAlgorithm::Reno,
             window_validation: WindowValidation::Off,
+            app_limited_decay: false,
             pacing: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
@@ -343,6 +346,8 @@ impl Profile {
             congestion_control: CongestionAlgorithm::Cubic { hystart: Hystart::Hystart },
             // tcp_is_cwnd_limited.
             window_validation: WindowValidation::CwndLimited,
+            // tcp_cwnd_application_limited, if tcp_slow_start_after_idle = 1.
+            app_limited_decay: true,
             // tcp_slow_start and tcp_cong_avoid_ai count segments acknowledged.
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
@@ -407,6 +412,7 @@ impl Profile {
             duplicate_ack_threshold: 3,
             congestion_control: CongestionAlgorithm::Reno,
             window_validation: WindowValidation::Off,
+            app_limited_decay: false,
             pacing: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,

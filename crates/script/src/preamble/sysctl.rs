@@ -153,7 +153,9 @@ fn ecn(environment: &mut Environment, value: &str) -> Result<(), String> {
     environment.settings.write("ecn", policy)
 }
 
+// Linux: the switch is that of tcp_cwnd_application_limited as well.
 fn restart_window(environment: &mut Environment, value: &str) -> Result<(), String> {
+    environment.settings.write("app_limited_decay", if value == "0" { "false" } else { "true" })?;
     environment.settings.write("restart_window", if value == "0" { "off" } else { "halving" })
 }
 

@@ -4,7 +4,6 @@ use super::Endpoint;
 use crate::Nanos;
 use crate::congestion::CongestionControl;
 use crate::profile::WindowValidation;
-use crate::restart_window::RestartWindow;
 use crate::window_validation::{Burst, Unused};
 
 /// What validation has to know of a repair.
@@ -98,9 +97,7 @@ impl Endpoint {
             },
         );
         let open = self.selective.as_ref().is_none_or(|selective| selective.is_open());
-        // Linux gives unused window up only if it also slow-starts after idleness.
-        let applies = self.profile.window_validation == WindowValidation::Rfc7661
-            || self.profile.restart_window != RestartWindow::Off;
+        let applies = self.profile.window_validation == WindowValidation::Rfc7661 || self.profile.app_limited_decay;
         if !open || !applies || self.controller.is_rate_based() {
             return;
         }

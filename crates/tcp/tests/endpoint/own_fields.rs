@@ -1,7 +1,7 @@
 //! Each rule is a field of its own: setting another field does not change it.
 
 use crate::wire::*;
-use firstflight_tcp::{Profile, RecoveryAlgorithm, SsthreshBase, WindowValidation};
+use firstflight_tcp::{Profile, RecoveryAlgorithm, RestartWindow, SsthreshBase, WindowValidation};
 
 /// Slow start threshold in segments after the timeout of a flight of 4 segments under a window of 10.
 fn ssthresh_after_timeout(profile: &Profile) -> u32 {
@@ -22,6 +22,31 @@ fn the_base_of_ssthresh_does_not_follow_from_window_validation_or_recovery() {
                 let profile = Profile { window_validation, recovery, ssthresh_base, ..rfc() };
                 assert_eq!(ssthresh_after_timeout(&profile), expected, "{profile:?}");
             }
+        }
+    }
+}
+
+/// cwnd in segments before and after two small writes with more than an RTO between them.
+fn cwnd_around_small_writes(profile: &Profile) -> (u32, u32) {
+    let mut wire = Wire::connected(profile, 50 * MS);
+    wire.server.write(wire.now, 100 * 1460);
+    wire.run();
+    let before = wire.server.cwnd_bytes();
+    for _ in 0..2 {
+        wire.server.write(wire.now, 1460);
+        wire.run_until(wire.now + 500 * MS);
+    }
+    (before / wire.server.mss_bytes(), wire.server.cwnd_bytes() / wire.server.mss_bytes())
+}
+
+#[test]
+fn unused_window_is_given_up_by_a_field_of_its_own_whatever_the_restart_window() {
+    for (restart_window, kept, decayed) in [(RestartWindow::Off, 1, 2), (RestartWindow::Halving, 2, 4)] {
+        for (app_limited_decay, divisor) in [(false, kept), (true, decayed)] {
+            let profile = Profile { restart_window, app_limited_decay, ..Profile::linux() };
+            let (before, after) = cwnd_around_small_writes(&profile);
+            let expected = before / divisor;
+            assert!((expected..expected + 10).contains(&after), "{restart_window:?}: {before} to {after}");
         }
     }
 }

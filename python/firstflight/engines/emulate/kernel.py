@@ -206,6 +206,13 @@ def _switches(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
             f'{where}.restart_window: a kernel knows "halving" (tcp_slow_start_after_idle = 1) and "off", not '
             f'"{restart}"; write one of these, or stack = "firstflight" for this end'
         )
+    # One switch for both: tcp_cwnd_restart and tcp_cwnd_application_limited ask for it.
+    if profile["app_limited_decay"] != (restart == "halving"):
+        raise RequestError(
+            f"{where}.app_limited_decay: {_shown(profile['app_limited_decay'])} does not go with restart_window = "
+            f'"{restart}" in a kernel, which has one switch for both (tcp_slow_start_after_idle); write '
+            f"app_limited_decay = {_shown(restart == 'halving')}, or stack = \"firstflight\" for this end"
+        )
     if profile["nagle"] == "classic":
         raise RequestError(
             f'{where}.nagle: a kernel has Minshall\'s variant, "minshall", or none, "off", but not "classic"; write '
