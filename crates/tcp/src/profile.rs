@@ -186,6 +186,8 @@ pub struct RtoRules {
     pub quantised_samples: bool,
     /// Timeout when data begins after a SYN timed out; none: the backed-off one stays until a sample.
     pub after_syn_loss_ns: Option<Nanos>,
+    /// Whether that timeout leaves one alone that rests on a round trip, which timestamps tell though the SYN was repeated.
+    pub after_syn_loss_unless_sampled: bool,
 }
 
 impl RtoRules {
@@ -291,6 +293,7 @@ impl Profile {
                 backoff: 2,
                 quantised_samples: false,
                 after_syn_loss_ns: Some(3 * SECOND),
+                after_syn_loss_unless_sampled: false,
             },
             data_on_handshake_ack: false,
             max_retries: 15,
@@ -359,6 +362,8 @@ impl Profile {
                 minimum_ns: 200 * MILLISECOND,
                 maximum_ns: 120 * SECOND,
                 estimator: RtoEstimator::Linux,
+                // tcp_init_metrics: only if srtt_us is 0.
+                after_syn_loss_unless_sampled: true,
                 ..rfc.rto
             },
             // tcp_retries2 = 15, tcp_synack_retries = 5; tcp_syn_retries = 6 on top of tcp_syn_linear_timeouts = 4.
@@ -428,6 +433,7 @@ impl Profile {
                 backoff: 2,
                 quantised_samples: true,
                 after_syn_loss_ns: None,
+                after_syn_loss_unless_sampled: false,
             },
             data_on_handshake_ack: true,
             max_retries: 15,

@@ -168,8 +168,7 @@ impl RttEstimator {
     // RFC 6298 §5.7: if the timer expired awaiting the ACK of a SYN and the RTO is less than 3 seconds, the RTO MUST
     // be re-initialized to 3 seconds when data transmission begins.
     pub(crate) fn restart_after_syn_loss(&mut self, rules: &RtoRules) {
-        // Linux (tcp_init_metrics) does so only if timestamps have not told the round trip all the same.
-        let known = self.linux.is_some() && self.smoothed_times_8 != 0;
+        let known = rules.after_syn_loss_unless_sampled && self.smoothed_times_8 != 0;
         if let Some(rto) = rules.after_syn_loss_ns.filter(|_| !known) {
             self.rto = rto;
         }

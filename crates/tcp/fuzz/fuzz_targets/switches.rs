@@ -95,6 +95,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
             backoff: u.int_in_range(1..=4)?,
             quantised_samples: u.arbitrary()?,
             after_syn_loss_ns: None,
+            after_syn_loss_unless_sampled: false,
         },
         data_on_handshake_ack: u.arbitrary()?,
         max_retries: u.int_in_range(0..=20)?,

@@ -1,7 +1,9 @@
 //! Each rule is a field of its own: setting another field does not change it.
 
 use crate::wire::*;
-use firstflight_tcp::{Profile, RecoveryAlgorithm, RestartWindow, SsthreshBase, WindowValidation};
+use firstflight_tcp::{
+    Profile, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SsthreshBase, WindowValidation,
+};
 
 /// Slow start threshold in segments after the timeout of a flight of 4 segments under a window of 10.
 fn ssthresh_after_timeout(profile: &Profile) -> u32 {
@@ -47,6 +49,22 @@ fn unused_window_is_given_up_by_a_field_of_its_own_whatever_the_restart_window()
             let (before, after) = cwnd_around_small_writes(&profile);
             let expected = before / divisor;
             assert!((expected..expected + 10).contains(&after), "{restart_window:?}: {before} to {after}");
+        }
+    }
+}
+
+#[test]
+fn the_timeout_after_a_lost_syn_does_not_follow_from_the_estimator() {
+    for estimator in [RtoEstimator::Rfc6298, RtoEstimator::Linux] {
+        for (after_syn_loss_unless_sampled, three_seconds) in [(false, true), (true, false)] {
+            let rto = RtoRules { estimator, after_syn_loss_unless_sampled, ..rfc().rto };
+            let mut wire = Wire::new(&Profile { rto, timestamps: true, ..rfc() }, 50 * MS);
+            let mut first = true;
+            wire.lose(50 * MS, move |_| std::mem::take(&mut first));
+            wire.client.connect(0);
+            wire.run();
+            assert!(wire.client.srtt().is_some(), "timestamps tell the round trip");
+            assert_eq!(wire.client.rto() == 3 * SECOND, three_seconds, "{estimator:?}");
         }
     }
 }

@@ -43,7 +43,15 @@ _LINUX_ONLY = (
     "whole_segment_ssthresh",
     "data_on_handshake_ack",
 )
-_LINUX_ONLY_RTO = ("initial_ns", "granularity_ns", "estimator", "backoff", "quantised_samples", "after_syn_loss_ns")
+_LINUX_ONLY_RTO = (
+    "initial_ns",
+    "granularity_ns",
+    "estimator",
+    "backoff",
+    "quantised_samples",
+    "after_syn_loss_ns",
+    "after_syn_loss_unless_sampled",
+)
 
 # What new namespaces would copy from the host, so that the host's state does not leak into results. Linux's own values.
 _PINNED = {
@@ -211,7 +219,7 @@ def _switches(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
         raise RequestError(
             f"{where}.app_limited_decay: {_shown(profile['app_limited_decay'])} does not go with restart_window = "
             f'"{restart}" in a kernel, which has one switch for both (tcp_slow_start_after_idle); write '
-            f"app_limited_decay = {_shown(restart == 'halving')}, or stack = \"firstflight\" for this end"
+            f'app_limited_decay = {_shown(restart == "halving")}, or stack = "firstflight" for this end'
         )
     if profile["nagle"] == "classic":
         raise RequestError(
