@@ -24,6 +24,7 @@ from firstflight.engines.emulate.kernel import kernel_settings
         ({"tcp__sack": False}, 'write recovery = "new_reno"'),
         ({"tcp__mss": "8960B"}, "mss: emulated paths carry packets of 1500 bytes"),
         ({"tcp__rto": {"minimum": "1.5ms"}}, "rto.minimum: a kernel counts in whole milliseconds"),
+        ({"tcp__rto": {"minimum": "300ms"}}, "tail_loss_probe_max_ack_delay: a kernel takes rto.minimum, here 300 ms"),
         ({"tcp__rto": {"initial": "3s"}}, "rto.initial_ns: a kernel cannot be told 3000000000"),
         ({"tcp__max_syn_retries": 3}, "max_syn_retries: a kernel's net.ipv4.tcp_syn_retries is from 1 to 127"),
         (

@@ -68,6 +68,9 @@ pub struct Profile {
     pub rack: bool,
     /// With `recovery = sack`: tail loss probes (RFC 8985 §7).
     pub tail_loss_probe: bool,
+    /// With `tail_loss_probe`: how much longer a probe waits when a single segment is outstanding, whose acknowledgement the
+    /// peer may hold back (RFC 8985's TLP.max_ack_delay).
+    pub tail_loss_probe_max_ack_delay_ns: Nanos,
     /// With `recovery = sack`: proportional rate reduction (RFC 9937) rather than half a window at once.
     pub proportional_rate_reduction: bool,
     /// With `recovery = new_reno`: restart the retransmission timer on every partial acknowledgement ("slow but steady")
@@ -265,6 +268,7 @@ impl Profile {
             recovery: RecoveryAlgorithm::NewReno,
             rack: false,
             tail_loss_probe: false,
+            tail_loss_probe_max_ack_delay_ns: 200 * MILLISECOND,
             proportional_rate_reduction: false,
             slow_but_steady: false,
             acknowledgement_heuristic: false,
@@ -340,6 +344,8 @@ impl Profile {
             recovery: RecoveryAlgorithm::Sack,
             rack: true,
             tail_loss_probe: true,
+            // tcp_rto_min, here as there.
+            tail_loss_probe_max_ack_delay_ns: 200 * MILLISECOND,
             proportional_rate_reduction: true,
             limited_transmit: true,
             undo_by_timestamps: true,
@@ -405,6 +411,7 @@ impl Profile {
             recovery: RecoveryAlgorithm::Reno,
             rack: false,
             tail_loss_probe: false,
+            tail_loss_probe_max_ack_delay_ns: 200 * MILLISECOND,
             proportional_rate_reduction: false,
             slow_but_steady: false,
             acknowledgement_heuristic: false,
@@ -500,6 +507,8 @@ impl Profile {
                 within("ack.delay_max_ns", rules.delay_max_ns, rules.delay_min_ns, LONGEST_TIMEOUT)?;
             }
         }
+        let probe_delay = self.tail_loss_probe_max_ack_delay_ns;
+        within("tail_loss_probe_max_ack_delay_ns", probe_delay, 0, LONGEST_TIMEOUT)?;
         within("duplicate_ack_threshold", self.duplicate_ack_threshold.into(), 1, 255)?;
         // The rate of delivery is measured segment by segment, which takes the scoreboard.
         if self.congestion_control == CongestionAlgorithm::Bbr && self.recovery != RecoveryAlgorithm::Sack {

@@ -61,7 +61,7 @@ fn route(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
                 let mtu: u32 = text.parse().map_err(|_| format!("the MTU {text} is not a number"))?;
                 environment.settings.write("mss_bytes", &mtu.saturating_sub(IPV4_AND_TCP_HEADER_BYTES).to_string())?;
             }
-            "rto_min" => environment.settings.write("rto.minimum_ns", value()?)?,
+            "rto_min" => sysctl::rto_min(environment, value()?)?,
             "congctl" => sysctl::apply(environment, "net.ipv4.tcp_congestion_control", value()?)?,
             address if address.starts_with(|c: char| c.is_ascii_digit()) => {}
             _ => return Err(format!("the route attribute {word} has no counterpart here")),

@@ -54,7 +54,7 @@ const TABLE: &[(&str, Meaning)] = &[
     ("tcp_retries2", Sets(|environment, value| environment.settings.write("max_retries", value))),
     ("tcp_rmem", Sets(receive_memory)),
     ("tcp_rto_max_ms", Sets(|environment, value| environment.settings.write("rto.maximum", &format!("{value}ms")))),
-    ("tcp_rto_min_us", Sets(|environment, value| environment.settings.write("rto.minimum", &format!("{value}us")))),
+    ("tcp_rto_min_us", Sets(|environment, value| rto_min(environment, &format!("{value}us")))),
     ("tcp_sack", Sets(|environment, value| flag(environment, "sack", value))),
     ("tcp_slow_start_after_idle", Sets(restart_window)),
     ("tcp_syn_retries", Sets(syn_retries)),
@@ -90,6 +90,12 @@ fn syn_retries(environment: &mut Environment, value: &str) -> Result<(), String>
     let settings = &mut environment.settings;
     let linear = settings.get("linear_syn_timeouts").and_then(serde_json::Value::as_u64).unwrap_or(0);
     settings.write("max_syn_retries", &retries.saturating_add(linear).to_string())
+}
+
+/// The floor of the timeout, `TCP_RTO_MIN`, is also what a probe of the tail allows a single segment.
+pub(super) fn rto_min(environment: &mut Environment, value: &str) -> Result<(), String> {
+    environment.settings.write("tail_loss_probe_max_ack_delay", value)?;
+    environment.settings.write("rto.minimum", value)
 }
 
 fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {

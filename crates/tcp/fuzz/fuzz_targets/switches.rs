@@ -63,6 +63,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         },
         rack: u.arbitrary()?,
         tail_loss_probe: u.arbitrary()?,
+        tail_loss_probe_max_ack_delay_ns: u.int_in_range(0..=500)? * MS,
         proportional_rate_reduction: u.arbitrary()?,
         slow_but_steady: u.arbitrary()?,
         acknowledgement_heuristic: u.arbitrary()?,

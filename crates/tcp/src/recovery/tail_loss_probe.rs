@@ -50,9 +50,8 @@ impl Selective {
             return false;
         }
         let mut timeout = match sender.rtt.smoothed(&sender.profile.rto) {
-            // RFC 8985 §7.2: PTO = 2 * SRTT, plus the worst delayed acknowledgement if only one segment is in flight;
-            // Linux takes the RTO's floor for that.
-            Some(srtt) if self.board.len() == 1 => 2 * srtt + sender.profile.rto.minimum_ns,
+            // RFC 8985 §7.2: PTO = 2 * SRTT, plus TLP.max_ack_delay if only one segment is in flight.
+            Some(srtt) if self.board.len() == 1 => 2 * srtt + sender.profile.tail_loss_probe_max_ack_delay_ns,
             Some(srtt) => 2 * srtt + sender.profile.shortest_timer_ns(),
             None => PROBE_WITHOUT_SAMPLE,
         };

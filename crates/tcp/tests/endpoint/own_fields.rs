@@ -68,3 +68,22 @@ fn the_timeout_after_a_lost_syn_does_not_follow_from_the_estimator() {
         }
     }
 }
+
+#[test]
+fn how_long_a_probe_of_a_single_segment_waits_does_not_follow_from_the_floor_of_the_timeout() {
+    for floor in [200 * MS, 500 * MS] {
+        for max_ack_delay in [30 * MS, 100 * MS] {
+            let rto = RtoRules { minimum_ns: floor, ..Profile::linux().rto };
+            let profile = Profile { rto, tail_loss_probe_max_ack_delay_ns: max_ack_delay, ..Profile::linux() };
+            let mut wire = Wire::connected(&profile, 50 * MS);
+            wire.lose_data_of_server(50 * MS, &[1]);
+            let written = wire.now;
+            wire.server.write(written, 1000);
+            wire.run();
+            assert_eq!(wire.server.stats().tail_loss_probes, 1);
+            let sent = |sent: &&Sent| sent.from == Server && sent.segment.payload_bytes > 0;
+            let probe = wire.log.iter().filter(sent).nth(1).unwrap().at - written;
+            assert_eq!(probe, 200 * MS + max_ack_delay);
+        }
+    }
+}

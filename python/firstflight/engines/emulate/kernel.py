@@ -279,6 +279,11 @@ def _route(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]) -> 
     }
     # The route's attribute overrides the clock of delayed ACKs as well, so it is set where it says something new only.
     minimum = _milliseconds(where, "minimum", profile)
+    if profile["tail_loss_probe"] and profile["tail_loss_probe_max_ack_delay_ns"] != minimum * _MILLISECOND:
+        raise RequestError(
+            f"{where}.tail_loss_probe_max_ack_delay: a kernel takes rto.minimum, here {minimum} ms; write both alike, or "
+            'stack = "firstflight" for this end'
+        )
     if minimum * _MILLISECOND != linux["rto"]["minimum_ns"]:
         route["rto_min"] = minimum
     if profile["ack"]["policy"] == "every_segment":
