@@ -22,7 +22,6 @@ _MILLISECOND = 1_000_000
 
 # Fields of which a kernel has one behaviour only.
 _LINUX_ONLY = (
-    "idle_check",
     "loss_window_segments",
     "lost_syn",
     "undo_spurious_syn",
@@ -37,6 +36,7 @@ _LINUX_ONLY = (
     "window_validation",
     "pacing",
     "startup",
+    "idle_check",
     "slow_start_growth",
     "congestion_avoidance",
     "ssthresh_base",
@@ -281,8 +281,8 @@ def _route(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]) -> 
     minimum = _milliseconds(where, "minimum", profile)
     if profile["tail_loss_probe"] and profile["tail_loss_probe_max_ack_delay_ns"] != minimum * _MILLISECOND:
         raise RequestError(
-            f"{where}.tail_loss_probe_max_ack_delay: a kernel takes rto.minimum, here {minimum} ms; write both alike, or "
-            'stack = "firstflight" for this end'
+            f"{where}.tail_loss_probe_max_ack_delay: a kernel takes rto.minimum, here {minimum} ms; write both alike, "
+            'or stack = "firstflight" for this end'
         )
     if minimum * _MILLISECOND != linux["rto"]["minimum_ns"]:
         route["rto_min"] = minimum
