@@ -26,6 +26,8 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     let paced_by_itself = congestion_control == CongestionAlgorithm::Bbr;
     let minimum = u.int_in_range(1..=2000)?;
     let pacing = pacing(u)?;
+    let window_validation =
+        *u.choose(&[WindowValidation::Off, WindowValidation::CwndLimited, WindowValidation::Rfc7661])?;
     let profile = Profile {
         mss_bytes: u.int_in_range(if timestamps { 13 } else { 1 }..=9000)?,
         initial_window: initial_window(u)?,
@@ -76,11 +78,8 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         timer_tick_ns: some(u, 1, 10)?.map(|ms| Nanos::from(ms) * MS),
         duplicate_ack_threshold: u.int_in_range(1..=5)?,
         congestion_control,
-        window_validation: *u.choose(&[
-            WindowValidation::Off,
-            WindowValidation::CwndLimited,
-            WindowValidation::Rfc7661,
-        ])?,
+        window_validation,
+        app_limited_decay: window_validation == WindowValidation::CwndLimited && u.arbitrary()?,
         startup: if paced_by_itself || pacing.is_some() { Startup::Window } else { startup(u)? },
         pacing,
         slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
