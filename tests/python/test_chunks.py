@@ -18,6 +18,7 @@ from firstflight.records.chunks import Chunks, SharedChunks, without
 from firstflight.scenario import Cell, Scenario
 
 REPLICATES = 24
+CELL = "0123456789abcdef0123"
 
 
 def bytes_of(run: Run) -> dict[str, bytes]:
@@ -87,7 +88,7 @@ def test_chunks_of_cells_that_are_finished_or_unknown_are_removed(small: Scenari
     run = firstflight.run(small, replicates=2, out=tmp_path)
     tables = {"pages": run.pages.collect()}
     (finished,) = [path.name for path in (tmp_path / "cells").iterdir()]
-    for name in (finished, "another"):
+    for name in (finished, CELL):
         Chunks(tmp_path / "chunks").write(name, range(0, 1), tables)
     firstflight.run(small, replicates=2, out=tmp_path)
     assert not (tmp_path / "chunks").exists()
@@ -96,11 +97,11 @@ def test_chunks_of_cells_that_are_finished_or_unknown_are_removed(small: Scenari
 def test_chunks_that_overlap_are_taken_once(tmp_path: Path) -> None:
     chunks = Chunks(tmp_path / "chunks")
     for replicates in (range(4, 8), range(0, 4), range(2, 6), range(8, 9), range(0, 2)):
-        chunks.write("cell", replicates, {"counts": pl.DataFrame({"n": [len(replicates)]})})
-    assert chunks.finished("cell") == [range(0, 4), range(4, 8), range(8, 9)]
-    assert without(range(0, 12), chunks.finished("cell")) == [range(9, 12)]
+        chunks.write(CELL, replicates, {"counts": pl.DataFrame({"n": [len(replicates)]})})
+    assert chunks.finished(CELL) == [range(0, 4), range(4, 8), range(8, 9)]
+    assert without(range(0, 12), chunks.finished(CELL)) == [range(9, 12)]
     assert without(range(0, 9), [range(2, 3), range(5, 9)]) == [range(0, 2), range(3, 5)]
-    chunks.remove("cell")
+    chunks.remove(CELL)
     assert not (tmp_path / "chunks").exists()
 
 

@@ -207,7 +207,9 @@ def _greet(server: socket.socket) -> None:
 
 def test_a_worker_with_another_build_is_refused_also_when_it_joins_late(small: Scenario, tmp_path: Path) -> None:
     preload = tmp_path / "another.py"
-    preload.write_text("from firstflight.records import machine\nmachine.code_version = lambda: 'another build'\n")
+    preload.write_text(
+        "from firstflight.records import machine\nmachine.code_version = lambda engine: 'another build'\n"
+    )
     with cluster(tmp_path, 1) as made:
         # The one that joins is the only one from then on.
         def replace() -> None:

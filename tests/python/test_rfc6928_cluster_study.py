@@ -15,6 +15,7 @@ from firstflight.analysis.claim import counts
 from firstflight.errors import RequestError
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.records import Run
+from firstflight.records.directory import write_document
 from firstflight.report.figure import svg
 from firstflight.studies import find
 from firstflight.studies.execute import run
@@ -270,6 +271,6 @@ def test_a_run_of_the_grid_before_assumptions_is_refused_in_one_sentence(small: 
     written = json.loads(manifest.read_text())
     for cell in written["cells"]:
         del cell["key"]["assumption"]
-    manifest.write_text(json.dumps(written))
+    write_document(tmp_path / "old", written)
     with pytest.raises(RequestError, match='earlier version of this study, whose cells have no key "assumption"'):
         STUDY.claims(Run.open(tmp_path / "old"))

@@ -86,7 +86,7 @@ def test_cells_that_join_later_keep_the_order_of_the_grid(whole: Run, tmp_path: 
 
 def test_leftovers_of_a_killed_run_are_removed_at_the_next_start(tmp_path: Path) -> None:
     firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
-    (tmp_path / "cells" / f"{TEMPORARY}abc").mkdir()
+    (tmp_path / "cells" / f"{TEMPORARY}{'0a' * 10}").mkdir()
     (tmp_path / f"{TEMPORARY}run.json").write_text("{")
     firstflight.run(SmallGrid(), only={"clients": [8], "iw": [1]}, out=tmp_path)
     assert not list(tmp_path.rglob(f"{TEMPORARY}*"))
@@ -117,7 +117,7 @@ def test_a_directory_holds_one_run_only(tmp_path: Path, change: dict[str, int], 
 def test_changed_code_starts_a_new_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only = {"clients": [8], "iw": [1]}
     firstflight.run(SmallGrid(), only=only, out=tmp_path)
-    monkeypatch.setattr("firstflight.records.machine.code_version", lambda: "another")
+    monkeypatch.setattr("firstflight.records.machine.code_version", lambda engine: "another")
     with pytest.raises(RequestError, match="made by another version of the code"):
         firstflight.run(SmallGrid(), only=only, out=tmp_path)
 
@@ -181,7 +181,10 @@ def test_a_damaged_cell_is_named_with_what_mends_it(tmp_path: Path, damage: Call
     path = next(tmp_path.rglob("pages.parquet"))
     damage(path)
     for attempt in (lambda: Run.open(tmp_path), lambda: firstflight.run(SmallGrid(), only=only, out=tmp_path)):
-        with pytest.raises(RequestError, match=r"pages\.parquet\" is missing or damaged; delete .* and run the same"):
+        with pytest.raises(
+            RequestError,
+            match=r"missing or damaged, so the cell clients 8, iw 1 cannot be read; delete",
+        ):
             attempt()
     shutil.rmtree(path.parent)
     assert firstflight.run(SmallGrid(), only=only, out=tmp_path).pages.collect().equals(pages)

@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..engines import NAMES
 from ..engines.emulate import probe
 from ..records import machine
 
@@ -89,7 +90,8 @@ def _native() -> Finding:
     try:
         from .. import _native
 
-        found = f"{_native.version()}, build {machine.code_version()}"
+        builds = ", ".join(f"{name} {machine.code_version(name)}" for name in NAMES)
+        found = f"{_native.version()}, builds: {builds}"
     except ImportError as error:
         return Finding("native module", "every command", str(error), False, True, mend)
     ok = _native.version() == machine.version()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from ..errors import RequestError
@@ -55,9 +56,22 @@ class RealTime(Protocol):
         """
         ...
 
+    def surroundings(self) -> dict[str, str]:
+        """What the records depend on beside scenario and code: programs and kernel settings of this machine, by name.
+        A run's records all have the same. MachineError where the engine cannot run here.
+        """
+        ...
+
     def jobs(self, group: Sequence[Cell]) -> int:
         """How many groups like this one do not disturb one another at once on this machine."""
         ...
+
+
+def source(name: str) -> Path:
+    """The file or directory with the source that is this engine's alone."""
+    own = _ENGINES[name].removeprefix(f"{__name__}.").partition(".")[0]
+    place = Path(__file__).parent / own
+    return place if place.is_dir() else place.with_suffix(".py")
 
 
 def find(name: str) -> Engine:

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from ..errors import MachineError, RequestError
-from ..records.schema import COUNTED, DIMENSIONS, TABLES
+from ..records.schema import COUNTED, DIMENSIONS
 from ..scenario import Cell, Scenario
+from .tables import frame
 
 # What captures every segment, at the start of a sentence.
 _CAPTURE = "A capture of segments"
@@ -76,24 +76,3 @@ def _simulated(
     }
     tables = {name: frame(name, columns, names) for name, columns in result["tables"].items()}
     return tables | {"counts": pl.DataFrame({name: [count] for name, count in result["counts"].items()})}
-
-
-def frame(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, list[str]]) -> pl.DataFrame:
-    """The schema's columns from the native ones: names for indices, null for the values that stand for it."""
-    series = []
-    rows = len(next(iter(columns.values()))[1]) // np.dtype(next(iter(columns.values()))[0]).itemsize
-    for column in TABLES[table]:
-        if column.in_virtual_time is not None:
-            series.append(pl.repeat(column.in_virtual_time, rows, dtype=column.dtype, eager=True).alias(column.name))
-            continue
-        if column.only_observed:
-            series.append(pl.repeat(None, rows, dtype=column.dtype, eager=True).alias(column.name))
-            continue
-        dtype, content = columns[column.name]
-        values = pl.Series(column.name, np.frombuffer(content, dtype=np.dtype(dtype)))
-        if column.dtype is None:
-            values = values.cat.to(pl.Enum(names[column.name]))
-        elif column.none is not None:
-            values = values.replace(column.none, None)
-        series.append(values)
-    return pl.DataFrame(series)

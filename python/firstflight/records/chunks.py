@@ -42,48 +42,70 @@ class Chunks:
         """`directory` need not exist; it does only while there is a chunk."""
         self._directory = directory
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no chunk of any cell."""
+        return not any(self._cells())
+
     def finished(self, name: str) -> list[range]:
-        """The replicates of each chunk of a cell (by its hash), in order, none of them twice."""
+        """The replicates of each chunk of a cell (by its hash), in order, none of them twice. Damaged ones are removed,
+        so that their replicates are computed again.
+        """
         place = self._directory / name
-        return list(_disjoint(path.name for path in place.iterdir())) if place.is_dir() else []
+        if place not in self._cells():
+            return []
+        for chunk in _chunks(place):
+            if not files.is_directory_as_written(chunk):
+                shutil.rmtree(chunk)
+        return list(_disjoint(path.name for path in _chunks(place)))
 
     def write(self, name: str, replicates: range, tables: Tables) -> None:
         """Keep a chunk. MachineError if it cannot be written."""
-        place = self._directory / name
         with files.explained(self._directory):
-            place.mkdir(parents=True, exist_ok=True)
-            files.write_cell(place / _named(replicates), tables, {}, {})
+            files.write_cell(self._place(name) / _named(replicates), tables, {}, {})
 
     def read(self, name: str, replicates: range) -> LazyTables:
         """The tables of a chunk, which are read when they are needed."""
         place = self._directory / name / _named(replicates)
-        return {path.stem: pl.scan_parquet(path) for path in sorted(place.iterdir())}
+        return {path.stem: files.scan(path) for path in sorted(place.glob("*.parquet"))}
 
     def take(self, name: str, replicates: range, content: dict[str, bytes]) -> None:
         """Keep a chunk that has come as Parquet files, name to bytes."""
-        place = self._directory / name
         with files.explained(self._directory):
-            place.mkdir(parents=True, exist_ok=True)
             files.write_directory(
-                place / _named(replicates), ((f"{table}.parquet", data) for table, data in content.items())
+                self._place(name) / _named(replicates), ((f"{table}.parquet", data) for table, data in content.items())
             )
 
     def remove(self, name: str) -> None:
-        """Forget the chunks of a cell."""
-        shutil.rmtree(self._directory / name, ignore_errors=True)
-        if self._directory.is_dir() and not any(self._directory.iterdir()):
-            self._directory.rmdir()
+        """Forget the chunks of a cell. What else is there is somebody else's and stays."""
+        place = self._directory / name
+        if place in self._cells():
+            files.remove_unfinished(place, _CHUNK)
+            for chunk in _chunks(place):
+                shutil.rmtree(chunk, ignore_errors=True)
+            files.remove_if_empty(place)
+        files.remove_if_empty(self._directory)
 
     def keep_only(self, names: Iterable[str]) -> None:
         """Forget the chunks of all other cells, and what a killed process left half-written."""
-        if not self._directory.is_dir():
-            return
         wanted = set(names)
-        for place in list(self._directory.iterdir()):
+        for place in self._cells():
             if place.name not in wanted:
                 self.remove(place.name)
             else:
-                files.remove_unfinished(place)
+                files.remove_unfinished(place, _CHUNK)
+
+    def _place(self, name: str) -> Path:
+        place = self._directory / name
+        files.refuse_link(place)
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def _cells(self) -> list[Path]:
+        """The directories of cells; a link is not one."""
+        if not self._directory.is_dir():
+            return []
+        return [path for path in self._directory.iterdir() if files.HASH.fullmatch(path.name) and _is_directory(path)]
 
 
 class SharedChunks:
@@ -119,8 +141,9 @@ class SharedChunks:
         with self._explained():
             if not _OBJECT_STORES.intersection(self._protocols):
                 self._system.makedirs(place, exist_ok=True)
-            self._system.pipe({f"{place}/{table}.parquet": _parquet(frame) for table, frame in tables.items()})
-            self._system.pipe_file(f"{place}/{_COMPLETE}", b"")
+            content = {f"{table}.parquet": _parquet(frame) for table, frame in tables.items()}
+            self._system.pipe({f"{place}/{name}": data for name, data in content.items()})
+            self._system.pipe_file(f"{place}/{_COMPLETE}", files.sums(content.items()))
         return place
 
     def fetch(self, place: str) -> dict[str, bytes]:
@@ -133,8 +156,15 @@ class SharedChunks:
                     f'a worker wrote to {place}, and from here nothing is there: "{self.url}" must be storage that all '
                     "machines share, and that no other run uses meanwhile"
                 )
-            content: dict[str, bytes] = self._system.cat(paths)
-        return {path.rpartition("/")[2].removesuffix(".parquet"): data for path, data in content.items()}
+            found: dict[str, bytes] = self._system.cat(paths)
+            written = self._system.cat_file(f"{place}/{_COMPLETE}")
+        content = {path.rpartition("/")[2]: data for path, data in sorted(found.items())}
+        if sorted(files.sums(content.items()).splitlines()) != sorted(written.splitlines()):
+            raise MachineError(
+                f"{place} is damaged: it does not hold what the worker wrote; delete it and run the same command again "
+                "to compute those replicates again"
+            )
+        return {name.removesuffix(".parquet"): data for name, data in content.items()}
 
     def remove(self, name: str) -> None:
         """Forget the chunks of a cell."""
@@ -166,6 +196,14 @@ def without(replicates: range, finished: Iterable[range]) -> list[range]:
             left.append(range(start, chunk.start))
         start = chunk.stop
     return [*left, range(start, replicates.stop)] if start < replicates.stop else left
+
+
+def _chunks(place: Path) -> list[Path]:
+    return [path for path in place.iterdir() if _CHUNK.fullmatch(path.name) and _is_directory(path)]
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _named(replicates: range) -> str:

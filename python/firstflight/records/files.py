@@ -1,12 +1,17 @@
-"""Files that are either whole or absent: written beside, made durable, renamed into place. And the lock."""
+"""Files that are either whole or absent: written beside, made durable, renamed into place. And the lock.
+
+A directory of records holds a checksum of each of its files, in the format of sha256sum.
+"""
 
 import contextlib
 import errno
 import fcntl
+import hashlib
 import io
 import itertools
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,19 +23,28 @@ from ..errors import MachineError, RequestError
 
 # Names that only an unfinished write has; whoever holds the lock may remove them.
 TEMPORARY = ".unfinished-"
-_LOCK = ".lock"
+SUMS = "SHA256SUMS"
+"""The file with the checksums of a directory of records; `sha256sum -c` reads it, too."""
+LOCK = ".lock"
+HASH = re.compile("[0-9a-f]{20}")
+"""The name of a cell's records, in `cells` and `chunks`. Nothing of another name there is ever removed."""
 _MAGIC = b"PAR1"
 # Rows of a row group. Left to itself, the writer begins one where a part of the table begins.
 _ROW_GROUP = 250_000
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_A_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
 
 
 @contextlib.contextmanager
 def explained(directory: Path) -> Iterator[None]:
-    """Turn what the file system refuses to write at `directory` (or file) into MachineError with one sentence."""
+    """Turn what the file system refuses to write at `directory` (or file) into one sentence: RequestError for a path
+    that it can never take, MachineError for the rest.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno in _NOT_A_NAME:
+            raise RequestError(f"{directory} cannot be written: {error.strerror}; choose another name") from None
         if error.errno in _NO_SPACE:
             raise MachineError(
                 f"there is no space left for {directory}: what had finished is kept; make room and run the same "
@@ -41,11 +55,28 @@ def explained(directory: Path) -> Iterator[None]:
         ) from None
 
 
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what the file system refuses to read at `path` into RequestError with one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise RequestError(f'"{path}" cannot be read: {error.strerror or error}') from None
+
+
 def write_json(path: Path, content: Any) -> None:
     """Replace `path` in one step."""
+    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace `path` in one step; it stays as it was if that fails."""
     beside = path.with_name(f"{TEMPORARY}{path.name}")
-    _write(beside, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
-    beside.replace(path)
+    try:
+        _write(beside, content)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
     _sync_directory(path.parent)
 
 
@@ -68,11 +99,14 @@ def write_cell(
 
 
 def write_directory(place: Path, contents: Iterable[tuple[str, bytes | memoryview]]) -> None:
-    """Write a directory of files, name and content, that appears complete or not at all."""
+    """Write a directory of files, name and content, and their checksums, that appears complete or not at all."""
     beside = place.with_name(f"{TEMPORARY}{place.name}")
     beside.mkdir()
+    listed = b""
     for name, content in contents:
         _write(beside / name, content)
+        listed += sums([(name, content)])
+    _write(beside / SUMS, listed)
     _sync_directory(beside)
     beside.rename(place)
     _sync_directory(place.parent)
@@ -96,6 +130,35 @@ def is_whole_parquet(path: Path) -> bool:
         return False
 
 
+def sums(contents: Iterable[tuple[str, bytes | memoryview]]) -> bytes:
+    """The checksums of files, name and content, as `SUMS` holds them."""
+    return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents).encode()
+
+
+def is_as_written(path: Path) -> bool:
+    """Whether the content of a file is that of which the checksum was stored beside it. The whole file is read."""
+    try:
+        with path.open("rb") as file:
+            line = f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}".encode()
+        return line in path.with_name(SUMS).read_bytes().splitlines()
+    except OSError:
+        return False
+
+
+def is_directory_as_written(place: Path) -> bool:
+    """Whether `is_as_written` holds of each file that was written into a directory."""
+    try:
+        names = [line.partition("  ")[2] for line in (place / SUMS).read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return False
+    return bool(names) and all(is_as_written(place / name) for name in names)
+
+
+def scan(path: Path) -> pl.LazyFrame:
+    """The Parquet file at `path`, which is a name and never a pattern, a home directory or an address."""
+    return pl.scan_parquet(path.absolute(), glob=False)
+
+
 def is_whole_text(path: Path) -> bool:
     """Whether `path` has lines, the last of which is complete. What is in them is not looked at."""
     try:
@@ -112,7 +175,8 @@ def size_bytes(directory: Path) -> int:
 
 
 def _write(path: Path, content: bytes | memoryview) -> None:
-    with path.open("wb") as file:
+    # A link is not followed: what it points to is somebody else's.
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -126,21 +190,30 @@ def _sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def remove_unfinished(directory: Path) -> None:
-    """Remove what a killed process left half-written in `directory`."""
-    for path in directory.glob(f"{TEMPORARY}*"):
-        if path.is_dir():
+def remove_unfinished(directory: Path, names: re.Pattern[str]) -> None:
+    """Remove what a killed process left half-written of these names in `directory`."""
+    for path in list(directory.iterdir()):
+        if not (path.name.startswith(TEMPORARY) and names.fullmatch(path.name.removeprefix(TEMPORARY))):
+            continue
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink()
 
 
-def holds_something(directory: Path) -> bool:
-    """Whether there is anything in `directory` besides a lock and unfinished writes."""
-    return any(
-        path.name != _LOCK and not path.name.startswith(TEMPORARY) and path.name not in ("cells", "chunks")
-        for path in directory.iterdir()
-    )
+def remove_if_empty(directory: Path) -> None:
+    """Remove a directory unless something is in it."""
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+
+
+def refuse_link(path: Path) -> None:
+    """Raise RequestError if `path` is a symbolic link: what it leads to is not the run's to change."""
+    if path.is_symlink():
+        raise RequestError(
+            f'"{path}" is a symbolic link, and a run writes only within its own directory; remove the link, or choose '
+            "another --out"
+        )
 
 
 class Lock:
@@ -148,20 +221,25 @@ class Lock:
 
     def __init__(self, directory: Path) -> None:
         """Take the lock; RequestError if another process has it."""
-        self._file = (directory / _LOCK).open("a+", encoding="utf-8")
+        path = directory / LOCK
+        refuse_link(path)
+        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._file, 0)
+            os.write(self._file, f"{os.getpid()}\n".encode())
         except BlockingIOError:
-            self._file.seek(0)
-            holder = self._file.read().strip() or "unknown"
-            self._file.close()
+            holder = os.pread(self._file, 20, 0).decode(errors="replace").strip() or "unknown"
+            self.release()
             raise RequestError(
                 f"another process (pid {holder}) is writing in {directory}: wait for it, or choose another --out"
             ) from None
-        self._file.truncate(0)
-        self._file.write(f"{os.getpid()}\n")
-        self._file.flush()
+        except BaseException:
+            self.release()
+            raise
 
     def release(self) -> None:
         """Give the right back; harmless when already given."""
-        self._file.close()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -11,12 +11,15 @@ from ..scenario import Cell
 from . import machine, schema
 
 FORMAT = "firstflight run"
+# A kernel may differ in many settings; these are enough to see that it does.
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Identity:
     """What one directory holds one of. `scenario` is the effective TOML when the run came from a file, and `vary` what
-    was made of it: values of keys by path.
+    was made of it: values of keys by path. `surroundings`: what the records of each engine in real time depend on
+    beside scenario and code.
     """
 
     study: str
@@ -25,10 +28,15 @@ class Identity:
     replicates: int
     scenario: str | None = None
     vary: dict[str, list[Any]] | None = None
-    code: str = field(default_factory=lambda: machine.code_version())
+    surroundings: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def differences(self, other: dict[str, Any]) -> list[str]:
-        """In words, in what `other` (of a run.json) is something else."""
+    def code(self, cells: Iterable[Cell]) -> dict[str, str]:
+        """The version of the code of each engine that the cells need."""
+        engines = dict.fromkeys(cell.engine or self.engine for cell in cells)
+        return {engine: machine.code_version(engine) for engine in engines}
+
+    def differences(self, other: dict[str, Any], cells: Iterable[Cell]) -> list[str]:
+        """In words, in what `other` (of a run.json) is something else, if these cells are to join it."""
         if self.study != other["study"]:
             return [f'it is of "{other["study"]}", not "{self.study}"']
         found = []
@@ -42,22 +50,33 @@ class Identity:
             found.append("its scenario was another")
         if self.vary != other.get("vary"):
             found.append(f"it varies {_varied(other.get('vary'))}, not {_varied(self.vary)}")
-        if self.code != other["code"]:
-            found.append(f"it was made by another version of the code ({other['code']}, now {self.code})")
+        for engine, code in self.code(cells).items():
+            if code != (before := other["code"].get(engine, code)):
+                found.append(f"it was made by another version of the code ({before}, now {code})")
+        for engine, facts in self.surroundings.items():
+            before = other["surroundings"].get(engine, facts)
+            names = [name for name in before | facts if before.get(name) != facts.get(name)]
+            found += [
+                f"its {name} was {before.get(name, 'not there')}, now {facts.get(name, 'not there')}"
+                for name in names[:_MOST_NAMED]
+            ]
         return found
 
     def cell_hash(self, cell: Cell) -> str:
         """The name of a cell's records: what they depend on, nothing else."""
-        content = {
+        engine = cell.engine or self.engine
+        content: dict[str, Any] = {
             "schema": schema.SCHEMA_VERSION,
-            "code": self.code,
-            "engine": cell.engine or self.engine,
+            "code": machine.code_version(engine),
+            "engine": engine,
             "seed": self.seed,
             "replicates": cell.replicates or self.replicates,
             "plan": cell.scenario.to_plan(),
             "capture": cell.capture,
         }
-        if content["engine"] == "emulate":
+        if engine in self.surroundings:
+            content["surroundings"] = self.surroundings[engine]
+        if engine == "emulate":
             # What the simulator's plan leaves out.
             content["scenario"] = cell.scenario.to_dict()
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
@@ -71,7 +90,7 @@ def misfit(
     order: Sequence[dict[str, Any]] | None,
 ) -> str:
     """Why the cells cannot join the run that `document` describes, as one sentence; empty if they can."""
-    differences = identity.differences(document)
+    differences = identity.differences(document, cells)
     if not differences:
         recorded = {_text(cell["key"]): cell for cell in document["cells"]}
         grid = {_text(key) for key in order} if order is not None else None
@@ -117,7 +136,8 @@ def extended(
         "replicates": identity.replicates,
         "scenario": identity.scenario,
         "vary": identity.vary,
-        "code": identity.code,
+        "code": {},
+        "surroundings": {},
         "versions": machine.versions(),
         "commit": machine.commit(),
         "machine": machine.machine(),
@@ -126,7 +146,11 @@ def extended(
         "cells": [],
     }
     merged = (document or fresh) | {"cells": ordered}
-    return merged | {"profiles": _profiles(merged["profiles"], cells)}
+    return merged | {
+        "code": merged["code"] | identity.code(cells),
+        "surroundings": merged["surroundings"] | identity.surroundings,
+        "profiles": _profiles(merged["profiles"], cells),
+    }
 
 
 def _profiles(known: list[dict[str, Any]], cells: Iterable[Cell]) -> list[dict[str, Any]]:

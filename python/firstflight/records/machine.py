@@ -12,7 +12,7 @@ from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 # The Python packages that decide what is in a record. Analysis, reports and studies only choose and read cells.
-_DECIDING = ("scenario", "engines", "records")
+_DECIDING = ("scenario", "records", "engines")
 
 
 @cache
@@ -22,17 +22,22 @@ def version() -> str:
 
 
 @cache
-def code_version() -> str:
-    """16 hex digits that change whenever code does that can change a record.
+def code_version(engine: str) -> str:
+    """16 hex digits that change whenever code does that can change a record of this engine.
 
-    That is the native module's bytes, and the sources of the packages between scenario and records.
+    That is the native module's bytes, and the sources of the packages between scenario and records without those of
+    the other engines.
     """
     from .. import _native
+    from ..engines import NAMES, source
 
+    others = [source(name) for name in NAMES if name != engine]
     digest = hashlib.sha256()
     files = [Path(str(_native.__file__))]
     files += sorted(path for package in _DECIDING for path in (_PACKAGE / package).rglob("*.py"))
     for path in files:
+        if any(path.is_relative_to(other) for other in others):
+            continue
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode())
         digest.update(content)

@@ -3,6 +3,7 @@
     DIR/run.json                                   what it is: study, engine, seed, code, the cells, the sessions
     DIR/cells/HASH/{transfers,pages,...}.parquet   one finished cell; segments.parquet too, if it was captured
     DIR/cells/HASH/scenario.toml                   the scenario of that cell; once, for it may hold a table of paths
+    DIR/cells/HASH/SHA256SUMS                      checksums of these files; a table is checked when first read
     DIR/chunks/                                    while a long cell is worked on: what it has so far, see `chunks`
     DIR/report.html                                written by the report
 
@@ -12,6 +13,8 @@ for another. Changing the code or the scenario changes it; a directory holds one
 
 import contextlib
 import json
+import logging
+import re
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,13 +23,31 @@ from typing import Any, Self
 
 import polars as pl
 
+from ..counted import counted
 from ..errors import RequestError
 from ..scenario import Cell
 from ..scenario.table import nearest
 from . import files, machine, schema
 from .chunks import Chunks
-from .directory import SCENARIO, check_cells, foreign, move_aside, of_another_version, read_document
+from .directory import (
+    DOCUMENT,
+    SCENARIO,
+    DamagedRunError,
+    check_cells,
+    damaged,
+    foreign,
+    move_aside,
+    of_another_version,
+    read_document,
+    stored_cells,
+    write_document,
+)
 from .identity import Identity, check_keys, extended, misfit
+
+# What `write_json` writes into a run's directory: its own document, and the request of an advice.
+_DOCUMENTS = re.compile(r"(run|request)\.json")
+
+_log = logging.getLogger("firstflight")
 
 
 class Run:
@@ -39,6 +60,9 @@ class Run:
         self._lock: files.Lock | None = None
         self.aside: Path | None = None
         """Where `create` moved the run that was in the directory before; None if it moved none."""
+        self.made_directory = False
+        """Whether the directory was not there before `create`."""
+        self._checked: set[Path] = set()
         self.derived: dict[Hashable, Any] = {}
         """What readers computed from the records and keep for as long as they keep this object; see `studies.kept`."""
 
@@ -47,16 +71,17 @@ class Run:
         """The run in `directory`, to be read. RequestError if there is none, a damaged one, or one of another record
         schema.
         """
-        directory = Path(directory)
-        if not directory.is_dir():
-            raise RequestError(f'there is no directory "{directory}"; name one that "firstflight run" wrote')
-        document = read_document(directory)
-        if document is None:
-            raise RequestError(f'"{directory}" is not a run: it has no run.json; name a directory that "run" wrote')
-        if document["schema"] != schema.SCHEMA_VERSION:
-            raise RequestError(f"{of_another_version(directory, document)}; run it again with another --out")
-        check_cells(directory, document)
-        return cls(directory, document)
+        directory = _named(directory)
+        with files.readable(directory):
+            if not directory.is_dir():
+                raise RequestError(f'there is no directory "{directory}"; name one that "firstflight run" wrote')
+            document = read_document(directory)
+            if document is None:
+                raise RequestError(f'"{directory}" is not a run: it has no run.json; name a directory that "run" wrote')
+            if document["schema"] != schema.SCHEMA_VERSION:
+                raise RequestError(f"{of_another_version(directory, document)}; run it again with another --out")
+            check_cells(directory, document)
+            return cls(directory, document)
 
     @classmethod
     def create(
@@ -71,49 +96,49 @@ class Run:
 
         `order` is the study's whole grid (keys); cells that an earlier session added keep their place in it.
         With `set_aside` a run that does not fit is renamed to DIR.1, DIR.2, ... instead of refused.
+        Finished cells whose run.json is lost are kept if they are among `cells`.
         RequestError if the directory holds something else; MachineError if it cannot be written.
         """
-        directory = Path(directory)
+        directory = _named(directory)
         check_keys(cells)
-        if directory.exists() and (refusal := foreign(directory)):
-            raise RequestError(refusal)
         with files.explained(directory):
+            existed = directory.exists()
+            if existed and (refusal := foreign(directory)):
+                raise RequestError(refusal)
             directory.mkdir(parents=True, exist_ok=True)
             lock = files.Lock(directory)
-        try:
-            document = read_document(directory)
-            if document and document["schema"] != schema.SCHEMA_VERSION:
-                refusal = f"{of_another_version(directory, document)}; choose another --out, or add --set-aside"
-            elif document and not any((directory / "cells" / cell["hash"]).is_dir() for cell in document["cells"]):
-                # A run in which nothing has finished holds nothing to be mixed with.
-                document, refusal = None, ""
-            else:
-                refusal = misfit(directory, document, identity, cells, order) if document else ""
-            if refusal and set_aside:
-                with files.explained(directory):
+            try:
+                document, refusal = _continued(directory, identity, cells, order)
+                if refusal and set_aside:
                     aside = move_aside(directory)
-                lock.release()
-                fresh = cls.create(directory, identity, cells, order)
-                fresh.aside = aside
-                return fresh
-            if refusal:
-                raise RequestError(refusal)
-            if document:
-                check_cells(directory, document)
-            with files.explained(directory):
-                (directory / "cells").mkdir(exist_ok=True)
-                files.remove_unfinished(directory)
-                files.remove_unfinished(directory / "cells")
+                    lock.release()
+                    fresh = cls.create(directory, identity, cells, order)
+                    fresh.aside = aside
+                    return fresh
+                if refusal:
+                    raise RequestError(refusal)
                 run = cls(directory, extended(document, identity, cells, order))
+                check_cells(directory, run._document)
+                (directory / "cells").mkdir(exist_ok=True)
+                files.remove_unfinished(directory, _DOCUMENTS)
+                files.remove_unfinished(directory / "cells", files.HASH)
                 run.chunks.keep_only(
                     cell["hash"] for cell in run._document["cells"] if not run.is_finished(cell["hash"])
                 )
                 run._save()
-        except BaseException:
-            lock.release()
-            raise
-        run._lock = lock
-        return run
+            except BaseException:
+                lock.release()
+                raise
+            run._lock, run.made_directory = lock, not existed
+            return run
+
+    def discard(self) -> None:
+        """Remove what the run has in its directory, and that if nothing else is in it. For a run that holds nothing."""
+        self.chunks.keep_only(())
+        files.remove_if_empty(self.directory / "cells")
+        for name in (DOCUMENT, files.LOCK):
+            (self.directory / name).unlink(missing_ok=True)
+        files.remove_if_empty(self.directory)
 
     def close(self) -> None:
         """Give up the right to write; reading goes on working."""
@@ -173,7 +198,7 @@ class Run:
         in (name to value; empty in virtual time).
         """
         kept = {key: value for key, value in self._document.items() if key not in ("format", "cells")}
-        noted = [self._noted(place) for place in dict.fromkeys(place for _, place in self._finished())]
+        noted = [self._noted(place, key) for place, key in {place: key for key, place in self._finished()}.items()]
         counts: dict[str, int] = {}
         for note in noted:
             for name, count in note["counts"].items():
@@ -234,7 +259,7 @@ class Run:
         for own in key:
             if own not in types:
                 raise RequestError(f'the cells of this run have no key "{own}"; {nearest(own, types)}')
-        parts = [(own, pl.scan_parquet(place / f"{name}.parquet")) for own, place in self._finished(name, **key)]
+        parts = [(own, files.scan(self._sound(place, name, own))) for own, place in self._finished(name, **key)]
         if not parts:
             return pl.DataFrame(schema={**types, **schema.empty(name).schema}).lazy()
         named = [column.name for column in schema.TABLES[name] if column.dtype is None]
@@ -258,7 +283,7 @@ class Run:
     @property
     def holds_something(self) -> bool:
         """Whether anything was computed so far: a cell or chunks of one."""
-        return bool(self.cells) or any((self.directory / "chunks").glob("*"))
+        return bool(self.cells) or not self.chunks.is_empty
 
     @property
     def chunks(self) -> Chunks:
@@ -296,7 +321,7 @@ class Run:
                     "engine": cell.engine or self.engine,
                     "seed": self.seed,
                     "replicates": cell.replicates or self._document["replicates"],
-                    "code": self._document["code"],
+                    "code": self._document["code"][cell.engine or self.engine],
                     "versions": self._document["versions"],
                     "commit": self._document["commit"],
                     "machine": self._document["machine"],
@@ -335,7 +360,7 @@ class Run:
 
     def _save(self) -> None:
         with files.explained(self.directory):
-            files.write_json(self.directory / "run.json", self._document)
+            write_document(self.directory, self._document)
 
     def _place(self, name: str) -> Path:
         return self.directory / "cells" / name
@@ -351,11 +376,53 @@ class Run:
             if asked and self.is_finished(cell["hash"]):
                 yield own, self._place(cell["hash"])
 
-    @staticmethod
-    def _noted(place: Path) -> dict[str, Any]:
+    def _noted(self, place: Path, key: dict[str, Any]) -> dict[str, Any]:
         """What `write` stored with the cell's tables."""
-        noted: dict[str, Any] = json.loads(pl.read_parquet_metadata(place / "links.parquet")["firstflight"])
+        path = self._sound(place, "links", key).absolute()
+        noted: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)["firstflight"])
         return noted
+
+    def _sound(self, place: Path, table: str, key: dict[str, Any]) -> Path:
+        """The file of a cell's table. RequestError if its content is not what was written."""
+        path = place / f"{table}.parquet"
+        if path not in self._checked:
+            if not files.is_as_written(path):
+                raise damaged(path, key)
+            self._checked.add(path)
+        return path
+
+
+def _named(directory: str | Path) -> Path:
+    """The directory of a run. RequestError for a name that is no text, which the tables' reader does not take."""
+    path = Path(directory)
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise RequestError(f"the name of the directory {str(path)!a} is not UTF-8; choose another") from None
+    return path
+
+
+def _continued(
+    directory: Path, identity: Identity, cells: Sequence[Cell], order: Sequence[dict[str, Any]] | None
+) -> tuple[dict[str, Any] | None, str]:
+    """The document of the run that is continued, None where a new one begins; and why that cannot be, if so."""
+    try:
+        document = read_document(directory)
+    except DamagedRunError as error:
+        if kept := stored_cells(directory) & {identity.cell_hash(cell) for cell in cells}:
+            _log.warning(
+                "firstflight: %s lost its run.json; it is written anew for %s", directory, counted(len(kept), "cell")
+            )
+            return None, ""
+        return None, f"{error}; this is another one: choose another --out, or add --set-aside"
+    if document is None:
+        return None, ""
+    if document["schema"] != schema.SCHEMA_VERSION:
+        return None, f"{of_another_version(directory, document)}; choose another --out, or add --set-aside"
+    if not any((directory / "cells" / cell["hash"]).is_dir() for cell in document["cells"]):
+        # A run in which nothing has finished holds nothing to be mixed with.
+        return None, ""
+    return document, misfit(directory, document, identity, cells, order)
 
 
 def _key_types(keys: list[dict[str, Any]]) -> dict[str, type[pl.DataType]]:

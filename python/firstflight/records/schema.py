@@ -10,7 +10,7 @@ import polars as pl
 
 # Raised when a column or a file of a cell comes, goes or changes its name, type or meaning: records of another number
 # are not read.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 
 @dataclass(frozen=True)

@@ -140,13 +140,12 @@ def started(request: Request, out: str | Path, set_aside: bool = False) -> Itera
     refused leaves no directory behind that was not there before.
     """
     order = [cell.key for cell in request.grid]
-    was_there = Path(out).exists()
     with Run.create(out, request.identity, request.cells, order, set_aside) as run:
         try:
             yield run
         except FirstflightError:
-            if not was_there and not run.holds_something:
-                shutil.rmtree(run.directory, ignore_errors=True)
+            if run.made_directory and not run.holds_something:
+                run.discard()
             raise
 
 

@@ -51,7 +51,8 @@ class Session:
         """`study` names the tasks in Dask's dashboard."""
         self._client, self._place, self._study, self._seed = client, place, study, seed
         self._queue, self._assemblies, self._on_replicates = queue, assemblies, on_replicates
-        self._code, self._task = machine.code_version(), portable()
+        self._code = {work.engine: machine.code_version(work.engine) for work in queue.works}
+        self._task = portable()
         self._under_way: dict[Any, tuple[Future[Any], list[Chunk]]] = {}
         self._ended: queues.SimpleQueue[Future[Any]] = queues.SimpleQueue()
         self._cells: dict[str, bytes | Future[Any]] = {}

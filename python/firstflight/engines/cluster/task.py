@@ -32,20 +32,24 @@ def portable() -> Callable[..., list[Done] | str]:
     has none, or another build than `code`, answers with a sentence that says so.
     """
 
-    def compute(code: str, seed: int, orders: list[Order], cells: list[bytes], store: str | None) -> list[Done] | str:
+    def compute(
+        code: dict[str, str], seed: int, orders: list[Order], cells: list[bytes], store: str | None
+    ) -> list[Done] | str:
         from distributed import get_worker
 
         try:
             from firstflight.records.machine import code_version
 
-            here = code_version()
+            here = {engine: code_version(engine) for engine in code}
         except ImportError:
-            here = "none"
-        if here != code:
-            return (
-                f"the worker at {get_worker().address} has another build of firstflight ({here}, and not {code}): "
-                "install the same one there and run the same command again"
-            )
+            here = {}
+        for engine in code:
+            if here.get(engine) != code[engine]:
+                return (
+                    f"the worker at {get_worker().address} has another build of firstflight "
+                    f"({here.get(engine, 'none')}, and not {code[engine]}): install the same one there and run the "
+                    "same command again"
+                )
         from firstflight.engines.cluster.task import compute_chunks
 
         return compute_chunks(seed, orders, cells, store)

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from ...records import schema
-from ..simulate import frame as native_frame
+from ..tables import frame as native_frame
 from .connections import Connection, Ends, by_ends, fate_of
 from .disturbance import STALL_RULE_S, Stalls
 from .layout import Layout
