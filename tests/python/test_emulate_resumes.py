@@ -40,6 +40,11 @@ def test_a_campaign_killed_in_the_middle_leaves_no_process_and_goes_on_where_it_
     assert testbeds.seconds_until_gone(mark, VARIABLE) < 1.0
     before = {path: path.stat().st_mtime_ns for path in directory.glob("cells/*/*.parquet")}
     assert 0 < len(Run.open(directory).cells) < 6
+    facts = Run.open(directory).provenance["surroundings"]["emulate"]
+    assert os.uname().release in facts["kernel"]
+    assert facts["nginx"].startswith("nginx version")
+    assert facts["curl"].startswith("curl ")
+    assert "net.ipv4.tcp_rmem" in facts
     run = firstflight.run(EmulatedGrid(), jobs=1, out=directory)
     assert len(run.cells) == 6
     assert before == {path: path.stat().st_mtime_ns for path in before}

@@ -11,6 +11,7 @@ from firstflight import Cell, RequestError, Run, Scenario, engines
 from firstflight.engines import RealTime, simulate
 from firstflight.engines.sweep import sweep
 from firstflight.records import Identity
+from firstflight.records.schema import RETURNED
 
 SCENARIO = """
 name = "one"
@@ -92,6 +93,9 @@ class Clock:
             for cell, number in zip(cells, replicates, strict=True)
         ]
 
+    def surroundings(self) -> dict[str, str]:
+        return {"kernel": "6.18"}
+
     def jobs(self, group: Sequence[Cell]) -> int:
         return 1
 
@@ -137,3 +141,23 @@ def test_a_request_that_the_engine_refuses_leaves_no_directory(tmp_path: Path) -
     with pytest.raises(RequestError, match="web_page"):
         firstflight.run(Scenario.from_dict(page), engine="model", out=tmp_path / "old")
     assert (tmp_path / "old").exists()
+
+
+def test_a_run_in_real_time_is_not_continued_with_another_kernel_or_program(tmp_path: Path) -> None:
+    def identity(**facts: str) -> Identity:
+        return Identity("pair", "emulate", 1, 2, surroundings={"emulate": {"kernel": "6.18", "nginx": "1.22"} | facts})
+
+    cells = [Cell({"iw": iw}, scenario(tcp__initial_window=iw)) for iw in (3, 10)]
+    tables = simulate.run_cell(cells[0], 1, 2)
+    with Run.create(tmp_path / "run", identity(), cells[:1]) as run:
+        run.write(identity().cell_hash(cells[0]), cells[0], {name: tables[name] for name in RETURNED}, {})
+    for facts, expected in (
+        ({"kernel": "6.12"}, "its kernel was 6.18, now 6.12"),
+        ({"nginx": "1.26"}, "its nginx was 1.22, now 1.26"),
+        ({"net.ipv4.tcp_rmem": "4096"}, "its net.ipv4.tcp_rmem was not there, now 4096"),
+    ):
+        with pytest.raises(RequestError, match=f"holds another run: {expected}; choose another --out"):
+            Run.create(tmp_path / "run", identity(**facts), cells)
+        assert identity(**facts).cell_hash(cells[1]) != identity().cell_hash(cells[1])
+    with Run.create(tmp_path / "run", identity(), cells) as run:
+        assert run.missing == 1

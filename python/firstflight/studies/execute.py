@@ -83,6 +83,9 @@ def prepare(
         raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
     if place.cluster is not None:
         _check_for_cluster(place, cells, engine, jobs)
+    engines = {name: find_engine(name) for name in dict.fromkeys(cell.engine or engine for cell in cells)}
+    surroundings = {name: found.surroundings() for name, found in engines.items() if isinstance(found, RealTime)}
+    identity = replace(identity, surroundings=surroundings)
     return Request(study, identity, cells, grid, jobs, place)
 
 

@@ -9,6 +9,7 @@ import copy
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -17,7 +18,7 @@ from ... import _native
 from ...errors import MachineError, RequestError
 from ...records.machine import usable_cpus
 from ...scenario import Cell, Scenario
-from . import selfcheck
+from . import probe, selfcheck
 from .accounts import added, refuse_losses
 from .disturbance import STALL_RULE_S
 from .kernel import EndSettings, initial_window_segments, kernel_settings
@@ -59,6 +60,12 @@ def together(cells: Sequence[Cell]) -> list[list[Cell]]:
     for cell in cells:
         groups.setdefault(_without_tcp(cell.scenario), []).append(cell)
     return list(groups.values())
+
+
+@cache
+def surroundings() -> dict[str, str]:
+    """What the records depend on beside scenario and code: kernel, programs, and the settings of a new host."""
+    return probe.surroundings()
 
 
 def jobs(group: Sequence[Cell]) -> int:

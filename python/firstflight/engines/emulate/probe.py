@@ -40,6 +40,16 @@ def abilities() -> Iterator[Ability]:
     yield _curl()
 
 
+def surroundings() -> dict[str, str]:
+    """What the records of a run depend on beside scenario and code, by name. MachineError where there is no testbed."""
+    inside = Inside()
+    try:
+        found: dict[str, str] = inside.connection.call("surroundings", {}, _PATIENCE_S)
+    finally:
+        inside.close()
+    return found | {"nginx": _program("nginx", ("-v",), "").found, "curl": _program("curl", ("--version",), "").found}
+
+
 def _namespaces() -> Iterator[Ability]:
     try:
         inside = Inside()

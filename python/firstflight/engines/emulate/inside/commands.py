@@ -27,16 +27,33 @@ def command(function: Command) -> Command:
     return function
 
 
+def kernel() -> str:
+    """The kernel that runs here."""
+    system = os.uname()
+    return f"{system.sysname} {system.release} {system.version}"
+
+
 @command
 def examine(testbed: Testbed) -> dict[str, Any]:
     """What the machine is, and what it allows here."""
-    system = os.uname()
     return {
-        "kernel": f"{system.sysname} {system.release} {system.version}",
+        "kernel": kernel(),
         "congestion_controls": settings.sysctl(settings.TCP / "tcp_available_congestion_control").split(),
         "cubic": settings.cubic(),
         "tun_refusal": devices.tun_refusal(),
     }
+
+
+@command
+def surroundings(testbed: Testbed) -> dict[str, str]:
+    """What a result depends on beside scenario and code: the kernel, CUBIC's parameters, and the settings that a new
+    host begins with. Left out: the congestion controls, whose modules come when they are asked for, and the Fast Open
+    key, which only root can read.
+    """
+    begun = Namespace("begun").call(settings.dump)
+    kept = {name: value for name, value in begun.items() if not name.endswith(("_congestion_control", "_key"))}
+    cubic = {f"tcp_cubic.{name}": value for name, value in settings.cubic().items()}
+    return {"kernel": kernel()} | cubic | kept
 
 
 @command
