@@ -22,12 +22,18 @@ pub enum Trouble {
     Malformed,
     /// A packet that was captured twice, as on two interfaces that it crossed.
     Twice,
+    /// A segment with a sequence or acknowledgment number far outside of its connection.
+    Outside,
+    /// A SYN-ACK with another number than the one that the client goes on with.
+    OtherAnswer,
+    /// A connection without data from the server.
+    Silent,
     /// A connection that lacks packets which its acknowledgments speak of.
     Missed,
 }
 
 impl Trouble {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::CutOff,
         Self::Damaged,
         Self::WithoutTime,
@@ -36,6 +42,9 @@ impl Trouble {
         Self::TooShort,
         Self::Malformed,
         Self::Twice,
+        Self::Outside,
+        Self::OtherAnswer,
+        Self::Silent,
         Self::Missed,
     ];
 
@@ -50,6 +59,9 @@ impl Trouble {
             Self::TooShort => "packets of which too little was kept to tell their connection",
             Self::Malformed => "packets whose headers contradict themselves",
             Self::Twice => "packets captured twice, which count once",
+            Self::Outside => "segments with numbers far outside of their connection, which count for nothing",
+            Self::OtherAnswer => "SYN-ACKs with another number than the one that the client goes on with",
+            Self::Silent => "connections without data from the server",
             Self::Missed => {
                 "connections with bytes acknowledged that the capture lacks: their segments and retransmissions are \
                  too few"

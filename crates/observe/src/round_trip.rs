@@ -1,5 +1,9 @@
 //! Round trips from where a capture was taken to one end and back.
 
+/// What takes longer is no round trip: no sender waits for an acknowledgment for a minute without sending again (RFC 6298
+/// §2.5), so one of its packets is missing from the capture.
+pub(crate) const LONGEST: i64 = 60_000_000_000;
+
 /// The least and the largest of them, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundTrips {
@@ -16,7 +20,7 @@ impl Default for RoundTrips {
 impl RoundTrips {
     /// A round trip; `waited`: the end may have held its acknowledgment back, so that it says nothing of the largest.
     pub(crate) fn add(&mut self, time: i64, waited: bool) {
-        if time < 0 {
+        if !(0..LONGEST).contains(&time) {
             return;
         }
         self.least = self.least.min(time);

@@ -8,6 +8,14 @@ const MOST_HOLES: usize = 8;
 /// Ends hold the acknowledgment of a single segment back for 40 ms and more (RFC 9293 §3.8.6.3), unless another comes.
 const SOON: i64 = 25_000_000;
 
+/// A sequence number at most so far ahead is believed: a window without scaling (RFC 9293 §3.1). One that is farther ahead is
+/// believed when a second one agrees, as after a gap in the capture. A number that was damaged on the way is alone.
+const NEAR: Position = 1 << 16;
+/// So close to each other, two numbers agree.
+const AGREEING: Position = 1 << 24;
+/// No window is larger (RFC 7323 §2.3), so what lies farther back is not sent again.
+const LARGEST_WINDOW: Position = 1 << 30;
+
 /// An offset in a stream, 0 for the first byte, that does not wrap.
 pub(crate) type Position = i64;
 
@@ -63,12 +71,19 @@ pub(crate) struct Stream {
     ambiguous: Position,
     outstanding: VecDeque<Sent>,
     holes: Vec<Hole>,
+    /// The last position that was too far ahead to be believed.
+    far: Option<Position>,
 }
 
 impl Stream {
     /// The first byte will have this sequence number, if nothing has said so before.
     pub(crate) fn begin(&mut self, seq: u32) {
         self.base.get_or_insert(seq);
+    }
+
+    /// The first byte has this sequence number, whatever was said before. Nothing was sent yet.
+    pub(crate) fn begin_again(&mut self, seq: u32) {
+        self.base = Some(seq);
     }
 
     /// Whether it is known that the first byte has another sequence number.
@@ -95,8 +110,18 @@ impl Stream {
         self.holes.iter().any(|hole| hole.start < self.acked)
     }
 
+    /// The position of a sequence number, if it can be one of this stream.
+    pub(crate) fn locate(&mut self, seq: u32) -> Option<Position> {
+        let position = self.position(seq);
+        if position <= self.next + NEAR {
+            return (position >= self.next - LARGEST_WINDOW).then_some(position);
+        }
+        let before = self.far.replace(position).filter(|&before| before != position);
+        before.filter(|before| (position - before).abs() <= AGREEING).map(|_| position)
+    }
+
     /// The position of a sequence number, which is the nearest to where the stream is.
-    pub(crate) fn position(&self, seq: u32) -> Position {
+    fn position(&self, seq: u32) -> Position {
         let here = self.base.unwrap_or(seq).wrapping_add(self.next as u32);
         self.next + i64::from(seq.wrapping_sub(here) as i32)
     }
@@ -245,6 +270,22 @@ mod tests {
         assert!(stream.acknowledge(3000).unwrap().unseen);
         assert!(stream.has_unseen());
         assert_eq!(stream.delivered(), 3000);
+    }
+
+    #[test]
+    fn a_number_far_ahead_is_believed_when_another_one_agrees() {
+        let mut stream = stream();
+        stream.send(0, 1000, 5);
+        let seq = |position: u32| (u32::MAX - 999).wrapping_add(position);
+        assert_eq!(stream.locate(seq(1000)), Some(1000));
+        // Damaged ones: alone, or the same packet captured twice.
+        assert_eq!(stream.locate(seq(1 << 30)), None);
+        assert_eq!(stream.locate(seq(3 << 26)), None);
+        assert_eq!(stream.locate(seq(3 << 26)), None);
+        assert_eq!(stream.locate(seq((1 << 31) + 5)), None);
+        // After a gap in the capture.
+        assert_eq!(stream.locate(seq(5_000_000)), None);
+        assert_eq!(stream.locate(seq(5_001_448)), Some(5_001_448));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod made;
 
+use firstflight_observe::Trouble;
 use made::{ACK, FIN, Frame, MS, RST, SYN, Told, download, pcap, raw, read, segment};
 
 const RAW: u32 = 101;
@@ -257,4 +258,90 @@ fn what_was_overtaken_where_the_capture_begins_is_no_retransmission() {
     frames.push(raw(80 * MS, &segment(false, 200, 6500, ACK, 0)));
     let told = told(&frames);
     assert_eq!((told.responses[0].bytes, told.responses[0].retransmissions), (3000, 0));
+}
+
+/// The sentences of what was left out, and how often.
+fn left_out(told: &Told) -> Vec<(Trouble, u64)> {
+    told.problems.iter().map(|problem| (problem.trouble, problem.count)).collect()
+}
+
+#[test]
+fn a_second_syn_ack_with_another_number_leaves_the_connection_that_the_client_goes_on_with() {
+    // As seen of a host behind which two servers answer: before the client goes on, and after.
+    for place in [1, 2, 4] {
+        let mut frames = download(0, 40_000, 80 * MS, 40 * MS, 4);
+        let stray = segment(true, 900_499, 100, SYN | ACK, 0).mss(500);
+        frames.insert(place, raw(frames[place - 1].0 + MS / 2, &stray));
+        let told = told(&frames);
+        assert_eq!(told.connections.len(), 1, "after packet {place}");
+        assert_eq!((told.connections[0].mss, told.connections[0].from_start), (1000, 1), "after packet {place}");
+        assert_eq!(
+            (told.responses[0].bytes, told.responses[0].first_flight_segments),
+            (4000, 4),
+            "after packet {place}"
+        );
+        assert_eq!(left_out(&told), [(Trouble::OtherAnswer, 1)]);
+    }
+}
+
+#[test]
+fn what_a_server_that_speaks_first_sends_counts_whole_if_its_first_segment_was_overtaken() {
+    let mut frames = download(0, 40_000, 80 * MS, 40 * MS, 4);
+    let request = frames.iter().position(|(_, kept, length)| *length as usize == kept.len() + 100).unwrap();
+    frames.remove(request);
+    let (early, late) = (frames[request].0, frames[request + 1].0);
+    frames.swap(request, request + 1);
+    (frames[request].0, frames[request + 1].0) = (early, late);
+    let told = told(&frames);
+    assert_eq!((told.responses[0].bytes, told.responses[0].segments_sent), (4000, 4));
+    assert_eq!((told.responses[0].first_flight_segments, told.responses[0].retransmissions), (4, 0));
+}
+
+#[test]
+fn numbers_far_outside_of_a_connection_claim_no_bytes_and_are_counted() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 4);
+    let middle = frames[frames.len() - 5].0;
+    let damaged = [
+        segment(false, 200, 1_500_000_000, ACK, 0),
+        segment(true, 500 + (1 << 29), 200, ACK, 1000),
+        segment(false, 1 << 30, 500, ACK, 100),
+        segment(true, 4500, (1 << 31) - 5, ACK, 0),
+    ];
+    let at = frames.len() - 4;
+    frames.splice(at..at, damaged.iter().map(|segment| raw(middle, segment)));
+    let told = told(&frames);
+    assert_eq!((told.responses.len(), told.responses[0].bytes, told.responses[0].completed), (1, 4000, 1));
+    assert_eq!(left_out(&told), [(Trouble::Outside, 4)]);
+}
+
+#[test]
+fn a_gap_in_the_capture_counts_with_its_bytes() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 4);
+    frames.truncate(frames.len() - 3);
+    for index in 0..3 {
+        let at = 300 * MS + i64::from(index) * MS;
+        frames.push(raw(at, &segment(true, 5_000_500 + index * 1000, 200, ACK, 1000)));
+        frames.push(raw(at + MS / 2, &segment(false, 200, 5_001_500 + index * 1000, ACK, 0)));
+    }
+    let told = told(&frames);
+    assert_eq!(told.responses.iter().map(|row| row.bytes).collect::<Vec<_>>(), [5_003_000]);
+    assert!(left_out(&told).contains(&(Trouble::Missed, 1)), "{:?}", told.problems);
+}
+
+#[test]
+fn an_acknowledgment_that_comes_after_minutes_measures_no_round_trip() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 1);
+    frames.truncate(frames.len() - 3);
+    frames.retain(|(_, kept, length)| *length as usize > kept.len());
+    frames.push(raw(200_000 * MS, &segment(false, 200, 1500, ACK, 0)));
+    let told = told(&frames);
+    assert_eq!(told.responses[0].bytes, 1000);
+    assert!(!(told.connections[0].rtt_s > 60.0), "{}", told.connections[0].rtt_s);
+    assert!(told.connections[0].most_rtt_s.is_nan(), "{}", told.connections[0].most_rtt_s);
+}
+
+#[test]
+fn a_connection_without_data_from_the_server_is_counted() {
+    let frames = [raw(0, &segment(false, 99, 0, SYN, 0)), raw(MS, &segment(true, 499, 100, SYN | ACK, 0))];
+    assert_eq!(left_out(&told(&frames)), [(Trouble::Silent, 1)]);
 }

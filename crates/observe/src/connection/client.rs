@@ -1,21 +1,21 @@
 //! What the client sends: acknowledgments and requests.
 
 use super::Connection;
-use crate::{packet::Seen, secures::Secures, stream::Place, tls};
+use crate::{packet::Seen, problems::Trouble, secures::Secures, stream::Place, tls};
 
 impl Connection {
     /// The client acknowledges data.
-    pub(super) fn acknowledged_by_client(&mut self, seen: &Seen<'_>, time: i64) {
-        let position = self.server_sends.position(seen.ack);
+    pub(super) fn acknowledged_by_client(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
+        let Some(position) = self.server_sends.locate(seen.ack) else { return Some(Trouble::Outside) };
         if position <= 0 {
-            return;
+            return None;
         }
         let recovering = self.server_sends.is_recovering();
         let Some(told) = self.server_sends.acknowledge(position) else {
             if seen.payload == 0 {
                 self.at_server.take_back();
             }
-            return;
+            return None;
         };
         self.unseen |= told.unseen;
         let timestamp = seen.options.timestamps.map(|(value, _)| value);
@@ -46,14 +46,15 @@ impl Connection {
         if let Some(tickets) = self.secures.as_mut().and_then(|secures| secures.tickets.as_mut()) {
             tickets.acknowledge(position, time);
         }
+        None
     }
 
     /// The client sends data: if it has all that the server sent, it asks for more.
-    pub(super) fn ask(&mut self, seen: &Seen<'_>, time: i64) {
+    pub(super) fn ask(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
         if seen.payload == 0 {
-            return;
+            return None;
         }
-        let position = self.client_sends.position(seen.seq);
+        let Some(position) = self.client_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
         if position == 0 {
             self.is_tls |= tls::begins_with_record(seen);
             if self.server_sends.next() == 0 && self.secures.is_none() {
@@ -66,29 +67,30 @@ impl Connection {
         let place = self.client_sends.send(position, seen.payload, time);
         if matches!(place, Place::Again(_)) {
             self.client_sends.retransmitted();
-            return;
+            return None;
         }
         if let Some(secures) = &mut self.secures {
             if !secures.handshake.client_sends(position, seen, matches!(place, Place::Missing(_))) {
-                return;
+                return None;
             }
             if !secures.handshake.is_early() {
                 secures.asked = time;
-                return;
+                return None;
             }
             if !self.early_data {
                 self.early_data = true;
                 self.request = Some(time);
-                return;
+                return None;
             }
             self.secures = None;
         }
         if self.is_tls && tls::is_alert(seen) {
-            return;
+            return None;
         }
         let has_all = self.server_sends.delivered() >= self.server_sends.next();
         if self.response.is_none() || has_all {
             self.request.get_or_insert(time);
         }
+        None
     }
 }

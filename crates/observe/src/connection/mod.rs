@@ -10,7 +10,7 @@ use crate::{
     packet::{ACK, End, FIN, RST, SYN, Seen},
     problems::Trouble,
     response::Response,
-    round_trip::RoundTrips,
+    round_trip::{self, RoundTrips},
     rows::Batch,
     secures::Secures,
     server_clock::ServerClock,
@@ -37,6 +37,8 @@ struct Handshake {
     complete: Option<i64>,
     /// SYN or SYN-ACK was sent more than once: which of them was answered is not known.
     repeated: bool,
+    /// Number of the first byte and MSS by another SYN-ACK for the same SYN, as a second server behind one address sends it.
+    other_answer: Option<(u32, Option<u16>)>,
 }
 
 /// Where a connection is in its life.
@@ -140,7 +142,9 @@ impl Connection {
             SYN => self.initial != Some(seen.seq) || seen.from != self.client,
             // Of a connection whose SYN the capture lacks.
             flags if flags == SYN | ACK => {
-                seen.from == self.client || self.server_sends.begins_elsewhere(seen.seq.wrapping_add(1))
+                seen.from == self.client
+                    || self.client_sends.begins_elsewhere(seen.ack)
+                        && self.server_sends.begins_elsewhere(seen.seq.wrapping_add(1))
             }
             _ => false,
         }
@@ -160,8 +164,7 @@ impl Connection {
     pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
         let side = if seen.from == self.client { Side::Client } else { Side::Server };
         if seen.flags & SYN != 0 {
-            self.open(seen, side, time);
-            return None;
+            return self.open(seen, side, time);
         }
         if seen.flags & RST != 0 {
             self.reset = true;
@@ -176,24 +179,19 @@ impl Connection {
             other.begin(seen.ack);
         }
         if side == Side::Client && seen.flags & ACK != 0 {
-            self.complete(time);
+            self.complete(seen.ack, time);
         }
         let trouble = match side {
             Side::Client => {
-                if seen.flags & ACK != 0 {
-                    self.acknowledged_by_client(seen, time);
-                }
-                self.ask(seen, time);
-                None
+                let trouble = (seen.flags & ACK != 0).then(|| self.acknowledged_by_client(seen, time)).flatten();
+                self.ask(seen, time).or(trouble)
             }
             Side::Server => {
-                if seen.flags & ACK != 0 {
-                    self.acknowledged_by_server(seen, time);
-                }
+                let trouble = (seen.flags & ACK != 0).then(|| self.acknowledged_by_server(seen, time)).flatten();
                 if let Some((value, _)) = seen.options.timestamps {
                     self.clock.get_or_insert_with(|| ServerClock::new(value, time)).read(value, time);
                 }
-                if seen.payload > 0 { self.answer(seen, time, batch) } else { None }
+                (seen.payload > 0).then(|| self.answer(seen, time, batch)).flatten().or(trouble)
             }
         };
         if seen.flags & FIN != 0 {
@@ -202,18 +200,23 @@ impl Connection {
         trouble
     }
 
-    fn open(&mut self, seen: &Seen<'_>, side: Side, time: i64) {
+    fn open(&mut self, seen: &Seen<'_>, side: Side, time: i64) -> Option<Trouble> {
+        let first = seen.seq.wrapping_add(1);
+        if side == Side::Server && self.server_sends.begins_elsewhere(first) {
+            self.handshake.other_answer = Some((first, seen.options.mss));
+            return Some(Trouble::OtherAnswer);
+        }
         let stream = match side {
             Side::Client => &mut self.client_sends,
             Side::Server => &mut self.server_sends,
         };
-        stream.begin(seen.seq.wrapping_add(1));
+        stream.begin(first);
         self.mss[side as usize] = seen.options.mss;
         let handshake = &mut self.handshake;
         let moment = if side == Side::Client { &mut handshake.syn } else { &mut handshake.syn_ack };
         if moment.is_some() {
             handshake.repeated = true;
-            return;
+            return None;
         }
         *moment = Some(time);
         if side == Side::Server {
@@ -222,13 +225,19 @@ impl Connection {
                 self.to_server.add(time - syn, false);
             }
         }
+        None
     }
 
-    fn complete(&mut self, time: i64) {
+    /// The client acknowledges a SYN-ACK, and decides with it which one counts.
+    fn complete(&mut self, ack: u32, time: i64) {
         let handshake = &mut self.handshake;
         if handshake.complete.is_none() {
             handshake.complete = Some(time);
-            if let Some(syn_ack) = handshake.syn_ack.filter(|_| !handshake.repeated) {
+            let other = handshake.other_answer.filter(|(first, _)| *first == ack && self.server_sends.next() == 0);
+            if let Some((first, mss)) = other {
+                self.server_sends.begin_again(first);
+                self.mss[Side::Server as usize] = mss;
+            } else if let Some(syn_ack) = handshake.syn_ack.filter(|_| !handshake.repeated) {
                 self.to_client.add(time - syn_ack, false);
             }
         }
@@ -266,10 +275,12 @@ impl Connection {
     }
 
     fn most_round_trip(&self) -> Option<i64> {
-        if self.is_at_client() {
+        let most = if self.is_at_client() {
             let clock = self.clock.filter(|clock| clock.is_plausible())?;
-            return Some(self.round_trip()? + clock.variation());
-        }
-        Some(self.to_client.most()? + self.to_server.least().unwrap_or_default())
+            self.round_trip()? + clock.variation()
+        } else {
+            self.to_client.most()? + self.to_server.least().unwrap_or_default()
+        };
+        (most < round_trip::LONGEST).then_some(most)
     }
 }

@@ -19,16 +19,17 @@ const OVERTAKEN_WITHIN: i64 = 3 * MS;
 
 impl Connection {
     /// The server acknowledges what the client sent.
-    pub(super) fn acknowledged_by_server(&mut self, seen: &Seen<'_>, time: i64) {
-        let position = self.client_sends.position(seen.ack);
+    pub(super) fn acknowledged_by_server(&mut self, seen: &Seen<'_>, time: i64) -> Option<Trouble> {
+        let Some(position) = self.client_sends.locate(seen.ack) else { return Some(Trouble::Outside) };
         if let Some(sent) = self.client_sends.acknowledge(position).and_then(|told| told.sent) {
             self.to_server.add(time - sent, false);
         }
+        None
     }
 
     /// The server sends data.
     pub(super) fn answer(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
-        let start = self.server_sends.position(seen.seq);
+        let Some(start) = self.server_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
         // A probe of a window or of a silent client repeats one old byte (RFC 9293 §3.8.4). What lies before the first
         // byte of a connection that had begun before the capture may be late as well as sent again.
         if seen.payload <= 1 && start < self.server_sends.next() || start < 0 {
@@ -75,7 +76,8 @@ impl Connection {
                 // All before was there when the client asked, so that what was passed over is the response's, too.
                 self.respond(asked, before, time);
             } else if self.response.is_none() {
-                self.respond(time, start, time);
+                // A server that speaks first: what was passed over is the response's, too.
+                self.respond(time, before, time);
             }
         }
         if !sent_again {
