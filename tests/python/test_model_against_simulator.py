@@ -28,7 +28,7 @@ def _tcp(draw: random.Random) -> dict[str, Any]:
             [
                 "every_segment",
                 {"policy": "delayed", "segments": 2, "timer": draw.choice(["40ms", "200ms", "10s"])},
-                {"policy": "heartbeat", "segments": 2, "interval": "200ms"},
+                {"policy": "heartbeat", "segments": 2, "interval": "200ms", "every_segment": "none"},
             ]
         ),
         "slow_start_growth": draw.choice(["bytes", "per_ack"]),
@@ -39,6 +39,8 @@ def _tcp(draw: random.Random) -> dict[str, Any]:
         "data_on_handshake_ack": draw.random() < 0.5,
         # What acts only after a loss, a mark or a duplicate.
         "recovery": draw.choice(["tahoe", "reno", "new_reno"]),
+        "recovery_exit": "ssthresh",
+        "rto": {"samples": "round_trip"},
         "ecn": draw.choice(["off", "passive", "on"]),
         **{switch: draw.random() < 0.5 for switch in AFTER_LOSS},
         "window_scaling": scaling,

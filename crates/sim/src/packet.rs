@@ -31,6 +31,12 @@ const NO_OPTIONS: u32 = u32::MAX;
 /// Marks places of timestamps.
 const STAMPS: u32 = 1 << 31;
 
+/// Marks places of the times at which segments without options were sent.
+const SENT_AT: u32 = 1 << 30;
+
+/// What marks a place as one outside of the table of segments.
+const MARKS: u32 = STAMPS | SENT_AT;
+
 /// Bytes of the timestamps option with what aligns it.
 const TIMESTAMPS_BYTES: u32 = 12;
 
@@ -52,10 +58,11 @@ impl Packet {
     #[inline]
     pub(crate) fn new(segment: &Segment, to: u32, generation: u32, hop: u32, table: &mut OptionTable) -> Packet {
         debug_assert!(segment.payload_bytes <= u32::from(u16::MAX), "no IP packet holds {segment:?}");
-        let options = match (has_more_than_timestamps(segment), &segment.timestamps) {
-            (false, None) => NO_OPTIONS,
-            (false, Some(timestamps)) => table.keep_timestamps(timestamps),
-            (true, _) => table.keep(segment),
+        let options = match (has_more_than_one_number(segment), &segment.timestamps, segment.sent_at) {
+            (false, None, None) => NO_OPTIONS,
+            (false, Some(timestamps), None) => table.keep_timestamps(timestamps),
+            (false, None, Some(sent_at)) => table.keep_sent_at(sent_at),
+            _ => table.keep(segment),
         };
         let packet = Packet {
             seq_and_to: word(segment.seq, to),
@@ -122,6 +129,7 @@ impl Packet {
             + match self.options() {
                 NO_OPTIONS => 0,
                 place if place & STAMPS != 0 => TIMESTAMPS_BYTES,
+                place if place & SENT_AT != 0 => 0,
                 place => table.segments[place as usize].option_bytes(),
             }
     }
@@ -178,7 +186,12 @@ impl Packet {
             *into = table.segments[self.options() as usize];
         } else {
             if self.has_options() {
-                into.timestamps = Some(table.timestamps[(self.options() & !STAMPS) as usize]);
+                let place = (self.options() & !MARKS) as usize;
+                if self.options() & STAMPS != 0 {
+                    into.timestamps = Some(table.timestamps[place]);
+                } else {
+                    into.sent_at = Some(table.sent_at[place]);
+                }
             }
             into.seq = self.seq_and_to as u32;
             into.ack = self.ack_and_generation as u32;
@@ -207,13 +220,13 @@ impl Packet {
     /// Whether the table has all of the segment.
     #[inline]
     pub(crate) fn has_segment(&self) -> bool {
-        self.options() & STAMPS == 0
+        self.options() & MARKS == 0
     }
 }
 
-/// Whether a segment carries, besides timestamps, what [`Packet`] has no room for.
+/// Whether a segment carries more of what [`Packet`] has no room for than timestamps or the time at which it was sent.
 #[inline]
-fn has_more_than_timestamps(segment: &Segment) -> bool {
+fn has_more_than_one_number(segment: &Segment) -> bool {
     // MSS, window scale and SACK-permitted come with a SYN only.
     segment.flags.contains(Flags::SYN)
         || !segment.sack.is_empty()
@@ -230,12 +243,16 @@ pub(crate) struct OptionTable {
     /// Of segments without other options.
     timestamps: Vec<Timestamps>,
     free_timestamps: Vec<u32>,
+    /// Of segments without options that note when they were sent.
+    sent_at: Vec<Nanos>,
+    free_sent_at: Vec<u32>,
 }
 
 impl OptionTable {
     /// Places taken by packets on their way.
     pub(crate) fn in_use(&self) -> usize {
-        self.segments.len() - self.free.len() + self.timestamps.len() - self.free_timestamps.len()
+        self.segments.len() - self.free.len() + self.timestamps.len() - self.free_timestamps.len() + self.sent_at.len()
+            - self.free_sent_at.len()
     }
 
     /// Forgets all segments: their packets are gone.
@@ -244,6 +261,8 @@ impl OptionTable {
         self.free.clear();
         self.timestamps.clear();
         self.free_timestamps.clear();
+        self.sent_at.clear();
+        self.free_sent_at.clear();
     }
 
     // Out of line: the way of a packet without options is what matters.
@@ -260,16 +279,30 @@ impl OptionTable {
     #[inline(never)]
     fn keep_timestamps(&mut self, timestamps: &Timestamps) -> u32 {
         if let Some(place) = self.free_timestamps.pop() {
-            self.timestamps[(place & !STAMPS) as usize] = *timestamps;
+            self.timestamps[(place & !MARKS) as usize] = *timestamps;
             return place;
         }
         self.timestamps.push(*timestamps);
         (self.timestamps.len() as u32 - 1) | STAMPS
     }
 
+    #[inline(never)]
+    fn keep_sent_at(&mut self, sent_at: Nanos) -> u32 {
+        if let Some(place) = self.free_sent_at.pop() {
+            self.sent_at[(place & !MARKS) as usize] = sent_at;
+            return place;
+        }
+        self.sent_at.push(sent_at);
+        (self.sent_at.len() as u32 - 1) | SENT_AT
+    }
+
     #[inline]
     fn give_back(&mut self, place: u32) {
-        let free = if place & STAMPS == 0 { &mut self.free } else { &mut self.free_timestamps };
+        let free = match place & MARKS {
+            0 => &mut self.free,
+            STAMPS => &mut self.free_timestamps,
+            _ => &mut self.free_sent_at,
+        };
         free.push(place);
     }
 }
@@ -299,6 +332,8 @@ mod tests {
             Segment { retransmission: true, ..plain },
             Segment { timestamps, ..plain },
             Segment { timestamps, sack, ..plain },
+            Segment { sent_at: Some(u64::MAX), ..plain },
+            Segment { sent_at: Some(1), sack, ..plain },
             Segment { sack, ecn: Ecn::Capable0, ..plain },
             Segment { ecn: Ecn::Capable1, quick_start: QuickStart::Report { rate: 9 }, ..plain },
             Segment { quick_start_response: Some(0), ..plain },
@@ -330,7 +365,7 @@ mod tests {
     #[test]
     fn places_of_the_table_are_used_again() {
         // Timestamps alone, and with a SACK option.
-        for (index, places) in [(2, (0, 3)), (3, (3, 0))] {
+        for (index, places) in [(2, (0, 3, 0)), (3, (3, 0, 0)), (4, (0, 0, 3))] {
             let mut table = OptionTable::default();
             let carries = segments()[index];
             for round in 0..1000 {
@@ -340,7 +375,8 @@ mod tests {
                     assert_eq!(opened(&packets[(round + kept) % 3], &mut table), carries);
                 }
             }
-            assert_eq!(((table.segments.len(), table.timestamps.len()), table.in_use()), (places, 0));
+            let lengths = (table.segments.len(), table.timestamps.len(), table.sent_at.len());
+            assert_eq!((lengths, table.in_use()), (places, 0));
         }
     }
 
@@ -352,7 +388,7 @@ mod tests {
             packet.payload_and_option_bytes(&table) - segment.payload_bytes
         };
         let found: Vec<u32> = segments().iter().map(extra).collect();
-        assert_eq!(found, [0, 0, 12, 12 + 20, 20, 8, 8, 0, 0, 0, 8]);
+        assert_eq!(found, [0, 0, 12, 12 + 20, 0, 20, 20, 8, 8, 0, 0, 0, 8]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowS
 use crate::initial_window::{InitialWindow, MemoryOf};
 use crate::lost_syn::LostSyn;
 use crate::nagle::Nagle;
-use crate::profile::{EcnPolicy, RtoEstimator, WindowValidation};
+use crate::profile::{EcnPolicy, RecoveryExit, RtoEstimator, RttSamples, WindowValidation};
 use crate::recovery::RecoveryAlgorithm;
 use crate::restart_window::{IdleCheck, RestartWindow};
 use crate::startup::Startup;
@@ -33,6 +33,7 @@ pub struct Choices {
     pub ecn: Vec<EcnPolicy>,
     pub nagle: Vec<Nagle>,
     pub recovery: Vec<RecoveryAlgorithm>,
+    pub recovery_exit: Vec<RecoveryExit>,
     pub congestion_control: Vec<CongestionAlgorithm>,
     #[serde(rename = "congestion_control.hystart")]
     pub hystart: Vec<Hystart>,
@@ -41,6 +42,8 @@ pub struct Choices {
     pub slow_start_growth: Vec<SlowStartGrowth>,
     pub congestion_avoidance: Vec<CongestionAvoidance>,
     pub ssthresh_base: Vec<SsthreshBase>,
+    #[serde(rename = "rto.samples")]
+    pub rto_samples: Vec<RttSamples>,
     #[serde(rename = "rto.estimator")]
     pub rto_estimator: Vec<RtoEstimator>,
 }
@@ -58,6 +61,7 @@ impl Choices {
             ecn: words(),
             nagle: words(),
             recovery: words(),
+            recovery_exit: words(),
             congestion_control: tables("algorithm"),
             hystart: words(),
             window_validation: words(),
@@ -65,6 +69,7 @@ impl Choices {
             slow_start_growth: words(),
             congestion_avoidance: words(),
             ssthresh_base: words(),
+            rto_samples: words(),
             rto_estimator: words(),
         }
     }

@@ -53,7 +53,9 @@ pub use initial_window::{
 };
 pub use lost_syn::LostSyn;
 pub use nagle::Nagle;
-pub use profile::{EcnPolicy, Profile, ReceiveWindowGrowth, RtoEstimator, RtoRules, WindowValidation};
+pub use profile::{
+    EcnPolicy, Profile, ReceiveWindowGrowth, RecoveryExit, RtoEstimator, RtoRules, RttSamples, WindowValidation,
+};
 pub use recovery::RecoveryAlgorithm;
 pub use restart_window::{IdleCheck, RestartWindow};
 pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, Timestamps};

@@ -73,6 +73,8 @@ pub struct Profile {
     pub tail_loss_probe_max_ack_delay_ns: Nanos,
     /// With `recovery = sack`: proportional rate reduction (RFC 9937) rather than half a window at once.
     pub proportional_rate_reduction: bool,
+    /// With `recovery = reno`: cwnd when the loss is recovered.
+    pub recovery_exit: RecoveryExit,
     /// With `recovery = new_reno`: restart the retransmission timer on every partial acknowledgement ("slow but steady")
     /// rather than on the first only ("impatient", RFC 6582 §4).
     pub slow_but_steady: bool,
@@ -116,6 +118,8 @@ pub struct Profile {
     pub rto: RtoRules,
     /// Whether data that is waiting rides on the third segment of the handshake.
     pub data_on_handshake_ack: bool,
+    /// Whether the FIN is sent with the last data (RFC 9293 §3.6) or in a segment of its own.
+    pub piggyback_fin: bool,
     /// Retransmissions of one segment before the connection is given up.
     pub max_retries: u32,
     /// Retransmissions of a SYN before the connection is given up.
@@ -159,6 +163,27 @@ pub struct ReceiveWindowGrowth {
     pub initial_bytes: u32,
 }
 
+/// cwnd when fast recovery ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryExit {
+    /// ssthresh (RFC 5681 §3.2 step 6).
+    Ssthresh,
+    /// What is in flight and two segments more, so that the ACK that ends recovery releases two (ns-2's BayFullTcp).
+    FlightPlusTwo,
+}
+
+/// What a sample of the retransmission timer measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RttSamples {
+    /// From a segment to its ACK, one segment at a time and none that was retransmitted (RFC 6298 §3).
+    RoundTrip,
+    /// From the time at which an ACK was sent, for each ACK of new data; the back-off ends with the ACK of a segment that
+    /// was not retransmitted (ns-2's BayFullTcp, `newack()`). Both ends need one clock, so only the simulator has it.
+    AckOneWay,
+}
+
 /// How round-trip samples become the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -181,10 +206,14 @@ pub struct RtoRules {
     pub maximum_ns: Nanos,
     /// Clock granularity G.
     pub granularity_ns: Nanos,
+    /// What a sample measures.
+    pub samples: RttSamples,
     /// How samples become the timeout.
     pub estimator: RtoEstimator,
     /// Factor by which each expiry lengthens the timeout.
     pub backoff: u32,
+    /// Whether a fast retransmit lengthens the timeout by that factor, too (ns-2's BayFullTcp, `fast_retransmit()`).
+    pub backoff_at_fast_retransmit: bool,
     /// With RFC 6298's estimator: whether a sample is counted in whole ticks of the clock, at least one (BSD, ns-2).
     pub quantised_samples: bool,
     /// Timeout when data begins after a SYN timed out; none: the backed-off one stays until a sample.
@@ -270,6 +299,7 @@ impl Profile {
             tail_loss_probe: false,
             tail_loss_probe_max_ack_delay_ns: 200 * MILLISECOND,
             proportional_rate_reduction: false,
+            recovery_exit: RecoveryExit::Ssthresh,
             slow_but_steady: false,
             acknowledgement_heuristic: false,
             limited_transmit: false,
@@ -293,13 +323,16 @@ impl Profile {
                 minimum_ns: SECOND,
                 maximum_ns: 60 * SECOND,
                 granularity_ns: MILLISECOND,
+                samples: RttSamples::RoundTrip,
                 estimator: RtoEstimator::Rfc6298,
                 backoff: 2,
+                backoff_at_fast_retransmit: false,
                 quantised_samples: false,
                 after_syn_loss_ns: Some(3 * SECOND),
                 after_syn_loss_unless_sampled: false,
             },
             data_on_handshake_ack: false,
+            piggyback_fin: true,
             max_retries: 15,
             max_syn_retries: 7,
             max_syn_ack_retries: 7,
@@ -381,13 +414,18 @@ impl Profile {
         }
     }
 
-    /// What RFC 2415 ran: the full TCP model of ns-2 in 1998, as far as its descendants in ns-2.35 (`baytcp`) and
-    /// the RFC tell.
+    /// What RFC 2415 ran: its authors' TCP for ns-2, as it survives in ns-2.35 (`Agent/TCP/BayFullTcp`,
+    /// `baytcp/tcp-full-bay.cc`, comments of August 1997).
     ///
-    /// Known: Reno, window limit of 11 segments, ssthresh at that limit, restart window of one segment, an ACK per
-    /// segment, three duplicate ACKs, the request on the third handshake segment, 3 s before the first sample (the
-    /// authors' correction of BSD's 6 s in a comment of `baytcp`, and ns-2's released default). Chosen: ticks of 100 ms,
-    /// 1998's default, with a floor of two of them, as ns-2 enforces; 64 s at most, ns-2's `maxrto_`.
+    /// From that code: Reno; ssthresh at the window limit; every segment acknowledged for 16 kB at the start and after
+    /// disorder, then every second one, on a clock of 100 ms; RTT samples of the ACK's own way; the timer backed off at a
+    /// fast retransmit; what is in flight and two segments more after recovery; three duplicate ACKs; the request on the
+    /// third segment of the handshake; the FIN on the last data. From the RFC: a window of 11 segments, a restart window
+    /// of one. From ns-2: 3 s before the first sample. Chosen: ticks of 100 ms, 1998's default, with a floor of two of
+    /// them, as ns-2 enforces; 64 s at most, ns-2's `maxrto_`.
+    ///
+    /// Not modelled: that code opens cwnd only once data has arrived, which changes nothing for a server that answers
+    /// requests; and it halves cwnd, in whole segments, where this halves the bytes in flight.
     pub fn ns2_full_1998() -> Self {
         Self {
             mss_bytes: 1460,
@@ -407,12 +445,17 @@ impl Profile {
             timestamps: false,
             ecn: EcnPolicy::Off,
             nagle: Nagle::Off,
-            ack: AckPolicy::EverySegment,
+            ack: AckPolicy::Heartbeat {
+                segments: 2,
+                interval_ns: 100 * MILLISECOND,
+                every_segment_bytes: Some(16 * 1024),
+            },
             recovery: RecoveryAlgorithm::Reno,
             rack: false,
             tail_loss_probe: false,
             tail_loss_probe_max_ack_delay_ns: 200 * MILLISECOND,
             proportional_rate_reduction: false,
+            recovery_exit: RecoveryExit::FlightPlusTwo,
             slow_but_steady: false,
             acknowledgement_heuristic: false,
             limited_transmit: false,
@@ -436,13 +479,16 @@ impl Profile {
                 minimum_ns: 200 * MILLISECOND,
                 maximum_ns: 64 * SECOND,
                 granularity_ns: 100 * MILLISECOND,
+                samples: RttSamples::AckOneWay,
                 estimator: RtoEstimator::Rfc6298,
                 backoff: 2,
+                backoff_at_fast_retransmit: true,
                 quantised_samples: true,
                 after_syn_loss_ns: None,
                 after_syn_loss_unless_sampled: false,
             },
             data_on_handshake_ack: true,
+            piggyback_fin: true,
             max_retries: 15,
             max_syn_retries: 6,
             max_syn_ack_retries: 6,
@@ -498,9 +544,12 @@ impl Profile {
                 within("ack.segments", segments.into(), 1, u32::MAX.into())?;
                 within("ack.timer_ns", timer_ns, 0, LONGEST_TIMEOUT)?;
             }
-            AckPolicy::Heartbeat { segments, interval_ns } => {
+            AckPolicy::Heartbeat { segments, interval_ns, every_segment_bytes } => {
                 within("ack.segments", segments.into(), 1, u32::MAX.into())?;
                 within("ack.interval_ns", interval_ns, 1, LONGEST_TIMEOUT)?;
+                if let Some(bytes) = every_segment_bytes {
+                    within("ack.every_segment_bytes", bytes.into(), 1, largest)?;
+                }
             }
             AckPolicy::Adaptive(rules) => {
                 within("ack.delay_min_ns", rules.delay_min_ns, 1, LONGEST_TIMEOUT)?;
@@ -521,6 +570,20 @@ impl Profile {
             if self.startup != Startup::Window {
                 return Err("startup must be window with pacing, which paces the first flight its own way".into());
             }
+        }
+        if self.rto.samples == RttSamples::AckOneWay
+            && (self.recovery == RecoveryAlgorithm::Sack || self.rto.estimator == RtoEstimator::Linux)
+        {
+            return Err(
+                "rto.samples is ack_one_way, but recovery is sack or rto.estimator is linux, which need round \
+                        trips"
+                    .into(),
+            );
+        }
+        if self.recovery_exit != RecoveryExit::Ssthresh && self.recovery != RecoveryAlgorithm::Reno {
+            return Err(
+                "recovery_exit is flight_plus_two, but recovery is not reno, which alone has that choice".into()
+            );
         }
         self.startup.validate(within, most_segments, LONGEST_TIMEOUT)?;
         if self.congestion_control == CongestionAlgorithm::Bbr && self.startup != Startup::Window {

@@ -133,11 +133,27 @@ impl RttEstimator {
             let variation = self.variation_times_4 >> 2;
             self.variation_times_4 = (self.variation_times_4 + smoothed.abs_diff(measured) - variation).max(1);
         }
-        // RFC 6298 §2.3: RTO <- SRTT + max (G, K*RTTVAR), K = 4; §2.4 and §2.5: a floor and a cap.
-        let granularity = rules.granularity_ns;
-        let variation = (self.variation_times_4 * unit).max(granularity);
+        self.rto = self.without_backoff(rules);
+    }
+
+    /// RFC 6298's timeout before any back-off.
+    // RFC 6298 §2.3: RTO <- SRTT + max (G, K*RTTVAR), K = 4; §2.4 and §2.5: a floor and a cap.
+    #[inline]
+    fn without_backoff(&self, rules: &RtoRules) -> Nanos {
+        if self.smoothed_times_8 == 0 {
+            return rules.initial_ns;
+        }
+        let unit = rules.unit_ns();
+        let variation = (self.variation_times_4 * unit).max(rules.granularity_ns);
         let rto = (self.smoothed_times_8 >> 3) * unit + variation;
-        self.rto = rto.clamp(rules.minimum_ns, rules.maximum_ns);
+        rto.clamp(rules.minimum_ns, rules.maximum_ns)
+    }
+
+    /// As [`sample`](Self::sample), but the back-off stays: for samples that a retransmission may have had a part in.
+    pub(crate) fn sample_keeping_backoff(&mut self, rules: &RtoRules, sent: Nanos, now: Nanos) {
+        let factor = (self.rto / self.without_backoff(rules)).max(1);
+        self.sample(rules, sent, now);
+        self.rto = self.rto.saturating_mul(factor).min(rules.maximum_ns);
     }
 
     /// Takes in a round trip that ended now; `una` and `nxt` tell rounds apart.

@@ -1,5 +1,6 @@
 //! What travels between two endpoints: a TCP header without addresses, and a byte count in place of the payload.
 
+use crate::Nanos;
 use std::ops::BitOr;
 
 /// Value of [`Segment::window_scale`] when the option is absent (the option itself never exceeds 14, RFC 7323 §2.3).
@@ -178,6 +179,9 @@ pub struct Segment {
     pub sack: SackBlocks,
     /// The sender's note for meters that some of this was sent before. Not on the wire; no rule reads it.
     pub retransmission: bool,
+    /// When the segment was sent, on the clock of the simulation, with `rto.samples = ack_one_way`: ns-2's header has it
+    /// at no cost (`hdr_tcp::ts()`). Not on the wire.
+    pub sent_at: Option<Nanos>,
 }
 
 impl Segment {
@@ -197,6 +201,7 @@ impl Segment {
         timestamps: None,
         sack: SackBlocks::NONE,
         retransmission: false,
+        sent_at: None,
     };
 
     /// Bytes on the wire of what not every segment carries: timestamps (RFC 7323 §3.2) and SACK (RFC 2018 §3), each

@@ -45,6 +45,7 @@ def _steps(present: list[Peer], ns2: Ns2 | None, beside: bool) -> Iterator[Step]
     if ns2 is not None:
         yield "same work, bulk", lambda: same_work.bulk_rows(ns2)
         yield f"same work, {lossy.TITLE}", lambda: lossy.same_work_rows(ns2)
+        yield "same work, authors' TCP", lambda: same_work.authors_rows(ns2)
         yield "same work, pages", lambda: same_work.page_rows(ns2)
 
 

@@ -57,6 +57,10 @@ class Ns2(Peer):
         """The lossy work with Sack1: sent_packets, repeated_packets, data_packets, ack_packets, util (per cent)."""
         return self._script("lossy.tcl", stop=stop_s, seed=seed)
 
+    def baytcp(self, clients: int, window_segments: int) -> PeerRun:
+        """Downloads with the TCP of RFC 2415's authors for 360 s: data_packets, ack_packets, drops, util (per cent)."""
+        return self._script("baytcp.tcl", clients=clients, wnd=window_segments)
+
     def rfc2415(self, webs: int, ftps: int, initial_window: int = 1, http: str = "1.0", seed: int = 1) -> PeerRun:
         """One cell of RFC 2415 for 360 s: util, drop (per cent), down_packets, ..."""
         return self._script(

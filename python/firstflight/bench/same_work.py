@@ -6,7 +6,7 @@ from . import bulk
 from .peers import Ns2
 from .process import simulate
 from .row import Row
-from .work import plan, rfc2415_cell
+from .work import baytcp_cell, plan, rfc2415_cell
 
 CELLS = ((8, 0), (16, 0), (16, 2))
 SEEDS = 10
@@ -14,6 +14,11 @@ SEEDS = 10
 # The flows of bulk runs start within 10 ms of each other, in ns-2 at other moments than in ours.
 _BULK_TOLERANCE = 0.01
 _DELAY_TOLERANCE = 0.05
+# Set after a first look. Where packets are dropped, which ones depends on ties.
+_AUTHORS_TOLERANCE = 0.02
+
+AUTHORS_CELLS = ((1, 11), (1, 20), (3, 11), (8, 11))
+"""Downloads at once, and the window in segments."""
 
 
 def bulk_rows(ns2: Ns2) -> list[Row]:
@@ -37,6 +42,30 @@ def bulk_rows(ns2: Ns2) -> list[Row]:
                     peer=ns2.name,
                     peer_value=peer,
                     same=abs(value - peer) <= _BULK_TOLERANCE * peer,
+                )
+            )
+    return made
+
+
+def authors_rows(ns2: Ns2) -> list[Row]:
+    """Packets both ways at the bottleneck with the TCP of RFC 2415's authors (ns-2's BayFullTcp), which the profile
+    `ns2-full-1998` follows.
+    """
+    base = plan("baytcp")
+    made = []
+    for clients, window in AUTHORS_CELLS:
+        links = simulate([baytcp_cell(base, clients, window)]).links
+        theirs = ns2.baytcp(clients, window).figures
+        for what, link, key in (("data", "bottleneck.reverse", "data_packets"), ("ACKs", "bottleneck", "ack_packets")):
+            value, peer = links[link]["sent_packets"], theirs[key]
+            made.append(
+                Row(
+                    f"same work, authors' TCP, {clients} x window {window}: {what}",
+                    value,
+                    "packets",
+                    peer=ns2.name,
+                    peer_value=peer,
+                    same=abs(value / peer - 1) <= _AUTHORS_TOLERANCE,
                 )
             )
     return made

@@ -46,6 +46,21 @@ def rfc2415_cell(base: Plan, webs: int, ftps: int, initial_window: int = 1, http
     return cell
 
 
+def baytcp_cell(base: Plan, clients: int, window_segments: int) -> Plan:
+    """`base`, the plan of baytcp.toml, with downloads that begin 100 ms apart and a window of whole segments."""
+    cell = copy.deepcopy(base)
+    [download] = cell["applications"]
+    for end in ("client_tcp", "server_tcp"):
+        tcp = download[end]
+        tcp["max_send_window_segments"] = tcp["initial_ssthresh_segments"] = window_segments
+        tcp["receive_window_bytes"] = window_segments * tcp["mss_bytes"]
+    starts = [{"law": "constant", "value": index / 10} for index in range(clients)]
+    cell["applications"] = [
+        copy.deepcopy(download) | {"name": f"ftp{index}", "start": start} for index, start in enumerate(starts)
+    ]
+    return cell
+
+
 def rfc2415_sweep() -> Iterator[tuple[int, int, int, str]]:
     """(webs, ftps, initial window, HTTP version) of the 96 cells, the longest to simulate first."""
     for http in ("1.1", "1.0"):

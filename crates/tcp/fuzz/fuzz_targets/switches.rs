@@ -126,7 +126,11 @@ fn acknowledgements(u: &mut Unstructured<'_>) -> Result<AckPolicy> {
     Ok(match u.int_in_range(0..=3)? {
         0 => AckPolicy::EverySegment,
         1 => AckPolicy::Delayed { segments: u.int_in_range(1..=4)?, timer_ns: milliseconds(u)? },
-        2 => AckPolicy::Heartbeat { segments: u.int_in_range(1..=4)?, interval_ns: milliseconds(u)? },
+        2 => AckPolicy::Heartbeat {
+            segments: u.int_in_range(1..=4)?,
+            interval_ns: milliseconds(u)?,
+            every_segment_bytes: u.arbitrary::<Option<u16>>()?.map(u32::from),
+        },
         _ => {
             let delay_min_ns = milliseconds(u)?;
             AckPolicy::Adaptive(AdaptiveAck {

@@ -26,6 +26,10 @@ pub enum AckPolicy {
         segments: u32,
         /// Time between two beats.
         interval_ns: Nanos,
+        /// Bytes at the start of the connection, and again after out-of-order data, of which every segment is
+        /// acknowledged at once; none: the rule above holds throughout.
+        // ns-2's BayFullTcp, need_send(): `switch_spa_thresh_` is 16 kB beyond RCV.NXT.
+        every_segment_bytes: Option<u32>,
     },
     /// As Linux: at once at the start of a connection, then for more than one full segment, or after a delay that
     /// follows the pace of what arrives; short segments are acknowledged as the application reads them, and what is
@@ -40,9 +44,10 @@ pub(crate) enum Verdict {
 }
 
 impl AckPolicy {
-    /// Decides about the `waiting`-th data segment (counted from 1) since the last acknowledgement was sent.
+    /// Decides about the `waiting`-th data segment (counted from 1) since the last acknowledgement was sent;
+    /// `wants_each`: whether the receiver is in the bytes of which every segment is acknowledged.
     #[inline]
-    pub(crate) fn on_data(self, now: Nanos, waiting: u32) -> Verdict {
+    pub(crate) fn on_data(self, now: Nanos, waiting: u32, wants_each: impl FnOnce() -> bool) -> Verdict {
         match self {
             Self::EverySegment => Verdict::AtOnce,
             // RFC 5681 §4.2: an ACK SHOULD be generated for at least every second full-sized segment, and MUST be
@@ -54,8 +59,8 @@ impl AckPolicy {
                     Verdict::Until(now.saturating_add(timer_ns))
                 }
             }
-            Self::Heartbeat { segments, interval_ns } => {
-                if waiting >= segments {
+            Self::Heartbeat { segments, interval_ns, every_segment_bytes } => {
+                if waiting >= segments || every_segment_bytes.is_some() && wants_each() {
                     Verdict::AtOnce
                 } else {
                     Verdict::Until((now / interval_ns).saturating_add(1).checked_mul(interval_ns).unwrap_or(NEVER))

@@ -23,6 +23,10 @@ impl Endpoint {
         }
         let window = u32::from(segment.window) << self.snd_shift;
         if ack > self.una {
+            if self.features & feature::ACK_ONE_WAY != 0 {
+                let ends_backoff = self.timed_at != NEVER && ack >= self.timed_end;
+                self.sample_ack_one_way(now, segment, ends_backoff);
+            }
             self.on_new_ack(now, ack);
             if self.state == State::Closed {
                 return false;
@@ -91,7 +95,9 @@ impl Endpoint {
         let acknowledged_data = ack.min(self.data_end) - self.una.min(self.data_end);
         let mut round_trip = None;
         if self.timed_at != NEVER && ack >= self.timed_end {
-            self.rtt.sample(&self.profile.rto, self.timed_at, now);
+            if self.features & feature::ACK_ONE_WAY == 0 {
+                self.rtt.sample(&self.profile.rto, self.timed_at, now);
+            }
             round_trip = Some(now - self.timed_at);
             self.timed_at = NEVER;
         }
@@ -146,6 +152,18 @@ impl Endpoint {
         restart_timer
     }
 
+    /// The sample that an ACK of new data gives by the time at which it was sent, with `rto.samples = ack_one_way`.
+    // ns-2's BayFullTcp, newack().
+    #[cold]
+    pub(super) fn sample_ack_one_way(&mut self, now: Nanos, segment: &Segment, ends_backoff: bool) {
+        let Some(sent_at) = segment.sent_at else { return };
+        if ends_backoff {
+            self.rtt.sample(&self.profile.rto, sent_at, now);
+        } else {
+            self.rtt.sample_keeping_backoff(&self.profile.rto, sent_at, now);
+        }
+    }
+
     /// The first acknowledgement since a first flight or restart: what has been sent by now is that burst.
     #[cold]
     pub(super) fn end_burst(&mut self) {
@@ -175,7 +193,12 @@ impl Endpoint {
         let outstanding = self.outstanding();
         match self.recovery.on_duplicate_ack(now, &self.profile, &outstanding, &mut self.controller) {
             OnDuplicate::Nothing => return,
-            OnDuplicate::Retransmit => self.due |= due::RETRANSMIT,
+            OnDuplicate::Retransmit => {
+                self.due |= due::RETRANSMIT;
+                if self.profile.rto.backoff_at_fast_retransmit {
+                    self.rtt.back_off(&self.profile.rto);
+                }
+            }
             OnDuplicate::GoBack => self.nxt = self.una,
         }
         self.ecn.queue_cwr();

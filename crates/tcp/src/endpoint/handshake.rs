@@ -149,7 +149,10 @@ impl Endpoint {
         self.retransmit_deadline = NEVER;
         self.due &= !due::SYN;
         self.events |= Events::CONNECTED;
-        if self.timed_at != NEVER {
+        if self.features & feature::ACK_ONE_WAY != 0 {
+            self.sample_ack_one_way(now, segment, self.timed_at != NEVER);
+            self.timed_at = NEVER;
+        } else if self.timed_at != NEVER {
             self.rtt.sample(&self.profile.rto, self.timed_at, now);
             // Linux, tcp_synack_rtt_meas: the handshake is the first candidate for the shortest round trip.
             self.note_shortest_rtt(now, now - self.timed_at);

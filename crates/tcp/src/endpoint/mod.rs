@@ -97,6 +97,8 @@ mod feature {
     pub const RECEIVER: u8 = 16;
     /// A Quick-Start option waits for the next segment.
     pub const QUICK_START: u8 = 32;
+    /// Segments note when they were sent, and ACKs are timed by that.
+    pub const ACK_ONE_WAY: u8 = 64;
 }
 
 /// End of an endless stream: later than any position that a connection can reach.

@@ -51,6 +51,9 @@ impl Endpoint {
     pub(super) fn offer(&self, now: Nanos, answering: bool, segment: &mut Segment) {
         let profile = &self.profile;
         let agreed = |bit| !answering || self.features & bit != 0;
+        if self.features & feature::ACK_ONE_WAY != 0 {
+            segment.sent_at = Some(now);
+        }
         segment.sack_permitted = profile.sack && agreed(feature::SACK);
         if profile.timestamps && agreed(feature::TIMESTAMPS) {
             segment.timestamps = self.extras.memory().map(|memory| memory.timestamps.option(now));
@@ -73,6 +76,9 @@ impl Endpoint {
             if self.features & feature::TIMESTAMPS != 0 {
                 segment.timestamps = Some(memory.timestamps.option(now));
             }
+        }
+        if self.features & feature::ACK_ONE_WAY != 0 {
+            segment.sent_at = Some(now);
         }
         if self.features & feature::ECN != 0 {
             self.ecn.mark(segment);

@@ -59,7 +59,7 @@ impl Endpoint {
     #[inline]
     fn acknowledge_by_policy(&mut self, now: Nanos) {
         self.unacknowledged_segments += 1;
-        match self.profile.ack.on_data(now, self.unacknowledged_segments) {
+        match self.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged()) {
             Verdict::AtOnce => self.due |= due::ACK,
             Verdict::Until(deadline) => {
                 if self.ack_deadline == NEVER {
@@ -84,6 +84,7 @@ impl Endpoint {
         if fin {
             self.peer_fin = end;
         }
+        self.acknowledge_each_from_here();
         self.due |= due::ACK;
     }
 
@@ -94,6 +95,7 @@ impl Endpoint {
             self.note_duplicate(start, end);
         }
         self.rcv_nxt = self.reassembly.advance(self.rcv_nxt).min(self.peer_fin);
+        self.acknowledge_each_from_here();
         self.due |= due::ACK;
     }
 }

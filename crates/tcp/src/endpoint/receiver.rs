@@ -2,7 +2,7 @@
 
 use super::{Endpoint, State, due, feature};
 use crate::ack_policy::{AckPolicy, Arrival, Arrivals};
-use crate::profile::Profile;
+use crate::profile::{Profile, RttSamples};
 use crate::receive_window::{GrowingWindow, InOrder};
 use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
@@ -18,6 +18,8 @@ pub(super) struct Memory {
     pub window: Option<GrowingWindow>,
     /// Last.ACK.sent: RCV.NXT of the latest segment sent.
     pub last_ack_sent: Position,
+    /// Every segment that ends before this position is acknowledged at once (`AckPolicy::Heartbeat`).
+    acknowledge_each_before: Position,
     pub timestamps: TimestampState,
 }
 
@@ -27,21 +29,29 @@ impl Memory {
             AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules)),
             _ => None,
         };
-        Self { arrivals, window: None, last_ack_sent: 0, timestamps: TimestampState::new(initial_sequence) }
+        Self {
+            arrivals,
+            window: None,
+            last_ack_sent: 0,
+            acknowledge_each_before: 0,
+            timestamps: TimestampState::new(initial_sequence),
+        }
     }
 
     /// Whether a connection of this profile has a use for it.
     pub fn is_needed(profile: &Profile) -> bool {
-        Self::features(profile) != 0 || profile.timestamps
+        let counts_bytes = matches!(profile.ack, AckPolicy::Heartbeat { every_segment_bytes: Some(_), .. });
+        Self::features(profile) != 0 || profile.timestamps || counts_bytes
     }
 
     /// The features of a connection of this profile that look into it whenever something arrives.
     pub fn features(profile: &Profile) -> u8 {
-        match profile.ack {
+        let receiver = match profile.ack {
             AckPolicy::Adaptive(_) => feature::RECEIVER | feature::ADAPTIVE_ACK,
             _ if profile.receive_window_growth.is_some() => feature::RECEIVER,
             _ => 0,
-        }
+        };
+        receiver | if profile.rto.samples == RttSamples::AckOneWay { feature::ACK_ONE_WAY } else { 0 }
     }
 }
 
@@ -90,6 +100,20 @@ impl Endpoint {
             {
                 arrivals.hurry_once();
             }
+        }
+    }
+
+    /// Whether RCV.NXT is among the bytes of which every segment is acknowledged.
+    pub(super) fn wants_each_acknowledged(&self) -> bool {
+        self.extras.memory().is_some_and(|memory| self.rcv_nxt < memory.acknowledge_each_before)
+    }
+
+    /// The bytes of which every segment is acknowledged begin at RCV.NXT: after the peer's SYN and after disorder.
+    pub(super) fn acknowledge_each_from_here(&mut self) {
+        if let AckPolicy::Heartbeat { every_segment_bytes: Some(bytes), .. } = self.profile.ack
+            && let Some(memory) = self.extras.memory_mut()
+        {
+            memory.acknowledge_each_before = self.rcv_nxt + u64::from(bytes);
         }
     }
 
@@ -197,6 +221,7 @@ impl Endpoint {
             memory.window = growth.map(|rules| GrowingWindow::new(rules, self.mss, window, now, self.rcv_nxt));
         }
         self.rcv_edge = self.rcv_nxt + u64::from(window);
+        self.acknowledge_each_from_here();
         if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.begin(now, self.mss, window);
         }

@@ -130,7 +130,7 @@ impl Endpoint {
             if length > 0 {
                 flags = flags | Flags::PSH;
             }
-            if self.closing {
+            if self.closing && (length == 0 || self.profile.piggyback_fin) {
                 flags = flags | Flags::FIN;
                 end += 1;
                 self.on_fin_sent();

@@ -201,7 +201,7 @@ impl Recovery {
         if profile.recovery == RecoveryAlgorithm::NewReno {
             new_reno::on_ack(self, bytes, profile, outstanding, controller)
         } else {
-            reno::on_ack(self)
+            reno::on_ack(self, profile, outstanding, controller)
         }
     }
 

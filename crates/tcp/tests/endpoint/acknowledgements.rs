@@ -28,7 +28,7 @@ fn every_second_segment_is_acknowledged_and_the_odd_one_after_200_ms() {
 
 #[test]
 fn the_heartbeat_acknowledges_at_multiples_of_its_interval() {
-    let heartbeat = AckPolicy::Heartbeat { segments: 2, interval_ns: 200 * MS };
+    let heartbeat = AckPolicy::Heartbeat { segments: 2, interval_ns: 200 * MS, every_segment_bytes: None };
     for (written_at, acknowledged_at) in [(10_000, 10_200), (10_100, 10_200), (10_149, 10_200), (10_150, 10_400)] {
         let mut wire = Wire::connected(&Profile { ack: heartbeat, ..rfc() }, 50 * MS);
         wire.run_until(written_at * MS);
@@ -36,6 +36,41 @@ fn the_heartbeat_acknowledges_at_multiples_of_its_interval() {
         wire.run();
         assert_eq!(wire.acks(Client), [(acknowledged_at, 1460)]);
     }
+}
+
+/// ACKs of every segment for 16 kB, then of every second one.
+fn like_ns2() -> Profile {
+    let ack = AckPolicy::Heartbeat { segments: 2, interval_ns: 100 * MS, every_segment_bytes: Some(16 * 1024) };
+    Profile { ack, initial_window: InitialWindow::Fixed { segments: 40 }, ..rfc() }
+}
+
+#[test]
+fn every_segment_is_acknowledged_for_16_kb_and_then_every_second() {
+    let mut wire = Wire::connected(&like_ns2(), 50 * MS);
+    wire.server.write(wire.now, 20 * 1460);
+    wire.run();
+    let covered: Vec<u32> = wire.acks(Client).iter().map(|&(_, bytes)| bytes / 1460).collect();
+    // 11 segments are 16,060 bytes, 12 are more than 16,384.
+    assert_eq!(covered, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 20]);
+}
+
+#[test]
+fn every_segment_is_acknowledged_for_16_kb_after_disorder() {
+    let mut wire = Wire::connected(&Profile { duplicate_ack_threshold: 100, ..like_ns2() }, 50 * MS);
+    // Segment 21 of 40 arrives behind segment 22.
+    let mut count = 0;
+    wire.set_fate(Box::new(move |sent| {
+        count += u32::from(sent.from == Server);
+        vec![if sent.from == Server && count == 21 { 51 * MS } else { 50 * MS }]
+    }));
+    wire.server.write(wire.now, 22 * 1460);
+    let first = wire.now;
+    wire.run_until(first + 60 * MS);
+    wire.server.write(wire.now, 14 * 1460);
+    wire.run();
+    let covered: Vec<u32> = wire.acks(Client).iter().map(|&(_, bytes)| bytes / 1460).skip(11).collect();
+    // 13, 15, 17, 19, the duplicate at 20, the hole filled; from there 11 segments one by one, then every second.
+    assert_eq!(covered, [13, 15, 17, 19, 20, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 35, 36]);
 }
 
 #[test]

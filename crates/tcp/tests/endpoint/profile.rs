@@ -35,7 +35,7 @@ fn policies_are_spelled_as_agreed() {
     assert_eq!(parse(r#"{"policy":"fixed","segments":1}"#), RestartWindow::Fixed { segments: 1 });
     let parse = |json| serde_json::from_str::<AckPolicy>(json).unwrap();
     assert_eq!(parse(r#"{"policy":"every_segment"}"#), AckPolicy::EverySegment);
-    let heartbeat = AckPolicy::Heartbeat { segments: 2, interval_ns: 100_000_000 };
+    let heartbeat = AckPolicy::Heartbeat { segments: 2, interval_ns: 100_000_000, every_segment_bytes: None };
     assert_eq!(parse(r#"{"policy":"heartbeat","segments":2,"interval_ns":100000000}"#), heartbeat);
 }
 
@@ -95,7 +95,7 @@ fn a_value_out_of_range_is_named_with_what_would_be_right() {
             "rto.maximum_ns is 1, but must be from 2 to 86400000000000",
         ),
         (
-            Profile { ack: AckPolicy::Heartbeat { segments: 2, interval_ns: 0 }, ..rfc() },
+            Profile { ack: AckPolicy::Heartbeat { segments: 2, interval_ns: 0, every_segment_bytes: None }, ..rfc() },
             "ack.interval_ns is 0, but must be from 1 to 86400000000000",
         ),
         (Profile { duplicate_ack_threshold: 0, ..rfc() }, "duplicate_ack_threshold is 0, but must be from 1 to 255"),

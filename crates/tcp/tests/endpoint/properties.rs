@@ -48,7 +48,9 @@ fn profiles() -> impl Strategy<Value = Profile> {
     let acks = prop_oneof![
         Just(AckPolicy::EverySegment),
         (1u32..4, 0u64..500).prop_map(|(segments, ms)| AckPolicy::Delayed { segments, timer_ns: ms * MS }),
-        (1u32..4, 1u64..500).prop_map(|(segments, ms)| AckPolicy::Heartbeat { segments, interval_ns: ms * MS }),
+        (1u32..4, 1u64..500, proptest::option::of(1u32..20_000)).prop_map(|(segments, ms, every_segment_bytes)| {
+            AckPolicy::Heartbeat { segments, interval_ns: ms * MS, every_segment_bytes }
+        }),
         (1u64..100, 0u64..300, 0u16..20).prop_map(|(least, more, quick_segments)| {
             AckPolicy::Adaptive(AdaptiveAck {
                 delay_min_ns: least * MS,

@@ -1,7 +1,7 @@
 //! Fast retransmit and fast recovery, sequence by sequence.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, InitialWindow, Profile, RecoveryAlgorithm, RtoRules, Segment, Stats};
+use firstflight_tcp::{AckPolicy, InitialWindow, Profile, RecoveryAlgorithm, RecoveryExit, RtoRules, Segment, Stats};
 
 fn profile(recovery: RecoveryAlgorithm) -> Profile {
     Profile {
@@ -62,6 +62,38 @@ fn reno_leaves_recovery_with_ssthresh_at_the_first_new_acknowledgement() {
     assert_eq!(wire.server.cwnd_bytes(), 4 * 1460);
     assert!(before_exit > 4 * 1460);
     finished(&mut wire);
+}
+
+#[test]
+fn reno_may_leave_recovery_with_what_is_in_flight_and_two_segments_more() {
+    let exit = Profile { recovery_exit: RecoveryExit::FlightPlusTwo, ..profile(RecoveryAlgorithm::Reno) };
+    let mut wire = Wire::connected(&exit, 50 * MS);
+    wire.lose_data_of_server(50 * MS, &[3]);
+    wire.server.write(wire.now, 60 * 1460);
+    while wire.server.acknowledged_bytes() <= 2 * 1460 {
+        wire.step();
+    }
+    // 8 and 9, sent before recovery, and 10, sent in it, are in flight.
+    assert_eq!(wire.server.cwnd_bytes(), (3 + 2) * 1460);
+    finished(&mut wire);
+}
+
+#[test]
+fn a_fast_retransmit_may_back_the_timer_off() {
+    for (backoff_at_fast_retransmit, factor) in [(false, 1), (true, 2)] {
+        let reno = profile(RecoveryAlgorithm::Reno);
+        let rto = RtoRules { backoff_at_fast_retransmit, ..reno.rto };
+        let mut wire = Wire::connected(&Profile { rto, ..reno }, 50 * MS);
+        // The retransmission is lost, too: the timer repairs it.
+        wire.lose_data_of_server(50 * MS, &[3, 11]);
+        wire.server.write(wire.now, 60 * 1460);
+        while wire.server.stats().timeouts == 0 {
+            wire.step();
+        }
+        let data = wire.data(Server);
+        let sent: Vec<u64> = data.iter().filter(|&&(_, number)| number == 2).map(|&(at, _)| at).collect();
+        assert_eq!(wire.now / MS - sent[1], factor * 1000, "{backoff_at_fast_retransmit}");
+    }
 }
 
 #[test]

@@ -148,6 +148,7 @@ def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> 
     """What the client's kernel is told, None for our own TCP."""
     if stack == "kernel":
         return kernel_settings(application["client_tcp"], f"{where}.client_tcp")
+    _check_ours(application["client_tcp"], f"{where}.client_tcp")
     if application["kind"] == "request_response":
         raise RequestError(
             f"{where}.client_tcp.stack: our own TCP fetches files and pages, but does not wait between requests; write "
@@ -156,10 +157,20 @@ def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> 
     return None
 
 
+def _check_ours(profile: Mapping[str, Any], where: str) -> None:
+    """RequestError for what our own TCP can do in the simulator alone."""
+    if profile["rto"]["samples"] == "ack_one_way":
+        raise RequestError(
+            f'{where}.rto.samples: "ack_one_way" needs one clock at both ends, which only --engine simulate has; set '
+            'rto.samples = "round_trip"'
+        )
+
+
 def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[EndSettings | None, int]:
     """What the server's kernel is told, None for our own TCP, and its initial window in segments."""
     if stack == "kernel":
         return kernel_settings(profile, where), initial_window_segments(profile, where)
+    _check_ours(profile, where)
     policy = profile["initial_window"]
     # These have no number beforehand; they begin with this one.
     first = {"remembered": policy.get("start_segments"), "adaptive": policy.get("most_segments")}.get(policy["policy"])

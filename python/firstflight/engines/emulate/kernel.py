@@ -28,6 +28,7 @@ _LINUX_ONLY = (
     "initial_ssthresh_segments",
     "max_send_window_segments",
     "proportional_rate_reduction",
+    "recovery_exit",
     "slow_but_steady",
     "acknowledgement_heuristic",
     "limited_transmit",
@@ -42,12 +43,15 @@ _LINUX_ONLY = (
     "ssthresh_base",
     "whole_segment_ssthresh",
     "data_on_handshake_ack",
+    "piggyback_fin",
 )
 _LINUX_ONLY_RTO = (
     "initial_ns",
     "granularity_ns",
+    "samples",
     "estimator",
     "backoff",
+    "backoff_at_fast_retransmit",
     "quantised_samples",
     "after_syn_loss_ns",
     "after_syn_loss_unless_sampled",

@@ -13,6 +13,7 @@ from firstflight.errors import RequestError
 _KNOWN: dict[str, tuple[Any, ...]] = {
     "initial_window": ("fixed", "rfc2581", "rfc3390", "rfc6928", "linux"),
     "ack": ("every_segment", "delayed", "heartbeat"),
+    "ack.every_segment_bytes": (None,),
     # With a scoreboard, what the window lets out is counted in segments.
     "recovery": ("tahoe", "reno", "new_reno"),
     "congestion_control": ("reno",),
@@ -28,6 +29,8 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
     "tail_loss_probe": (False,),
     "receive_window_growth": (None,),
     "rto.estimator": ("rfc6298",),
+    "rto.samples": ("round_trip",),
+    "piggyback_fin": (True,),
     "timer_tick_ns": (None,),
 }
 
@@ -35,13 +38,14 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 def check(end: str, tcp: dict[str, Any]) -> None:
     """RequestError, naming the field, if the profile `tcp` of `end` ("client" or "server") is beyond the model."""
     for path, known in _KNOWN.items():
-        found = tcp
+        found: Any = tcp
         for key in path.split("."):
-            found = found[key]
+            # Some variants of `ack` have no such key.
+            found = found.get(key)
         variant = next(iter(found.values())) if isinstance(found, dict) else found
         if variant not in known:
             values = " or ".join(_written(value) for value in known)
-            name = path.removesuffix("_ns")
+            name = path.removesuffix("_ns").removesuffix("_bytes")
             raise RequestError(
                 f"{end}_tcp has {name} = {_written(variant)}, but the model engine knows only {values}; "
                 "use --engine simulate"

@@ -9,11 +9,12 @@ import polars as pl
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure, inline
 from firstflight.studies.rfc2415 import published
+from firstflight.studies.rfc2415.tables import FTP_WINDOWS
 
 if TYPE_CHECKING:
     import altair
 
-OURS, RFC = "this run", "RFC 2415"
+OURS, RFC, WIDE = "this run", "RFC 2415", "hypothesis: ftps with window 20"
 # After Okabe and Ito: told apart with any common colour blindness, on white and on near-black.
 WEB_COLOURS = {"8": "#2a7fbf", "16": "#E69F00", "32": "#CC3D6F"}
 FTP_ORDER = ["no ftp", "1 ftp", "2 ftps", "3 ftps"]
@@ -29,11 +30,14 @@ def all_figures(tables: list[Table]) -> list[Figure]:
             if metric == "packet_drop_rate":
                 frame = _printed_drops(frame)
             points = _points(frame)
+            if metric == "median_page_delay" and "ftp_window" in have:
+                points += _hypothesis(have["ftp_window"].frame, frame)
             figures.append(Figure(name, title, caption, _chart(points, axis, 4), _chart(points, axis, 2)))
     return figures
 
 
 _BAND = "Band: 95 % interval over replicates. Dashed: printed in the RFC."
+_WIDE = "Dotted: a hypothesis, ftps with ns-2's default window of 20 segments; the RFC says 11."
 _TABLE_6 = "Dashed: derived from goodput and delay in the RFC's Table 6; its figures are not available as numbers."
 _FIGURES = (
     (
@@ -41,7 +45,7 @@ _FIGURES = (
         "table1",
         "median_page_delay",
         "Median page delay, HTTP/1.0 (Table 1)",
-        f"The RFC's delays for IW 2 to 4 follow from its percentages. {_BAND}",
+        f"The RFC's delays for IW 2 to 4 follow from its percentages. {_BAND} {_WIDE}",
         "median page delay, s",
     ),
     (
@@ -49,7 +53,7 @@ _FIGURES = (
         "table4",
         "median_page_delay",
         "Median page delay, HTTP/1.1 (Table 4)",
-        f"All four files of a page on one connection. {_BAND}",
+        f"All four files of a page on one connection. {_BAND} {_WIDE}",
         "median page delay, s",
     ),
     (
@@ -123,6 +127,16 @@ def _points(frame: pl.DataFrame) -> list[dict[str, Any]]:
     return points
 
 
+def _hypothesis(frame: pl.DataFrame, shown: pl.DataFrame) -> list[dict[str, Any]]:
+    """Points of the page delays with the wider window, for the version of HTTP that `shown` has."""
+    wide = frame.filter(
+        pl.col("ftp_window") == FTP_WINDOWS["ftp_window_20"],
+        pl.col("metric") == "median_page_delay",
+        pl.col("http").is_in(shown["http"].unique().implode()),
+    )
+    return [point | {"who": WIDE, "low": None} for point in _points(wide) if point["who"] == OURS]
+
+
 def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopLevelMixin:
     import altair as alt
 
@@ -132,12 +146,13 @@ def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopL
         scale=alt.Scale(domain=list(WEB_COLOURS), range=list(WEB_COLOURS.values())),
         legend=alt.Legend(title=None, symbolOpacity=1, symbolType="circle", labelExpr="datum.label + ' webs'"),
     )
-    printed = any(point["who"] == RFC for point in points)
+    shown = [who for who in (OURS, WIDE, RFC) if any(point["who"] == who for point in points)]
+    dashes = {OURS: [1, 0], WIDE: [1, 3], RFC: [5, 3]}
     who = alt.StrokeDash(
         "who:N",
-        sort=[OURS, RFC],
-        scale=alt.Scale(domain=[OURS, RFC], range=[[1, 0], [4, 3]]),
-        legend=alt.Legend(title=None, orient="top" if columns == 4 else "bottom") if printed else None,
+        sort=shown,
+        scale=alt.Scale(domain=shown, range=[dashes[who] for who in shown]),
+        legend=alt.Legend(title=None, orient="top" if columns == 4 else "bottom") if len(shown) > 1 else None,
     )
     x = alt.X(
         "iw:Q",
@@ -150,12 +165,12 @@ def _chart(points: list[dict[str, Any]], axis: str, columns: int) -> altair.TopL
     band = base.mark_area(opacity=0.22, line=False).encode(y=alt.Y("low:Q", title=axis), y2="high:Q")
     lines = base.mark_line(strokeWidth=2).encode(y=y, strokeDash=who)
     ours = base.mark_point(size=34, filled=True, opacity=1).encode(y=y)
-    rfc = base.mark_point(size=34, filled=False, strokeWidth=1.5).encode(y=y)
+    rfc = base.mark_point(size=34, filled=False, strokeWidth=1.5).encode(y=y).transform_filter(f"datum.who === '{RFC}'")
     layers = alt.layer(
         band.transform_filter(f"datum.who === '{OURS}' && datum.low != null"),
         lines,
         ours.transform_filter(f"datum.who === '{OURS}'"),
-        rfc.transform_filter(f"datum.who === '{RFC}'"),
+        rfc,
         data=inline(points),
     ).properties(width=212 if columns == 4 else 128, height=190 if columns == 4 else 130)
     return layers.facet(

@@ -130,7 +130,7 @@ def mah(scale: float) -> dict[str, object]:
     return {"law": "empirical", "file": str(MAH), "scale": scale}
 
 
-HEARTBEAT = {"policy": "heartbeat", "segments": 2, "interval": "100ms"}
+DELAYED_ACKS = {"policy": "heartbeat", "segments": 2, "interval": "100ms", "every_segment": "none"}
 
 
 def candidates() -> Iterator[tuple[str, Change]]:
@@ -138,13 +138,13 @@ def candidates() -> Iterator[tuple[str, Change]]:
     for name, law in laws():
         yield name, sizes(law)
     for median_bytes, sigma in ((250, 2.7), (300, 2.65), (350, 2.55), (400, 2.5)):
-        name = f"lognormal, median {median_bytes} B, sigma {sigma}; ACKs of two segments on a 100 ms clock"
+        name = f"lognormal, median {median_bytes} B, sigma {sigma}; ACKs of two segments throughout"
         yield name, delayed(sizes(lognormal(median_bytes, sigma)))
 
 
 def delayed(change: Change) -> Change:
     """A change, and delayed ACKs."""
-    return lambda scenario: change(scenario).replace("tcp.ack", HEARTBEAT)
+    return lambda scenario: change(scenario).replace("tcp.ack", DELAYED_ACKS)
 
 
 def laws() -> Iterator[tuple[str, dict[str, object]]]:
@@ -201,17 +201,26 @@ def alternatives() -> Iterator[tuple[str, Change, PageClocks]]:
     yield "file sizes: lognormal, median 1460 B, sigma 1.85", sizes(lognormal(1460, 1.85)), clocks
     yield "page clock: from the opening, both HTTP models", unchanged, {"1.0": "start", "1.1": "start"}
     yield "page clock: from the connection, both HTTP models", unchanged, {"1.0": "connected", "1.1": "connected"}
-    yield "ACKs: every second segment, 100 ms clock", setting("tcp.ack", HEARTBEAT), clocks
+    yield "ACKs: one per segment", setting("tcp.ack", "every_segment"), clocks
+    yield "ACKs: every second segment, 100 ms clock", setting("tcp.ack", DELAYED_ACKS), clocks
+    yield "RTO samples: round trips", setting("tcp.rto.samples", "round_trip"), clocks
+    yield "no back-off at a fast retransmit", setting("tcp.rto.backoff_at_fast_retransmit", False), clocks
+    yield "cwnd after recovery: ssthresh", setting("tcp.recovery_exit", "ssthresh"), clocks
+    yield "FIN in a segment of its own", setting("tcp.piggyback_fin", False), clocks
     for initial in ("1s", "3s", "6s"):
         yield f"initial RTO {initial}", setting("tcp.rto.initial", initial), clocks
     yield "timer tick 10 ms", setting("tcp.rto.granularity", "10ms"), clocks
     yield "RTO floor 1 s", setting("tcp.rto.minimum", "1s"), clocks
     for delay in ("100us", "5ms"):
         yield f"access delay {delay}", _access(delay), clocks
-    yield "recovery: Tahoe", setting("tcp.recovery", "tahoe"), clocks
-    yield "recovery: NewReno", setting("tcp.recovery", "new_reno"), clocks
+    for name, recovery in (("Tahoe", "tahoe"), ("NewReno", "new_reno")):
+        yield f"recovery: {name}", _recovery(recovery), clocks
     yield "request after the handshake's ACK", setting("tcp.data_on_handshake_ack", False), clocks
     yield "bottleneck delay 35 ms (not the RFC's)", setting("network.bottleneck.delay", "35ms"), clocks
+
+
+def _recovery(algorithm: str) -> Change:
+    return lambda scenario: scenario.replace("tcp.recovery_exit", "ssthresh").replace("tcp.recovery", algorithm)
 
 
 def _access(delay: str) -> Change:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SCENARIO = HERE / "scenario.toml"
 LONG_DURATION = "1440s"
+# ns-2's default window, which also is its first ssthresh.
+FTP_WINDOW_20 = {"max_send_window_segments": 20, "initial_ssthresh_segments": 20, "receive_window": "29200B"}
 RED = {
     # ns-2's defaults of 1998, before gentle mode existed; the RFC names only "the RED included with ns-2".
     "kind": "red",
@@ -115,6 +117,8 @@ def scenario(point: Point) -> Scenario:
     if point.variant == "red":
         bottleneck = document["network"]["bottleneck"]
         bottleneck["queue"] |= RED
+    if point.variant == "ftp_window_20":
+        ftp["tcp"] = FTP_WINDOW_20
     if point.variant == "long":
         document["duration"] = LONG_DURATION
     document["application"] = chosen
