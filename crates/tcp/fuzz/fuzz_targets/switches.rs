@@ -3,8 +3,8 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
-    LostSyn, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules,
-    SlowStartGrowth, SsthreshBase, Startup, WindowPacing, WindowValidation,
+    LostSyn, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RestartWindow, RtoEstimator,
+    RtoRules, RttSamples, SlowStartGrowth, SsthreshBase, Startup, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -67,6 +67,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         tail_loss_probe: u.arbitrary()?,
         tail_loss_probe_max_ack_delay_ns: u.int_in_range(0..=500)? * MS,
         proportional_rate_reduction: u.arbitrary()?,
+        recovery_exit: *u.choose(&[RecoveryExit::Ssthresh, RecoveryExit::FlightPlusTwo])?,
         slow_but_steady: u.arbitrary()?,
         acknowledgement_heuristic: u.arbitrary()?,
         limited_transmit: u.arbitrary()?,
@@ -91,19 +92,23 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
             minimum_ns: minimum * MS,
             maximum_ns: (minimum + u.int_in_range(0..=60_000)?) * MS,
             granularity_ns: u.int_in_range(1..=200)? * MS,
+            samples: *u.choose(&[RttSamples::RoundTrip, RttSamples::AckOneWay])?,
             estimator: *u.choose(&[RtoEstimator::Rfc6298, RtoEstimator::Linux])?,
             backoff: u.int_in_range(1..=4)?,
+            backoff_at_fast_retransmit: u.arbitrary()?,
             quantised_samples: u.arbitrary()?,
             after_syn_loss_ns: None,
             after_syn_loss_unless_sampled: false,
         },
         data_on_handshake_ack: u.arbitrary()?,
+        piggyback_fin: u.arbitrary()?,
         max_retries: u.int_in_range(0..=20)?,
         max_syn_retries: u.int_in_range(0..=20)?,
         max_syn_ack_retries: u.int_in_range(0..=20)?,
         linear_syn_timeouts: u.int_in_range(0..=4)?,
     };
-    profile.validate().expect("all within their ranges");
+    // Combinations that a profile refuses are no input.
+    profile.validate().map_err(|_| arbitrary::Error::IncorrectFormat)?;
     Ok(profile)
 }
 
