@@ -80,6 +80,7 @@ def advice() -> Advice:
             left_out=("100 without a round trip",),
             problems=("3 x rtt_ms is not a number (lines 4, 7, 9)",),
             notes=("a segment is taken to hold 1448 bytes",),
+            assumed=(),
             cut=2,
             loss_seen_percent=0.7,
             quantiles=(

@@ -73,3 +73,7 @@ def test_an_interval_from_aggregates_ends_where_a_share_does() -> None:
     completed = of_aggregates(sums, bins, statistic="completed", **arms)
     assert timeouts.baseline.low == 0 < timeouts.baseline.value < timeouts.baseline.high
     assert completed.baseline.low < completed.baseline.value < completed.baseline.high == 1
+
+
+def test_a_percentage_of_a_baseline_that_may_have_either_sign_includes_its_own_estimate() -> None:
+    assert list(faults(100_895)) == []

@@ -77,5 +77,5 @@ def test_no_number_of_flows_settles_what_lies_at_the_limit() -> None:
 
 
 def test_what_cannot_be_measured_says_how_many_flows_it_takes() -> None:
-    check = budget.check(TERM, 16, "typical", Estimate(1), 300, reason="300 pairs are too few", least=2000)
+    check = budget.check(TERM, 16, "typical", Estimate(1), 300, reason="300 pairs are too few", lacks=2000)
     assert (check.flows_needed, check.reason) == (2000, "300 pairs are too few")

@@ -87,6 +87,42 @@ def test_the_page_and_its_data_are_there_and_say_the_same(done: Path) -> None:
     assert len(found["settings"]) == SETTINGS
 
 
+def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firstflight.advise.measure.LEAST_IN_BUCKET", 20)
+    flows = advise_flows.write(tmp_path / "flows.csv", FLOWS, rates=False)
+    made, page = advise(flows, iw="10,16", harm="retransmissions=+0.5,segments=+1%", out=tmp_path / "out", jobs=1)
+    html = page.read_text().replace("\u00a0", " ")
+    assert made.flows.assumed == ("the rate of the line of 100 % of the users",)
+    assert "Assumed, not observed: the rate of the line of 100 % of the users." in html
+    assert "as they were seen together" not in html
+    assert "the users found in the data" not in html
+    assert "line rates that are assumed of 100 % of them" in html
+    assert "Users, rate assumed of 100 %: each dot is one in" in html
+    titles = {segment.dimension for segment in made.segments}
+    assert titles == {
+        "Round trip",
+        "Size of the response",
+        "Rate of the line (assumed)",
+        "Bandwidth-delay product (assumed)",
+    }
+    wheres = {check.where for check in made.checks if check.where.startswith(("rate", "bandwidth"))}
+    assert wheres
+    assert all("(assumed)" in where for where in wheres)
+
+
+def test_flows_that_show_all_of_a_user_have_nothing_assumed_of_path_and_size(done: Path) -> None:
+    assert stored(done)["flows"]["assumed"] == []
+    html = (done / "advice.html").read_text()
+    assert "as they were seen together" in html
+    assert "the users found in the data" in html
+
+
+def test_the_decision_is_made_again_with_other_seeds_of_the_resampling(done: Path) -> None:
+    assert len(stored(done)["decision"]["other_seeds"]) == 4
+
+
 def test_a_percentile_that_so_few_flows_cannot_give_has_no_interval_and_says_why(done: Path) -> None:
     tail = next(gain for gain in stored(done)["gains"] if gain["statistic"] == "p99")
     assert tail["change_percent"]["low"] is None

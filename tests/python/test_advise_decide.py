@@ -1,11 +1,15 @@
 """The rule by which an initial window is recommended, on made-up comparisons."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 from firstflight.advise.budget import Check, check, parse
 from firstflight.advise.decide import Decision, Evidence, decide
+from firstflight.advise.measure import Measurements
 from firstflight.advise.words import confidence, sentences, stopped_by
-from firstflight.analysis.ab import least_units
+from firstflight.analysis.ab import Comparison, least_units
 from firstflight.analysis.intervals import Estimate
 
 TERM = parse("p99=+5%")[0]
@@ -114,6 +118,72 @@ def test_a_term_that_could_not_be_measured_stops_a_candidate() -> None:
     assert decide(found).standings[0].why == "budget not shown"
 
 
+def lacking(found: Evidence, *keys: tuple[str, int]) -> Evidence:
+    """The same with too few flows for the budget's term in these settings with these candidates."""
+    checks = {
+        key: [check(TERM, key[1], key[0], Estimate(1.0), FLOWS, lacks=4000)] if key in keys else checks
+        for key, checks in found.checks.items()
+    }
+    return replace(found, checks=checks)
+
+
+def test_a_term_that_lacks_flows_is_not_harm_and_the_advice_says_that_it_was_not_judged() -> None:
+    found = lacking(evidence({"typical": {16: -5}}), ("typical", 16))
+    decision = decide(found)
+    assert (decision.outcome, decision.initial_window) == ("change", 16)
+    level, why = confidence(decision, found)
+    assert level == "holds for what these flows can judge"
+    assert why == "Not judged, for lack of flows: p99 (takes 4,000)."
+    assert confidence(decision, replace(found, usable=5000))[1].endswith("are in the data: give --users 4000.")
+    assert "p99 not judged" in stopped_by(decision.standings[0], 1)
+
+
+def test_what_more_flows_could_change_is_not_firm() -> None:
+    harm = {"typical": {32: around(4, 3)}}
+    better = evidence({"typical": {16: -5, 32: -9}}, harm)
+    decision = decide(better)
+    assert (decision.initial_window, decision.open_) == (16, (32,))
+    assert confidence(decision, better)[0] == "holds, but more flows could change it"
+    assert "flows like these would settle it for 32" in confidence(decision, better)[1]
+    # The same harm of a window that is shown to gain less could change nothing.
+    worse = evidence({"typical": {32: -5, 64: -9}}, harm)
+    assert decide(worse).initial_window == 64
+    assert confidence(decide(worse), worse)[0] == "firm"
+    gain = evidence({"typical": {16: Estimate(-1, -3, 1)}})
+    assert confidence(decide(gain), gain)[0] == "these flows do not settle it"
+
+
+def test_a_decision_that_another_seed_of_the_resampling_would_turn_says_so() -> None:
+    found = evidence({"typical": {16: -5}})
+    decision = replace(decide(found), other_seeds=(16, 10, 16, 10))
+    level, why = confidence(decision, found)
+    assert level == "it depends on the seed of the resampling"
+    assert why.startswith("2 of 4 other seeds of the resampling would advise 10")
+    assert confidence(replace(decision, other_seeds=(16, 16)), found)[0] == "firm"
+
+
+class Drawn(Measurements):
+    """Made-up measurements whose gain ends on the other side of 0 with any seed but the first."""
+
+    def __init__(self) -> None:
+        self._seed, self._made, self._buckets = 1, {}, {}
+
+    def time(self, *_: object, **__: object) -> Comparison:
+        ends = (-4.0, -0.1) if self._seed == 1 else (-4.0, 0.1)
+        return cast(Comparison, SimpleNamespace(percent=Estimate(-2, *ends)))
+
+
+def test_another_seed_draws_what_ends_near_a_limit_again_and_nothing_else() -> None:
+    near, far = Estimate(-2, -4, -0.1), Estimate(-20, -22, -18)
+    found = evidence({"typical": {16: near, 32: far}})
+    again = Drawn().redrawn(found, seed=2)
+    assert again.changes["typical", 16].high == 0.1
+    assert again.changes["typical", 32] == far
+    assert again.checks == found.checks
+    alone = evidence({"typical": {16: near}})
+    assert (decide(alone).initial_window, decide(Drawn().redrawn(alone, 2)).initial_window) == (16, 10)
+
+
 def test_a_smaller_window_can_be_recommended_where_it_gains() -> None:
     found = evidence({"typical": {4: -6, 16: 12}})
     decision = decide(found)
@@ -134,8 +204,8 @@ def test_a_window_kept_for_the_budget_in_one_setting_says_that_others_alone_sett
     harm = {"shallow": {16: 9}, "typical": {16: Estimate(1.0)}}
     found = evidence({"typical": {16: -5}, "shallow": {16: -5}}, harm)
     level, why = confidence(decide(found), found)
-    assert level == "firm"
-    assert why.startswith("Each candidate is over the budget in some setting; 1 of the 2 settings by itself does not")
+    assert level == "holds, but on what it depends is not settled"
+    assert why == "1 of the 2 settings by itself does not settle it."
     found = evidence({"typical": {16: 5}, "shallow": {16: -5}}, {"shallow": {16: 9}, "typical": {16: 9}})
     assert confidence(decide(found), found)[1].startswith("The same window comes out in each of the 2 settings")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -22,8 +22,10 @@ from .in_use import InUse
 from .measure import DIMENSIONS, STATISTICS, Measurements
 from .words import confidence, sentences
 
-SCHEMA = 1
+SCHEMA = 2
 """Of advice.json; raised when a name in it comes, goes or changes its meaning."""
+OTHER_SEEDS = (2, 3, 4, 5)
+"""Of the resampling; that of the advice is 1."""
 MATTERS_PERCENT = 5.0
 """A change of a user's own time that is counted as faster or slower."""
 
@@ -91,7 +93,7 @@ class Users:
 
 @dataclass(frozen=True)
 class Flows:
-    """What was read. `left_out` and `problems`: sentences."""
+    """What was read. `left_out` and `problems`: sentences; `assumed`: what of path and size is assumed, of how many."""
 
     source: str
     kind: str
@@ -102,6 +104,7 @@ class Flows:
     left_out: tuple[str, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    assumed: tuple[str, ...]
     cut: int
     loss_seen_percent: float | None
     quantiles: tuple[Mapping[str, Any], ...]
@@ -162,7 +165,8 @@ def advise(
 ) -> Advice:
     """Everything from the finished experiment. `jobs` threads, None: one a CPU."""
     evidence = measured.evidence(tuple(budget), jobs)
-    decision = decide(evidence)
+    others = tuple(decide(measured.redrawn(evidence, seed)).initial_window for seed in OTHER_SEEDS)
+    decision = replace(decide(evidence), other_seeds=others)
     reference = measured.settings[0]
     gains = tuple(_gains(measured))
     costs = tuple(_costs(measured))
@@ -220,7 +224,7 @@ def _segments(measured: Measurements, setting: str) -> Iterator[Segment]:
             for bucket in measured.segments(setting, window, dimension):
                 value = math.nan if bucket.comparison is None else bucket.comparison.percent.value
                 yield Segment(
-                    dimension.title,
+                    measured.title(dimension),
                     str(bucket.bucket),
                     window,
                     bucket.share_percent,
@@ -294,14 +298,16 @@ def _flows(observed: Observation, population: Population, experiment: Experiment
         left_out=tuple(f"{count:,} {why}" for count, why in population.left_out),
         problems=tuple(str(problem) for problem in observed.problems),
         notes=source.notes,
+        assumed=population.assumed,
         cut=experiment.users[experiment.settings[0].name].cut,
         loss_seen_percent=population.loss_seen_percent,
-        quantiles=tuple(_quantiles(population.rows)),
+        quantiles=tuple(_quantiles(population)),
     )
 
 
-def _quantiles(rows: pl.DataFrame) -> Iterator[Mapping[str, Any]]:
-    """What the users are like, for the page's table."""
+def _quantiles(population: Population) -> Iterator[Mapping[str, Any]]:
+    """What was observed of the users, for the page's table."""
+    rows = population.rows
     bdp = (pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes")
     shown = rows.select("rtt_s", "down_bps", "bytes", "loss", bdp)
     for column, title, unit, scale in (
@@ -312,7 +318,7 @@ def _quantiles(rows: pl.DataFrame) -> Iterator[Mapping[str, Any]]:
         ("loss", "loss", "%", 1e-2),
     ):
         known = shown[column].drop_nulls() / scale
-        if known.len():
+        if known.len() and not (column == "bytes" and population.sizes):
             found = {f"p{100 * p:g}": float(known.quantile(p, "linear") or 0.0) for p in (0.05, 0.25, 0.5, 0.75, 0.95)}
             yield {"what": title, "unit": unit, "known": known.len()} | found
 

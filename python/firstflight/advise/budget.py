@@ -17,7 +17,7 @@ from ..scenario.table import nearest
 
 DEFAULT = "retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%"
 
-Verdict = Literal["within", "over", "not shown", "not measured"]
+Verdict = Literal["within", "over", "not shown", "too few flows", "not measured"]
 
 _PERCENTILE = re.compile(r"p(50|75|90|95|99)")
 _KNOWN = ("retransmissions", "mean", "p50", "p75", "p90", "p95", "p99", "others", "others_p99", "segments")
@@ -78,7 +78,7 @@ class Check:
     `found` is the change against the window in use, in the term's unit, positive where it is worse, with its 95 %
     interval. `where` names the bucket for "segments". `flows_needed`: how many flows the interval would need to come to
     rest on one side of the limit, if the value found is right, or to give one at all; None where it does, or where no
-    number would do. `reason`: why there is no interval.
+    number would do. `reason`: why there is no interval. "too few flows" is no harm: it stops no candidate.
     """
 
     term: Term
@@ -139,18 +139,18 @@ def check(
     *,
     where: str = "",
     reason: str = "",
-    least: int | None = None,
+    lacks: int | None = None,
 ) -> Check:
     """Hold what was found against the term.
 
     Within: the upper end of the 95 % interval is within the limit. Over: its lower end is above. Not shown: the
-    interval reaches across the limit. Not measured: there is no value or no interval, for `reason`; it takes `least`
-    flows. `flows`: how many it rests on.
+    interval reaches across the limit. Too few flows: there is no interval, which takes as many as it `lacks`. Not
+    measured: there is none for another `reason`. `flows`: how many it rests on.
     """
     verdict: Verdict
     needed = None
     if math.isnan(found.value) or math.isnan(found.low) or math.isnan(found.high):
-        verdict, needed = "not measured", least
+        verdict, needed = ("too few flows", lacks) if lacks else ("not measured", None)
     elif found.high <= term.limit:
         verdict = "within"
     elif found.low > term.limit:

@@ -244,17 +244,22 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
         experiment.population.rows["weight"]
     )
     path = {name: float(np.median(reference[name])) for name in ("rtt_s", "down_bps", "up_bps", "buffer_s")}
+    assumed = experiment.population.assumed_percent("down_bps")
+    users = "the users found in the data, at their own round trip and at what their line carries in it"
+    if assumed:
+        users = (
+            f"users with the round trips found in the data and line rates that are assumed of {assumed:.3g} % of them"
+        )
     return size_map(
         curves(path, windows, advice.seed),
         cloud,
         name="size_map",
         title="Which sizes gain, and how many lines have room for it",
-        caption="Above: simulated time of a response of each size over the median path of these users, without "
-        "loss, from "
-        "opening the connection to the last byte. Dashed: where the first flight ends. Below: the users found in "
-        "the data, "
-        "at their own round trip and at what their line carries in it; dots at one place are one larger dot.",
+        caption="Above: simulated time of a response of each size over the median path of these users, without loss, "
+        "from opening the connection to the last byte. Dashed: where the first flight ends. "
+        f"Below: {users}; dots at one place are one larger dot.",
         path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, {1e3 * path['rtt_s']:.0f} ms away",
+        users=f"users, rate assumed of {assumed:.3g} %" if assumed else "users",
     )
 
 

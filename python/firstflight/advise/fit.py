@@ -46,6 +46,19 @@ class Population:
         """For how many users the data tells this."""
         return self.rows.height - self.rows[column].null_count()
 
+    def assumed_percent(self, column: str) -> float:
+        """For how many of the users this is assumed, because the data does not tell it."""
+        if column == "bytes" and self.sizes is not None:
+            return 100.0
+        return 100 * (1 - self.known(column) / self.rows.height)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What of a user's path and size is assumed, and of how many users."""
+        names = {"down_bps": "the rate of the line", "bytes": "the size of the response"}
+        shares = {what: self.assumed_percent(column) for column, what in names.items()}
+        return tuple(f"{what} of {share:.3g} % of the users" for what, share in shares.items() if share)
+
 
 def fit(observed: Observation, users: int, seed: int) -> Population:
     """The population of at most `users` of the observed connections; a larger number of them is sampled by `seed`.

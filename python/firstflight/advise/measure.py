@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -22,6 +25,8 @@ from .experiment import OTHERS, RESPONSE, Experiment
 STATISTICS = ("mean", "p50", "p75", "p90", "p95", "p99")
 RESAMPLES = 1000
 """Of each comparison; buckets draw more, as many as their simultaneous intervals need."""
+_NEAR = 0.25
+"""Of an interval's width. Another seed moves an end by less, mostly by less than 0.1."""
 LEAST_IN_BUCKET = 200
 """Users a bucket must have for an interval of its mean: fewer than `analysis.ab` asks for, where very skewed times make
 the interval a little too short. To leave out small groups would be worse: harm to them is what is looked for."""
@@ -29,13 +34,16 @@ the interval a little too short. To leave out small groups would be worse: harm 
 
 @dataclass(frozen=True)
 class Dimension:
-    """By what users are told apart. `edges`: upper ends, each in its bucket; `scale`: what one of `unit` is."""
+    """By what users are told apart. `edges`: upper ends, each in its bucket; `scale`: what one of `unit` is; `seen`:
+    the population's column that must be observed for it.
+    """
 
     column: str
     title: str
     unit: str
     scale: float
     edges: tuple[float, ...]
+    seen: str
 
     def labels(self) -> list[str]:
         """A label a bucket, in their order."""
@@ -49,10 +57,10 @@ class Dimension:
 
 
 DIMENSIONS = (
-    Dimension("rtt_s", "Round trip", "ms", 1e-3, (0.02, 0.05, 0.1, 0.2, 0.5)),
-    Dimension("down_bps", "Rate of the line", "Mbit/s", 1e6, (0.256e6, 1e6, 3e6, 10e6, 30e6, 100e6)),
-    Dimension("segments", "Size of the response", "segments", 1, (3, 10, 16, 32, 64, 128)),
-    Dimension("bdp_bytes", "Bandwidth-delay product", "kB", 1e3, (5e3, 15e3, 50e3, 150e3, 500e3)),
+    Dimension("rtt_s", "Round trip", "ms", 1e-3, (0.02, 0.05, 0.1, 0.2, 0.5), "rtt_s"),
+    Dimension("down_bps", "Rate of the line", "Mbit/s", 1e6, (0.256e6, 1e6, 3e6, 10e6, 30e6, 100e6), "down_bps"),
+    Dimension("segments", "Size of the response", "segments", 1, (3, 10, 16, 32, 64, 128), "bytes"),
+    Dimension("bdp_bytes", "Bandwidth-delay product", "kB", 1e3, (5e3, 15e3, 50e3, 150e3, 500e3), "down_bps"),
 )
 
 
@@ -63,6 +71,7 @@ class Measurements:
         """`run` holds every cell of `experiment`."""
         self._run = run
         self._experiment = experiment
+        self._seed = 1
         self.in_use = experiment.population.in_use.window
         self.candidates = [window for window in experiment.windows if window != self.in_use]
         self.settings = [setting.name for setting in experiment.settings]
@@ -178,6 +187,12 @@ class Measurements:
             self._buckets[key] = by_bucket(rows, "time_s", "bucket", buckets=labels, least=LEAST_IN_BUCKET, **arms)
         return self._buckets[key]
 
+    def title(self, dimension: Dimension) -> str:
+        """Its title, which says so where the users' places in it are assumed."""
+        percent = self._experiment.population.assumed_percent(dimension.seen)
+        share = "" if percent == 100 else f" of {percent:.3g} %"
+        return f"{dimension.title} (assumed{share})" if percent else dimension.title
+
     def _arms(self, baseline: int, window: int) -> dict[str, Any]:
         return {
             "arm": "iw",
@@ -187,6 +202,7 @@ class Measurements:
             "weight": "weight",
             "cluster": self._cluster,
             "resamples": RESAMPLES,
+            "seed": self._seed,
         }
 
     def evidence(self, budget: tuple[Term, ...], jobs: int | None = None) -> Evidence:
@@ -211,6 +227,33 @@ class Measurements:
             flows=self.flows,
             usable=self._experiment.population.usable,
         )
+
+    def redrawn(self, evidence: Evidence, seed: int) -> Evidence:
+        """The same with another seed of the resampling; only what ends near a limit is drawn again."""
+        other = copy(self)
+        other._seed, other._made, other._buckets = seed, {}, {}
+        changes, checks = dict(evidence.changes), dict(evidence.checks)
+        for pair, change in evidence.changes.items():
+            if _is_near(change, 0):
+                changes[pair] = other.time(*pair).percent
+            terms = dict.fromkeys(each.term for each in checks[pair])
+            again = [term for term in terms if self._is_near(term, *pair, checks[pair])]
+            kept = [each for each in checks[pair] if each.term not in again]
+            checks[pair] = kept + [each for term in again for each in other.checks(term, *pair)]
+        return replace(
+            evidence,
+            changes=changes,
+            checks=checks,
+            step=lambda setting, smaller, larger: other.time(setting, larger, against=smaller).percent,
+        )
+
+    def _is_near(self, term: Term, setting: str, window: int, checks: Sequence[Check]) -> bool:
+        """Whether another seed may turn the verdict; of buckets any, and not only the one that reaches furthest."""
+        found = [each.found for each in checks if each.term == term]
+        if term.name == "segments":
+            buckets = [bucket for each in DIMENSIONS for bucket in self.segments(setting, window, each)]
+            found = [Estimate(math.nan, bucket.percent_low, bucket.percent_high) for bucket in buckets]
+        return any(_is_near(each, term.limit) for each in found)
 
     def checks(self, term: Term, setting: str, window: int) -> list[Check]:
         """A term held against what was found; of others, none in a setting in which they are not there."""
@@ -250,7 +293,7 @@ class Measurements:
             self.flows,
             where=where,
             reason=made.reason,
-            least=least_units(statistic),
+            lacks=least_units(statistic) if made.evidence is None else None,
         )
 
     def _worst_segments(self, term: Term, setting: str, window: int) -> list[Check]:
@@ -269,12 +312,16 @@ class Measurements:
             ]
             if judged:
                 bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
-                where = f"{dimension.title.lower()} {bucket.bucket}"
+                where = f"{self.title(dimension).lower()} {bucket.bucket}"
                 checks.append(check(term, window, setting, found, bucket.units, where=where))
         return checks
 
     def _has_others(self, setting: str) -> bool:
         return any(each.others for each in self._experiment.settings if each.name == setting)
+
+
+def _is_near(found: Estimate, limit: float) -> bool:
+    return abs(found.high - limit) <= _NEAR * (found.high - found.low)
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..analysis.intervals import Estimate
 from ..records.files import explained
 from ..report.figure import Figure, svg
@@ -101,15 +103,14 @@ def short(value: float) -> str:
 
 
 def worst(checks: Sequence[Check], window: int, setting: str, term: str) -> Check | None:
-    """Of the checks of one term, the one that reaches furthest up; before it one that is over the limit, and before all
-    one that could not be measured.
-    """
+    """Of the checks of one term, the one that most stands in the way; of several the one that reaches furthest up."""
     own = [
         check for check in checks if (check.initial_window, check.setting, check.term.name) == (window, setting, term)
     ]
     if not own:
         return None
-    return max(own, key=lambda check: (check.verdict == "not measured", check.verdict == "over", check.found.high))
+    order = ("too few flows", "within", "not shown", "over", "not measured")
+    return max(own, key=lambda check: (order.index(check.verdict), np.nan_to_num(check.found.high)))
 
 
 def _pictures(figure: Figure) -> dict[str, Markup]:

@@ -10,7 +10,7 @@ from ..analysis.ab import least_units
 from ..analysis.intervals import Estimate
 from ..counted import counted
 from .budget import Check
-from .decide import Decision, Evidence, Standing, standing
+from .decide import Decision, Evidence, Standing
 from .request import MOST_USERS
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ def sentences(
 
 def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
     """A word for how sure it is, and why."""
-    number = len(evidence.settings)
     if too_few(evidence):
         verb = "is" if evidence.flows == 1 else "are"
         there = f"There {verb} {counted(evidence.flows, 'usable connection')}"
@@ -86,31 +85,64 @@ def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
             f"{there}; the interval of a mean takes {least_units('mean'):,}, that of the 95th percentile "
             f"{least_units('p95'):,} and of the 99th {least_units('p99'):,}.{more}",
         )
+    found = list(_doubts(decision, evidence))
+    if found:
+        return found[0][0], " ".join(sentence for _, sentence in found)
+    if decision.outcome == "keep" and not any(each.why == "over the budget" for each in decision.standings):
+        return "firm", "No number of flows like these would show a gain within the budget."
+    number = len(evidence.settings)
+    return (
+        "firm",
+        f"The same window comes out in each of the {number} settings by itself, and more flows change nothing.",
+    )
+
+
+def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """What might change the advice, the gravest first: a word for how sure it then is, and a sentence."""
+    number = len(evidence.settings)
     if decision.depends_on:
         cases = []
         for window in sorted({decision.alone[name] for name in decision.depends_on}):
             where = [_assumed(name) for name in decision.depends_on if decision.alone[name] == window]
             cases.append(f"{window}, if it were known that {_listed(where, 'or')} is the truth")
-        return (
+        yield (
             "it depends on what the data does not tell",
             f"{decision.initial_window} is what can be advised whichever of the {number} settings is true; it would be "
             f"{'; '.join(cases)}.",
         )
+    elsewhere = [window for window in decision.other_seeds if window != decision.initial_window]
+    if elsewhere:
+        seeds = f"{len(elsewhere)} of {len(decision.other_seeds)} other seeds of the resampling"
+        windows = _listed([str(window) for window in sorted(set(elsewhere))], "or")
+        yield (
+            "it depends on the seed of the resampling",
+            f"{seeds} would advise {windows}: an interval ends so near a limit that chance decides.",
+        )
     if decision.not_separated:
-        return "holds, but the candidates are not separated", _not_separated(decision, evidence)
-    if decision.outcome == "keep" and any(
-        each.why in ("no gain shown", "budget not shown") for each in decision.standings
-    ):
-        return "these flows do not settle it", _open(decision, evidence)
-    open_ = sum(
-        any(standing(evidence, [name], window).why == "budget not shown" for window in evidence.candidates)
-        for name in evidence.settings
-    )
-    if decision.outcome == "keep" and open_:
-        # Keeping is what comes out there, too, but for want of flows.
-        alone = f"{open_} of the {number} settings by {'itself does' if open_ == 1 else 'themselves do'} not settle it"
-        return "firm", f"Each candidate is over the budget in some setting; {alone}."
-    return "firm", f"The same window comes out in each of the {number} settings by itself."
+        yield "holds, but the candidates are not separated", _not_separated(decision, evidence)
+    not_judged = _not_judged(decision, evidence)
+    if not_judged:
+        yield "holds for what these flows can judge", not_judged
+    if decision.open_:
+        word = "these flows do not settle it" if decision.outcome == "keep" else "holds, but more flows could change it"
+        yield word, _unsettled(decision, evidence)
+    elif decision.open_in:
+        those = "settings by itself does" if len(decision.open_in) == 1 else "settings by themselves do"
+        yield (
+            "holds, but on what it depends is not settled",
+            f"{len(decision.open_in)} of the {number} {those} not settle it.",
+        )
+
+
+def _not_judged(decision: Decision, evidence: Evidence) -> str:
+    """The terms that were left out for want of flows, of any window that is advised in some setting."""
+    advised = {decision.initial_window, *decision.alone.values()}
+    checks = [check for each in decision.standings if each.initial_window in advised for check in each.not_judged]
+    needed = {check.term.name: check.flows_needed or 0 for check in checks}
+    if not needed:
+        return ""
+    takes = _listed([f"{name} (takes {number:,})" for name, number in needed.items()])
+    return f"Not judged, for lack of flows: {takes}{_there(max(needed.values()), evidence)}."
 
 
 def too_few(evidence: Evidence) -> bool:
@@ -121,7 +153,8 @@ def too_few(evidence: Evidence) -> bool:
 def stopped_by(standing: Standing, settings: int) -> str:
     """What stands in the way of a candidate, the worst of it. `settings`: how many there are."""
     if standing.why == "gain":
-        return "within the budget and a gain in every setting"
+        lacking = _listed([*dict.fromkeys(f"{check.term.name} not judged" for check in standing.not_judged)])
+        return f"within the budget and a gain in every setting{lacking and f' ({lacking})'}"
     over = [check for check in standing.stopped_by if check.verdict == "over"]
     unknown = [check for check in standing.stopped_by if check.verdict == "not measured"]
     open_ = [check for check in standing.stopped_by if check.verdict == "not shown"]
@@ -201,10 +234,12 @@ def _not_separated(decision: Decision, evidence: Evidence) -> str:
     )
 
 
-def _open(decision: Decision, evidence: Evidence) -> str:
-    needed = [each for each in decision.standings if each.flows_needed is not None]
+def _unsettled(decision: Decision, evidence: Evidence) -> str:
+    of = [each for each in decision.standings if each.initial_window in decision.open_]
+    needed = [each for each in of if each.flows_needed is not None]
     if not needed:
-        return "No number of flows like these would show a gain within the budget."
+        windows = _listed([str(each.initial_window) for each in of], "or")
+        return f"No number of flows can be named that would settle it for {windows}."
     least = min(needed, key=lambda each: each.flows_needed or 0)
     there = _there(least.flows_needed, evidence)
     return f"About {least.flows_needed:,} flows like these would settle it for {least.initial_window}{there}."
@@ -253,4 +288,4 @@ def _assumed(setting: str) -> str:
 
 
 def _listed(words: Sequence[str], joint: str = "and") -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {joint} {words[-1]}"
+    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} {joint} {words[-1]}"

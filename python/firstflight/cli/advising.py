@@ -82,6 +82,7 @@ def lines(advice: Advice) -> list[str]:
         *(f"  left out: {text}" for text in flows.left_out),
         *(f"  could not be read: {text}" for text in flows.problems),
         *(f"  note: {text}" for text in flows.notes),
+        *(f"  assumed, not observed: {text}" for text in flows.assumed),
         "",
         *advice.answer,
         "",

@@ -103,7 +103,9 @@ class Percentiles:
         from scipy.special import ndtr, stdtrit
 
         far = float(stdtrit(self._freedom, (1 + confidence) / 2)) * math.sqrt(1 + 1 / self._freedom)
-        return _level(self._drawn, float(ndtr(-far))), _level(self._drawn, float(ndtr(far)))
+        low, high = (_level(self._drawn, float(ndtr(end))) for end in (-far, far))
+        # A percentage of a baseline that may be 0 either way has resamples on one side of it.
+        return min(low, self.value), max(high, self.value)
 
     def p_value(self) -> float:
         """See `Spread`."""
