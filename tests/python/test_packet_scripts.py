@@ -84,6 +84,24 @@ def test_what_cannot_be_read_is_an_error_and_not_a_crash(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "+0 > S. 0:0(0) ack 1 <mss MSS,nop,wscale 8>",
+        "+0 > encap psp spi 23 P. 501:1001(500) ack 501",
+        "+0 %{ assert tcpi_sacked == 0 }%",
+        "+0 %{ assert tcpi_delivered == 0 }%",
+    ],
+)
+def test_what_is_not_modelled_is_unsupported_and_neither_wrong_nor_taken_for_zero(line: str, tmp_path: Path) -> None:
+    script = tmp_path / "unsupported.pkt"
+    opening = (
+        "--profile=rfc\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n"
+    )
+    script.write_text(f"{opening}+0 < S 0:0(0) win 1000 <mss 1000>\n{line}\n", encoding="utf-8")
+    assert run_script(script, MICROSECOND_NS).verdict == "unsupported"
+
+
+@pytest.mark.parametrize(
     ("name", "status"), [("pass", 0), ("differs", 1), ("unsupported", 1), ("error", 2), ("mixed", 1), ("half", 0)]
 )
 def test_the_exit_status_tells_the_worst(

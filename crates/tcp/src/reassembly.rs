@@ -89,6 +89,24 @@ impl Reassembly {
         self.held.get_or_insert_default().duplicate = Some((start, end));
     }
 
+    /// A duplicate is not reported any more.
+    pub(crate) fn forget_duplicate(&mut self) {
+        if let Some(held) = &mut self.held {
+            held.duplicate = None;
+        }
+    }
+
+    /// Bytes held ahead of a hole.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.held.as_ref().map_or(0, |held| held.ranges.iter().map(|&(start, end)| end - start).sum())
+    }
+
+    /// One past the last byte held ahead of a hole, if there is any.
+    pub(crate) fn end(&self) -> Option<Position> {
+        self.held.as_ref()?.ranges.last().map(|&(_, end)| end)
+    }
+
     /// The SACK option of a segment that leaves, of at most `most` ranges. A duplicate is told once.
     // RFC 2018 §4: the first block holds the segment that triggered the acknowledgement, and the most recently
     // reported ones are repeated after it; RFC 2883 §4: a duplicate comes before them.

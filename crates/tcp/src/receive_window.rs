@@ -34,6 +34,21 @@ pub(crate) struct InOrder {
     pub echo_age: Option<Nanos>,
 }
 
+/// Data that arrived ahead of a hole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// Length of the payload.
+    pub bytes: u32,
+    /// Segment size.
+    pub mss_bytes: u32,
+    /// Bytes of the buffer in use before it.
+    pub taken: u32,
+    /// Bytes from the position expected next to the end of all that lies ahead.
+    pub distance: u32,
+    /// Window in force.
+    pub window_bytes: u32,
+}
+
 /// State of one receiver. Names in brackets are those of Linux's `tcp_sock`.
 #[derive(Clone, Debug)]
 pub(crate) struct GrowingWindow {
@@ -92,11 +107,12 @@ impl GrowingWindow {
         }
     }
 
-    /// Where the right edge of the window could be, which is announced in units of 1 << `shift` bytes.
+    /// Where the right edge of the window could be, which is announced in units of 1 << `shift` bytes; `taken`: bytes of
+    /// the buffer in use.
     // Linux, __tcp_select_window: in less than half of the buffer nothing is rounded up, and less than a segment or a
     // sixteenth of the buffer is not announced at all. That is the receiver's SWS avoidance of RFC 9293 §3.8.6.2.2.
-    pub(crate) fn edge(&self, received: Position, read: Position, shift: u8) -> Position {
-        let mut free = (read + u64::from(self.buffer)).saturating_sub(received);
+    pub(crate) fn edge(&self, received: Position, taken: u64, shift: u8) -> Position {
+        let mut free = u64::from(self.buffer).saturating_sub(taken);
         let full = self.clamp.min(self.buffer);
         if free < u64::from(full / 2) {
             free = free >> shift << shift;
@@ -134,27 +150,41 @@ impl GrowingWindow {
             let age = round_trip(age);
             self.rtt = if self.rtt == 0 || age < self.rtt { age } else { self.rtt - self.rtt / 8 + age / 8 };
         }
-        self.measure_share(arrival);
-        // Linux, tcp_grow_window: two segments for each that arrives, as far as the buffer has room.
+        self.measure_share(arrival.bytes, arrival.window_bytes);
         let unread = u32::try_from(arrival.received - arrival.read).unwrap_or(u32::MAX);
-        let room = self.clamp.min(self.buffer.saturating_sub(unread)).saturating_sub(self.limit);
-        if arrival.bytes < SMALLEST_USEFUL || room == 0 {
+        self.open(unread, arrival.bytes, arrival.mss_bytes)
+    }
+
+    /// Data arrived ahead of a hole; true if that opened the window.
+    // Linux, tcp_data_queue_ofo (6.18): as for data in order, and the buffer has room for what lies ahead.
+    pub(crate) fn on_gap(&mut self, arrival: &Ahead, largest_bytes: u32) -> bool {
+        self.measure_share(arrival.bytes, arrival.window_bytes);
+        let opened = self.open(arrival.taken, arrival.bytes, arrival.mss_bytes);
+        self.enlarge(self.read_in_round, arrival.distance, largest_bytes);
+        opened
+    }
+
+    /// A segment arrived; `taken`: bytes of the buffer in use.
+    // Linux, tcp_grow_window: two segments for each that arrives, as far as the buffer has room.
+    fn open(&mut self, taken: u32, bytes: u32, mss_bytes: u32) -> bool {
+        let room = self.clamp.min(self.buffer.saturating_sub(taken)).saturating_sub(self.limit);
+        if bytes < SMALLEST_USEFUL || room == 0 {
             return false;
         }
-        self.limit += room.min(2 * arrival.mss_bytes.max(arrival.bytes));
+        self.limit += room.min(2 * mss_bytes.max(bytes));
         true
     }
 
     /// A segment of a new size tells how much of the buffer is payload.
     // Linux, tcp_measure_rcv_mss and tcp_set_window_clamp.
-    fn measure_share(&mut self, arrival: &InOrder) {
-        if arrival.bytes <= self.largest {
+    fn measure_share(&mut self, bytes: u32, window_bytes: u32) {
+        if bytes <= self.largest {
             return;
         }
-        self.largest = arrival.bytes;
-        self.share = (u64::from(arrival.bytes) * WHOLE / memory_of(arrival.bytes)).max(1);
+        self.largest = bytes;
+        self.share = (u64::from(bytes) * WHOLE / memory_of(bytes)).max(1);
         self.fit();
-        self.limit = self.limit.max(arrival.window_bytes).min(self.clamp);
+        self.limit = self.limit.max(window_bytes).min(self.clamp);
         self.read_in_round = self.read_in_round.min(self.clamp).max(1);
     }
 
@@ -164,30 +194,35 @@ impl GrowingWindow {
         self.clamp = self.buffer;
     }
 
-    /// The application has read up to `read`.
-    // Linux, tcp_rcv_space_adjust and tcp_rcvbuf_grow (6.18): once a round trip, the buffer becomes what lets a sender in
-    // slow start go on.
-    pub(crate) fn on_read(&mut self, now: Nanos, read: Position, largest_bytes: u32) {
+    /// The application has read up to `read`; `ahead`: bytes up to the end of what lies ahead of a hole.
+    // Linux, tcp_rcv_space_adjust: once a round trip.
+    pub(crate) fn on_read(&mut self, now: Nanos, read: Position, ahead: u32, largest_bytes: u32) {
         if self.rtt == 0 || now.saturating_sub(self.round_start_at) < self.rtt {
             return;
         }
         let copied = u32::try_from(read - self.round_start).unwrap_or(u32::MAX);
         if copied > self.read_in_round {
-            // Twice what was read, since this is a round trip late; and more by twice the share by which that has grown,
-            // since the sender doubles its window meanwhile.
-            let base = 2 * u128::from(copied);
-            let growth = base * u128::from(copied - self.read_in_round) / u128::from(self.read_in_round);
-            let wanted = u64::try_from(base + 2 * growth).unwrap_or(u64::MAX);
-            let largest = u64::from(largest_bytes) * WHOLE / FIRST_SHARE;
-            let memory = (wanted.saturating_mul(WHOLE) / self.share).min(largest);
-            if memory > self.memory {
-                self.memory = memory;
-                self.fit();
-            }
-            self.read_in_round = copied;
+            self.enlarge(copied, ahead, largest_bytes);
         }
         self.round_start = read;
         self.round_start_at = now;
+    }
+
+    /// The buffer becomes what lets a sender in slow start go on, of which `copied` bytes were read in a round trip.
+    // Linux, tcp_rcvbuf_grow (6.18).
+    fn enlarge(&mut self, copied: u32, ahead: u32, largest_bytes: u32) {
+        // Twice what was read, since this is a round trip late; and more by twice the share by which that has grown,
+        // since the sender doubles its window meanwhile.
+        let base = 2 * u128::from(copied);
+        let growth = base * u128::from(copied - self.read_in_round) / u128::from(self.read_in_round);
+        let wanted = u64::try_from(base + 2 * growth + u128::from(ahead)).unwrap_or(u64::MAX);
+        let largest = u64::from(largest_bytes) * WHOLE / FIRST_SHARE;
+        let memory = (wanted.saturating_mul(WHOLE) / self.share).min(largest);
+        if memory > self.memory {
+            self.memory = memory;
+            self.fit();
+        }
+        self.read_in_round = copied;
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct RttEstimator {
     smoothed_times_8: u64,
     variation_times_4: u64,
     rto: Nanos,
+    /// Times that the timeout was lengthened since the latest sample.
+    backoffs: u32,
     /// With Linux's estimator, in place of `variation_times_4`.
     linux: Option<Box<LinuxVariation>>,
 }
@@ -93,6 +95,7 @@ impl RttEstimator {
             smoothed_times_8: 0,
             variation_times_4: 0,
             rto: rules.initial_ns,
+            backoffs: 0,
             linux: (rules.estimator == RtoEstimator::Linux).then(|| variation(old)),
         }
     }
@@ -103,6 +106,11 @@ impl RttEstimator {
         self.rto
     }
 
+    /// Times that the timeout was lengthened since the latest sample.
+    pub(crate) fn backoffs(&self) -> u32 {
+        self.backoffs
+    }
+
     pub(crate) fn smoothed(&self, rules: &RtoRules) -> Option<Nanos> {
         (self.smoothed_times_8 != 0).then(|| self.smoothed_times_8 * rules.unit_ns() / 8)
     }
@@ -110,6 +118,7 @@ impl RttEstimator {
     /// Takes in one segment's round trip, sent at `sent` and acknowledged at `now`; ends any back-off. For senders that
     /// time one segment at a time, so that every sample ends a round.
     pub(crate) fn sample(&mut self, rules: &RtoRules, sent: Nanos, now: Nanos) {
+        self.backoffs = 0;
         if let Some(variation) = &mut self.linux {
             let round = now.saturating_sub(sent).max(1);
             return self.rto = variation.sample(rules, &mut self.smoothed_times_8, round, Position::MAX, 0);
@@ -158,6 +167,7 @@ impl RttEstimator {
 
     /// Takes in a round trip that ended now; `una` and `nxt` tell rounds apart.
     pub(crate) fn sample_duration(&mut self, rules: &RtoRules, rtt: Nanos, una: Position, nxt: Position) {
+        self.backoffs = 0;
         match &mut self.linux {
             Some(variation) => {
                 self.rto = variation.sample(rules, &mut self.smoothed_times_8, rtt.max(1), una, nxt);
@@ -177,6 +187,7 @@ impl RttEstimator {
     /// The timer expired.
     // RFC 6298 §5.5: RTO <- RTO * 2 ("back off the timer"), up to the cap of §2.5.
     pub(crate) fn back_off(&mut self, rules: &RtoRules) {
+        self.backoffs += 1;
         self.rto = self.rto.saturating_mul(u64::from(rules.backoff)).min(rules.maximum_ns);
     }
 

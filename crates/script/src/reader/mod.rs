@@ -97,8 +97,13 @@ impl<'a> Reader<'a> {
     /// A whole number from 0 to `largest`.
     fn integer(&mut self, what: &str, largest: u32) -> Result<u32, Problem> {
         let line = self.line();
-        let Kind::Integer(text) = self.peek() else {
-            return Err(self.unexpected(&format!("{what}, a whole number,")));
+        let text = match self.peek() {
+            Kind::Integer(text) => text,
+            Kind::Word(symbol) if symbol.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                let sentence = format!("{what} is the symbol {symbol}; symbols that --define sets are not modelled");
+                return Err(Problem::unsupported(line, sentence));
+            }
+            _ => return Err(self.unexpected(&format!("{what}, a whole number,"))),
         };
         self.at += 1;
         text.parse::<u32>()

@@ -14,6 +14,9 @@ impl Reader<'_> {
         if let (Kind::Integer(_), Kind::Sign('>')) = (self.peek(), self.peek_second()) {
             return Err(Problem::unsupported(line, "port numbers of a packet are not modelled"));
         }
+        if self.peek() == Kind::Word("encap") {
+            return Err(Problem::unsupported(line, "encapsulated packets are not modelled"));
+        }
         if let Kind::Word(word @ ("icmp" | "udp" | "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls")) = self.peek() {
             return Err(Problem::unsupported(line, format!("packets of {word} are not modelled, only TCP")));
         }

@@ -41,6 +41,19 @@ const NOT_KEPT: [&str; 34] = [
     "tcpi_total_rto_time",
 ];
 
+/// Fields that only a sender with a scoreboard keeps.
+const OF_THE_SCOREBOARD: [&str; 9] = [
+    "tcpi_delivered",
+    "tcpi_delivered_ce",
+    "tcpi_dsack_dups",
+    "tcpi_lost",
+    "tcpi_min_rtt",
+    "tcpi_reord_seen",
+    "tcpi_reordering",
+    "tcpi_retrans",
+    "tcpi_sacked",
+];
+
 /// Linux's "arbitrarily high" threshold.
 const INFINITE_SSTHRESH: i64 = 0x7fff_ffff;
 
@@ -56,7 +69,11 @@ pub(super) fn known(endpoint: Option<&Endpoint>, name: &str) -> Known {
         let sentence = format!("{name} is asked for before there is a connection");
         return if name.starts_with("tcpi_") { Known::Unsupported(sentence) } else { Known::Unknown };
     };
-    match field(&endpoint.info(), endpoint.state(), name) {
+    let info = endpoint.info();
+    if !info.scoreboard && OF_THE_SCOREBOARD.contains(&name) {
+        return Known::Unsupported(format!("the endpoint keeps no {name} without recovery = sack"));
+    }
+    match field(&info, endpoint.state(), name) {
         Some(number) => Known::Value(Value::Integer(number)),
         None => Known::Unknown,
     }

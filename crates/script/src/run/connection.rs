@@ -20,6 +20,8 @@ pub(super) struct Connection {
     pub released: bool,
     /// `shutdown(SHUT_RD)` was called.
     pub reading_shut: bool,
+    /// `TCP_CORK` is on.
+    pub corked: bool,
     /// The FIN was asked for.
     pub writing_shut: bool,
     /// An error that the next call is told.
@@ -47,16 +49,25 @@ impl Connection {
             established: false,
             released: false,
             reading_shut: false,
+            corked: false,
             writing_shut: false,
             error: None,
             failed: false,
         }
     }
 
+    /// Whether a last segment that is not full waits for more data, whatever call wrote it.
+    pub fn set_cork(&mut self, on: bool) {
+        self.corked = on;
+        self.endpoint.set_cork(on);
+    }
+
     /// A segment arrives.
     pub fn deliver(&mut self, now: Nanos, segment: &Segment) {
         let unwanted = self.is_unwanted(segment);
         self.endpoint.handle_segment(now, segment);
+        // Linux: MSG_MORE holds back until anything else lets data leave.
+        self.endpoint.set_cork(self.corked);
         if unwanted {
             // Linux (and RFC 9293 §3.6.1): data for an application that has closed is answered with a reset.
             self.endpoint.abort(now);

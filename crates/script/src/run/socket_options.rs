@@ -56,7 +56,9 @@ impl Runner<'_> {
             // Half of the buffer is overhead, and a size that was asked for does not grow.
             let largest = if profile.window_scaling { bytes / 2 } else { (bytes / 2).min(65535) };
             profile.receive_window_bytes = largest;
-            profile.receive_window_growth = None;
+            if let Some(growth) = &mut profile.receive_window_growth {
+                growth.initial_bytes = largest;
+            }
         }
         if options.no_delay {
             profile.nagle = Nagle::Off;
@@ -67,7 +69,7 @@ impl Runner<'_> {
 
     /// Options that act on an open connection.
     pub(super) fn apply_options(&self, connection: &mut Connection, options: &SocketOptions) {
-        connection.endpoint.set_cork(options.cork);
+        connection.set_cork(options.cork);
     }
 
     pub(super) fn setsockopt(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
@@ -126,15 +128,15 @@ impl Runner<'_> {
             name => return Err(Problem::unsupported(line, format!("the socket option {name} is not modelled")).into()),
         }
         if let Some(index) = connected {
-            let endpoint = &mut self.world.connections[index].endpoint;
+            let connection = &mut self.world.connections[index];
             match name {
                 "TCP_NODELAY" => {
-                    let usual = endpoint.profile().nagle;
-                    endpoint.set_nagle(if open.options.no_delay { Nagle::Off } else { usual });
+                    let usual = connection.endpoint.profile().nagle;
+                    connection.endpoint.set_nagle(if open.options.no_delay { Nagle::Off } else { usual });
                     // Linux pushes what waits, even through a cork (tcp_push_pending_frames).
-                    endpoint.set_cork(open.options.cork && !open.options.no_delay);
+                    connection.set_cork(open.options.cork && !open.options.no_delay);
                 }
-                "TCP_CORK" => endpoint.set_cork(open.options.cork),
+                "TCP_CORK" => connection.set_cork(open.options.cork),
                 _ => {}
             }
         }

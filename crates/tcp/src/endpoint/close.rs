@@ -29,7 +29,8 @@ impl Endpoint {
         self.finish(State::Closed, event);
         if peer_knows {
             let (seq, ack) = (wire(self.highest_sent), wire(self.rcv_nxt));
-            self.queue_reset(Reset { seq, ack, flags: Flags::RST | Flags::ACK });
+            let stamped = self.features & feature::TIMESTAMPS != 0;
+            self.queue_reset(Reset { seq, ack, flags: Flags::RST | Flags::ACK, stamped });
         }
     }
 
@@ -66,6 +67,8 @@ impl Endpoint {
     /// The peer's FIN is the next thing in order.
     pub(super) fn on_peer_fin(&mut self) {
         self.rcv_nxt = self.peer_fin + 1;
+        // Linux, tcp_fin: nothing follows, so nothing is reported any more.
+        self.reassembly.forget_duplicate();
         self.events |= Events::PEER_CLOSED;
         match self.state {
             State::Established => {
@@ -99,10 +102,10 @@ impl Endpoint {
             return;
         }
         self.queue_reset(if segment.flags.contains(Flags::ACK) {
-            Reset { seq: segment.ack, ack: 0, flags: Flags::RST }
+            Reset { seq: segment.ack, flags: Flags::RST, ..Reset::default() }
         } else {
             let ack = segment.seq.wrapping_add(segment.sequence_length());
-            Reset { seq: 0, ack, flags: Flags::RST | Flags::ACK }
+            Reset { ack, flags: Flags::RST | Flags::ACK, ..Reset::default() }
         });
     }
 
@@ -111,9 +114,11 @@ impl Endpoint {
         self.due |= due::RESET;
     }
 
-    pub(super) fn reset_segment(&mut self) -> Segment {
+    pub(super) fn reset_segment(&mut self, now: Nanos) -> Segment {
         self.stats.segments_sent += 1;
-        let Reset { seq, ack, flags } = self.extras.reset();
-        Segment { seq, ack, flags, ..Segment::EMPTY }
+        let Reset { seq, ack, flags, stamped } = self.extras.reset();
+        // RFC 7323 §3.2: TSopt SHOULD be sent in a RST of the connection.
+        let timestamps = self.extras.memory().filter(|_| stamped).map(|memory| memory.timestamps.option(now));
+        Segment { seq, ack, flags, timestamps, ..Segment::EMPTY }
     }
 }

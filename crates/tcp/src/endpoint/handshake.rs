@@ -231,8 +231,8 @@ impl Endpoint {
     fn own_shift(&self) -> u8 {
         let largest = self.profile.receive_window_bytes;
         match self.profile.receive_window_growth {
-            None => (0..14).find(|&shift| largest >> shift <= LARGEST_FIELD).unwrap_or(14),
-            Some(_) => receive_window::shift(largest),
+            Some(growth) if growth.initial_bytes < largest => receive_window::shift(largest),
+            _ => (0..14).find(|&shift| largest >> shift <= LARGEST_FIELD).unwrap_or(14),
         }
     }
 }

@@ -10,6 +10,9 @@ use crate::stats::Stats;
 use crate::timestamps::OPTION_BYTES;
 
 /// A snapshot of the sender, in Linux's terms (`struct tcp_info`), counted in segments.
+///
+/// Only a scoreboard (`recovery = sack`) keeps `sacked`, `lost`, `retransmitted`, `reordering`, `reordering_seen`,
+/// `delivered`, `delivered_marked`, `dsack_duplicates` and `min_rtt_ns`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Info {
     /// `tcpi_snd_cwnd`.
@@ -30,7 +33,7 @@ pub struct Info {
     pub total_retransmitted: u32,
     /// `tcpi_retransmits`: consecutive timeouts.
     pub retries: u32,
-    /// `tcpi_backoff`.
+    /// `tcpi_backoff`: times that the timeout, or the interval between probes of a closed window, was lengthened.
     pub backoff: u32,
     /// `tcpi_reordering`: segments by which the network is known to reorder.
     pub reordering: u32,
@@ -40,7 +43,7 @@ pub struct Info {
     pub srtt_ns: Nanos,
     /// `tcpi_rttvar`.
     pub rttvar_ns: Nanos,
-    /// `tcpi_min_rtt`; `u64::MAX` without a sample, or without a scoreboard, which alone needs it.
+    /// `tcpi_min_rtt`; `u64::MAX` without a sample.
     pub min_rtt_ns: Nanos,
     /// `tcpi_rto`.
     pub rto_ns: Nanos,
@@ -50,7 +53,7 @@ pub struct Info {
     pub announced_mss_bytes: u32,
     /// `tcpi_delivered`, in segments.
     pub delivered: u32,
-    /// `tcpi_delivered_ce`: of these, marked on the way.
+    /// `tcpi_delivered_ce`: of these, acknowledged with an echo of a congestion mark.
     pub delivered_marked: u32,
     /// `tcpi_dsack_dups`.
     pub dsack_duplicates: u32,
@@ -58,6 +61,8 @@ pub struct Info {
     pub not_sent_bytes: u64,
     /// `tcpi_pacing_rate` in bytes a second, if segments are paced.
     pub pacing_rate: Option<u64>,
+    /// Whether the sender keeps a scoreboard.
+    pub scoreboard: bool,
     /// Whether timestamps are in use on the connection.
     pub timestamps: bool,
     /// Whether selective acknowledgements are in use on the connection.
@@ -80,6 +85,7 @@ impl Endpoint {
             unacked: self.flight_bytes().div_ceil(mss),
             total_retransmitted: self.stats.retransmissions,
             retries: self.retries,
+            backoff: if self.persisting { self.persist_backoff.into() } else { self.rtt.backoffs() },
             srtt_ns: self.srtt().unwrap_or(0),
             min_rtt_ns: Nanos::MAX,
             rttvar_ns: self.rtt.variation(&self.profile.rto),
@@ -93,6 +99,7 @@ impl Endpoint {
             },
             pacing_rate: self.extras.launch().and_then(|launch| launch.rate()),
             not_sent_bytes: self.data_end.saturating_sub(self.nxt),
+            scoreboard: self.selective.is_some(),
             window_scaling: self.scaling_is_on,
             timestamps: self.features & feature::TIMESTAMPS != 0,
             sack: self.features & feature::SACK != 0,

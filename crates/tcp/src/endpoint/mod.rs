@@ -113,6 +113,8 @@ struct Reset {
     seq: u32,
     ack: u32,
     flags: Flags,
+    /// It belongs to a connection with timestamps.
+    stamped: bool,
 }
 
 /// Memory of a connection that is over.

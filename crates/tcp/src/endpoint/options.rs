@@ -123,24 +123,25 @@ impl Endpoint {
         if self.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
     }
 
-    /// Reads the options of a segment that arrived; false if it is to be dropped.
+    /// Takes over what an acceptable segment, whose acknowledgement was accepted too, says besides.
+    // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
-    pub(super) fn on_options(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
-        if self.features & feature::TIMESTAMPS != 0 && !self.on_timestamps(now, seq, segment) {
-            return false;
+    pub(super) fn note_options(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+        if self.features & feature::TIMESTAMPS != 0 {
+            self.update_recent(now, seq, segment);
         }
         let brings_news = seq + u64::from(segment.payload_bytes) > self.rcv_nxt;
         if self.features & feature::ECN != 0 && segment.payload_bytes > 0 && brings_news && self.ecn.on_data(segment) {
             self.hurry(Some(2));
             self.due |= due::ACK;
         }
-        true
     }
 
-    // RFC 7323 §5.3 (PAWS) and §4.3 (TS.Recent). As in Linux a segment without the option passes.
-    fn on_timestamps(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
+    /// Whether a segment is no old duplicate by its timestamp; one that is, is to be dropped.
+    // RFC 7323 §5.3 (PAWS). As in Linux a segment without the option passes.
+    #[inline(never)]
+    pub(super) fn passes_paws(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
         let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory()) else { return true };
-        let last_ack_sent = memory.last_ack_sent;
         if let Some(lag) = memory.timestamps.lag(now, theirs.value).filter(|&lag| lag > 0) {
             if self.is_reordered_ack(seq, segment, lag) {
                 return true;
@@ -151,15 +152,19 @@ impl Endpoint {
             self.due |= due::ACK;
             return false;
         }
-        // RFC 7323 §4.3 (2): if SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, TS.Recent takes SEG.TSval; of
-        // acceptable segments only (§5.3 R3).
-        if seq <= last_ack_sent
-            && self.is_acceptable(seq, segment.sequence_length())
-            && let Some(memory) = self.extras.memory_mut()
+        true
+    }
+
+    // RFC 7323 §4.3 (2): if SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, TS.Recent takes SEG.TSval; of
+    // acceptable segments only (§5.3 R3).
+    fn update_recent(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+        if self.is_acceptable(seq, segment.sequence_length())
+            && let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory_mut())
+            && seq <= memory.last_ack_sent
+            && memory.timestamps.lag(now, theirs.value).is_none_or(|lag| lag <= 0)
         {
             memory.timestamps.record(now, theirs.value);
         }
-        true
     }
 
     /// Whether a segment with an older timestamp is a bare duplicate acknowledgement that was overtaken on the way.

@@ -28,6 +28,9 @@ impl Endpoint {
         }
         if seq > self.rcv_nxt {
             self.on_gap(seq, end, fin);
+            if self.features & feature::RECEIVER != 0 {
+                self.note_gap(segment.payload_bytes);
+            }
             return self.acknowledge_adaptively(now);
         }
         if seq < self.rcv_nxt {

@@ -1,6 +1,6 @@
 //! A segment arrives on a synchronised connection: is it acceptable, and what is it about?
 
-use super::{Endpoint, State, due};
+use super::{Endpoint, State, due, feature};
 use crate::Nanos;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{Position, near};
@@ -34,7 +34,7 @@ impl Endpoint {
             }
             // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgement in a duplicate still counts.
         }
-        if self.features != 0 && !self.on_options(now, seq, segment) {
+        if self.features & feature::TIMESTAMPS != 0 && !self.passes_paws(now, seq, segment) {
             return;
         }
         let goes_on = if self.selective.is_some() {
@@ -44,6 +44,9 @@ impl Endpoint {
         };
         if !goes_on {
             return;
+        }
+        if self.features & (feature::TIMESTAMPS | feature::ECN) != 0 {
+            self.note_options(now, seq, segment);
         }
         if segment.payload_bytes > 0 || segment.flags.contains(Flags::FIN) {
             self.on_payload(now, seq, segment);

@@ -3,7 +3,7 @@
 use super::{Endpoint, State, due, feature};
 use crate::ack_policy::{AckPolicy, Arrival, Arrivals};
 use crate::profile::{Profile, RttSamples};
-use crate::receive_window::{GrowingWindow, InOrder};
+use crate::receive_window::{Ahead, GrowingWindow, InOrder};
 use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
 use crate::timestamps::{OPTION_BYTES, TimestampState};
@@ -117,6 +117,38 @@ impl Endpoint {
         }
     }
 
+    /// Data arrived ahead of a hole.
+    // Linux, tcp_data_queue_ofo: without SACK the window stays, so that duplicates are known as such.
+    pub(super) fn note_gap(&mut self, bytes: u32) {
+        if self.features & feature::SACK == 0 {
+            return;
+        }
+        let largest = self.profile.receive_window_bytes;
+        let arrival = Ahead {
+            bytes,
+            mss_bytes: self.mss,
+            taken: u32::try_from(self.buffered_bytes()).unwrap_or(u32::MAX).saturating_sub(bytes),
+            distance: self.bytes_ahead(),
+            window_bytes: self.window_in_force(),
+        };
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut()
+            && window.on_gap(&arrival, largest)
+            && let Some(arrivals) = arrivals
+        {
+            arrivals.hurry_once();
+        }
+    }
+
+    /// Bytes of the receive buffer in use: not read yet, or ahead of a hole.
+    pub(super) fn buffered_bytes(&self) -> u64 {
+        self.rcv_nxt.saturating_sub(self.read_next) + self.reassembly.bytes()
+    }
+
+    /// Bytes from RCV.NXT to the end of what arrived ahead of a hole.
+    fn bytes_ahead(&self) -> u32 {
+        self.reassembly.end().map_or(0, |end| u32::try_from(end - self.rcv_nxt).unwrap_or(u32::MAX))
+    }
+
     /// When to acknowledge what has arrived.
     // Linux, __tcp_ack_snd_check: more than one full segment, if the window does not shrink (it would if the application
     // does not read); or in quick mode; or because something already made it due; or after a delay.
@@ -184,8 +216,9 @@ impl Endpoint {
         if taken == 0 {
             return;
         }
+        let ahead = self.bytes_ahead();
         if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
-            window.on_read(now, self.read_next, self.profile.receive_window_bytes);
+            window.on_read(now, self.read_next, ahead, self.profile.receive_window_bytes);
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
         // everything is read.

@@ -52,7 +52,7 @@ impl Endpoint {
         let next = 1 << (self.due & due::URGENT).trailing_zeros();
         self.due &= !next;
         match next {
-            due::RESET => *into = self.reset_segment(),
+            due::RESET => *into = self.reset_segment(now),
             due::SYN => *into = self.syn_segment(now),
             due::ACK_FIRST => self.bare_segment(now, self.highest_sent, into),
             due::RETRANSMIT => self.retransmit_first(now, into),
@@ -103,7 +103,13 @@ impl Endpoint {
         let end = self.nxt + u64::from(length);
         // As in Linux only the last segment waits: the end of a record that is followed by another one does not.
         if length < room && length > 0 && !self.closing {
-            if end == self.data_end && (self.corked || self.nagle.holds(self.una, self.nxt, self.small_end)) {
+            let released = self.due & due::OVERRIDE != 0;
+            if end == self.data_end
+                && !released
+                && (self.corked || self.nagle.holds(self.una, self.nxt, self.small_end))
+            {
+                // Linux, tcp_check_probe_timer: what a cork holds back leaves when the timeout has passed.
+                self.persist_if_stuck(now);
                 return None;
             }
             self.small_end = end;
@@ -163,6 +169,10 @@ impl Endpoint {
         self.highest_sent = self.highest_sent.max(end);
         // RFC 6298 §5.1: a segment with data starts the timer if it is not running.
         if self.retransmit_deadline == NEVER || self.persisting {
+            if self.persisting {
+                // Probes counted, not retransmissions.
+                self.retries = 0;
+            }
             self.persisting = false;
             self.persist_backoff = 0;
             self.retransmit_deadline = now.saturating_add(self.rtt.rto());

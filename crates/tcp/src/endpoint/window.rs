@@ -47,7 +47,7 @@ impl Endpoint {
     pub(super) fn possible_edge(&self) -> Position {
         match self.extras.growing_window() {
             None => self.read_next + u64::from(self.profile.receive_window_bytes),
-            Some(growing) => growing.edge(self.rcv_nxt, self.read_next, self.rcv_shift),
+            Some(growing) => growing.edge(self.rcv_nxt, self.buffered_bytes(), self.rcv_shift),
         }
     }
 
@@ -57,14 +57,14 @@ impl Endpoint {
         let (edge, buffer) = match self.extras.growing_window() {
             // Linux, __tcp_select_window: what a shift would cut off is announced.
             Some(growing) if self.rcv_shift > 0 => {
-                let possible = growing.edge(self.rcv_nxt, self.read_next, self.rcv_shift).max(self.rcv_edge);
+                let possible = growing.edge(self.rcv_nxt, self.buffered_bytes(), self.rcv_shift).max(self.rcv_edge);
                 // Rounded up to units of the field, without the division of `next_multiple_of`.
                 let last = (1 << self.rcv_shift) - 1;
                 let field = (possible.saturating_sub(self.rcv_nxt) + last) >> self.rcv_shift;
                 self.rcv_edge = self.rcv_nxt + (field << self.rcv_shift);
                 return field.min(u64::from(LARGEST_FIELD)) as u16;
             }
-            Some(growing) => (growing.edge(self.rcv_nxt, self.read_next, 0), growing.limit()),
+            Some(growing) => (growing.edge(self.rcv_nxt, self.buffered_bytes(), 0), growing.limit()),
             None => {
                 let buffer = self.profile.receive_window_bytes;
                 (self.read_next + u64::from(buffer), buffer)

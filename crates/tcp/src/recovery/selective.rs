@@ -153,6 +153,8 @@ pub(crate) struct Selective {
     pub(super) reordering_seen: u32,
     /// Segments delivered so far.
     pub(super) delivered: u32,
+    /// Of these, acknowledged with an echo of a congestion mark.
+    pub(super) delivered_marked: u32,
     /// Segments called lost so far.
     pub(super) lost: u32,
     pub(super) history: SackHistory,
@@ -193,6 +195,7 @@ impl Selective {
             reordering: profile.duplicate_ack_threshold,
             reordering_seen: 0,
             delivered: 0,
+            delivered_marked: 0,
             lost: 0,
             history: SackHistory::default(),
             duplicates: Duplicates::default(),
@@ -221,6 +224,7 @@ impl Selective {
         info.reordering = self.reordering;
         info.reordering_seen = self.reordering_seen;
         info.delivered = self.delivered;
+        info.delivered_marked = self.delivered_marked;
         info.dsack_duplicates = self.history.duplicates;
     }
 
@@ -342,6 +346,10 @@ impl Selective {
             self.restart_timer(sender);
         }
         let delivered = self.delivered - delivered;
+        if meaning.echoes_congestion {
+            // Linux, tcp_count_delivered.
+            self.delivered_marked += delivered;
+        }
         let lost = self.lost - lost;
         self.control_window(sender, arrival, &meaning, delivered, lost);
         self.tell_delivery(sender, delivered, lost, prior_flight, round_trip);
