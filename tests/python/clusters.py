@@ -37,7 +37,7 @@ class Cluster:
 
     @property
     def on(self) -> str:
-        return self.address.replace("tcp://", "dask://")
+        return self.address.replace("tcp://", "dask://").replace("tls://", "dask+tls://")
 
     def add_worker(self, *options: str) -> subprocess.Popen[str]:
         """One thread, and nobody who would start it again."""
@@ -61,14 +61,13 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(scratch: Path, workers: int) -> Iterator[Cluster]:
-    scheduler = _dask(
-        "scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0", "--no-show"
-    )
+def cluster(scratch: Path, workers: int, protocol: str = "tcp") -> Iterator[Cluster]:
+    address = ("--protocol", protocol, "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0")
+    scheduler = _dask("scheduler", *address, "--no-show")
     made = Cluster(scheduler, "", scratch)
     try:
         line = _read_until(scheduler, "Scheduler at")
-        found = re.search(r"tcp://[\d.:]+", line)
+        found = re.search(r"t(cp|ls)://[\d.:]+", line)
         assert found, line
         made.address = found.group()
         for _ in range(workers):

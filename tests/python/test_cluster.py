@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,69 @@ def test_a_cluster_of_our_own_survives_the_death_of_a_worker_and_leaves_nothing(
     assert run.provenance["sessions"][0]["on"] == "dask"
 
 
+def answers_without_a_certificate(port: int) -> bool:
+    """Whether what listens at the port talks to somebody who has none, in plain TCP or in TLS."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    for wrap in (lambda plain: plain, context.wrap_socket):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", port), timeout=2) as plain,
+            wrap(plain) as talk,
+        ):
+            if talk.recv(1):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("scenario", ["network"], indirect=True)
+def test_a_cluster_of_our_own_talks_to_nobody_without_its_certificate(scenario: Scenario, tmp_path: Path) -> None:
+    found: dict[int, bool] = {}
+
+    def look() -> None:
+        for process in (psutil.Process(), *children_of(os.getpid())):
+            for opened in process.net_connections("tcp"):
+                if opened.status == psutil.CONN_LISTEN:
+                    found[opened.laddr.port] = answers_without_a_certificate(opened.laddr.port)
+
+    run_and(look, scenario, tmp_path / "run", on="dask", jobs=1)
+    assert len(found) >= 3, "scheduler, nanny and worker listen"
+    assert not any(found.values())
+    with cluster(tmp_path, 0) as plain:
+        assert answers_without_a_certificate(int(plain.address.rpartition(":")[2]))
+
+
+@pytest.mark.parametrize("scenario", ["network"], indirect=True)
+def test_an_existing_cluster_is_reached_over_tls(
+    scenario: Scenario, whole: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dask
+    from distributed import Security
+
+    with pytest.raises(MachineError, match=r"dask\+tls://127.0.0.1:1 needs the certificates of Dask's configuration"):
+        firstflight.run(scenario, on="dask+tls://127.0.0.1:1", out=tmp_path / "run")
+    made = Security.temporary()
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    certificate.write_text(made.tls_client_cert)
+    key.write_text(made.tls_client_key)
+    names = {"ca-file": certificate}
+    for role in ("client", "scheduler", "worker"):
+        names |= {f"{role}.cert": certificate, f"{role}.key": key}
+    for name, path in names.items():
+        variable = name.upper().replace("-", "_").replace(".", "__")
+        monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{variable}", str(path))
+    with (
+        dask.config.set({f"distributed.comm.tls.{name}": str(path) for name, path in names.items()}),
+        cluster(tmp_path, 1, "tls") as tls,
+    ):
+        run = firstflight.run(scenario, replicates=REPLICATES, on=tls.on, out=tmp_path / "run")
+        assert tls.on.startswith("dask+tls://")
+        assert run.provenance["sessions"][0]["on"] == tls.on
+        assert bytes_of(run) == whole
+        with pytest.raises(MachineError, match="no Dask scheduler answers at dask://127"):
+            firstflight.run(scenario, on=tls.on.replace("+tls", ""), out=tmp_path / "plain")
+
+
 @pytest.mark.parametrize("scenario", ["network"], indirect=True)
 def test_an_existing_cluster_survives_the_death_of_a_worker(
     scenario: Scenario, whole: dict[str, bytes], tmp_path: Path, two_workers: Cluster
@@ -241,12 +305,15 @@ def test_what_the_engine_refuses_is_refused_on_a_cluster_too(
 @pytest.mark.parametrize(
     ("keywords", "expected"),
     [
-        ({"on": "ray"}, r'--on "ray" names no place to compute: write local, dask or dask://HOST:PORT'),
+        ({"on": "ray"}, r'--on "ray" names no place to compute: write local, dask, dask://HOST:PORT or dask\+tls'),
         ({"on": "dask://"}, r'--on "dask://" names no place'),
         ({"on": "dask://host"}, r'--on "dask://host" names no place'),
         ({"on": "dask://host:port"}, r'--on "dask://host:port" names no place'),
         ({"on": "dask://host:99999"}, r'--on "dask://host:99999" names no place'),
         ({"on": "dask://host:8786/x"}, r"names no place"),
+        ({"on": "dask://[::1"}, r"names no place"),
+        ({"on": "dask+tls://host"}, r"names no place"),
+        ({"on": "tls://host:8786"}, r"names no place"),
         ({"on": "dask://host:8786", "jobs": 4}, r"the workers of dask://host:8786 say themselves how many they are"),
         ({"store": "s3://bucket/x"}, r"is where workers keep their chunks; add --on dask"),
         (
@@ -269,10 +336,7 @@ def test_without_dask_one_line_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "distributed", None)
     answer = firstflight("run", small_file, "--on", "dask", "--out", tmp_path / "run")
     assert answer.status == 3
-    assert answer.err == (
-        "firstflight: dask needs Dask, which is not installed: "
-        'pip install "dask[distributed]" (or "firstflight[cluster]")\n'
-    )
+    assert answer.err == ('firstflight: dask needs Dask, which is not installed: pip install "firstflight[cluster]"\n')
 
 
 def long_run(directory: Path, *options: str) -> subprocess.Popen[str]:

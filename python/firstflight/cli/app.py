@@ -77,7 +77,10 @@ def run(
     ] = None,
     on: Annotated[
         str,
-        typer.Option(metavar="PLACE", help="Where to compute: local, dask (processes here) or dask://HOST:PORT."),
+        typer.Option(
+            metavar="PLACE",
+            help="Where to compute: local, dask (processes here), dask+tls://HOST:PORT or dask://HOST:PORT.",
+        ),
     ] = "local",
     store: Annotated[
         str | None,

@@ -8,7 +8,8 @@ from ..errors import RequestError
 
 @dataclass(frozen=True)
 class Place:
-    """`cluster` None: here. "": a cluster that is started for the sweep. Else the address of a Dask scheduler.
+    """`cluster` None: here. "": a cluster that is started for the sweep. Else the address of a Dask scheduler, which
+    begins with tls:// or tcp://.
 
     `store`: where workers put their chunks, a URL or directory that all machines share; None: they send them here.
     """
@@ -19,27 +20,32 @@ class Place:
     def __str__(self) -> str:
         if self.cluster is None:
             return "local"
-        return f"dask://{self.cluster.removeprefix('tcp://')}" if self.cluster else "dask"
+        return self.cluster.replace("tcp://", "dask://").replace("tls://", "dask+tls://") or "dask"
 
 
 HERE = Place()
+_COMMUNICATION = {"dask": "tcp", "dask+tls": "tls"}
 
 
 def place(on: str = "local", store: str | None = None) -> Place:
-    """What `--on` and `--store` say. RequestError for anything but local, dask and dask://HOST:PORT."""
+    """What `--on` and `--store` say. RequestError for anything but local, dask, dask://HOST:PORT and
+    dask+tls://HOST:PORT.
+    """
     if on == "local":
         if store is not None:
             raise RequestError(
-                f'--store "{store}" is where workers keep their chunks; add --on dask or dask://HOST:PORT'
+                f'--store "{store}" is where workers keep their chunks; add --on dask or dask+tls://HOST:PORT'
             )
         return HERE
     if on == "dask":
         return Place("", store)
     try:
         parts = urlsplit(on)
-        host, port = parts.hostname, parts.port
+        is_address = parts.hostname and parts.port and parts.path in ("", "/") and not (parts.query or parts.username)
     except ValueError:
-        host, port = None, None
-    if parts.scheme != "dask" or not host or not port or parts.path not in ("", "/") or parts.query or parts.username:
-        raise RequestError(f'--on "{on}" names no place to compute: write local, dask or dask://HOST:PORT')
-    return Place(f"tcp://{parts.netloc}", store)
+        is_address = False
+    if not is_address or parts.scheme not in _COMMUNICATION:
+        raise RequestError(
+            f'--on "{on}" names no place to compute: write local, dask, dask://HOST:PORT or dask+tls://HOST:PORT'
+        )
+    return Place(f"{_COMMUNICATION[parts.scheme]}://{parts.netloc}", store)

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 from ...errors import MachineError
 
 if TYPE_CHECKING:
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, Security
 
     from ..place import Place
 
@@ -29,6 +30,7 @@ _CLOSE_OURS_WITHIN_S = 30
 # A message of Dask begins with its length; that of a greeting is some hundred bytes.
 _GREETING = struct.Struct("<Q")
 _LONGEST_GREETING = 1 << 20
+_INSTALL = 'pip install "firstflight[cluster]"'
 _log = logging.getLogger("firstflight")
 
 
@@ -39,18 +41,16 @@ def connected(place: Place, jobs: int) -> Iterator[Client]:
     MachineError where Dask is not installed, nothing answers, or nothing can be started.
     """
     try:
-        from distributed import Client
+        from distributed import Client, Security
         from distributed.utils import silence_logging_cmgr
     except ImportError:
-        raise MachineError(
-            f'{place} needs Dask, which is not installed: pip install "dask[distributed]" (or "firstflight[cluster]")'
-        ) from None
+        raise MachineError(f"{place} needs Dask, which is not installed: {_INSTALL}") from None
     with contextlib.ExitStack() as stack:
         # What we have to say of a connection is said once, and not by Dask as well.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         try:
             if place.cluster:
-                _check_that_it_speaks(place.cluster)
+                _check_that_it_speaks(place.cluster, _tls(place, Security()))
             address: str | LocalCluster = place.cluster or stack.enter_context(_own_cluster(jobs))
             client = Client(address, timeout=_CONNECT_WITHIN_S, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -65,29 +65,63 @@ def connected(place: Place, jobs: int) -> Iterator[Client]:
                 client.close(timeout=_CLOSE_WITHIN_S)
 
 
-def _check_that_it_speaks(address: str) -> None:
+def _tls(place: Place, security: Security) -> ssl.SSLContext | None:
+    """The TLS context that Dask's configuration asks for, None where TCP is asked for. MachineError without one."""
+    if not str(place.cluster).startswith("tls://"):
+        return None
+    reason = "it names none"
+    try:
+        context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
+    except (OSError, ValueError) as error:
+        context, reason = None, f"they cannot be read ({error})"
+    if context is None:
+        raise MachineError(
+            f"{place} needs the certificates of Dask's configuration, and {reason}; set "
+            "distributed.comm.tls.ca-file, .client.cert and .client.key, for example as "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and ..._KEY"
+        )
+    return context
+
+
+def _check_that_it_speaks(address: str, tls: ssl.SSLContext | None) -> None:
     """Raise OSError unless a Dask server is at the address: it greets whoever connects, and Dask's client would wait
     for that greeting without end.
     """
     parts = urlsplit(address)
-    with socket.create_connection((parts.hostname, parts.port), timeout=_CONNECT_WITHIN_S) as connection:
-        length = connection.recv(_GREETING.size, socket.MSG_WAITALL)
+    with contextlib.ExitStack() as stack:
+        connection = stack.enter_context(
+            socket.create_connection((parts.hostname, parts.port), timeout=_CONNECT_WITHIN_S)
+        )
+        if tls is not None:
+            connection = stack.enter_context(tls.wrap_socket(connection))
+        length = stack.enter_context(connection.makefile("rb")).read(_GREETING.size)
     if len(length) < _GREETING.size or _GREETING.unpack(length)[0] > _LONGEST_GREETING:
         raise OSError("what answers is no Dask server")
 
 
 @contextlib.contextmanager
 def _own_cluster(jobs: int) -> Iterator[LocalCluster]:
-    """Processes of one thread each, with the scheduler in this one. They end with this process, however it ends."""
-    import dask
-    from distributed import LocalCluster
+    """Processes of one thread each, with the scheduler in this one. They end with this process, however it ends.
 
+    They speak TLS, with a certificate that nobody else has: whoever reaches a scheduler can run code as its user.
+    """
+    import dask
+    from distributed import LocalCluster, Security
+
+    try:
+        security = Security.temporary()
+    except ImportError:
+        raise MachineError(
+            f"dask needs cryptography, for a cluster that other users of this machine cannot use; it is not installed: "
+            f"{_INSTALL}"
+        ) from None
     with _scratch() as scratch, dask.config.set({"distributed.worker.use-file-locking": False}):
         try:
             cluster = LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
                 processes=True,
+                security=security,
                 # Any port that is free, and for this machine only.
                 dashboard_address="127.0.0.1:0",
                 # Chunks are small, and Dask's limits would pause or restart workers on a busy machine.
