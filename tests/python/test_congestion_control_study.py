@@ -8,10 +8,12 @@ import polars as pl
 import pytest
 
 from firstflight.analysis.claim import counts
+from firstflight.engines.simulate import run_cell
 from firstflight.records import Run
 from firstflight.report.page import write
+from firstflight.scenario import Cell
 from firstflight.studies import find
-from firstflight.studies.congestion_control.grid import cell, drawn, mouse, points, queue_packets, titles
+from firstflight.studies.congestion_control.grid import LINK, cell, drawn, mouse, points, queue_packets, titles
 from firstflight.studies.congestion_control.measure import Place, queues, traces, values
 from firstflight.studies.congestion_control.windows import Windows
 from firstflight.studies.execute import run
@@ -50,6 +52,20 @@ def test_claims_of_the_base_path_are_all_decided(base: Run) -> None:
     assert by_id["talk-parallel-slow-starts"].found == 6
     assert by_id["rfc5681-s3.1-half"].verdict == "holds"
     assert by_id["rfc9438-s4.6-beta"].verdict == "holds"
+    # The range is Vegas's own: nothing in it excuses a longer queue.
+    vegas = by_id["vegas-queue"]
+    assert (vegas.verdict, vegas.tolerance, vegas.found) == ("differs", 0, pytest.approx(4.79, abs=0.01))
+
+
+def test_vegas_queues_half_a_packet_less_with_an_ack_for_each_segment() -> None:
+    # What the reason of the claim says of delayed ACKs.
+    found = []
+    for ack in ("every_segment", None):
+        scenario = cell(drawn("vegas")).scenario
+        scenario = scenario.replace("tcp.ack", ack) if ack else scenario
+        links = run_cell(Cell({}, scenario), 1, 1)["links"].filter(pl.col("interval_start_s").is_between(5, 35))
+        found.append(links.filter(pl.col("link").cast(pl.String) == LINK)["queue_mean_packets"].mean())
+    assert found == pytest.approx([4.3, 4.8], abs=0.01)
 
 
 def test_a_download_is_timed_and_its_queue_averaged_over_its_own_time(base: Run) -> None:

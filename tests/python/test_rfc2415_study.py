@@ -127,6 +127,18 @@ def test_there_are_statements_for_every_section_with_unique_ids():
     assert {statement.source for statement in STATEMENTS} == {f"RFC 2415 section {n}" for n in (2, 3, 4)}
 
 
+def test_like_quantities_have_like_tolerances():
+    # Network power of Tables 3 and 5, drop rates of Table 2: printed alike, so judged alike.
+    tolerance = {statement.id: statement.tolerance for statement in STATEMENTS}
+    assert tolerance["rfc2415-s3-25"] == tolerance["rfc2415-s3-29"] == 12
+    assert tolerance["rfc2415-s3-13"] == tolerance["rfc2415-s3-14"] == 0.05
+
+
+def test_a_sentence_that_an_effect_is_absent_needs_an_interval_that_includes_it():
+    absent = {statement.id for statement in STATEMENTS if statement.needs == "absence"}
+    assert absent == {"rfc2415-s2-01", "rfc2415-s2-02", "rfc2415-s3-03", "rfc2415-s3-34"}
+
+
 def test_claims_follow_from_the_data_alone(claims: dict):
     assert all(claim.verdict != "cannot be checked" for claim in claims.values())
     # The synthetic delays fall by the same 4.3, 8.7 and 13 % everywhere, and variants equal their base.

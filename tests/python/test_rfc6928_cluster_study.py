@@ -12,6 +12,7 @@ import pytest
 
 from firstflight import populations
 from firstflight.analysis.claim import counts
+from firstflight.analysis.intervals import Estimate
 from firstflight.errors import RequestError
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.records import Run
@@ -20,7 +21,9 @@ from firstflight.report.figure import svg
 from firstflight.studies import find
 from firstflight.studies.execute import run
 from firstflight.studies.rfc6928_cluster import grid, measure
+from firstflight.studies.rfc6928_cluster.claims import latency
 from firstflight.studies.rfc6928_cluster.claims.cost import worse_from
+from firstflight.studies.rfc6928_cluster.claims.statement import mean_of
 from firstflight.studies.rfc6928_cluster.fit import rate
 from firstflight.studies.rfc6928_cluster.grid import (
     AVGDC,
@@ -274,3 +277,18 @@ def test_a_run_of_the_grid_before_assumptions_is_refused_in_one_sentence(small: 
     write_document(tmp_path / "old", written)
     with pytest.raises(RequestError, match='earlier version of this study, whose cells have no key "assumption"'):
         STUDY.claims(Run.open(tmp_path / "old"))
+
+
+def test_every_mean_gain_has_the_same_relative_tolerance() -> None:
+    gains = {
+        statement.id: statement.tolerance / statement.expectation.lowest
+        for statement in latency.statements()
+        if "search-gain" in statement.id or "mean-gain" in statement.id
+    }
+    assert len(gains) == 5
+    assert list(gains.values()) == pytest.approx([0.35] * 5, abs=0.006)
+
+
+def test_a_mean_of_estimates_is_never_surer_than_if_all_erred_together() -> None:
+    found = mean_of([Estimate(10, 8, 13, 40), Estimate(2, 1, 4, 30)], [3, 1])
+    assert (found.value, found.low, found.high, found.replicates) == (8, 6.25, 10.75, 30)

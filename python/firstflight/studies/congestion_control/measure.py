@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from .grid import DOWNLOAD, LINK, MICE, PACKET_BYTES, PARALLEL, Point, drawn, titles
+from firstflight.analysis.link_share import others_share
+
+from .grid import DOWNLOAD, LINK, MICE, PARALLEL, Point, drawn, titles
 
 if TYPE_CHECKING:
     from firstflight.records import Run
 
 KEYS = list(Point._fields)
-PAYLOAD_BYTES = 1448
-"""Of a full packet, with timestamps."""
 
 
 class Place(NamedTuple):
@@ -34,8 +34,8 @@ def values(run: Run) -> dict[Place, dict[int, float]]:
 
     Downloads: `completion_time` (s), `goodput` (Mbit/s), `retransmissions`, `timeouts`, `mean_queue` and `max_queue`
     (packets; the mean until the download was complete). Parallel connections: `completion_time` (mean over them),
-    `first_flights` (segments of all of them), `retransmitted` (percent). Short flows: `completion_time` (median),
-    `elephant_share` (percent).
+    `first_flights` (segments of all of them), `retransmitted` (percent). Short flows: `completion_time` and
+    `elephant_share` (percent of the link), both medians over the flows.
     """
     found: dict[Place, dict[int, float]] = {}
     for frame in (_downloads(run), _parallel(run), _mice(run)):
@@ -137,7 +137,7 @@ def _mice(run: Run) -> pl.DataFrame:
             & (pl.col("application").cast(pl.String) == "mouse")
             & (pl.col("completed") == 1)
         )
-        .select(*place, "start_s", "handshake_time_s", "completion_time_s", "bytes")
+        .select(*place, "start_s", "handshake_time_s", "completion_time_s", "bytes", "retransmissions")
         .collect()
     )
     # The same for all algorithms: what the link carried until the end of each interval.
@@ -145,7 +145,7 @@ def _mice(run: Run) -> pl.DataFrame:
         run.links.filter(
             (pl.col("experiment") == MICE) & (pl.col("flows") > 0) & (pl.col("link").cast(pl.String) == LINK)
         )
-        .select(*place, (pl.col("interval_start_s") + pl.col("interval_s")).alias("end_s"), "sent_bytes")
+        .select(*place, "interval_start_s", "interval_s", "sent_bytes", "dropped_packets")
         .collect()
     )
     by_cell = dict(carried.group_by(place))
@@ -153,19 +153,7 @@ def _mice(run: Run) -> pl.DataFrame:
     for key, own in mice.group_by(place, maintain_order=True):
         row = dict(zip(place, key, strict=True))
         row["completion_time"] = own["completion_time_s"].median()
-        row["elephant_share"] = _elephant_share(own, by_cell[key], row["rtt_ms"] / 2000) if key in by_cell else None
+        if key in by_cell:
+            row["elephant_share"] = float(np.median(others_share(own, by_cell[key], row["rtt_ms"] / 2000)))
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame()
-
-
-def _elephant_share(mice: pl.DataFrame, carried: pl.DataFrame, one_way_s: float) -> float:
-    """Percent of what the bottleneck carried while the server sent a short response, that was not this response's.
-
-    Mean over the responses; from the arrival of the request at the server until the response has left the link.
-    """
-    ends, bytes_ = carried["end_s"].to_numpy(), carried["sent_bytes"].cum_sum().to_numpy()
-    start = (mice["start_s"] + mice["handshake_time_s"]).to_numpy() + one_way_s
-    end = (mice["start_s"] + mice["completion_time_s"]).to_numpy() - one_way_s
-    total = np.interp(end, ends, bytes_) - np.interp(start, ends, bytes_)
-    own = mice["bytes"].to_numpy() * (PACKET_BYTES / PAYLOAD_BYTES)
-    return float(np.mean(100 * (1 - own / total)))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from firstflight.analysis.link_share import PAYLOAD_BYTES
 from firstflight.report.trace_plot.connection import DROPPED, RECEIVED, Connection
-
-from .measure import PAYLOAD_BYTES
 
 _FAST_RECOVERY = 3
 # RFC 9438 sections 4.1 and 4.6.

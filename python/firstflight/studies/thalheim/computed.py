@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from firstflight.analysis.link_share import PACKET_BYTES, PAYLOAD_BYTES
 from firstflight.engines import find
 from firstflight.engines.model.slow_start import SlowStart
 from firstflight.engines.model.throughput import transfer_time_s
 
 from .grid import Point, cell, header_bytes
-from .measure import PACKET_BYTES, PAYLOAD_BYTES
 
 
 @cache

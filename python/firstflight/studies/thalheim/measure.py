@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from firstflight.analysis.link_share import others_share
 from firstflight.analysis.medians import Sample
 
 from .grid import LINK, MICE, PARALLEL, SHALLOW, TRANSFER, Point, points
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 KEYS = list(Point._fields)
-PAYLOAD_BYTES, PACKET_BYTES = 1448, 1500
-"""Of a full packet, with timestamps, and the packet."""
 TIME, REQUEST_TIME, AGAIN, FLIGHTS, SHARE = "time", "request_time", "again", "flights", "share"
 
 
@@ -128,7 +127,7 @@ def _mice(run: Run, done: pl.DataFrame) -> pl.DataFrame:
         run.links.filter(
             (pl.col("experiment") == MICE) & (pl.col("flows") > 0) & (pl.col("link").cast(pl.String) == LINK)
         )
-        .select(*KEYS, "replicate", (pl.col("interval_start_s") + pl.col("interval_s")).alias("end_s"), "sent_bytes")
+        .select(*KEYS, "replicate", "interval_start_s", "interval_s", "sent_bytes", "dropped_packets")
         .collect()
     )
     by_replicate = dict(carried.group_by(*KEYS, "replicate"))
@@ -140,20 +139,7 @@ def _mice(run: Run, done: pl.DataFrame) -> pl.DataFrame:
             row[TIME].append(part["completion_time_s"].median())
             if (*key, replicate) in by_replicate:
                 one_way_s = row["delay_ms"] / 1000
-                share = list(_shares(part, by_replicate[(*key, replicate)], one_way_s))
+                share = others_share(part, by_replicate[(*key, replicate)], one_way_s)
                 row[SHARE].append(float(np.median(share)))
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame()
-
-
-def _shares(mice: pl.DataFrame, carried: pl.DataFrame, one_way_s: float) -> Iterator[float]:
-    """Of each short response: percent of what the link carried meanwhile that was not this response's.
-
-    From the arrival of the request at the server until the response has left the link.
-    """
-    ends, bytes_ = carried["end_s"].to_numpy(), carried["sent_bytes"].cum_sum().to_numpy()
-    start = (mice["start_s"] + mice["handshake_time_s"]).to_numpy() + one_way_s
-    end = (mice["start_s"] + mice["completion_time_s"]).to_numpy() - one_way_s
-    total = np.interp(end, ends, bytes_) - np.interp(start, ends, bytes_)
-    own = mice["bytes"].to_numpy() * (PACKET_BYTES / PAYLOAD_BYTES)
-    yield from 100 * (1 - own / total)

@@ -38,10 +38,9 @@ def statements() -> Iterator[Statement]:
         ABSTRACT,
         "HTTP latency falls by about 10 % on average (mean of the services, both data centres).",
         near(10),
-        5,
+        round(FIGURES_OWN_SPREAD * 10, 1),
         "percent",
-        '"About 10" for all of a company\'s services; ours are four, each counted alike: nearer to 10 than to 0 or '
-        "20 is within 5 points.",
+        f"{WHY_SPREAD} The abstract's mean is over all of a company's services; ours are four, each counted alike.",
         _mean,
     )
     yield Statement(
