@@ -338,22 +338,16 @@ def _plain(value: Any) -> Any:
 
 
 LIMITS = (
-    "The users are those who came: whoever gave up on a slow line is not in the data, and a better start may "
-    "change who "
-    "comes and what they fetch.",
-    "The simulated server runs Linux's TCP with CUBIC (profile linux). Under BBR, or with fq pacing, bursts are "
-    "paced and "
-    "the costs differ.",
-    "A user's line is one queue with one rate. Wireless links change their rate and lose in bursts, and several "
-    "users may "
-    "share one queue; both make bursts costlier than here.",
+    "The users are those who came: whoever gave up on a slow line is not in the data, and a better start may change "
+    "who comes and what they fetch.",
+    "The simulated server runs Linux's TCP with CUBIC (profile linux). Under BBR, or with fq pacing, bursts are paced "
+    "and the costs differ.",
+    "A user's line is one queue with one rate. Wireless links change their rate and lose in bursts, and several users "
+    "may share one queue; both make bursts costlier than here.",
     "Only the first response of a connection is simulated. Later ones begin with what the connection has learned, "
-    "unless "
-    "tcp_slow_start_after_idle took it away.",
+    "unless tcp_slow_start_after_idle took it away.",
     "Times are those of TCP: no name lookup, no TLS but where its handshakes were seen, no work of server or browser. "
-    "The gain in milliseconds carries over; "
-    "the gain in percent of what a user waits is smaller.",
-    "Where the data's own round trips or rates are means over a connection, queueing is in them: round trips are "
-    "then too "
-    "long and rates too low, which makes gains larger and losses rarer.",
+    "The gain in milliseconds carries over; the gain in percent of what a user waits is smaller.",
+    "Where the data's own round trips or rates are means over a connection, queueing is in them: round trips are then "
+    "too long and rates too low, which makes gains larger and losses rarer.",
 )

@@ -73,8 +73,7 @@ def settings(population: Population) -> list[Setting]:
             setting(
                 "shallow buffers",
                 f"every queue before a user's line holds {1e3 * SHALLOW_BUFFER_S:g} ms or {_least()} packets, "
-                f"whichever is more, "
-                "whatever round trips were seen",
+                "whichever is more, whatever round trips were seen",
                 buffer_s=SHALLOW_BUFFER_S,
             ),
             setting("deep buffers", f"every such queue holds {DEEP_BUFFER_S:g} s", buffer_s=DEEP_BUFFER_S),

@@ -39,8 +39,7 @@ def steps(window: int, in_use: int, in_use_known: bool) -> list[Step]:
             "the route is given whole on purpose: a part of it (another metric, say) would add a second default route "
             "beside the first. Leave out the second line without IPv6. Where a router announces the default route "
             "(proto ra), its line has a time in it that ip refuses (expires), and the route is renewed without the "
-            "window: use the persistent form. A route with several next hops "
-            "needs its own line.",
+            "window: use the persistent form. A route with several next hops needs its own line.",
         ),
         Step(
             "Or set it for some destinations first",
@@ -59,9 +58,8 @@ def _look() -> Step:
     return Step(
         "Look first, and keep what it prints",
         ("ip -4 route show default", "ip -6 route show default"),
-        "On every machine where the users' TCP connections end: the load balancer or the terminator of TLS, if "
-        "there is "
-        "one, and not the servers behind it. HTTP/3 is not TCP: its window is a setting of the server.",
+        "On every machine where the users' TCP connections end: the load balancer or the terminator of TLS, if there "
+        "is one, and not the servers behind it. HTTP/3 is not TCP: its window is a setting of the server.",
     )
 
 
@@ -133,9 +131,8 @@ def receive_window(window: int) -> Step:
     else:
         note = (
             f"A Linux client with default settings announces room for about {CLIENT_WINDOW_SEGMENTS} full segments at "
-            f"first, so that the first flight ends there, whatever the server may send. Who runs the clients as "
-            f"well can "
-            f"raise the middle value of tcp_rmem: half of it is announced after the handshake. "
+            "first, so that the first flight ends there, whatever the server may send. Who runs the clients as well "
+            "can raise the middle value of tcp_rmem: half of it is announced after the handshake. "
         )
     return Step(
         "What clients must allow",

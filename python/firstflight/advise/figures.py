@@ -90,9 +90,8 @@ def _percentiles(advice: Advice) -> Figure | None:
         "percentiles",
         f"How much sooner than with {advice.in_use.window} segments",
         "Change of the mean and of percentiles of the time from opening a connection to the last byte, in the "
-        "reference "
-        "setting, with 95 % intervals over the observed connections. A percentile for which there are too few "
-        "connections is in the table alone.",
+        "reference setting, with 95 % intervals over the observed connections. A percentile for which there are too "
+        "few connections is in the table alone.",
         chart(780),
         chart(270),
     )
@@ -125,11 +124,9 @@ def _segments(advice: Advice) -> Figure | None:
     return Figure(
         "segments",
         f"Who gains with {window} segments",
-        f"Change of the mean time against {advice.in_use.window} segments, by kind of user. The intervals of one "
-        f"panel hold "
-        "all at once (95 %). On the right: share of the users. Buckets without users, or with too few for an "
-        "interval, say "
-        "so.",
+        f"Change of the mean time against {advice.in_use.window} segments, by kind of user. The intervals of one panel "
+        "hold all at once (95 %). On the right: share of the users. Buckets without users, or with too few for an "
+        "interval, say so.",
         chart(920),
         chart(330),
     )
@@ -256,8 +253,8 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
         name="size_map",
         title="Which sizes gain, and how many lines have room for it",
         caption="Above: simulated time of a response of each size over the median path of these users, without loss, "
-        "from opening the connection to the last byte. Dashed: where the first flight ends. "
-        f"Below: {users}; dots at one place are one larger dot.",
+        f"from opening the connection to the last byte. Dashed: where the first flight ends. Below: {users}; dots at "
+        "one place are one larger dot.",
         path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, {1e3 * path['rtt_s']:.0f} ms away",
         users=f"users, rate assumed of {assumed:.3g} %" if assumed else "users",
     )

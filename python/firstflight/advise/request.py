@@ -67,8 +67,7 @@ def with_in_use(asked: tuple[int, ...], in_use: int) -> list[int]:
     if set(asked) == {in_use}:
         raise RequestError(
             f"--iw names only {in_use}, which is in use already, so there is nothing to compare it with; write for "
-            f"example "
-            f"--iw {DEFAULT_WINDOWS}"
+            f"example --iw {DEFAULT_WINDOWS}"
         )
     return sorted({*asked, in_use})
 

@@ -43,9 +43,8 @@ def sentences(
         mean = own["mean"]
         yield (
             f"Responses come {_gain(mean.change_percent)} sooner on average ({_ms(mean)}), "
-            f"{_short_gain(own['p50'].change_percent)} at the median and {_short_gain(own['p95'].change_percent)} "
-            f"at the "
-            f"95th percentile; {affected.faster_percent:.0f} % of the users wait at least 5 % less, "
+            f"{_short_gain(own['p50'].change_percent)} at the median and {_short_gain(own['p95'].change_percent)} at "
+            f"the 95th percentile; {affected.faster_percent:.0f} % of the users wait at least 5 % less, "
             f"{_few(affected.slower_percent)} at least 5 % more."
         )
         # The first of a window's costs is that of segments sent again.
@@ -59,9 +58,8 @@ def sentences(
             ""
             if worst is None
             else (
-                f"; other connections of the same user, whose window stays, take up to "
-                f"{worst.change_percent.value:+.1f} % "
-                f"({worst.who}, {worst.setting})"
+                "; other connections of the same user, whose window stays, take up to "
+                f"{worst.change_percent.value:+.1f} % ({worst.who}, {worst.setting})"
             )
         )
         yield f"{_sent_again(again)}{beside}."
@@ -229,8 +227,7 @@ def _not_separated(decision: Decision, evidence: Evidence) -> str:
     more = "no number of flows like these would" if needed is None else f"about {needed:,} flows like these would"
     return (
         f"These flows do not separate {decision.initial_window} from {others}, so the one nearest to today's is "
-        f"advised; "
-        f"{more}{_there(needed, evidence)}."
+        f"advised; {more}{_there(needed, evidence)}."
     )
 
 

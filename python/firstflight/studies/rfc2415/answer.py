@@ -39,11 +39,9 @@ def _gain(measures: Measures) -> str:
     direction = "sooner" if found.value >= 0 else "later"
     interval = "" if found.replicates < 2 else f", 95 % interval {found.low:.1f} to {found.high:.1f}"
     return (
-        f"With an initial window of 3 segments instead of 1 the median web page arrives "
-        f"{abs(found.value):.1f} % {direction}, "
-        f"averaged over the RFC's twelve HTTP/1.0 scenarios ({min(each):.0f} to {max(each):.0f} "
-        f"%{interval}); "
-        f"the RFC printed {rfc:.1f} %."
+        f"With an initial window of 3 segments instead of 1 the median web page arrives {abs(found.value):.1f} % "
+        f"{direction}, averaged over the RFC's twelve HTTP/1.0 scenarios ({min(each):.0f} to {max(each):.0f} "
+        f"%{interval}); the RFC printed {rfc:.1f} %."
     )
 
 
@@ -55,9 +53,8 @@ def _cost(measures: Measures) -> str:
     except KeyError:
         return "This run does not cover the cells that the cost in drops and file transfers is taken from."
     return (
-        f"The price at the bottleneck: the drop rate changes by {mean(rises):+.1f} percentage points on "
-        f"average ({min(rises):+.1f} to "
-        f"{max(rises):+.1f}), and a concurrent 1 MB transfer takes {abs(files):.1f} % "
+        f"The price at the bottleneck: the drop rate changes by {mean(rises):+.1f} percentage points on average "
+        f"({min(rises):+.1f} to {max(rises):+.1f}), and a concurrent 1 MB transfer takes {abs(files):.1f} % "
         f"{'longer' if files >= 0 else 'less time'}."
     )
 

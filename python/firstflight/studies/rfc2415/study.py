@@ -45,25 +45,18 @@ class Rfc2415(Study):
     engines = ("simulate",)
     shows = "initial windows of 1 to 4 segments for web pages beside file transfers on a 1.5 Mbit/s link"
     asked = (
-        "8 to 64 web clients and up to three endless file transfers share a 1.5 Mbit/s link with room for "
-        "25 packets. "
-        "Does an initial window of two, three or four segments instead of one bring pages sooner, and what "
-        "does it do to "
-        "drops and to the other traffic? The RFC's tables and figures, ours beside the printed values, and "
-        "a verdict for "
-        "each of its statements."
+        "8 to 64 web clients and up to three endless file transfers share a 1.5 Mbit/s link with room for 25 packets. "
+        "Does an initial window of two, three or four segments instead of one bring pages sooner, and what does it do "
+        "to drops and to the other traffic? The RFC's tables and figures, ours beside the printed values, and a "
+        "verdict for each of its statements."
     )
     limitations = (
-        "The authors' scripts are lost. File sizes, acknowledgement policy, access delay, timers and the "
-        "start of a page's "
-        "clock are fitted, once for all cells, on the columns for 8 and 16 webs without ftps; "
-        "scenario.toml and study.toml mark "
-        "each of them. All other cells are predictions.",
-        "The RFC's numbers come from single runs of an unknown seed: part of any difference is their "
-        "scatter, which our "
-        "intervals do not cover.",
-        "Goodput in the RFC's Table 6 is about a fifth below what its own utilisation implies; ratios can "
-        "be compared, "
+        "The authors' scripts are lost. File sizes, acknowledgement policy, access delay, timers and the start of a "
+        "page's clock are fitted, once for all cells, on the columns for 8 and 16 webs without ftps; scenario.toml and "
+        "study.toml mark each of them. All other cells are predictions.",
+        "The RFC's numbers come from single runs of an unknown seed: part of any difference is their scatter, which "
+        "our intervals do not cover.",
+        "Goodput in the RFC's Table 6 is about a fifth below what its own utilisation implies; ratios can be compared, "
         "absolute values cannot.",
         "The figures of the RFC's PDF edition are not available as numbers; where a point follows from a "
         "printed table it is shown.",

@@ -42,8 +42,7 @@ METRICS = (
 FTP_WINDOWS = {"base": "11 (the RFC's)", "ftp_window_20": "20 (hypothesis)"}
 DERIVED = "Published delays for IW 2 to 4 follow from the printed delay of IW 1 and the printed decrease."
 POWER = (
-    "Network power is goodput in MB (10⁶ bytes) within the run divided by the median delay in seconds; the "
-    "RFC prints "
+    "Network power is goodput in MB (10⁶ bytes) within the run divided by the median delay in seconds; the RFC prints "
     '"Mbytes/ms", which its values contradict.'
 )
 FROM_TABLE_6 = (
@@ -136,10 +135,9 @@ def _bottleneck(measures: Measures) -> Table:
         across="iw",
         metrics=METRICS,
         notes=(
-            "The printed drop rates of 32 webs with 0, 1 and 2 ftps repeat those of 16 webs: a slip in the "
-            "RFC (its Table 6 "
-            "has 3.5 % and 4.3 % for 32 webs, no ftp, IW 1 and 3). They are shown as printed, marked, and "
-            "not compared.",
+            "The printed drop rates of 32 webs with 0, 1 and 2 ftps repeat those of 16 webs: a slip in the RFC (its "
+            "Table 6 has 3.5 % and 4.3 % for 32 webs, no ftp, IW 1 and 3). They are shown as printed, marked, and not "
+            "compared.",
         ),
         quiet=("http",),
         misprints=frozenset(
@@ -253,9 +251,8 @@ def _red(measures: Measures) -> Table:
     return Table(
         "red",
         "RED on the bottleneck, HTTP/1.0",
-        'The RFC: "by adding RED to the bottleneck link, we achieved similar performance gains (with an IW '
-        'of 1)" as with '
-        "larger IW without RED; it reports no numbers (section 4).",
+        'The RFC: "by adding RED to the bottleneck link, we achieved similar performance gains (with an IW of 1)" as '
+        "with larger IW without RED; it reports no numbers (section 4).",
         (*CELL, "queue"),
         _variant_table(measures, {"base": "drop tail", "red": "RED"}, "queue", *_USUAL),
         across="iw",
@@ -269,8 +266,7 @@ def _reverse(measures: Measures) -> Table:
     return Table(
         "reverse",
         "Data traffic in both directions, HTTP/1.0",
-        'The RFC: data traffic the other way at the same time "had no effect on the results"; it reports '
-        "no numbers "
+        'The RFC: data traffic the other way at the same time "had no effect on the results"; it reports no numbers '
         "(section 2). Here the same webs and ftps are mirrored.",
         (*CELL, "mirrored"),
         _variant_table(measures, {"base": "no", "reverse": "yes"}, "mirrored", *_USUAL),
@@ -284,9 +280,8 @@ def _scale(measures: Measures) -> Table:
     return Table(
         "scale",
         "Links of 10 and 100 times the rate, HTTP/1.0",
-        "The RFC expects its results to scale with bandwidth (section 4). Rates, clients and buffer grow "
-        "together; webs "
-        "and ftps are given per 1.5 Mbit/s of the bottleneck.",
+        "The RFC expects its results to scale with bandwidth (section 4). Rates, clients and buffer grow together; "
+        "webs and ftps are given per 1.5 Mbit/s of the bottleneck.",
         (*CELL, "rate"),
         _variant_table(measures, {"base": "1x", "rate10": "10x", "rate100": "100x"}, "rate", *_USUAL),
         across="iw",

@@ -33,8 +33,7 @@ def _gained(results: Results) -> str:
         found = results.latency(Place(population, SEARCH))
         parts.append(
             f"{-found.difference.value:.0f} ms or {-found.percent.value:.1f} % in {NAMES[population]} (published "
-            f"{ms:.0f} ms, "
-            f"{percent} %)"
+            f"{ms:.0f} ms, {percent} %)"
         )
     return f"IW {MANY} instead of {FEW} makes web search faster by {' and '.join(parts)}."
 
@@ -45,8 +44,7 @@ def _paid(results: Results) -> str:
         found = results.retransmitted(population, tuple(settings()["users"]))
         parts.append(
             f"from {100 * found.baseline.value:.2f} to {100 * found.treatment.value:.2f} % in {NAMES[population]} "
-            "(published "
-            f"{few} to {many})"
+            f"(published {few} to {many})"
         )
     tail = results.latency(Place(SLOWDC, MAPS), "p99").difference.value
     slower = "slower" if tail > 0 else "faster"

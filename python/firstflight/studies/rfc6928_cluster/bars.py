@@ -34,9 +34,8 @@ _CAPTIONS = {
     "figure5": "Mean gain of IW 10 over IW 3, above in ms, below in percent of the mean with IW 3; above the bars "
     "the share of responses. Whiskers: 95 % intervals; a simulated bar without one has too few users for it. "
     "Published bars are read off the figure. The axis of ms is stretched towards zero.",
-    "segments": "Mean gain of IW 10 over IW 3 by segments of the response: the buckets of the paper's Figure 7, "
-    "whose bars "
-    "are not available. Whiskers: 95 % intervals.",
+    "segments": "Mean gain of IW 10 over IW 3 by segments of the response: the buckets of the paper's Figure 7, whose "
+    "bars are not available. Whiskers: 95 % intervals.",
     "figure6": "As above; the paper's Figure 6 has SlowDC by bandwidth, but its bars are not available. Whiskers: 95 % "
     "intervals.",
 }
@@ -141,10 +140,8 @@ def by_dependence(results: Results) -> Figure | None:
         "dependence",
         "The gain by bandwidth turns round with the joint law",
         "AvgDC's web search, gain in percent of the mean with IW 3. Independent: as in the reproduction of 2014, the "
-        "faster "
-        "the user, the more she gains. Fitted to the shares of the bandwidth-delay product, and stronger than that: "
-        "slow "
-        f"users have long round trips. {_INTERVALS}",
+        "faster the user, the more she gains. Fitted to the shares of the bandwidth-delay product, and stronger than "
+        f"that: slow users have long round trips. {_INTERVALS}",
         _lines(rows, "down", [INDEPENDENT, FITTED, STRONGER, _THEIRS], 620),
         _lines(rows, "down", [INDEPENDENT, FITTED, STRONGER, _THEIRS], 260),
     )
@@ -247,8 +244,7 @@ def drawn(results: Results) -> Figure | None:
         "population",
         "AvgDC as drawn, beside the published shares",
         "Shares of users. Round trip and bandwidth are built from the published shares; the product follows from how "
-        "they "
-        "go together. With round trips that do not depend on bandwidth a fifth of the users would be in another "
+        "they go together. With round trips that do not depend on bandwidth a fifth of the users would be in another "
         "bucket.",
         alt.hconcat(*(_shares(rows, by, 26) for by in ("rtt", "down", "bdp"))),
         alt.vconcat(*(_shares(rows, by, 30) for by in ("rtt", "down", "bdp"))),
@@ -292,8 +288,7 @@ def slow_quantiles() -> Figure:
         "slowdc",
         "SlowDC's bandwidths through the published quantiles",
         "Line: the population's law; dots: a fifth below 100 kbit/s, a third below 256 kbit/s (RFC 6928), median 500 "
-        "kbit/s "
-        "(CS244 2014). Above the median it has AvgDC's shares. Dashed: AvgDC.",
+        "kbit/s (CS244 2014). Above the median it has AvgDC's shares. Dashed: AvgDC.",
         _law(620),
         _law(260),
     )

@@ -111,9 +111,8 @@ def maps_tail(results: Results) -> Figure | None:
         rows,
         "tail",
         "Maps: who is slower with IW 10",
-        "Change of the quantiles of latency; above zero is slower than with IW 3. RFC 6928 has SlowDC slower from "
-        "the 96th "
-        "percentile (dotted) up. Bands: 95 % intervals.",
+        "Change of the quantiles of latency; above zero is slower than with IW 3. RFC 6928 has SlowDC slower from the "
+        "96th percentile (dotted) up. Bands: 95 % intervals.",
         "change, %",
         96,
     )
@@ -135,8 +134,7 @@ def over_subnets(results: Results) -> Figure | None:
         "subnets",
         "Web search over subnets",
         "Gain of IW 10 at each quantile of the subnets' mean latencies. RFC 6928: 5 to 11 % at all quantiles. Bands: "
-        "95 % "
-        "intervals.",
+        "95 % intervals.",
         "gain, %",
         None,
     )

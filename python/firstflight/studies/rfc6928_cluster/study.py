@@ -27,22 +27,16 @@ class Cluster(Study):
     shows = "IW 3 against 10 on whole populations: latency by round trip, bandwidth, BDP and size, and retransmissions"
     asked = (
         "RFC 6928 rests on an experiment with real users: two data centres, AvgDC with average and SlowDC with slow "
-        "paths, "
-        "initial windows of 3 and of 10. Nobody outside can run it again. Do simulated users with the published "
-        "round trips, "
-        "bandwidths and products of both gain what the RFC says, pay what it says, and does it matter how round trip "
-        "and "
-        "bandwidth go together, which is not published?"
+        "paths, initial windows of 3 and of 10. Nobody outside can run it again. Do simulated users with the published "
+        "round trips, bandwidths and products of both gain what the RFC says, pay what it says, and does it matter how "
+        "round trip and bandwidth go together, which is not published?"
     )
     limitations = (
-        "The joint law of round trip and bandwidth is an assumption (a Gaussian copula, fitted to the published "
-        "shares of "
-        "their product); buffers, the way up, subnets and background traffic are ours, and SlowDC has only four "
-        "published "
-        "quantiles.",
-        "Losses, back-end time and background traffic are fitted to the published figures for IW 3; the figures for "
-        "IW 10 "
-        "and all gains are prediction.",
+        "The joint law of round trip and bandwidth is an assumption (a Gaussian copula, fitted to the published shares "
+        "of their product); buffers, the way up, subnets and background traffic are ours, and SlowDC has only four "
+        "published quantiles.",
+        "Losses, back-end time and background traffic are fitted to the published figures for IW 3; the figures for IW "
+        "10 and all gains are prediction.",
         "A user is alone on a path of her own: what one user's larger window does to another's queue is not in it.",
         "Each response has a new connection, but for the cells where three share one; the real services had both, in "
         "shares that are not published.",

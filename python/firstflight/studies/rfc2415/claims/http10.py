@@ -99,17 +99,15 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-02",
-        "With three ftp clients congestion is somewhat pathological and values are unstable (scatter of "
-        "the median page delay "
-        "between runs, three ftps against none).",
+        "With three ftp clients congestion is somewhat pathological and values are unstable (scatter of the median "
+        "page delay between runs, three ftps against none).",
         above(1),
         0,
         "ratio",
         "A comparison needs no tolerance.",
         _scatter_of_three_ftps,
         lambda data: (
-            'The sentence prints "stable"; the paragraph on Figure 1 says of such cases "not particularly '
-            'stable", '
+            'The sentence prints "stable"; the paragraph on Figure 1 says of such cases "not particularly stable", '
             "which is how it is read here."
         ),
     ),
@@ -187,8 +185,7 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-15",
-        "In overload, where ftps take most of the link and many webs share the rest, the drop rate falls "
-        "with IW "
+        "In overload, where ftps take most of the link and many webs share the rest, the drop rate falls with IW "
         "(change from IW 1 to 4, 32 webs, 3 ftps).",
         below(0),
         0,
@@ -198,9 +195,8 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-16",
-        "There some web clients with IW 4 lose several packets of one window (web transfers that lose two "
-        "or more segments of their "
-        "first flight, 32 webs, 3 ftps).",
+        "There some web clients with IW 4 lose several packets of one window (web transfers that lose two or more "
+        "segments of their first flight, 32 webs, 3 ftps).",
         above(0),
         0,
         "percent",
@@ -209,9 +205,8 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-17",
-        "Figure 1: in general a larger IW is an advantage in network power (mean ratio of IW 4 to IW 1 "
-        "over the nine scenarios "
-        "outside the pathological ones).",
+        "Figure 1: in general a larger IW is an advantage in network power (mean ratio of IW 4 to IW 1 over the nine "
+        "scenarios outside the pathological ones).",
         above(1),
         0,
         "ratio",
@@ -220,9 +215,8 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-18",
-        "With many webs and several ftps network power follows no particular trend (pathological "
-        "scenarios, of 3, in which it rises "
-        "or falls at every step of IW).",
+        "With many webs and several ftps network power follows no particular trend (pathological scenarios, of 3, in "
+        "which it rises or falls at every step of IW).",
         at_most(0),
         0,
         "scenarios",
@@ -251,9 +245,8 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-21",
-        "The gain in network power comes from more throughput as well as less delay (smallest change of "
-        "web goodput from IW 1 to 4 "
-        "over the nine scenarios).",
+        "The gain in network power comes from more throughput as well as less delay (smallest change of web goodput "
+        "from IW 1 to 4 over the nine scenarios).",
         above(0),
         0,
         "percent",
@@ -263,9 +256,8 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-22",
-        "Drop rate is no indicator of what a user sees: slightly higher drop rates come with better "
-        "performance (cells with a higher "
-        "drop rate than IW 1 in which the page delay is lower).",
+        "Drop rate is no indicator of what a user sees: slightly higher drop rates come with better performance (cells "
+        "with a higher drop rate than IW 1 in which the page delay is lower).",
         at_least(100),
         0,
         "percent",
@@ -285,9 +277,8 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s3-24",
-        "With a larger IW web transfers gain slightly more bandwidth against the ftps (mean change of "
-        "their share of the goodput from "
-        "IW 1 to 3).",
+        "With a larger IW web transfers gain slightly more bandwidth against the ftps (mean change of their share of "
+        "the goodput from IW 1 to 3).",
         above(0),
         0,
         "percentage points",

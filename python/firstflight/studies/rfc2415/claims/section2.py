@@ -20,8 +20,7 @@ def _gain_difference(data: Data) -> float:
 STATEMENTS = (
     Statement(
         "rfc2415-s2-01",
-        "Data traffic in the other direction at the same time had no effect on the results: the median "
-        "page delay "
+        "Data traffic in the other direction at the same time had no effect on the results: the median page delay "
         "(mean change over the cells tried).",
         near(0),
         5,
@@ -29,17 +28,15 @@ STATEMENTS = (
         "No effect: 5 % is the largest change of a delay that the RFC itself calls none (Table 6, 0.64 to 0.67 s).",
         lambda data: _mean_change(data, "reverse", REVERSE_SCENARIOS),
         lambda data: (
-            "The RFC says data flowing from right to left, which is the direction of its main traffic; "
-            "read as the opposite one. "
-            "It does not say how much traffic; here the same webs and ftps are mirrored."
+            "The RFC says data flowing from right to left, which is the direction of its main traffic; read as the "
+            "opposite one. It does not say how much traffic; here the same webs and ftps are mirrored."
         ),
         needs="absence",
     ),
     Statement(
         "rfc2415-s2-02",
-        "Data traffic in the other direction at the same time had no effect on the results: the decrease "
-        "of the page delay from "
-        "IW 1 to 3 (mean difference over the cells tried).",
+        "Data traffic in the other direction at the same time had no effect on the results: the decrease of the page "
+        "delay from IW 1 to 3 (mean difference over the cells tried).",
         near(0),
         6,
         "percentage points",
@@ -49,8 +46,7 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s2-03",
-        "360 s are long enough: medians stay the same in longer runs (mean change of the median page delay "
-        "in runs of "
+        "360 s are long enough: medians stay the same in longer runs (mean change of the median page delay in runs of "
         "1440 s).",
         near(0),
         2,

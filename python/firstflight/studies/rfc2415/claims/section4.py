@@ -60,9 +60,8 @@ STATEMENTS = (
     ),
     Statement(
         "rfc2415-s4-03",
-        "The results should scale to links of higher bandwidth (largest difference of the decrease from IW "
-        "1 to 3 at 10 and 100 times the "
-        "rate, with clients and buffer in proportion).",
+        "The results should scale to links of higher bandwidth (largest difference of the decrease from IW 1 to 3 at "
+        "10 and 100 times the rate, with clients and buffer in proportion).",
         near(0),
         6,
         "percentage points",

@@ -63,8 +63,7 @@ def _worst(errors: Callable[[Data, list[Pair]], list[float]], pairs: list[Pair],
         found = errors(data, pairs)
         place, printed = pairs[found.index(max(found))]
         return (
-            f"Worst cell: {place.webs} webs, {place.ftps} ftps, IW {place.iw}: ours {data(place):.3g}, "
-            f"printed "
+            f"Worst cell: {place.webs} webs, {place.ftps} ftps, IW {place.iw}: ours {data(place):.3g}, printed "
             f"{printed:g}; median over {len(found)} cells {median(found):.2g} {unit}."
         )
 
@@ -139,9 +138,8 @@ def bottleneck() -> list[Statement]:
             near(0),
             1,
             "percentage points",
-            f"{AIM}; the table is printed to 0.1 points. The rows 32/0, 32/1 and 32/2 repeat those of 16 "
-            f"webs in print and are "
-            "left out; for 32/0 the values of Table 6 are used.",
+            f"{AIM}; the table is printed to 0.1 points. The rows 32/0, 32/1 and 32/2 repeat those of 16 webs in print "
+            "and are left out; for 32/0 the values of Table 6 are used.",
             lambda data: max(_absolute(data, dropped)),
             _worst(_absolute, dropped, "points"),
         ),

@@ -47,8 +47,7 @@ def buckets(results: Results) -> Table:
         "buckets",
         "Gain of IW 10 over IW 3 in the paper's buckets",
         "Means of latency; intervals hold for all buckets of a dimension together (Holm). In brackets what Figure 5 "
-        "has for "
-        "AvgDC's web search. A dash: no responses, or too few for a figure.",
+        "has for AvgDC's web search. A dash: no responses, or too few for a figure.",
         keys,
         rows_frame(keys, rows),
         metrics=_METRICS,
@@ -126,9 +125,8 @@ def connections(results: Results) -> Table:
     return Table(
         "connections",
         "What connections kept open do: web search by round trip",
-        f"New: each response on a connection of its own. Reused: {asked} responses on each, the window kept while "
-        "the user "
-        "thinks. Added after the first run, to look for the reason of a difference; no claim rests on it.",
+        f"New: each response on a connection of its own. Reused: {asked} responses on each, the window kept while the "
+        "user thinks. Added after the first run, to look for the reason of a difference; no claim rests on it.",
         keys,
         rows_frame(keys, rows),
         across="connections",

@@ -49,9 +49,8 @@ def retransmissions(results: Results) -> Table:
     return Table(
         "retransmissions",
         "Retransmissions by service and initial window",
-        "Segments sent again of segments sent; all: services count alike, each by its responses. Losses are fitted "
-        "to the published "
-        "rates of all services with IW 3; the rest is prediction.",
+        "Segments sent again of segments sent; all: services count alike, each by its responses. Losses are fitted to "
+        "the published rates of all services with IW 3; the rest is prediction.",
         keys,
         rows_frame(keys, rows),
         metrics=(

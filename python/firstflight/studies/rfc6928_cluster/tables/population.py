@@ -84,8 +84,7 @@ def paths(results: Results) -> Table:
         "paths",
         "Users' paths, as drawn",
         "AvgDC's median bandwidth: RFC 6928 says 1.7 Mbit/s and the 2012 reproduction 1.2; the shares of Figure 5, "
-        "which "
-        "ours follow, have 1.0. The product's median is that of the published shares, interpolated.",
+        "which ours follow, have 1.0. The product's median is that of the published shares, interpolated.",
         keys,
         rows_frame(keys, rows),
         metrics=(Metric("value", "Value", 2),),
