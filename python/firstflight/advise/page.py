@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analysis.intervals import Estimate
-from ..records.files import explained
+from ..records import output
 from ..report.figure import Figure, svg
 from ..report.page import TEMPLATES
 from .advice import Advice, Gain
@@ -35,11 +35,7 @@ def write(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], di
         PAGE: render(advice, figures, commands),
     }
     for name, text in texts.items():
-        target = directory / name
-        beside = target.with_name(f"{name}.part")
-        with explained(target):
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(target)
+        output.write(directory / name, text.encode())
     return directory / PAGE
 
 

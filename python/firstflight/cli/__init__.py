@@ -5,7 +5,7 @@ import os
 import sys
 
 from ..characters import escaped
-from ..errors import FirstflightError, MachineError
+from ..errors import FirstflightError, MachineError, RequestError
 
 # What shells report for a program ended by Ctrl-C (128 + SIGINT).
 _INTERRUPTED = 130
@@ -23,6 +23,7 @@ def main() -> None:
     from .app import app
 
     try:
+        _check_arguments()
         status = app(standalone_mode=False)
         sys.stdout.flush()
     except FirstflightError as error:
@@ -44,12 +45,25 @@ def main() -> None:
         _discard_output()
         sys.exit(0)
     except OSError as error:
+        if error.filename is not None:
+            # A path that cannot be looked at or read, such as a name that is too long.
+            print(f"firstflight: {error.filename}: {error.strerror}", file=sys.stderr)
+            sys.exit(MachineError.exit_status)
         if error.errno not in _NO_SPACE:
             raise
         _discard_output()
         print(f"firstflight: the output cannot be written: {error.strerror}; make room", file=sys.stderr)
         sys.exit(MachineError.exit_status)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _check_arguments() -> None:
+    """Raise RequestError for bytes that are no text: no table, no page and no terminal could show them."""
+    for argument in sys.argv[1:]:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise RequestError(f"the argument {argument!a} is not UTF-8; rename what it names") from None
 
 
 def _discard_output() -> None:

@@ -1,5 +1,6 @@
 """`firstflight observe`: what a file of somebody's own traffic holds, and the same as a table."""
 
+from io import BytesIO
 from pathlib import Path
 
 from .. import observe
@@ -7,7 +8,7 @@ from ..characters import escaped
 from ..counted import counted
 from ..errors import RequestError
 from ..observe.summary import lines
-from ..records.files import explained
+from ..records import output
 
 
 def observe_command(
@@ -16,17 +17,17 @@ def observe_command(
     """Print what was read; with `out`, write a row a response, as .parquet or .csv, which can be observed again."""
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise RequestError(f"--out {out}: the name must end in .parquet or .csv, which says what to write")
+    if out is not None:
+        output.check(out, [path])
     seen = observe.read(path, kind, log_format=log_format, mss_bytes=mss_bytes or observe.MSS_BYTES)
     # Names of columns and files are somebody else's.
     print("\n".join(map(escaped, lines(seen))))
     if out is None:
         return
-    flat = seen.flat()
-    beside = out.with_name(f".unfinished-{out.name}")
-    with explained(out):
-        try:
-            flat.write_parquet(beside) if out.suffix == ".parquet" else flat.write_csv(beside)
-            beside.replace(out)
-        finally:
-            beside.unlink(missing_ok=True)
+    flat, content = seen.flat(), BytesIO()
+    if out.suffix == ".parquet":
+        flat.write_parquet(content, metadata={"generator": output.MARK})
+    else:
+        flat.write_csv(content)
+    output.write(out, content.getvalue(), [path])
     print(f"  written: {out}, {counted(flat.height, 'row')}; firstflight observe reads it again")

@@ -8,6 +8,7 @@ import polars as pl
 
 from ..engines.simulate import capture, capture_packets
 from ..errors import MachineError, RequestError
+from ..records import output
 from ..scenario import Scenario
 from ..studies.execute import check_seed
 from ..studies.single import SingleScenario
@@ -28,8 +29,13 @@ class Outputs:
     at: str | None = None
     link: str | None = None
 
-    def check(self) -> None:
-        """RequestError for what does not fit together."""
+    def check(self, file: Path) -> None:
+        """RequestError for what does not fit together, and for what would destroy `file` or somebody's."""
+        named = [path for path in (self.plot, self.csv, self.pcap) if path is not None and str(path) != "-"]
+        if len({path.absolute() for path in named}) < len(named):
+            raise RequestError("two of --plot, --csv and --pcap name the same file; give each its own")
+        for path in named:
+            output.check(path, [file])
         if self.plot is not None and self.plot.suffix.lower() not in (".svg", ".png"):
             raise RequestError(f'--plot "{self.plot}": a plot is written as .svg or .png')
         if self.pcap is not None and str(self.pcap) == "-":
@@ -47,7 +53,7 @@ class Outputs:
 
 def trace_command(file: Path, outputs: Outputs, settings: list[str], seed: int | None) -> None:
     """Print the table unless a plot, CSV or packets are asked for."""
-    outputs.check()
+    outputs.check(file)
     if seed is not None:
         check_seed(seed)
     scenario = load_scenario(file, settings)
@@ -71,7 +77,7 @@ def _segments(file: Path, outputs: Outputs, scenario: Scenario, seed: int) -> No
             if str(csv) == "-":
                 sys.stdout.write(text)
             else:
-                csv.write_text(text, encoding="utf-8")
+                output.write(csv, text.encode(), [file])
         if plot is not None:
             from ..report.trace_plot import draw
 

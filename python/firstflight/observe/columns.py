@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from ..errors import RequestError
+from ..records.files import UNREADABLE, scan
 from .lines import begins, pieces
 from .problem import Problems, Unit
 
@@ -31,8 +32,8 @@ class ColumnFile:
         if beginning.startswith(PARQUET):
             self.unit = "row"
             try:
-                schema = pl.scan_parquet(path).collect_schema()
-            except (pl.exceptions.PolarsError, OSError):
+                schema = scan(path).collect_schema()
+            except UNREADABLE:
                 raise RequestError(
                     f"{path} begins as a Parquet file, but cannot be opened as one: it is cut off or damaged, and its "
                     "columns stand at its end; write it again"
@@ -70,13 +71,13 @@ class ColumnFile:
 
     def _parquet_rows(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         wanted = [self._leaves[name].alias(name) for name in names]
-        scan = pl.scan_parquet(self.path)
+        table = scan(self.path)
         try:
-            height = int(scan.select(pl.len()).collect().item())
+            height = int(table.select(pl.len()).collect().item())
             for start in range(0, height, _ROWS_AT_ONCE):
-                frame = scan.slice(start, _ROWS_AT_ONCE).select(wanted).collect()
+                frame = table.slice(start, _ROWS_AT_ONCE).select(wanted).collect()
                 yield frame.with_columns(pl.int_range(start + 1, start + 1 + pl.len()).alias(PLACE))
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except UNREADABLE as error:
             reason = str(error).splitlines()[0]
             raise RequestError(f"{self.path} cannot be read as Parquet ({reason}); write it again") from None
 

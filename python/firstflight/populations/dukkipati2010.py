@@ -58,7 +58,7 @@ def shares(by: str) -> tuple[float, ...]:
 
 
 def _bars(by: str) -> pl.DataFrame:
-    return pl.read_csv(SHARES, schema_overrides={"upper_edge": pl.Float64}).filter(pl.col("by") == by)
+    return pl.read_csv(SHARES.read_bytes(), schema_overrides={"upper_edge": pl.Float64}).filter(pl.col("by") == by)
 
 
 def law(by: str, least: float, most: float) -> Points:

@@ -92,7 +92,7 @@ def homes(year: Year, buffers: Buffers = "nearest") -> pl.DataFrame:
 
 @cache
 def _published(year: Year) -> pl.DataFrame:
-    frame = pl.read_csv(HERE / "ofcom" / f"paths_uk_{year}.csv", infer_schema_length=None)
+    frame = pl.read_csv((HERE / "ofcom" / f"paths_uk_{year}.csv").read_bytes(), infer_schema_length=None)
     loaded = pl.col("latency_download_loaded_ms") if "latency_download_loaded_ms" in frame.columns else pl.lit(None)
     return frame.with_row_index("home").with_columns(
         (pl.col("latency_ms") / 1e3).alias("rtt_s"),

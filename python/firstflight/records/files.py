@@ -32,6 +32,8 @@ _MAGIC = b"PAR1"
 # Rows of a row group. Left to itself, the writer begins one where a part of the table begins.
 _ROW_GROUP = 250_000
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What Polars raises for a Parquet file that is damaged: some damage makes it panic."""
 _NOT_A_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from firstflight.records.output import MARK
 
 from ..characters import escaped
 
@@ -45,6 +48,20 @@ def png(chart: altair.TopLevelMixin, scale: float = 2.0) -> bytes:
 
     spec = _spec(chart) | {"background": "white"}
     return bytes(vl_convert.vegalite_to_png(spec, vl_version=_vega_lite_version(), scale=scale))
+
+
+def picture(chart: altair.TopLevelMixin, suffix: str) -> bytes:
+    """The content of a file with the chart, ".svg" or ".png", which says who wrote it."""
+    if suffix == ".svg":
+        return f"{svg(chart)}<!-- {MARK} -->\n".encode()
+    return _marked(png(chart))
+
+
+def _marked(data: bytes) -> bytes:
+    """A PNG with a text chunk behind its header, the first 33 bytes (PNG specification, 11.3.4.3)."""
+    chunk = b"tEXtSoftware\0" + MARK.encode()
+    length = (len(chunk) - 4).to_bytes(4, "big")
+    return data[:33] + length + chunk + zlib.crc32(chunk).to_bytes(4, "big") + data[33:]
 
 
 def _vega_lite_version() -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import VERDICTS, counts
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, number
+from firstflight.records import output
 from firstflight.records.files import explained
 from firstflight.report.content import Content, gather
-from firstflight.report.figure import Figure, png, svg
+from firstflight.report.figure import Figure, picture, svg
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -23,26 +24,24 @@ def write(run: Run, path: Path | None = None) -> Path:
     """Write the report of a run, by default to `report.html` in its directory; returns the path.
 
     The file is written beside and renamed, so that a reader never sees half a report. Works for any
-    study, for a plain scenario, and for a run of which only some cells are finished. MachineError if
-    it cannot be written.
+    study, for a plain scenario, and for a run of which only some cells are finished. RequestError if
+    something else is there; MachineError if it cannot be written.
     """
     target = path or run.directory / "report.html"
-    html = render(gather(run))
-    beside = target.with_name(target.name + ".part")
-    with explained(target):
-        beside.write_text(html, encoding="utf-8")
-        beside.replace(target)
+    output.check(target)
+    output.write(target, render(gather(run)).encode())
     return target
 
 
 def figures_to_files(run: Run, directory: Path) -> list[Path]:
     """Write each figure of the run as NAME.svg and NAME.png into `directory`; returns the paths."""
-    directory.mkdir(parents=True, exist_ok=True)
+    with explained(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for figure in gather(run).figures:
-        for suffix, data in ((".svg", svg(figure.chart).encode()), (".png", png(figure.chart))):
+        for suffix in (".svg", ".png"):
             path = directory / (figure.name + suffix)
-            path.write_bytes(data)
+            output.write(path, picture(figure.chart, suffix))
             paths.append(path)
     return paths
 

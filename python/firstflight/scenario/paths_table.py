@@ -118,11 +118,11 @@ def _csv(path: Path) -> pl.DataFrame:
 
 
 def _parquet(path: Path) -> pl.DataFrame:
-    import polars as pl
+    from ..records.files import UNREADABLE, scan
 
     try:
-        return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        return scan(path).collect()
+    except UNREADABLE as error:
         raise ValueError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
 
 

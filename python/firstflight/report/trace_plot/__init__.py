@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from firstflight.report.figure import png, svg
+from firstflight.records import output
+from firstflight.report.figure import picture
 from firstflight.report.trace_plot import queue, sequence, windows
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel
@@ -23,16 +24,13 @@ def draw(segments: pl.DataFrame, path: Path, title: str, crossings: pl.DataFrame
 
     `segments` and `crossings` are the records' tables of these names; without `crossings` there is no queue to show. Of
     several connections the one that carries most data is drawn, in the direction of its data. Raises ValueError for
-    another suffix or where no data segment was sent.
+    another suffix or where no data segment was sent, RequestError for a file that something else wrote, MachineError
+    where it cannot be written.
     """
     suffix = path.suffix.lower()
     if suffix not in (".svg", ".png"):
         raise ValueError(f'a plot is written as .svg or .png, and "{path.name}" is neither')
-    picture = chart(segments, title, crossings)
-    data = svg(picture).encode() if suffix == ".svg" else png(picture)
-    beside = path.with_name(path.name + ".part")
-    beside.write_bytes(data)
-    beside.replace(path)
+    output.write(path, picture(chart(segments, title, crossings), suffix))
 
 
 def chart(segments: pl.DataFrame, title: str, crossings: pl.DataFrame | None = None) -> altair.TopLevelMixin:
@@ -47,7 +45,7 @@ def chart(segments: pl.DataFrame, title: str, crossings: pl.DataFrame | None = N
     ]
     if crossings is not None and (below := queue.chart(connection, panel, crossings)) is not None:
         panels.append(below)
-    picture: altair.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(
+    plot: altair.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(
         x="shared", color="independent", shape="independent", strokeDash="independent"
     )
-    return picture
+    return plot

@@ -35,7 +35,9 @@ def rates_kbps(users: int) -> tuple[float, ...]:
 
     Between the points of `reference/slowdc_bandwidth.csv` the logarithm of the rate goes in a straight line.
     """
-    points = pl.read_csv(HERE / "reference" / "slowdc_bandwidth.csv", schema_overrides={"rate_kbps": pl.Float64})
+    points = pl.read_csv(
+        (HERE / "reference" / "slowdc_bandwidth.csv").read_bytes(), schema_overrides={"rate_kbps": pl.Float64}
+    )
     places = list(points.select("cumulative_probability", "rate_kbps").iter_rows())
     return tuple(_at((user + 0.5) / users, places) for user in range(users))
 
@@ -51,7 +53,9 @@ def _at(probability: float, places: list[tuple[float, float]]) -> float:
 @cache
 def edges_kbps() -> tuple[float, ...]:
     """Upper edges of the source's bandwidth buckets; the last is infinite."""
-    return tuple(pl.read_csv(HERE / "reference" / "bandwidth_buckets.csv")["upper_edge_kbps"].cast(pl.Float64))
+    return tuple(
+        pl.read_csv((HERE / "reference" / "bandwidth_buckets.csv").read_bytes())["upper_edge_kbps"].cast(pl.Float64)
+    )
 
 
 def bucket(rate_kbps: float) -> int:

@@ -18,7 +18,7 @@ def printed(table: int) -> pl.DataFrame:
     `median_page_delay` of its IW. `http` and `iw` are text.
     """
     frame = pl.read_csv(
-        HERE / "reference" / f"rfc2415_table{table}.csv",
+        (HERE / "reference" / f"rfc2415_table{table}.csv").read_bytes(),
         schema_overrides={"http": pl.String, "iw": pl.String, "value": pl.Float64},
     )
     return frame.drop("unit").with_columns(pl.col("metric").str.strip_suffix("_derived")).rename({"value": "published"})
