@@ -105,6 +105,15 @@ def test_segments_that_arrive_as_the_ack_timer_expires_are_counted() -> None:
             },
             r"loses data packets \(lose = \[3\]\)",
         ),
+        (
+            {
+                "network": {
+                    "topology": "chain",
+                    "links": {"rate": "1Mbit", "delay": "1ms", "queue": "9p", "burst": "15kB"},
+                }
+            },
+            r"has a token bucket \(burst = 15000 B\)",
+        ),
     ],
 )
 def test_more_than_one_loss_free_transfer_is_refused(changes: dict[str, Any], says: str) -> None:

@@ -57,6 +57,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("network.bottleneck.loss", 1.5, "network.bottleneck.loss: 1.5 is too large; write less than 1"),
     ("network.bottleneck.lose", [0], "network.bottleneck.lose: [0] are not ascending numbers of data packets"),
     ("network.bottleneck.lose", [4, 3], "[4, 3] are not ascending numbers of data packets, such as [3, 14]"),
+    ("network.bottleneck.burst", "0B", 'network.bottleneck.burst: burst is "0B", and must be from 1 B to 4 GB'),
+    ("network.bottleneck.burst", "15", 'network.bottleneck.burst.bytes: "15" has no unit'),
+    ("network.bottleneck.burst", {"bytes": "9kB", "gso": 4}, 'network.bottleneck.burst.gso: unknown key "gso"'),
     ("network.bottleneck.queue", "0p", 'a queue of "0p" drops everything: write at least "1p"'),
     ("network.bottleneck.queue", 25, '25 is not a queue limit: write packets, such as "25p", or bytes'),
     ("network.bottleneck.queue", {"kind": "rde", "limit": "25p"}, 'unknown kind "rde"; did you mean "red"?'),
@@ -166,3 +169,11 @@ def test_a_wrong_cdf_is_refused_with_file_and_line(tmp_path: Path, small_toml: s
 def test_a_cdf_that_is_not_there_is_said(small: Scenario) -> None:
     with pytest.raises(RequestError, match=r'application\.web\.inline: there is no file "nope\.csv"'):
         small.replace("application.web.inline", {"law": "empirical", "file": "nope.csv"})
+
+
+def test_a_bucket_needs_a_rate_in_each_direction_that_has_it(small: Scenario) -> None:
+    shaped = small.replace("network.bottleneck.burst", "15kB")
+    with pytest.raises(RequestError, match="burst: a link of unlimited rate has no token bucket"):
+        shaped.replace("network.bottleneck.rate", "unlimited")
+    with pytest.raises(RequestError, match=r"reverse\.burst: a link of unlimited rate"):
+        shaped.replace("network.bottleneck.reverse", {"rate": "unlimited"})

@@ -49,6 +49,16 @@ def test_listed_losses_hold_for_both_directions_unless_reverse_has_its_own(small
     assert Scenario.from_toml(one.to_toml()).to_plan() == one.to_plan()
 
 
+def test_a_bucket_holds_for_both_directions_unless_reverse_has_its_own(small: Scenario) -> None:
+    both = small.replace("network.bottleneck.burst", "15kB")
+    pair = both.to_plan()["network"]["bottleneck"]
+    assert pair["forward"]["burst"] == pair["reverse"]["burst"] == {"bytes": 15_000, "gso_max_segs": 1}
+    own = both.replace("network.bottleneck.reverse", {"burst": {"bytes": "1600B", "gso_max_segs": 44}})
+    assert own.to_plan()["network"]["bottleneck"]["reverse"]["burst"] == {"bytes": 1600, "gso_max_segs": 44}
+    for scenario in (both, own):
+        assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+
+
 def test_an_end_takes_the_nearest_table_that_names_a_field(small: Scenario) -> None:
     changed = small.replace("application.web.tcp", {"initial_window": 4, "recovery": "tahoe"})
     changed = changed.replace("application.web.server_tcp", {"initial_window": "rfc6928"})

@@ -52,6 +52,7 @@ impl Glance {
                 bytes: u32::from(total_bytes),
                 ecn_capable: header[1] & ECN != 0,
                 carries_data: body.len() > headers,
+                connection: 0,
             },
             is_fragment: continues || fragment & MORE_FRAGMENTS != 0,
         })

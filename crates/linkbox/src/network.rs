@@ -84,7 +84,12 @@ impl Packed {
     }
 
     fn open(self) -> Offered {
-        Offered { bytes: self.0 & 0x3fff_ffff, ecn_capable: self.0 >> 31 == 1, carries_data: self.0 >> 30 & 1 == 1 }
+        Offered {
+            bytes: self.0 & 0x3fff_ffff,
+            ecn_capable: self.0 >> 31 == 1,
+            carries_data: self.0 >> 30 & 1 == 1,
+            connection: 0,
+        }
     }
 }
 
@@ -115,6 +120,13 @@ impl Network {
             {
                 if lines.iter().any(|line: &Line| line.name == name) {
                     return Err(format!("two links are called {name:?}: give each a name of its own"));
+                }
+                if let Some(burst) = spec.burst.filter(|burst| burst.gso_max_segs > 1) {
+                    return Err(format!(
+                        "link {name:?}: burst.gso_max_segs is {}, but a box gets a GSO packet's segments one by one: \
+                         set it to 1",
+                        burst.gso_max_segs
+                    ));
                 }
                 let index = lines.len();
                 let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;

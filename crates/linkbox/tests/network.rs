@@ -38,7 +38,7 @@ fn chain(links: &[Value]) -> Plan {
 }
 
 fn plain(bytes: u32) -> Offered {
-    Offered { bytes, ecn_capable: false, carries_data: true }
+    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0 }
 }
 
 /// Sends packets at these times from the client and lets all happen that will.
@@ -86,7 +86,7 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
         let plan = chain(&[link]);
         // Bursts of 40 that overload the link, and gaps in which it falls idle.
         let times: Vec<Nanos> = (0..2000).map(|n| n / 40 * 40 * MILLISECOND + n % 40 * MILLISECOND / 2).collect();
-        let offered = Offered { bytes: 1500, ecn_capable: true, carries_data: true };
+        let offered = Offered { bytes: 1500, ecn_capable: true, carries_data: true, connection: 0 };
         let happenings = send(&mut Network::new(&plan).unwrap(), &times, offered);
         assert_eq!(fates(&happenings), simulated(&plan, &times, offered));
         let expected: Vec<Nanos> = simulated(&plan, &times, offered)
@@ -98,6 +98,30 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
             .collect();
         assert_eq!(arrivals(&happenings).iter().map(|&(_, at)| at).collect::<Vec<_>>(), expected);
     }
+}
+
+#[test]
+fn a_token_bucket_gives_the_fates_and_times_of_the_simulator() {
+    let mut shaped = drop_tail(Some(256_000), 3 * MILLISECOND, 50);
+    shaped["burst"] = json!({"bytes": 1600});
+    let plan = chain(&[shaped]);
+    let times: Vec<Nanos> = (0..200).map(|n| n / 20 * 700 * MILLISECOND).collect();
+    let mut network = Network::new(&plan).unwrap();
+    let happenings = send(&mut network, &times, plain(1500));
+    assert_eq!(fates(&happenings), simulated(&plan, &times, plain(1500)));
+    // 1600 bytes of tokens: two packets at once, then one as soon as the 1400 that are missing have come.
+    let first: Vec<Nanos> = arrivals(&happenings).iter().take(4).map(|&(_, at)| at - 3 * MILLISECOND).collect();
+    assert_eq!(first, [0, 0, 43_750_000, 90_625_000]);
+    let Some(Happening::Crossed { transmission, .. }) = happenings.first() else { panic!("{happenings:?}") };
+    assert_eq!(*transmission, (0, 0));
+}
+
+#[test]
+fn gso_packets_are_refused_because_a_box_gets_their_segments_one_by_one() {
+    let mut shaped = drop_tail(Some(256_000), 3 * MILLISECOND, 50);
+    shaped["burst"] = json!({"bytes": 1600, "gso_max_segs": 5});
+    let refused = Network::new(&chain(&[shaped])).unwrap_err();
+    assert!(refused.contains("links[0]") && refused.contains("set it to 1"), "{refused}");
 }
 
 #[test]

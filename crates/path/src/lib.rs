@@ -8,6 +8,7 @@
 //! Packets must be offered to a link in the order of their arrival times.
 
 mod backlog;
+mod bucket;
 mod link;
 mod loss;
 mod meter;
@@ -15,6 +16,7 @@ pub mod queue;
 mod quick_start;
 mod rate;
 
+pub use bucket::BucketSpec;
 pub use link::{Fate, Link, LinkSpec, Offered};
 pub use meter::{Interval, Meter};
 pub use quick_start::QuickStartSpec;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Meter, Nanos, Rate,
     backlog::Backlog,
+    bucket::{Bucket, BucketSpec},
     loss::Loss,
     queue::{Arrival, Queue, QueueSpec, Verdict},
     quick_start::{QuickStartRouter, QuickStartSpec},
@@ -30,6 +31,9 @@ pub struct LinkSpec {
     /// What the router before the link makes of Quick-Start requests; none: it does not know them.
     #[serde(default)]
     pub quick_start: Option<QuickStartSpec>,
+    /// The token bucket that bounds the rate; none: the line transmits packet after packet.
+    #[serde(default)]
+    pub burst: Option<BucketSpec>,
 }
 
 /// A packet that comes to a link, as far as the link needs to know it.
@@ -41,6 +45,8 @@ pub struct Offered {
     pub ecn_capable: bool,
     /// It has payload.
     pub carries_data: bool,
+    /// Connection and direction that it belongs to, where a link with a bucket joins packets.
+    pub connection: u32,
 }
 
 /// What becomes of a packet.
@@ -66,10 +72,53 @@ pub struct Link {
     may_lose: bool,
     queue: Queue,
     backlog: Backlog,
-    /// When the line has sent everything accepted so far.
+    /// When the line has sent everything accepted so far; with a bucket, until when its tokens are negative.
     free_at: Nanos,
     meter: Meter,
-    quick_start: Option<Box<QuickStartRouter>>,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few links have: in one place, so that all others are free of it for one comparison a packet.
+#[derive(Clone, Debug)]
+struct Rare {
+    quick_start: Option<QuickStartRouter>,
+    bucket: Option<Bucket>,
+}
+
+impl Rare {
+    /// Transmits an accepted packet, which takes `serialization` at the link's rate.
+    #[cold]
+    fn transmit(&mut self, now: Nanos, packet: Offered, free_at: Nanos, serialization: Nanos) -> Transmission {
+        if let Some(router) = &mut self.quick_start {
+            router.on_accepted(now, packet.bytes);
+        }
+        match &mut self.bucket {
+            None => Transmission::of_line(now, free_at, serialization),
+            Some(bucket) => {
+                let (start, free_at) = bucket.pass(now, packet, serialization);
+                Transmission { start, end: start, free_at }
+            }
+        }
+    }
+}
+
+/// The transmission of a packet.
+struct Transmission {
+    start: Nanos,
+    end: Nanos,
+    /// When the line is free again.
+    free_at: Nanos,
+}
+
+impl Transmission {
+    /// By a line that transmits one packet after the other.
+    #[inline]
+    fn of_line(now: Nanos, free_at: Nanos, serialization: Nanos) -> Transmission {
+        let start = free_at.max(now);
+        // Saturating: what would come later than the clock can tell never comes.
+        let end = start.saturating_add(serialization);
+        Transmission { start, end, free_at: end }
+    }
 }
 
 /// What a link's description comes to.
@@ -77,7 +126,7 @@ struct Parts {
     rate: Rate,
     loss: Loss,
     queue: Queue,
-    quick_start: Option<Box<QuickStartRouter>>,
+    rare: Option<Box<Rare>>,
 }
 
 impl Parts {
@@ -87,8 +136,13 @@ impl Parts {
         if let Some(policy) = &spec.quick_start {
             policy.validate()?;
         }
-        let quick_start = spec.quick_start.map(|policy| Box::new(QuickStartRouter::new(policy, spec.rate_bps)));
-        Ok(Parts { rate, loss: Loss::new(spec)?, queue, quick_start })
+        if let Some(bucket) = &spec.burst {
+            bucket.validate(spec.rate_bps)?;
+        }
+        let quick_start = spec.quick_start.map(|policy| QuickStartRouter::new(policy, spec.rate_bps));
+        let bucket = spec.burst.map(|burst| Bucket::new(burst, rate.serialization(burst.bytes)));
+        let rare = (quick_start.is_some() || bucket.is_some()).then(|| Box::new(Rare { quick_start, bucket }));
+        Ok(Parts { rate, loss: Loss::new(spec)?, queue, rare })
     }
 }
 
@@ -98,7 +152,7 @@ impl Link {
     /// # Errors
     /// An impossible rate, loss or queue: one sentence.
     pub fn new(spec: &LinkSpec, meter: Meter) -> Result<Link, String> {
-        let Parts { rate, loss, queue, quick_start } = Parts::new(spec)?;
+        let Parts { rate, loss, queue, rare } = Parts::new(spec)?;
         Ok(Link {
             rate,
             delay: spec.delay_ns,
@@ -108,7 +162,7 @@ impl Link {
             free_at: 0,
             meter,
             may_lose: spec.loss > 0.0 || !spec.lose.is_empty(),
-            quick_start,
+            rare,
         })
     }
 
@@ -118,11 +172,11 @@ impl Link {
     /// # Errors
     /// As [`Link::new`].
     pub fn restart(&mut self, spec: &LinkSpec) -> Result<(), String> {
-        let Parts { rate, loss, queue, quick_start } = Parts::new(spec)?;
+        let Parts { rate, loss, queue, rare } = Parts::new(spec)?;
         self.backlog.restart();
         self.may_lose = spec.loss > 0.0 || !spec.lose.is_empty();
         (self.rate, self.delay, self.free_at) = (rate, spec.delay_ns, 0);
-        (self.loss, self.queue, self.quick_start) = (loss, queue, quick_start);
+        (self.loss, self.queue, self.rare) = (loss, queue, rare);
         Ok(())
     }
 
@@ -132,7 +186,7 @@ impl Link {
     // Inlined by force: the simulator's hop is this and little else.
     #[inline(always)]
     pub fn offer(&mut self, now: Nanos, packet: Offered, mut random: impl FnMut() -> f64) -> Fate {
-        let Offered { bytes, ecn_capable, carries_data } = packet;
+        let Offered { bytes, ecn_capable, carries_data, .. } = packet;
         let line_busy = self.free_at > now;
         if line_busy {
             self.backlog.advance(now);
@@ -148,21 +202,22 @@ impl Link {
                 return Fate::Dropped;
             }
         };
-        let start = self.free_at.max(now);
-        // Saturating: what would come later than the clock can tell never comes.
-        let finish = start.saturating_add(self.rate.serialization(bytes));
+        let serialization = self.rate.serialization(bytes);
+        let Transmission { start, end, free_at } = match &mut self.rare {
+            None => Transmission::of_line(now, self.free_at, serialization),
+            Some(rare) => rare.transmit(now, packet, self.free_at, serialization),
+        };
         let lost = self.may_lose && self.loss.strikes(carries_data, random);
-        self.meter.accepted(now, start, finish, bytes, self.backlog.packets(), lost);
+        // A bucket's packets count as long as their bytes take at its rate, as those of a line.
+        let metered_end = start.saturating_add(serialization);
+        self.meter.accepted(now, start, metered_end, bytes, self.backlog.packets(), lost);
         if line_busy {
             self.backlog.push(start, bytes);
         } else {
             self.backlog.serve(bytes);
         }
-        self.free_at = finish;
-        if let Some(router) = &mut self.quick_start {
-            router.on_accepted(now, bytes);
-        }
-        let arrival = finish.saturating_add(self.delay);
+        self.free_at = free_at;
+        let arrival = end.saturating_add(self.delay);
         if marked {
             self.meter.marked(now);
             return if lost { Fate::Lost } else { Fate::Marked(arrival) };
@@ -178,16 +233,21 @@ impl Link {
         requested_bps: u64,
         round_down: impl Fn(u64) -> u64,
     ) -> Option<u64> {
-        self.quick_start.as_mut().map(|router| router.answer(now, requested_bps, round_down))
+        let router = self.rare.as_mut()?.quick_start.as_mut()?;
+        Some(router.answer(now, requested_bps, round_down))
     }
 
     /// Time from the arrival of a packet of `bytes` to its arrival at the far end, if it need not wait.
     pub fn transit(&self, bytes: u32) -> Nanos {
-        self.rate.serialization(bytes).saturating_add(self.delay)
+        let serialization = if self.bucket().is_some() { 0 } else { self.rate.serialization(bytes) };
+        serialization.saturating_add(self.delay)
     }
 
     /// When the transmission of the packet accepted last begins and ends, if that one has so many `bytes`.
     pub fn last_transmission(&self, bytes: u32) -> (Nanos, Nanos) {
+        if let Some(bucket) = self.bucket() {
+            return (bucket.last_start(), bucket.last_start());
+        }
         (self.free_at.saturating_sub(self.rate.serialization(bytes)), self.free_at)
     }
 
@@ -195,6 +255,10 @@ impl Link {
     pub fn waiting_packets(&mut self, now: Nanos) -> u32 {
         self.backlog.advance(now);
         self.backlog.packets()
+    }
+
+    fn bucket(&self) -> Option<&Bucket> {
+        self.rare.as_ref()?.bucket.as_ref()
     }
 
     /// What happened so far.

@@ -29,12 +29,13 @@ fn link(red: RedSpec) -> Link {
         lose: vec![],
         queue: QueueSpec::Red(red),
         quick_start: None,
+        burst: None,
     };
     Link::new(&spec, Meter::new(Nanos::MAX / 2, Nanos::MAX / 2)).unwrap()
 }
 
 fn packet(ecn_capable: bool) -> Offered {
-    Offered { bytes: 1500, ecn_capable, carries_data: true }
+    Offered { bytes: 1500, ecn_capable, carries_data: true, connection: 0 }
 }
 
 /// Offers packets at one moment, with draws that never drop before they must.

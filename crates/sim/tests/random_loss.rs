@@ -15,7 +15,7 @@ fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
     .unwrap();
     let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40)).unwrap();
     let mut draws = Sequence::new(Stream::new(3, 0, Purpose::Link, 0, 0));
-    let packet = Offered { bytes: 1500, ecn_capable: false, carries_data: true };
+    let packet = Offered { bytes: 1500, ecn_capable: false, carries_data: true, connection: 0 };
     let lost: Vec<bool> = (0..200_000).map(|now| link.offer(now, packet, || draws.uniform()) == Fate::Lost).collect();
     let count = lost.iter().filter(|&&lost| lost).count() as f64;
     let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;

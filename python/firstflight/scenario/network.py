@@ -192,6 +192,38 @@ def _ascending(numbers: list[int]) -> list[int]:
 Lost = Annotated[list[int], AfterValidator(_ascending)]
 
 
+class TokenBucket(Table):
+    """Linux's htb in place of a line that transmits packet after packet (`burst`).
+
+    A packet passes, all of it at one moment, as soon as the tokens are not negative, and takes its bytes from them;
+    the rate fills them up to `bytes`. Up to `gso_max_segs` data packets of one connection that reach the link at the
+    same moment pass as one: a GSO packet.
+    """
+
+    bytes: Bytes
+    gso_max_segs: int = Field(default=1, ge=1, le=65535)
+
+    @model_validator(mode="after")
+    def _holds_something(self) -> "TokenBucket":
+        if not 1 <= self.bytes < 2**32:
+            raise ValueError(f'burst is "{self.bytes}", and must be from 1 B to 4 GB; htb has at least "1600B"')
+        return self
+
+
+def _burst(data: Any) -> Any:
+    return data if data is None or isinstance(data, dict | Table) else {"bytes": data}
+
+
+def _written_burst(burst: TokenBucket | None) -> Any:
+    if burst is None:
+        return None
+    return str(burst.bytes) if burst.gso_max_segs == 1 else burst.model_dump()
+
+
+# A size alone is a bucket of that size.
+Burst = Annotated[TokenBucket | None, BeforeValidator(_burst), PlainSerializer(_written_burst)]
+
+
 class Direction(Table):
     """What `reverse` may replace: the way back of a link, where it differs from the way out."""
 
@@ -201,11 +233,12 @@ class Direction(Table):
     loss: Loss | None = None
     lose: Lost | None = None
     quick_start: QuickStart = None
+    burst: Burst = None
 
 
 class Link(Table):
     """A link with both its directions: rate, one-way delay, queue, losses after transmission, and what the router
-    before it makes of Quick-Start requests (RFC 4782).
+    before it makes of Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate.
 
     `loss` strikes every packet at random, with this probability; `lose` the data packets (those with payload) with
     these numbers, counted from 1 as the link transmits them in that direction, whoever sent them.
@@ -217,11 +250,23 @@ class Link(Table):
     loss: Loss = 0.0
     lose: Lost = Field(default=[])
     quick_start: QuickStart = None
+    burst: Burst = None
     reverse: Direction | None = None
+
+    @model_validator(mode="after")
+    def _tokens_have_a_rate(self) -> "Link":
+        back = self.reverse or Direction()
+        for where, rate, burst in (
+            ("burst", self.rate, self.burst),
+            ("reverse.burst", back.rate or self.rate, back.burst or self.burst),
+        ):
+            if rate == "unlimited" and burst is not None:
+                raise ValueError(f"{where}: a link of unlimited rate has no token bucket; set a rate, or leave it out")
+        return self
 
     def plan(self) -> dict[str, Any]:
         """Both directions as the native module reads them."""
-        forward = _direction_plan(self.rate, self.delay, self.loss, self.lose, self.queue, self.quick_start)
+        forward = _direction_plan(self.rate, self.delay, self.loss, self.lose, self.queue, self.quick_start, self.burst)
         back = self.reverse or Direction()
         reverse = _direction_plan(
             self.rate if back.rate is None else back.rate,
@@ -230,6 +275,7 @@ class Link(Table):
             self.lose if back.lose is None else back.lose,
             self.queue if back.queue is None else back.queue,
             self.quick_start if back.quick_start is None else back.quick_start,
+            self.burst if back.burst is None else back.burst,
         )
         return {"forward": forward, "reverse": reverse}
 
@@ -241,6 +287,7 @@ def _direction_plan(
     lose: list[int],
     queue: DropTail | Red,
     quick_start: Grant | Lower | Refuse | None,
+    burst: TokenBucket | None,
 ) -> dict[str, Any]:
     plan = {
         "rate_bps": None if isinstance(rate, str) else int(rate),
@@ -249,7 +296,11 @@ def _direction_plan(
         "lose": lose,
         "queue": queue.plan(),
     }
-    return plan if quick_start is None else plan | {"quick_start": quick_start.plan()}
+    if quick_start is not None:
+        plan["quick_start"] = quick_start.plan()
+    if burst is not None:
+        plan["burst"] = {"bytes": int(burst.bytes), "gso_max_segs": burst.gso_max_segs}
+    return plan
 
 
 class Links(Link):

@@ -240,5 +240,6 @@ fn link(rate_bps: u64, delay_ns: Nanos, loss: f64, limit_bytes: u64) -> LinkSpec
         lose: Vec::new(),
         queue: QueueSpec::DropTail(queue),
         quick_start: None,
+        burst: None,
     }
 }

@@ -142,7 +142,12 @@ impl<'p> Simulation<'p> {
     #[inline(always)]
     fn forward_as<const SPECIAL: bool>(&mut self, mut packet: Packet) {
         let bytes = self.plan.header_bytes + packet.payload_and_option_bytes(&self.options);
-        let offered = Offered { bytes, ecn_capable: packet.is_ecn_capable(), carries_data: packet.carries_data() };
+        let offered = Offered {
+            bytes,
+            ecn_capable: packet.is_ecn_capable(),
+            carries_data: packet.carries_data(),
+            connection: packet.to(),
+        };
         let mut at = self.now;
         loop {
             let hop = self.routes.hops[packet.hop() as usize];

@@ -152,6 +152,7 @@ const NO_LINE: LinkSpec = LinkSpec {
         counts_packet_in_service: false,
     }),
     quick_start: None,
+    burst: None,
 };
 
 /// A path until a user's takes its place.

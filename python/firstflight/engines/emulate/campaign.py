@@ -223,9 +223,15 @@ def _host_settings(host: str, peers: Mapping[str, EndSettings], scenario: Scenar
     )
 
 
-def _refuse_rates(layout: Layout, scenario: Scenario) -> None:
+def _refuse_links(layout: Layout, scenario: Scenario) -> None:
     for link in layout.links:
         for direction in ("forward", "reverse"):
+            whole = link[direction].get("burst", {}).get("gso_max_segs", 1)
+            if whole > 1:
+                raise RequestError(
+                    f'scenario "{scenario.name}": burst.gso_max_segs of {link["name"]} is {whole}, and the link box '
+                    "gets the segments of a GSO packet one by one; write 1 or leave it out, or use simulate"
+                )
             rate = link[direction]["rate_bps"]
             if rate is not None and rate > _native.CALIBRATED_BPS:
                 raise RequestError(
@@ -240,7 +246,7 @@ def _run(
 ) -> list[dict[str, pl.DataFrame]]:
     scenario = cells[0].scenario
     layout = lay_out(scenario)
-    _refuse_rates(layout, scenario)
+    _refuse_links(layout, scenario)
     prepared = [Prepared(cell, layout) for cell in cells]
     records = [CellRecords(layout, cell.capture) for cell in cells]
     with Lab(layout, seed=seed, log=True) as lab:

@@ -172,9 +172,9 @@ def _round_trip_asked(layout: Layout, client: str, server: str) -> float:
 
 def _one_way(layout: Layout, source: str, destination: str, size: int) -> float:
     links = _crossed(layout, source, destination)
-    return float(
-        sum(link["delay_ns"] / 1e9 + (8 * size / link["rate_bps"] if link["rate_bps"] else 0) for link in links)
-    )
+    # A token bucket lets single packets pass at once.
+    lines = [link["rate_bps"] for link in links if link["rate_bps"] and "burst" not in link]
+    return float(sum(link["delay_ns"] / 1e9 for link in links) + sum(8 * size / rate for rate in lines))
 
 
 def _crossed(layout: Layout, source: str, destination: str) -> list[dict[str, Any]]:
@@ -200,7 +200,7 @@ def _rate(campaign: "Campaign") -> dict[str, Any] | None:
     room = min(_room(link["queue"]) for link in crossed)
     lasting = max(3, round(_TRAIN_LASTS_S * asked / (8 * _TRAIN_BYTES)))
     packets = min(_TRAIN_PACKETS, room, lasting)
-    if packets < 2 or any(link["loss"] or link["lose"] for link in crossed):
+    if packets < 2 or any(link["loss"] or link["lose"] or "burst" in link for link in crossed):
         return None
     trains = min(max(_FEWEST_TRAINS, _PACKETS // packets), _MOST_TRAINS if asked > 1e6 else _FEWEST_TRAINS)
     interval_s = 2 * 8 * _TRAIN_BYTES * packets / asked + 0.005

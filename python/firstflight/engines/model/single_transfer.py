@@ -95,6 +95,8 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
             raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
         if link["lose"]:
             raise _refusal(f"a link on its way loses data packets (lose = {link['lose']})")
+        if "burst" in link:
+            raise _refusal(f"a link on its way has a token bucket (burst = {link['burst']['bytes']} B)")
     for end in ("client", "server"):
         tcp.check(end, application[f"{end}_tcp"])
     return SingleTransfer(
