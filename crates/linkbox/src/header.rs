@@ -163,7 +163,10 @@ mod tests {
         ] {
             let bytes = packet(segment);
             let glance = Glance::at(&bytes).unwrap();
-            assert_eq!(glance.offered, Offered { bytes: bytes.len() as u32, ecn_capable: false, carries_data });
+            assert_eq!(
+                glance.offered,
+                Offered { bytes: bytes.len() as u32, ecn_capable: false, carries_data, connection: 0 }
+            );
             assert_eq!(glance.destination, Ipv4Addr::new(10, 77, 0, 2));
         }
     }

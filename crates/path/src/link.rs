@@ -78,7 +78,7 @@ pub struct Link {
     rare: Option<Box<Rare>>,
 }
 
-/// What few links have: in one place, so that all others are free of it for one comparison a packet.
+/// What few links have; those without it [are plain](Link::is_plain).
 #[derive(Clone, Debug)]
 struct Rare {
     quick_start: Option<QuickStartRouter>,
@@ -87,7 +87,6 @@ struct Rare {
 
 impl Rare {
     /// Transmits an accepted packet, which takes `serialization` at the link's rate.
-    #[cold]
     fn transmit(&mut self, now: Nanos, packet: Offered, free_at: Nanos, serialization: Nanos) -> Transmission {
         if let Some(router) = &mut self.quick_start {
             router.on_accepted(now, packet.bytes);
@@ -183,9 +182,25 @@ impl Link {
     /// Offers a packet that arrives at `now`; `random` gives uniform draws in [0, 1).
     ///
     /// Calls must come in the order of `now`.
+    pub fn offer(&mut self, now: Nanos, packet: Offered, random: impl FnMut() -> f64) -> Fate {
+        self.offer_as::<true>(now, packet, random)
+    }
+
+    /// [`Link::offer`] for a link that [is plain](Link::is_plain).
     // Inlined by force: the simulator's hop is this and little else.
     #[inline(always)]
-    pub fn offer(&mut self, now: Nanos, packet: Offered, mut random: impl FnMut() -> f64) -> Fate {
+    pub fn offer_plain(&mut self, now: Nanos, packet: Offered, random: impl FnMut() -> f64) -> Fate {
+        debug_assert!(self.is_plain(), "a bucket or a router is left out");
+        self.offer_as::<false>(now, packet, random)
+    }
+
+    /// Whether it has neither a token bucket nor a router that knows Quick-Start.
+    pub fn is_plain(&self) -> bool {
+        self.rare.is_none()
+    }
+
+    #[inline(always)]
+    fn offer_as<const RARE: bool>(&mut self, now: Nanos, packet: Offered, mut random: impl FnMut() -> f64) -> Fate {
         let Offered { bytes, ecn_capable, carries_data, .. } = packet;
         let line_busy = self.free_at > now;
         if line_busy {
@@ -204,12 +219,12 @@ impl Link {
         };
         let serialization = self.rate.serialization(bytes);
         let Transmission { start, end, free_at } = match &mut self.rare {
-            None => Transmission::of_line(now, self.free_at, serialization),
-            Some(rare) => rare.transmit(now, packet, self.free_at, serialization),
+            Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization),
+            _ => Transmission::of_line(now, self.free_at, serialization),
         };
         let lost = self.may_lose && self.loss.strikes(carries_data, random);
         // A bucket's packets count as long as their bytes take at its rate, as those of a line.
-        let metered_end = start.saturating_add(serialization);
+        let metered_end = if RARE { start.saturating_add(serialization) } else { end };
         self.meter.accepted(now, start, metered_end, bytes, self.backlog.packets(), lost);
         if line_busy {
             self.backlog.push(start, bytes);

@@ -75,6 +75,8 @@ pub struct Simulation<'p> {
     tap: Option<Tap>,
     /// There is a capture or a tap.
     is_watched: bool,
+    /// Every link is plain.
+    has_plain_links: bool,
     /// Clients with a count that are not done with it.
     unfinished: u32,
     /// Where transfers and pages of a population go that is kept in aggregates.
@@ -129,11 +131,11 @@ impl<'p> Simulation<'p> {
     /// Offers a packet to the link of its hop, and to the links after it as far as they can be computed ahead.
     #[inline(never)]
     fn forward(&mut self, packet: Packet) {
-        let is_special = self.is_watched || self.asks_for_rates && packet.has_segment();
+        let is_special = self.is_watched || !self.has_plain_links || self.asks_for_rates && packet.has_segment();
         if is_special { self.forward_special(packet) } else { self.forward_as::<false>(packet) }
     }
 
-    /// As [`Simulation::forward`], where somebody watches or routers have a say.
+    /// As [`Simulation::forward`], where somebody watches, routers have a say or links have token buckets.
     #[inline(never)]
     fn forward_special(&mut self, packet: Packet) {
         self.forward_as::<true>(packet);
@@ -157,7 +159,11 @@ impl<'p> Simulation<'p> {
                 packet.pass_router(at, &mut line.link, &mut self.options);
             }
             let draws = &mut line.draws;
-            let fate = line.link.offer(at, offered, || draws.uniform());
+            let fate = if SPECIAL {
+                line.link.offer(at, offered, || draws.uniform())
+            } else {
+                line.link.offer_plain(at, offered, || draws.uniform())
+            };
             if SPECIAL && self.is_watched {
                 self.note_crossing(&packet, hop.link, at, bytes, fate);
             }

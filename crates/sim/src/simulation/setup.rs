@@ -121,6 +121,7 @@ impl<'p> Simulation<'p> {
             now: 0,
             scheduler: Scheduler::new(lines.len() + 1),
             timer_source: lines.len() as u32,
+            has_plain_links: lines.iter().all(|line| line.link.is_plain()),
             lines,
             routes,
             timers: Timers::default(),
