@@ -22,6 +22,9 @@ def version() -> str:
 def profiles() -> str:
     """The TCP profiles with all their fields, as JSON: {name: {field: value}}."""
 
+def check_profile(profile: str) -> None:
+    """Check a complete profile (JSON). Raises ValueError, one sentence, for a field out of range or without effect."""
+
 def choices() -> str:
     """The values that the fields of a profile with a choice can have, as JSON: {path: [value]}.
 

@@ -21,7 +21,7 @@ from firstflight.engines.emulate.kernel import kernel_settings
         ({"tcp__restart_window": "rfc5681"}, 'restart_window: a kernel knows "halving"'),
         ({"tcp__restart_window": "off"}, 'app_limited_decay: true does not go with restart_window = "off"'),
         ({"tcp__nagle": "classic"}, "nagle: a kernel has Minshall's variant"),
-        ({"tcp__sack": False}, 'write recovery = "new_reno"'),
+        ({"tcp__sack": False}, "dsack, rack, tail_loss_probe, undo_by_dsack = true have no effect without sack = true"),
         ({"tcp__mss": "8960B"}, "mss: emulated paths carry packets of 1500 bytes"),
         ({"tcp__rto": {"minimum": "1.5ms"}}, "rto.minimum: a kernel counts in whole milliseconds"),
         ({"tcp__rto": {"minimum": "300ms"}}, "tail_loss_probe_max_ack_delay: a kernel takes rto.minimum, here 300 ms"),
@@ -100,6 +100,8 @@ def test_a_kernel_is_told_what_the_profile_says() -> None:
         "tcp_no_metrics_save": "1",
     }
     assert expected.items() <= {name.removeprefix("net.ipv4."): value for name, value in told.sysctls.items()}.items()
+    without = {f"tcp__{field}": False for field in ("sack", "dsack", "rack", "tail_loss_probe", "undo_by_dsack")}
+    assert settings(**without).sysctls["net.ipv4.tcp_sack"] == "0"
     # A kernel too old for a setting is refused only where it would do something else.
     assert "net.ipv4.tcp_rto_max_ms" not in told.missing
     assert "net.ipv4.tcp_rto_max_ms" in settings().missing

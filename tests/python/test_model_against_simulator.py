@@ -13,15 +13,20 @@ from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
 
 AFTER_LOSS = (
-    *("sack", "dsack", "rack", "proportional_rate_reduction", "slow_but_steady", "acknowledgement_heuristic"),
-    *("limited_transmit", "early_retransmit", "undo_by_timestamps", "undo_by_dsack", "f_rto"),
+    *("sack", "dsack", "slow_but_steady", "acknowledgement_heuristic", "limited_transmit", "early_retransmit"),
 )
+# Switches that have no effect without another are refused.
+NEEDS = {
+    "dsack": ("sack", True),
+    "slow_but_steady": ("recovery", "new_reno"),
+    "acknowledgement_heuristic": ("recovery", "new_reno"),
+}
 RATES = ("unlimited", "56kbit", "500kbit", "1.5Mbit", "10Mbit", "1Gbit")
 
 
 def _tcp(draw: random.Random) -> dict[str, Any]:
     scaling = draw.random() < 0.5
-    return {
+    tcp = {
         "profile": draw.choice(["rfc", "ns2-full-1998"]),
         "initial_window": draw.choice([draw.randint(1, 50), "rfc2581", "rfc3390", "rfc6928", "linux"]),
         "ack": draw.choice(
@@ -46,6 +51,7 @@ def _tcp(draw: random.Random) -> dict[str, Any]:
         "window_scaling": scaling,
         "receive_window": f"{draw.choice([1 << 20, 65535, 300001] if scaling else [65535, 32768, 5000])}B",
     }
+    return tcp | {switch: tcp[switch] and tcp[other] == value for switch, (other, value) in NEEDS.items()}
 
 
 def _link(draw: random.Random) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from firstflight import RequestError
+from firstflight.cli.settings import load_scenario
 from firstflight.scenario import Scenario
 
 WRONG: list[tuple[str, Any, str]] = [
@@ -40,6 +41,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.startup", {"scheme": "rapid_start", "queue_delay": 4}, "tcp.startup.queue_delay: 4 has no unit"),
     ("tcp.pacing", True, "tcp.pacing: true is not a table; known keys: slow_start_percent, avoidance_percent"),
     ("tcp.pacing", {"bursts": 2}, 'tcp.pacing.bursts: unknown key "bursts"; did you mean "burst_segments"?'),
+    ("tcp.rack", True, 'tcp.rack = true has no effect without recovery = "sack"; set that, or rack = false'),
+    ("tcp.dsack", True, "tcp.dsack = true has no effect without sack = true; set that, or dsack = false"),
+    (
+        "tcp.rto.after_syn_loss_unless_sampled",
+        True,
+        "tcp.rto.after_syn_loss_unless_sampled = true has no effect without an rto.after_syn_loss",
+    ),
     ("tcp.timestamps", "on", 'tcp.timestamps: "on" is not true or false'),
     ("tcp.rto.estimator", "rfc2988", 'tcp.rto.estimator: unknown choice "rfc2988"; did you mean "rfc6298"?'),
     ("tcp.rto.minimum", 3, 'tcp.rto.minimum: 3 has no unit: write a time such as "50ms"'),
@@ -177,3 +185,13 @@ def test_a_bucket_needs_a_rate_in_each_direction_that_has_it(small: Scenario) ->
         shaped.replace("network.bottleneck.rate", "unlimited")
     with pytest.raises(RequestError, match=r"reverse\.burst: a link of unlimited rate"):
         shaped.replace("network.bottleneck.reverse", {"rate": "unlimited"})
+
+
+def test_settings_that_fit_only_together_may_be_set_in_any_order(tmp_path: Path, small_toml: str) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text(small_toml, encoding="utf-8")
+    wanted = ["tcp.rack=true", "tcp.sack=true", "tcp.recovery=sack"]
+    for settings in (wanted, wanted[::-1]):
+        assert load_scenario(path, settings).tcp.rack
+    with pytest.raises(RequestError, match=r"--set tcp.rack=true: tcp.rack = true has no effect without recovery"):
+        load_scenario(path, wanted[:2])

@@ -37,6 +37,13 @@ fn profiles() -> PyResult<String> {
     serde_json::to_string(&profiles).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// Checks a profile, given as JSON.
+#[pyfunction]
+fn check_profile(profile: &str) -> PyResult<()> {
+    let read: Profile = serde_json::from_str(profile).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    read.validate().map_err(PyValueError::new_err)
+}
+
 /// What the fields of a profile that have a choice can be set to, as JSON.
 #[pyfunction]
 fn choices() -> PyResult<String> {
@@ -178,6 +185,7 @@ fn scheduler_cost(py: Python<'_>, sources: u32, operations: u64) -> PyResult<f64
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(check_profile, module)?)?;
     module.add_function(wrap_pyfunction!(choices, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(population::draw_users, module)?)?;

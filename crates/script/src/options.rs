@@ -87,6 +87,7 @@ impl Plan {
             let set = plan.environment.settings.write(path, text);
             set.map_err(|sentence| Problem::malformed(1, sentence))?;
         }
+        plan.environment.settings.profile().map_err(|sentence| Problem::malformed(1, sentence))?;
         Ok(plan)
     }
 

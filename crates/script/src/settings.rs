@@ -3,7 +3,7 @@
 //! Fields are set on the profile's JSON, so every one of them can be, under its own name; one that ends in `_ns` or
 //! `_bytes` may be written without the ending, with a unit: `rto.minimum=200ms`.
 
-use firstflight_tcp::Profile;
+use firstflight_tcp::{CongestionAlgorithm, Profile};
 use serde_json::{Map, Number, Value};
 
 /// Fields that say which of several policies a table is.
@@ -30,11 +30,15 @@ impl Settings {
     /// The profile as it now is.
     ///
     /// # Errors
-    /// A sentence about a field that is missing or out of its range.
+    /// A sentence about a field that is missing, out of its range, or without effect beside the others.
     pub fn profile(&self) -> Result<Profile, String> {
-        let profile: Profile = serde_json::from_value(self.fields.clone()).map_err(|error| error.to_string())?;
+        let profile = self.read()?;
         profile.validate()?;
         Ok(profile)
+    }
+
+    fn read(&self) -> Result<Profile, String> {
+        serde_json::from_value(self.fields.clone()).map_err(|error| error.to_string())
     }
 
     /// The value of a field.
@@ -55,10 +59,32 @@ impl Settings {
         let before = self.fields.clone();
         let (parent, name) = path.rsplit_once('.').map_or(("", path), |(parent, name)| (parent, name));
         let table = self.table(parent)?;
-        set(table, name, literal).and_then(|()| self.profile().map(drop)).map_err(|sentence| {
+        // What does not go together may be followed by what makes it so.
+        set(table, name, literal).and_then(|()| self.read()?.validate_ranges()).map_err(|sentence| {
             self.fields = before;
             format!("{path}={text}: {sentence}")
         })
+    }
+
+    /// Switches off what has nothing to work on, as a kernel does without a word.
+    ///
+    /// # Errors
+    /// None that a profile gives reason for.
+    pub(crate) fn switch_off_unused(&mut self) -> Result<(), String> {
+        let profile = self.read()?;
+        if !profile.sack {
+            for field in ["dsack", "rack", "tail_loss_probe", "undo_by_dsack"] {
+                self.write(field, "false")?;
+            }
+        }
+        if !profile.timestamps {
+            self.write("undo_spurious_syn", "false")?;
+        }
+        if profile.congestion_control == CongestionAlgorithm::Bbr {
+            self.write("pacing", "none")?;
+            self.write("initial_ssthresh_segments", "none")?;
+        }
+        Ok(())
     }
 
     fn table(&mut self, path: &str) -> Result<&mut Map<String, Value>, String> {

@@ -1,6 +1,7 @@
 """Words of the command line: KEY=VALUE pairs, and the scenario file they change."""
 
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,16 @@ from ..scenario.explain import cut
 
 
 def load_scenario(path: Path, settings: list[str]) -> Scenario:
-    """The scenario in `path` with each KEY=VALUE set in turn."""
+    """The scenario in `path` with each KEY=VALUE set."""
     scenario = Scenario.load(path)
-    for setting in settings:
-        key, value = _pair(setting, "--set", "tcp.initial_window=10")
+    values = [_pair(setting, "--set", "tcp.initial_window=10") for setting in settings]
+    read = [(key, _toml_value(value)) for key, value in values]
+    with suppress(RequestError):
+        return scenario.replace_all(read)
+    # One by one, to see which does not fit.
+    for setting, (key, value) in zip(settings, read, strict=True):
         try:
-            scenario = scenario.replace(key, _toml_value(value))
+            scenario = scenario.replace(key, value)
         except RequestError as error:
             raise RequestError(f"--set {cut(setting)}: {error}") from None
     return scenario

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from .laws import law_plan
 from .network import Chain, Dumbbell, Network, Star
 from .population import AnyPopulation, PathsTable
 from .table import Table, nearest
-from .tcp import Stack, Tcp
+from .tcp import Stack, Tcp, check_profile
 from .toml import written
 from .units import Bytes, Duration
 
@@ -118,14 +119,19 @@ class Scenario(Table):
         Steps are joined by dots; an application is named by its name: "tcp.initial_window",
         "application.web.clients", "network.left[0].rate". Raises RequestError.
         """
+        return self.replace_all([(path, value)])
+
+    def replace_all(self, values: Iterable[tuple[str, Any]]) -> Self:
+        """As `replace`, for several keys that may fit only together."""
         document = self.to_dict()
         for index, application in enumerate(document["application"]):
             application.setdefault("name", self.names()[index])
-        *steps, last = path.split(".")
-        table: Any = document
-        for step in steps:
-            table = _step(table, step, path)
-        _set(table, last, value, path)
+        for path, value in values:
+            *steps, last = path.split(".")
+            table: Any = document
+            for step in steps:
+                table = _step(table, step, path)
+            _set(table, last, value, path)
         return type(self).from_dict(document, source="")
 
     def to_plan(self) -> dict[str, Any]:
@@ -199,14 +205,15 @@ class Scenario(Table):
             "service_time_ns": int(application.service_time or 0),
         }
         for end, own in (("client_tcp", application.client_tcp), ("server_tcp", application.server_tcp)):
-            effective = outer
-            for key, table in (("tcp", application.tcp), (end, own)):
-                if table is None:
-                    continue
-                try:
-                    effective = table.over(effective)
-                except ValueError as error:
-                    raise RequestError(f"{where}.{key}.{error}") from None
+            effective, named = outer, "tcp"
+            try:
+                for key, table in (("tcp", application.tcp), (end, own)):
+                    if table is not None:
+                        named = f"{where}.{key}"
+                        effective = table.over(effective)
+                check_profile(effective)
+            except ValueError as error:
+                raise RequestError(f"{named}.{error}") from None
             plan[end] = effective
         return plan | application.plan()
 

@@ -47,6 +47,24 @@ def choices() -> dict[str, list[Any]]:
     return loaded
 
 
+@cache
+def _checked(profile: str) -> str | None:
+    from .. import _native
+
+    try:
+        _native.check_profile(profile)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def check_profile(profile: dict[str, Any]) -> None:
+    """ValueError if a field of a complete profile is out of its range, or has no effect beside the others."""
+    wrong = _checked(json.dumps(profile))
+    if wrong is not None:
+        raise ValueError(wrong)
+
+
 # Tables that every profile leaves out, with Linux's values for what a scenario does not set.
 _IN_NO_PROFILE = {"pacing": {"slow_start_percent": 200, "avoidance_percent": 120, "burst_segments": 2}}
 

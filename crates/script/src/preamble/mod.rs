@@ -56,6 +56,6 @@ impl Environment {
         for command in shell::commands(&shell.text, shell.line) {
             commands::apply(self, &command).map_err(|sentence| Problem::unsupported(command.line, sentence))?;
         }
-        Ok(())
+        self.settings.switch_off_unused().map_err(|sentence| Problem::unsupported(shell.line, sentence))
     }
 }

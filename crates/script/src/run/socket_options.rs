@@ -43,6 +43,7 @@ impl Runner<'_> {
         let mut settings = self.plan.environment.settings.clone();
         if let Some(name) = &options.congestion_control {
             settings.write("congestion_control", name)?;
+            settings.switch_off_unused()?;
         }
         let mut profile = settings.profile()?;
         if let Some(retries) = options.syn_retries {

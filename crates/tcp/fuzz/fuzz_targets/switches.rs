@@ -25,10 +25,10 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     ])?;
     let paced_by_itself = congestion_control == CongestionAlgorithm::Bbr;
     let minimum = u.int_in_range(1..=2000)?;
-    let pacing = pacing(u)?;
+    let pacing = if paced_by_itself { None } else { pacing(u)? };
     let window_validation =
         *u.choose(&[WindowValidation::Off, WindowValidation::CwndLimited, WindowValidation::Rfc7661])?;
-    let profile = Profile {
+    let mut profile = Profile {
         mss_bytes: u.int_in_range(if timestamps { 13 } else { 1 }..=9000)?,
         initial_window: initial_window(u)?,
         restart_window: *u.choose(&[
@@ -41,7 +41,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         idle_check: *u.choose(&[IdleCheck::OnSend, IdleCheck::OnWrite])?,
         loss_window_segments: u.int_in_range(1..=4)?,
         lost_syn: *u.choose(&[LostSyn::Rfc3390, LostSyn::Rfc6928, LostSyn::Keep])?,
-        initial_ssthresh_segments: some(u, 1, 30)?,
+        initial_ssthresh_segments: if paced_by_itself { None } else { some(u, 1, 30)? },
         max_send_window_segments: some(u, 1, 30)?,
         receive_window_bytes,
         receive_window_growth: some(u, 1, receive_window_bytes)?
@@ -107,7 +107,21 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         max_syn_ack_retries: u.int_in_range(0..=20)?,
         linear_syn_timeouts: u.int_in_range(0..=4)?,
     };
-    // Combinations that a profile refuses are no input.
+    // Switches without effect are refused.
+    let scoreboard = profile.recovery == RecoveryAlgorithm::Sack;
+    profile.dsack &= profile.sack;
+    profile.rack &= scoreboard && profile.sack;
+    profile.tail_loss_probe &= scoreboard && profile.sack;
+    profile.undo_by_dsack &= scoreboard && profile.sack;
+    profile.proportional_rate_reduction &= scoreboard;
+    profile.undo_by_timestamps &= scoreboard;
+    profile.f_rto &= scoreboard;
+    profile.slow_but_steady &= profile.recovery == RecoveryAlgorithm::NewReno;
+    profile.acknowledgement_heuristic &= profile.recovery == RecoveryAlgorithm::NewReno;
+    profile.undo_spurious_syn &= timestamps;
+    profile.rto.backoff_at_fast_retransmit &= !scoreboard;
+    profile.rto.quantised_samples &= profile.rto.estimator == RtoEstimator::Rfc6298;
+    // Other combinations that a profile refuses are no input.
     profile.validate().map_err(|_| arbitrary::Error::IncorrectFormat)?;
     Ok(profile)
 }

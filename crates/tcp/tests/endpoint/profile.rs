@@ -2,7 +2,7 @@
 
 use firstflight_tcp::{
     AckPolicy, CongestionAlgorithm, Endpoint, Hystart, InitialWindow, Profile, RecoveryAlgorithm, RestartWindow,
-    RtoRules,
+    RtoRules, WindowPacing, WindowValidation,
 };
 
 #[test]
@@ -107,4 +107,68 @@ fn a_value_out_of_range_is_named_with_what_would_be_right() {
 #[test]
 fn an_endpoint_is_small() {
     assert!(size_of::<Endpoint>() <= 400, "{}", size_of::<Endpoint>());
+}
+
+#[test]
+fn a_field_that_would_have_no_effect_is_refused_with_its_name_and_what_it_needs() {
+    let (rfc, linux) = (Profile::rfc, Profile::linux);
+    let no_after_syn_loss = RtoRules { after_syn_loss_ns: None, ..linux().rto };
+    let bbr = Profile { congestion_control: CongestionAlgorithm::Bbr, ..linux() };
+    let pacing = WindowPacing { slow_start_percent: 200, avoidance_percent: 120, burst_segments: 2 };
+    bbr.validate().unwrap();
+    for (profile, expected) in [
+        (
+            Profile { rack: true, sack: true, ..rfc() },
+            "rack = true has no effect without recovery = \"sack\"; set that, or rack = false",
+        ),
+        (
+            Profile { rack: true, recovery: RecoveryAlgorithm::Sack, ..rfc() },
+            "rack = true has no effect without sack = true; set that, or rack = false",
+        ),
+        (
+            Profile { sack: false, ..linux() },
+            "dsack, rack, tail_loss_probe, undo_by_dsack = true have no effect without sack = true; set that, or these \
+             to false",
+        ),
+        (
+            Profile { proportional_rate_reduction: true, undo_by_timestamps: true, f_rto: true, ..rfc() },
+            "proportional_rate_reduction, undo_by_timestamps, f_rto = true have no effect without recovery = \"sack\"; \
+             set that, or these to false",
+        ),
+        (
+            Profile { slow_but_steady: true, recovery: RecoveryAlgorithm::Reno, ..rfc() },
+            "slow_but_steady = true has no effect without recovery = \"new_reno\"; set that, or slow_but_steady = false",
+        ),
+        (
+            Profile { timestamps: false, ..linux() },
+            "undo_spurious_syn = true has no effect without timestamps = true; set that, or undo_spurious_syn = false",
+        ),
+        (
+            Profile { window_validation: WindowValidation::Off, ..linux() },
+            "app_limited_decay = true has no effect without window_validation = \"cwnd_limited\"; set that, or \
+             app_limited_decay = false",
+        ),
+        (
+            Profile { rto: RtoRules { quantised_samples: true, ..linux().rto }, ..linux() },
+            "rto.quantised_samples = true has no effect without rto.estimator = \"rfc6298\"; set that, or \
+             rto.quantised_samples = false",
+        ),
+        (
+            Profile { rto: no_after_syn_loss, ..linux() },
+            "rto.after_syn_loss_unless_sampled = true has no effect without an rto.after_syn_loss; set that, or \
+             rto.after_syn_loss_unless_sampled = false",
+        ),
+        (
+            Profile { pacing: Some(pacing), ..bbr.clone() },
+            "pacing has no effect with congestion_control = bbr, which sets its own pace; set it to none",
+        ),
+        (
+            Profile { initial_ssthresh_segments: Some(20), ..bbr },
+            "initial_ssthresh_segments has no effect with congestion_control = bbr, which has no slow start threshold; \
+             set it to none",
+        ),
+    ] {
+        assert_eq!(profile.validate().unwrap_err(), expected);
+        profile.validate_ranges().unwrap();
+    }
 }

@@ -104,17 +104,20 @@ fn profiles() -> impl Strategy<Value = Profile> {
             let (mss_bytes, window, window_scaling, loss_window_segments) = sizes;
             let (sack, dsack, timestamps, ecn) = options;
             let (per_ack, per_window, data_on_handshake_ack, quantised_samples) = switches;
+            let scoreboard = recovery == RecoveryAlgorithm::Sack;
+            let bbr = congestion_control == CongestionAlgorithm::Bbr;
+            let estimator = if refinements[13] { RtoEstimator::Linux } else { RtoEstimator::Rfc6298 };
             Profile {
                 mss_bytes: if timestamps { mss_bytes.max(13) } else { mss_bytes },
                 sack,
-                dsack,
+                dsack: dsack && sack,
                 timestamps,
                 ecn,
                 initial_window,
                 restart_window,
                 loss_window_segments,
                 lost_syn,
-                initial_ssthresh_segments: limits.0,
+                initial_ssthresh_segments: if bbr { None } else { limits.0 },
                 max_send_window_segments: limits.1,
                 receive_window_bytes: if window_scaling { window } else { window.min(65535) },
                 receive_window_growth: refinements[12]
@@ -134,26 +137,26 @@ fn profiles() -> impl Strategy<Value = Profile> {
                     minimum_ns: 200 * MS,
                     maximum_ns: 2 * SECOND,
                     granularity_ns: 100 * MS,
-                    quantised_samples,
+                    quantised_samples: quantised_samples && estimator == RtoEstimator::Rfc6298,
                     after_syn_loss_ns: None,
-                    estimator: if refinements[13] { RtoEstimator::Linux } else { RtoEstimator::Rfc6298 },
+                    estimator,
                     ..Profile::rfc().rto
                 },
                 data_on_handshake_ack,
                 max_retries: 1000,
                 max_syn_retries: 1000,
                 max_syn_ack_retries: 1000,
-                rack: refinements[3],
-                tail_loss_probe: refinements[4],
-                proportional_rate_reduction: refinements[5],
+                rack: refinements[3] && scoreboard && sack,
+                tail_loss_probe: refinements[4] && scoreboard && sack,
+                proportional_rate_reduction: refinements[5] && scoreboard,
                 limited_transmit: refinements[6],
                 early_retransmit: refinements[7],
-                undo_by_timestamps: refinements[8],
-                undo_by_dsack: refinements[9],
-                undo_spurious_syn: refinements[9],
-                f_rto: refinements[10],
+                undo_by_timestamps: refinements[8] && scoreboard,
+                undo_by_dsack: refinements[9] && scoreboard && sack,
+                undo_spurious_syn: refinements[9] && timestamps,
+                f_rto: refinements[10] && scoreboard,
                 nagle: if refinements[11] { Nagle::Minshall } else { Nagle::Off },
-                pacing: (startup == Startup::Window && refinements[4]).then_some(WindowPacing {
+                pacing: (startup == Startup::Window && refinements[4] && !bbr).then_some(WindowPacing {
                     slow_start_percent: 200,
                     avoidance_percent: 120,
                     burst_segments: 2,
@@ -161,6 +164,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 startup,
                 congestion_control,
                 window_validation,
+                app_limited_decay: window_validation == WindowValidation::CwndLimited && refinements[3],
                 ..Profile::rfc()
             }
         },

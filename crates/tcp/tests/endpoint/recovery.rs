@@ -354,7 +354,14 @@ fn a_fin_on_the_last_segment_does_not_count_as_a_third_one_above_the_hole() {
 
 #[test]
 fn without_sack_the_repair_of_a_real_loss_is_not_taken_back() {
-    let linux = Profile { sack: false, dsack: false, ..Profile::linux() };
+    let linux = Profile {
+        sack: false,
+        dsack: false,
+        rack: false,
+        tail_loss_probe: false,
+        undo_by_dsack: false,
+        ..Profile::linux()
+    };
     let mut wire = Wire::connected(&linux, 50 * MS);
     wire.lose_data_of_server(50 * MS, &[4]);
     wire.server.write(wire.now, 64 * 1448);

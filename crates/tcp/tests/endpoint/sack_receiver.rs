@@ -45,7 +45,7 @@ fn answers(wire: &mut Wire, numbers: &[u32]) -> Vec<Vec<(u32, u32)>> {
 
 #[test]
 fn sack_is_on_only_if_both_syns_offer_it() {
-    let plain = Profile { sack: false, ..selective() };
+    let plain = Profile { sack: false, dsack: false, ..selective() };
     for (client, server, on) in
         [(selective(), selective(), true), (plain.clone(), selective(), false), (selective(), plain, false)]
     {

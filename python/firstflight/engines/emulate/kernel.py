@@ -24,10 +24,11 @@ _MILLISECOND = 1_000_000
 _LINUX_ONLY = (
     "loss_window_segments",
     "lost_syn",
-    "undo_spurious_syn",
     "initial_ssthresh_segments",
     "max_send_window_segments",
     "proportional_rate_reduction",
+    # A scoreboard with and without SACK.
+    "recovery",
     "recovery_exit",
     "slow_but_steady",
     "acknowledgement_heuristic",
@@ -179,16 +180,10 @@ def _shown(value: Any) -> str:
 
 def _undo(where: str, profile: Mapping[str, Any]) -> None:
     """Undoing is not to be switched, but what it rests on is."""
-    for field, basis in (("undo_by_timestamps", "timestamps"), ("undo_by_dsack", "dsack")):
+    rests_on = {"undo_by_timestamps": "timestamps", "undo_spurious_syn": "timestamps", "undo_by_dsack": "dsack"}
+    for field, basis in rests_on.items():
         if profile[field] != profile[basis]:
             _same(where, field, profile[field], True)
-    recovery = "sack" if profile["sack"] else "new_reno"
-    if profile["recovery"] != recovery:
-        raise RequestError(
-            f"{where}.recovery: a kernel with sack = {_shown(profile['sack'])} recovers as "
-            f'"{recovery}", not as "{profile["recovery"]}"; write recovery = "{recovery}", or stack = "firstflight" '
-            "for this end"
-        )
 
 
 def _receive_window(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
@@ -230,8 +225,6 @@ def _switches(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
             f'{where}.nagle: a kernel has Minshall\'s variant, "minshall", or none, "off", but not "classic"; write '
             'one of these, or stack = "firstflight" for this end'
         )
-    if profile["rack"] and not profile["sack"]:
-        raise RequestError(f"{where}.rack: a kernel's RACK needs SACK; write sack = true, or rack = false")
     return {
         "net.ipv4.tcp_slow_start_after_idle": _switch(restart == "halving"),
         "net.ipv4.tcp_sack": _switch(profile["sack"]),

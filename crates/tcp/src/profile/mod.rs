@@ -1,5 +1,7 @@
 //! A complete set of behaviours by name, every one of them a field that can be overridden.
 
+mod validity;
+
 use crate::ack_policy::{AckPolicy, AdaptiveAck};
 use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 use crate::initial_window::InitialWindow;
@@ -226,8 +228,7 @@ impl RtoRules {
     /// Unit in which round trips are counted.
     #[inline]
     pub(crate) fn unit_ns(&self) -> Nanos {
-        let ticks = self.quantised_samples && self.estimator == RtoEstimator::Rfc6298;
-        if ticks { self.granularity_ns } else { 1 }
+        if self.quantised_samples { self.granularity_ns } else { 1 }
     }
 }
 
@@ -493,119 +494,6 @@ impl Profile {
             max_syn_retries: 6,
             max_syn_ack_retries: 6,
             linear_syn_timeouts: 0,
-        }
-    }
-
-    /// Checks that every field is within its range.
-    ///
-    /// # Errors
-    /// One sentence that names the field, its value and what would be right.
-    pub fn validate(&self) -> Result<(), String> {
-        let within = |field: &str, value: u64, low: u64, high: u64| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err(format!("{field} is {value}, but must be from {low} to {high}"))
-            }
-        };
-        let largest = u64::from(LARGEST_WINDOW);
-        // A window in segments must stay expressible in bytes.
-        let most_segments = largest / u64::from(self.mss_bytes.max(1));
-        within("mss_bytes", self.mss_bytes.into(), 1, 65535)?;
-        if self.timestamps {
-            within("mss_bytes", self.mss_bytes.into(), 1 + u64::from(OPTION_BYTES), 65535)
-                .map_err(|sentence| format!("{sentence} with timestamps"))?;
-        }
-        self.initial_window.validate(within, most_segments, LONGEST_TIMEOUT)?;
-        if let RestartWindow::Fixed { segments } = self.restart_window {
-            within("restart_window.segments", segments.into(), 1, most_segments)?;
-        }
-        within("loss_window_segments", self.loss_window_segments.into(), 1, most_segments)?;
-        if let Some(segments) = self.initial_ssthresh_segments {
-            within("initial_ssthresh_segments", segments.into(), 1, most_segments)?;
-        }
-        if let Some(segments) = self.max_send_window_segments {
-            within("max_send_window_segments", segments.into(), 1, most_segments)?;
-        }
-        let largest_receive = if self.window_scaling { largest } else { 65535 };
-        within("receive_window_bytes", self.receive_window_bytes.into(), 1, largest_receive).map_err(|sentence| {
-            if self.window_scaling { sentence } else { format!("{sentence} without window_scaling") }
-        })?;
-        if let Some(growth) = self.receive_window_growth {
-            let largest = self.receive_window_bytes.into();
-            within("receive_window_growth.initial_bytes", growth.initial_bytes.into(), 1, largest)?;
-        }
-        if let Some(tick) = self.timer_tick_ns {
-            within("timer_tick_ns", tick, 1, SECOND)?;
-        }
-        match self.ack {
-            AckPolicy::EverySegment => {}
-            AckPolicy::Delayed { segments, timer_ns } => {
-                within("ack.segments", segments.into(), 1, u32::MAX.into())?;
-                within("ack.timer_ns", timer_ns, 0, LONGEST_TIMEOUT)?;
-            }
-            AckPolicy::Heartbeat { segments, interval_ns, every_segment_bytes } => {
-                within("ack.segments", segments.into(), 1, u32::MAX.into())?;
-                within("ack.interval_ns", interval_ns, 1, LONGEST_TIMEOUT)?;
-                if let Some(bytes) = every_segment_bytes {
-                    within("ack.every_segment_bytes", bytes.into(), 1, largest)?;
-                }
-            }
-            AckPolicy::Adaptive(rules) => {
-                within("ack.delay_min_ns", rules.delay_min_ns, 1, LONGEST_TIMEOUT)?;
-                within("ack.delay_max_ns", rules.delay_max_ns, rules.delay_min_ns, LONGEST_TIMEOUT)?;
-            }
-        }
-        let probe_delay = self.tail_loss_probe_max_ack_delay_ns;
-        within("tail_loss_probe_max_ack_delay_ns", probe_delay, 0, LONGEST_TIMEOUT)?;
-        within("duplicate_ack_threshold", self.duplicate_ack_threshold.into(), 1, 255)?;
-        // The rate of delivery is measured segment by segment, which takes the scoreboard.
-        if self.congestion_control == CongestionAlgorithm::Bbr && self.recovery != RecoveryAlgorithm::Sack {
-            return Err(
-                "congestion_control is bbr, but recovery is not sack, which measures the rate of delivery".into()
-            );
-        }
-        if let Some(pacing) = &self.pacing {
-            pacing.validate(within)?;
-            if self.startup != Startup::Window {
-                return Err("startup must be window with pacing, which paces the first flight its own way".into());
-            }
-        }
-        if self.rto.samples == RttSamples::AckOneWay
-            && (self.recovery == RecoveryAlgorithm::Sack || self.rto.estimator == RtoEstimator::Linux)
-        {
-            return Err(
-                "rto.samples is ack_one_way, but recovery is sack or rto.estimator is linux, which need round \
-                        trips"
-                    .into(),
-            );
-        }
-        if self.recovery_exit != RecoveryExit::Ssthresh && self.recovery != RecoveryAlgorithm::Reno {
-            return Err(
-                "recovery_exit is flight_plus_two, but recovery is not reno, which alone has that choice".into()
-            );
-        }
-        self.startup.validate(within, most_segments, LONGEST_TIMEOUT)?;
-        if self.congestion_control == CongestionAlgorithm::Bbr && self.startup != Startup::Window {
-            return Err("startup must be window with congestion_control = bbr, which sets its own pace".into());
-        }
-        self.rto.validate(within)
-    }
-}
-
-/// Longest timeout that a profile may ask for: a day, which keeps the arithmetic far from overflow.
-const LONGEST_TIMEOUT: Nanos = 86_400 * SECOND;
-
-impl RtoRules {
-    fn validate(&self, within: impl Fn(&str, u64, u64, u64) -> Result<(), String>) -> Result<(), String> {
-        within("rto.minimum_ns", self.minimum_ns, 1, LONGEST_TIMEOUT)?;
-        within("rto.maximum_ns", self.maximum_ns, self.minimum_ns, LONGEST_TIMEOUT)?;
-        within("rto.initial_ns", self.initial_ns, 1, self.maximum_ns)?;
-        within("rto.granularity_ns", self.granularity_ns, 1, LONGEST_TIMEOUT)?;
-        within("rto.backoff", self.backoff.into(), 1, 16)?;
-        match self.after_syn_loss_ns {
-            Some(rto) => within("rto.after_syn_loss_ns", rto, 1, self.maximum_ns),
-            None => Ok(()),
         }
     }
 }
