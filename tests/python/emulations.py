@@ -51,13 +51,13 @@ def skip_unless_possible() -> None:
 
 def download(**changes: object) -> Scenario:
     """The scenario above with keys changed: `tcp__initial_window=3`, `link__queue="10p"`, `web__size="5kB"`."""
-    made = Scenario.from_toml(DOWNLOAD)
+    values = []
     for path, value in changes.items():
         path = path.replace("__", ".")
         path = path.replace("link.", "network.links[0].") if path.startswith("link.") else path
         path = path.replace("web.", "application.web.") if path.startswith("web.") else path
-        made = made.replace(path, value)
-    return made
+        values.append((path, value))
+    return Scenario.from_toml(DOWNLOAD).replace_all(values)
 
 
 def in_time(real: pl.Series, simulated: pl.Series) -> bool:

@@ -142,9 +142,10 @@ def test_every_value_of_every_choice_reaches_the_simulator(small: Scenario) -> N
                 chosen = VARIANTS_WITH_WORDS[path] | {parameter: value}
             else:
                 chosen = value
-            # BBR needs a scoreboard.
-            scenario = small.replace("duration", "1ns").replace("tcp.recovery", "sack")
-            plan = scenario.replace(f"tcp.{field}", chosen).to_plan()
+            # BBR needs a scoreboard, and these the opposite.
+            recovery = "reno" if path in ("recovery_exit", "rto.samples") else "sack"
+            settings = [("duration", "1ns"), ("tcp.recovery", recovery), (f"tcp.{field}", chosen)]
+            plan = small.replace_all(settings).to_plan()
             _native.simulate(json.dumps(plan), 1, 0, 1)
 
 
