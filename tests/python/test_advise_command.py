@@ -23,6 +23,7 @@ NAMES = ("typical", "shallow buffers", "beside others")
 SETTINGS = len(NAMES)
 FLOWS = least_units("mean") + 100
 WORK = 2 * FLOWS
+VISITS = Path(__file__).resolve().parents[2] / "examples" / "flows" / "visits.log.gz"
 PROGRAM = Path(sys.executable).with_name("firstflight")
 
 
@@ -110,6 +111,19 @@ def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_th
     wheres = {check.where for check in made.checks if check.where.startswith(("rate", "bandwidth"))}
     assert wheres
     assert all("(assumed)" in where for where in wheres)
+
+
+def test_the_shipped_log_is_advised_on_though_it_lacks_flows_for_a_term(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deep_alone(population: Population) -> list[Setting]:
+        return [setting for setting in settings(population) if setting.name == "deep buffers"]
+
+    monkeypatch.setattr("firstflight.advise.run.settings", deep_alone)
+    made, _ = advise(VISITS, iw="10,16", harm="retransmissions=+0.5,p99=+5%", out=tmp_path / "out", jobs=1)
+    assert (made.decision.outcome, made.decision.initial_window) == ("change", 16)
+    assert made.level == "holds for what these flows can judge"
+    assert "p99 (takes 4,000)" in made.why_level
 
 
 def test_flows_that_show_all_of_a_user_have_nothing_assumed_of_path_and_size(done: Path) -> None:

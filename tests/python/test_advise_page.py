@@ -14,6 +14,7 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.cli.advising import lines
 from firstflight.errors import MachineError
 from firstflight.report.figure import Figure, svg
+from firstflight.report.page import unbreakable
 
 VOID = {"meta", "br", "link", "img", "input", "path", "line"}
 
@@ -146,3 +147,12 @@ def test_of_several_checks_of_a_term_one_that_is_over_is_shown_before_one_that_r
 def test_a_change_that_rounds_to_nothing_has_no_sign() -> None:
     assert page.change(Estimate(-0.001, -0.2, 0.001), 2) == "0.00"
     assert page.span(Estimate(-0.001, -0.2, 0.001), 2) == "-0.20 to 0.00"
+
+
+def test_percent_signs_stay_with_their_numbers_and_what_is_copied_stays_as_it_is() -> None:
+    html = page.render(advice(), [], ["firstflight advise 'flows 5 %.csv' --harm 'p99=+5 %'"])
+    copied = html[html.index('<section id="reproduce">') :]
+    assert "flows 5 %.csv" in copied
+    assert "p99=+5 %" in copied
+    assert "\u00a0%" in html
+    assert unbreakable("<p>5 %</p><pre>5 %</pre><p>5 %</p>") == "<p>5\u00a0%</p><pre>5 %</pre><p>5\u00a0%</p>"

@@ -1,11 +1,22 @@
 import math
+from statistics import NormalDist
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
-from firstflight.analysis.intervals import Means, bootstrap, jackknife, seed_of, student, summarise
+from firstflight.analysis.intervals import (
+    CONFIDENCE,
+    Means,
+    bootstrap,
+    jackknife,
+    normal_quantile,
+    seed_of,
+    student,
+    summarise,
+    t_quantile,
+)
 
 SAMPLE = [0.91, 1.02, 0.97, 1.10, 0.95]
 
@@ -115,3 +126,9 @@ def test_summary_keeps_the_order_and_gives_null_where_one_replicate_has_no_inter
     half = stats.t.ppf(0.975, 1) * math.sqrt(2) / math.sqrt(2)
     assert summary["low"].to_list() == [pytest.approx(2 - half), None]
     assert summary["high"].to_list() == [pytest.approx(2 + half), None]
+
+
+def test_the_normal_quantile_is_that_of_the_confidence() -> None:
+    assert normal_quantile() == pytest.approx(NormalDist().inv_cdf((1 + CONFIDENCE) / 2))
+    # Student's t of many replicates comes to the same.
+    assert t_quantile(1_000_000) == pytest.approx(normal_quantile(), rel=1e-5)

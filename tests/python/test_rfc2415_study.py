@@ -1,15 +1,17 @@
 import polars as pl
 import pytest
 
+from firstflight.analysis.claim import near
 from firstflight.studies.rfc2415 import STUDY, published
 from firstflight.studies.rfc2415.answer import answer
 from firstflight.studies.rfc2415.claims import STATEMENTS, all_claims
+from firstflight.studies.rfc2415.claims.statement import Data, Statement
 from firstflight.studies.rfc2415.figures import all_figures
 from firstflight.studies.rfc2415.grid import Point, points
 from firstflight.studies.rfc2415.measure import Measures, from_records
 from firstflight.studies.rfc2415.study import scenario
 from firstflight.studies.rfc2415.tables import all_tables
-from rfc2415_records import CONNECTED, synthetic
+from rfc2415_records import CONNECTED, plain_delay, synthetic
 
 
 def printed_delay(point: Point, replicate: int) -> float:
@@ -258,3 +260,17 @@ def test_figures_draw_ours_and_the_printed_points(measures: Measures):
         ("no ftp", 1),
         ("no ftp", 3),
     }
+
+
+def test_a_zero_that_a_claim_divides_by_is_named_and_no_other_fault_passes_for_it():
+    """Pages that take the same time in every replicate do not vary, and the variation is what s3-05 divides by."""
+    same = from_records(*synthetic(delay=lambda point, replicate: plain_delay(point, 0)), CONNECTED)
+    reasons = {claim.reason for claim in all_claims(same) if claim.verdict == "cannot be checked"}
+    assert "The variation of page delays without ftps is zero in this run, so no ratio to it exists." in reasons
+
+    def faulty(data: Data) -> float:
+        return 1.0 / len([])
+
+    statement = Statement("rfc2415-s3-99", "", near(1), 0.0, "", "", faulty)
+    with pytest.raises(ZeroDivisionError):
+        statement.check(same)

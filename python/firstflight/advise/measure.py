@@ -233,7 +233,11 @@ class Measurements:
         other = copy(self)
         other._seed, other._made, other._buckets = seed, {}, {}
         changes, checks = dict(evidence.changes), dict(evidence.checks)
+        out = {check.initial_window for each in checks.values() for check in each if _is_far_over(check)}
         for pair, change in evidence.changes.items():
+            # Whatever else is drawn of it, it is out.
+            if pair[1] in out:
+                continue
             if _is_near(change, 0):
                 changes[pair] = other.time(*pair).percent
             terms = dict.fromkeys(each.term for each in checks[pair])
@@ -322,6 +326,11 @@ class Measurements:
 
 def _is_near(found: Estimate, limit: float) -> bool:
     return abs(found.high - limit) <= _NEAR * (found.high - found.low)
+
+
+def _is_far_over(check: Check) -> bool:
+    found = check.found
+    return found.low - check.term.limit > _NEAR * (found.high - found.low)
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

@@ -13,7 +13,7 @@ import numpy as np
 from ..analysis.intervals import Estimate
 from ..records import output
 from ..report.figure import Figure, svg
-from ..report.page import TEMPLATES
+from ..report.page import TEMPLATES, unbreakable
 from .advice import Advice, Gain
 from .budget import Check
 from .words import stopped_by
@@ -62,7 +62,7 @@ def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str]) -
         percentiles=_percentiles(advice),
         costs=_costs(advice),
     )
-    return html.replace(" %", "\u00a0%")
+    return unbreakable(html)
 
 
 def change(found: Estimate, digits: int = 1) -> str:

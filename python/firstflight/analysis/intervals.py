@@ -46,6 +46,14 @@ def t_quantile(replicates: int) -> float:
     return float(stdtrit(replicates - 1, (1 + CONFIDENCE) / 2))
 
 
+@lru_cache
+def normal_quantile() -> float:
+    """Two-sided 95 % quantile of the normal law, in standard deviations."""
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + CONFIDENCE) / 2))
+
+
 def student(values: Sequence[float] | Values) -> Estimate:
     """Mean over replicates with Student's t interval. NaN (not measured) values are left out."""
     kept = np.asarray(values, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,16 @@ def render(content: Content) -> str:
         main_tables=[table for table in content.tables if table.name not in drawn],
         figure_tables=[table for table in content.tables if table.name in drawn],
     )
-    # A percent sign at the start of a line reads badly, and narrow pages break lines often.
-    return html.replace(" %", "\u00a0%")
+    return unbreakable(html)
+
+
+def unbreakable(html: str) -> str:
+    """The page with no line that begins with a percent sign, which reads badly; what is to be copied stays as it is."""
+    return re.sub(r"<(pre|code|style)\b.*?</\1>| %", _joined, html, flags=re.DOTALL)
+
+
+def _joined(found: re.Match[str]) -> str:
+    return "\u00a0%" if found[0] == " %" else found[0]
 
 
 def short(value: float | str | None) -> str:

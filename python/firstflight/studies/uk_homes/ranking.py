@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from firstflight.analysis.intervals import Estimate
+from firstflight.analysis.intervals import Estimate, normal_quantile
 
 from ..kept import kept
 from .grid import HOMES, PAGE, settings
@@ -85,6 +85,6 @@ def _spearman(own: pl.DataFrame, quantity: pl.Expr) -> Estimate:
     found = float(own.select(pl.corr(quantity, "measured_ms", method="spearman")).item())
     if own.height < 4 or abs(found) >= 1:
         return Estimate(found)
-    half = 1.96 * 1.03 / math.sqrt(own.height - 3)
+    half = normal_quantile() * 1.03 / math.sqrt(own.height - 3)
     middle = math.atanh(found)
     return Estimate(found, math.tanh(middle - half), math.tanh(middle + half), own.height)

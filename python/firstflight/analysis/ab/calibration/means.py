@@ -16,6 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from firstflight.analysis.intervals import CONFIDENCE, normal_quantile
+
 from .cases import LAW, RESAMPLES
 
 Values = npt.NDArray[np.float64]
@@ -47,9 +49,9 @@ class Figure:
         from scipy.special import stdtrit
 
         off = np.sort((self.resampled - self.value[:, None]) / self.resampled_error, axis=1)
-        places = [level * (off.shape[1] + 1) - 1 for level in (0.025, 0.975)]
+        places = [level * (off.shape[1] + 1) - 1 for level in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)]
         low, high = (off[:, math.floor(at)] * (1 - at % 1) + off[:, math.ceil(at)] * (at % 1) for at in places)
-        far = np.full(len(low), stdtrit(self.freedom, 0.975))
+        far = np.full(len(low), stdtrit(self.freedom, (1 + CONFIDENCE) / 2))
         stands = (self.value - truth) / self.error
         ends = ((np.minimum(low, -far), np.maximum(high, far)), (low, high), (-far, far))
         return {name: (a <= stands) & (stands <= b) for name, (a, b) in zip(METHODS, ends, strict=True)}
@@ -130,7 +132,7 @@ def main() -> int:
             shares = [100 * float(np.concatenate(found[name, method]).mean()) for method in METHODS]
             count = TOGETHER * len(found[name, METHODS[0]])
             told = "  ".join(
-                f"{m} {s:.2f} ±{196 * math.sqrt(s * (100 - s) / count) / 100:.2f}"
+                f"{m} {s:.2f} ±{normal_quantile() * math.sqrt(s * (100 - s) / count):.2f}"
                 for m, s in zip(METHODS, shares, strict=True)
             )
             kind = f"{drawn}, {'paired' if paired else 'unpaired'}, {units}"

@@ -29,7 +29,7 @@ class _Probe(Means[Place]):
 def missing(values: Mapping[Place, Mapping[int, float]], statistic: Callable[[Means[Place]], float]) -> str:
     """Which cells a run must have for `statistic` and lacks; or, if it has them, what was not measured in them."""
     probe = _Probe(values)
-    with contextlib.suppress(NoDataError, ZeroDivisionError):
+    with contextlib.suppress(NoDataError):
         statistic(probe)
     present = {cell for place in values for cell in _cells(place)}
     needed = {cell for place in [*probe.read, *probe.lacking] for cell in _cells(place)}

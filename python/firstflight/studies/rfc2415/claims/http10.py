@@ -23,6 +23,7 @@ from firstflight.studies.rfc2415.claims.statement import (
     at,
     change,
     mean,
+    ratio,
 )
 
 WORST = (32, 3)
@@ -46,7 +47,7 @@ def _steepness_of_first_step(data: Data) -> float:
 
 
 def _scatter_of_three_ftps(data: Data) -> float:
-    return _scatter(data, 3) / _scatter(data, 0)
+    return ratio(_scatter(data, 3), _scatter(data, 0), "The variation of page delays without ftps")
 
 
 def _scatter(data: Data, ftps: int) -> float:
@@ -78,7 +79,7 @@ def _file_power_change(data: Data, iw: int) -> float:
 
 def _web_share(data: Data, scenario: tuple[int, int], iw: int) -> float:
     web, ftp = data(at(GOODPUT, scenario, iw)), data(at(GOODPUT, scenario, iw, group="ftp"))
-    return 100 * web / (web + ftp)
+    return 100 * ratio(web, web + ftp, "The goodput of webs and ftps together")
 
 
 def _larger_median_size(data: Data) -> float:

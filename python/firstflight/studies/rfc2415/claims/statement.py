@@ -73,8 +73,6 @@ class Statement:
             return sentence.unchecked(missing(measures.values, self.found))
         except NoDataError as error:
             return sentence.unchecked(str(error))
-        except ZeroDivisionError:
-            return sentence.unchecked("The value that this is a ratio to is zero in this run.")
         if math.isnan(found.value):
             return sentence.unchecked("The run has too few replicates for this statistic.")
         return sentence.judge(found, note)
@@ -101,4 +99,12 @@ def mean(values: list[float]) -> float:
 
 def change(data: Data, before: Place, after: Place) -> float:
     """Change from `before` to `after` in percent of `before`."""
-    return 100 * (data(after) / data(before) - 1)
+    where = f"{before.webs} webs, {before.ftps} ftps and IW {before.iw}"
+    return 100 * (ratio(data(after), data(before), f"The {before.metric.replace('_', ' ')} of {where}") - 1)
+
+
+def ratio(above: float, below: float, name: str) -> float:
+    """`above` over `below`; NoDataError if that is zero, which `name` says."""
+    if below == 0:
+        raise NoDataError(f"{name} is zero in this run, so no ratio to it exists.")
+    return above / below
