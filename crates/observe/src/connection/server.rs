@@ -76,8 +76,9 @@ impl Connection {
                 // All before was there when the client asked, so that what was passed over is the response's, too.
                 self.respond(asked, before, time);
             } else if self.response.is_none() {
-                // A server that speaks first: what was passed over is the response's, too.
-                self.respond(time, before, time);
+                // Of a server that speaks first, what was passed over is the response's, too.
+                let from_start = self.initial.is_some() || self.handshake.syn_ack.is_some();
+                self.respond(time, if from_start { before } else { start }, time);
             }
         }
         if !sent_again {
