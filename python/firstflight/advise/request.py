@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import RequestError
+from ..input_files import check_is_file, read_text
 from ..records import files
 from ..scenario.explain import cut
 from .budget import Term, parse
@@ -91,6 +92,7 @@ def check(
 
 def _digest(path: Path) -> str:
     try:
+        check_is_file(path)
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:20]
     except FileNotFoundError:
@@ -105,7 +107,7 @@ def check_directory(directory: Path, request: Request) -> None:
     if not path.exists():
         return
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
         identity = dict(found["identity"])
         {int(window) for window in found["windows"]}
     except (OSError, ValueError, KeyError, TypeError):
@@ -134,7 +136,7 @@ def check_directory(directory: Path, request: Request) -> None:
 def simulated(directory: Path) -> set[int]:
     """The windows that were asked for in `directory` before, whose own `check_directory` it has passed."""
     path = directory / REQUEST
-    return set(json.loads(path.read_text(encoding="utf-8"))["windows"]) if path.exists() else set()
+    return set(json.loads(read_text(path))["windows"]) if path.exists() else set()
 
 
 def remember(directory: Path, request: Request, every: set[int]) -> None:

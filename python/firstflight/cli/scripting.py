@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _native
 from ..errors import RequestError
+from ..input_files import read_text
 from ..scenario.units import Duration
 
 _SUFFIX = ".pkt"
@@ -75,7 +76,7 @@ def find_scripts(paths: list[Path]) -> list[Path]:
 def run_script(path: Path, tolerance_ns: int) -> Outcome:
     """Run one script; `tolerance_ns` is how far an event may be from its time."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         return Outcome(path, "error", f"it cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:

@@ -11,6 +11,7 @@ from .. import _native
 from ..counted import counted
 from ..errors import RequestError
 from .problem import Problems
+from .room import Room
 from .tables import Parts
 
 # Of pcap in both orders of bytes and both resolutions, and of pcapng.
@@ -29,12 +30,14 @@ def recognises(beginning: bytes) -> bool:
 def read(path: Path, problems: Problems) -> Parts:
     """The parts of a capture. RequestError for a file that is none."""
     connections, responses, handshakes = [], [], []
+    room = Room(path)
     try:
         reader = _native.CaptureReader(path)
         while (tables := reader.read(_ROWS)) is not None:
             connections.append(_frame(tables["connections"]))
             responses.append(_frame(tables["responses"]))
             handshakes.append(_frame(tables["handshakes"]))
+            room.add(connections[-1], responses[-1], handshakes[-1])
     except (ValueError, OSError) as error:
         raise RequestError(str(error)) from None
     for what, count, first in reader.problems():

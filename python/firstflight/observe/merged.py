@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import polars as pl
 
+from .room import Room
+
 # In a table beside the connections: the number of the row that it belongs to.
 OF = "client"
 # Rows that may wait to be merged; with more connections than that, as many as there are, so that each row is merged a
@@ -19,9 +21,10 @@ class Merged:
     on with what they have made.
     """
 
-    def __init__(self, same: Merge, told: dict[str, pl.Expr]) -> None:
+    def __init__(self, same: Merge, told: dict[str, pl.Expr], room: Room) -> None:
         self._same = same
         self._told = told
+        self._room = room
         self._rows: list[pl.DataFrame] = []
         self._merged = 0
         self._height = 0
@@ -35,6 +38,7 @@ class Merged:
             self._waiting.setdefault(name, []).append(frame.with_columns(of))
         self._rows.append(rows)
         self._height += rows.height
+        self._room.add(rows, *beside.values())
         if self._height - self._merged > max(_WAITING, self._merged):
             self._merge()
 
@@ -63,6 +67,7 @@ class Merged:
         anew = [pl.concat_str(name, pl.lit("")).alias(name) for name in texts]
         self._rows = [grouped.select(rows.columns).with_columns(anew)]
         self._merged = self._height = grouped.height
+        self._room.keep_only(*self._rows, *(frame for frames in self._settled.values() for frame in frames))
 
 
 def in_order(group: pl.Series, order: pl.Series) -> pl.Series:

@@ -13,6 +13,7 @@ import polars as pl
 from ..errors import RequestError
 from .columns import ColumnFile, numbers, within
 from .problem import Problems
+from .room import Room
 from .tables import HEADER_BYTES, Parts, Subnets, seconds
 
 # The ends of columns' names, without separators and in small letters: `a.MinRTT`, `a_MinRTT` and `MinRTT` are one. The
@@ -46,7 +47,8 @@ def read(path: Path, problems: Problems) -> Parts:
     loss, most, address = _found(plain, _LOSS), _ending(plain, _RTT_US), _found(plain, _ADDRESS)
     taken = [name for name in (throughput, rtt, loss, most, address) if name is not None]
     subnet = Subnets()
-    found = []
+    found: list[pl.DataFrame] = []
+    room = Room(path)
     for frame in file.rows(taken, problems):
         for name in (throughput, rtt, loss, most):
             if name is not None:
@@ -66,6 +68,7 @@ def read(path: Path, problems: Problems) -> Parts:
         if address is not None:
             columns["subnet"] = pl.lit(subnet.numbers(frame[address].cast(pl.String)))
         found.append(frame.select(**columns))
+        room.add(found[-1])
     tests = pl.concat(found) if found else pl.DataFrame(schema={"rtt_s": pl.Float64})
     upward = any(name.startswith(_UPLOAD) for name in plain)
     ignored = tuple(name for name in file.names if name not in taken)

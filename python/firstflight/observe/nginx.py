@@ -11,6 +11,7 @@ from .lines import pieces
 from .merged import OF, Merged, in_order
 from .nginx_format import LOG_FORMAT, NUMBERS, Format
 from .problem import Problems
+from .room import Room
 from .tables import HEADER_BYTES, Parts, Subnets, seconds, since_first
 
 # Lines of one connection agree on when it began to within what the clock of a log resolves, twice; connection numbers
@@ -37,7 +38,7 @@ def read(path: Path, problems: Problems, log_format: str | None, mss_bytes: int)
     RequestError for a format that cannot be read or lacks what is needed.
     """
     form = nginx_format.parse(log_format or LOG_FORMAT)
-    connections = Merged(lambda rows: _connection(rows, form), _told(form))
+    connections = Merged(lambda rows: _connection(rows, form), _told(form), Room(path))
     subnet = Subnets()
     for first, lines in pieces(path, problems):
         frame = _paths(_lines(first, lines, form, problems), form, mss_bytes)

@@ -11,6 +11,7 @@ from .columns import PLACE, ColumnFile, numbers, present, within
 from .merged import OF, Merged, in_order
 from .observation import TLS
 from .problem import Problems, Unit
+from .room import Room
 from .tables import Parts, Subnets, since_first
 
 # What one of the unit is in the records' own: seconds, bits a second, bytes, a share, a number.
@@ -118,7 +119,7 @@ def read(path: Path, problems: Problems) -> Parts:
         names.append(name)
     identity = next((name for name in CONNECTION if name in taken), None)
     columns = [quantity.column for quantity in RESPONSE.values() if quantity.column in taken]
-    connections = Merged(_connection if identity else _own, _path(taken))
+    connections = Merged(_connection if identity else _own, _path(taken), Room(path))
     subnet = Subnets()
     for frame in file.rows(names, problems):
         frame = _converted(frame, taken, known, file.unit, problems)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import RequestError
+from ..input_files import check_is_file
 from . import capture, ndt7, nginx, plain, ss, tables
 from .columns import ColumnFile
 from .lines import begins, is_packed
@@ -75,10 +76,7 @@ def _importer(kind: str, log_format: str | None, mss_bytes: int) -> Callable[[Pa
 
 def _beginning(path: Path) -> bytes:
     try:
-        if path.is_dir():
-            raise RequestError(f"{path} is a directory; name the file in it that is to be read")
-        if path.exists() and not path.is_file():
-            raise RequestError(f"{path} is a pipe or a device, which can be read only once; write it to a file first")
+        check_is_file(path)
         beginning = begins(path)
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror or error}") from None

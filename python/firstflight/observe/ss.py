@@ -8,6 +8,7 @@ from ..counted import counted
 from . import ss_lines
 from .merged import Merged, in_order
 from .problem import Problems
+from .room import Room
 from .tables import HEADER_BYTES, Parts, Subnets, seconds
 
 # A round trip of so many times the least one has waited in a queue.
@@ -37,7 +38,7 @@ def recognises(lines: list[str]) -> bool:
 
 def read(path: Path, problems: Problems) -> Parts:
     """The parts of one snapshot or many. A socket that has sent nothing is not among them."""
-    sockets = Merged(_socket, _TOLD)
+    sockets = Merged(_socket, _TOLD, Room(path))
     for told in ss_lines.told(path, problems):
         sockets.add(_rows(told))
     found, _ = sockets.done()

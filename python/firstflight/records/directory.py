@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from ..counted import counted
 from ..errors import RequestError
+from ..input_files import read_bytes
 from . import files, schema
 from .identity import FORMAT
 
@@ -19,6 +20,8 @@ SCENARIO = "scenario.toml"
 """The file of a finished cell that holds its scenario."""
 DOCUMENT = "run.json"
 _SUM = "sha256"
+# Of the document: a few hundred bytes a cell.
+_MOST_BYTES = 1 << 28
 
 
 @dataclass
@@ -79,7 +82,7 @@ def read_document(directory: Path) -> dict[str, Any] | None:
     content = b""
     with files.readable(path):
         if path.exists():
-            content = path.read_bytes()
+            content = read_bytes(path, _MOST_BYTES)
         cells = stored_cells(directory)
     try:
         document = json.loads(content)

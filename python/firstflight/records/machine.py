@@ -1,5 +1,6 @@
 """What is written beside results so that they can be traced: versions, code, commit, machine, command."""
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
@@ -13,6 +14,18 @@ from typing import Any
 _PACKAGE = Path(__file__).resolve().parent.parent
 # The Python packages that decide what is in a record. Analysis, reports and studies only choose and read cells.
 _DECIDING = ("scenario", "records", "engines")
+# Limit and use of a container's memory, as it sees them, and what of the use is files that can go: of control groups
+# version 2 and 1.
+_GROUP = Path("/sys/fs/cgroup")
+_GROUP_MEMORY = (
+    (_GROUP / "memory.max", _GROUP / "memory.current", _GROUP / "memory.stat", "inactive_file"),
+    (
+        _GROUP / "memory/memory.limit_in_bytes",
+        _GROUP / "memory/memory.usage_in_bytes",
+        _GROUP / "memory/memory.stat",
+        "total_inactive_file",
+    ),
+)
 
 
 @cache
@@ -101,6 +114,25 @@ def memory_bytes() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+def free_memory_bytes() -> int | None:
+    """What this process can still have without swapping: of the machine, and of its control group; None if unknown."""
+    free = []
+    with contextlib.suppress(OSError, LookupError, ValueError):
+        free.append(1024 * int(_entries(Path("/proc/meminfo"))["MemAvailable:"]))
+    for limit, used, statistics, files in _GROUP_MEMORY:
+        # Version 2 writes "max" where there is no limit.
+        with contextlib.suppress(OSError, LookupError, ValueError):
+            left = int(limit.read_text(encoding="ascii")) - int(used.read_text(encoding="ascii"))
+            free.append(left + int(_entries(statistics)[files]))
+    return max(0, min(free)) if free else None
+
+
+def _entries(path: Path) -> dict[str, str]:
+    """Names and numbers of a file of lines."""
+    lines = path.read_text(encoding="ascii").splitlines()
+    return {name: number for name, number, *_ in map(str.split, lines)}
 
 
 def command() -> list[str]:

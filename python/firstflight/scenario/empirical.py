@@ -6,6 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ..input_files import read_text
+
 
 def read_points(name: str, directory: Path | None) -> tuple[tuple[float, float], ...]:
     """Read and check the file `name`, relative to `directory` (the scenario's; else the current one).
@@ -15,7 +17,7 @@ def read_points(name: str, directory: Path | None) -> tuple[tuple[float, float],
     """
     path = (directory or Path()) / name
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except FileNotFoundError:
         raise ValueError(f'there is no file "{path}"; the name is relative to the scenario\'s folder') from None
     except (OSError, UnicodeDecodeError) as error:

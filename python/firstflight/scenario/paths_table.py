@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
+from ..input_files import read_text
 from .table import Table
 
 # Imported where it is used, so that a command that reads no table need not wait for it.
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # More would take longer to hand over than to simulate.
 MOST_ROWS = 1_000_000
+# Of a CSV file: as many rows with long numbers in every column.
+_MOST_BYTES = 1 << 28
 # How near a column's name is to a known one to be taken for a slip.
 _NEAR = 0.8
 
@@ -79,8 +82,7 @@ def read_columns(name: str, directory: Path | None) -> dict[str, list[float]]:
             raise ValueError(f"{path} has no column {column}; it has {', '.join(frame.columns)}")
     if frame.is_empty():
         raise ValueError(f"{path} has no rows below its names; give at least one user")
-    if frame.height > MOST_ROWS:
-        raise ValueError(f"{path} has {frame.height} rows; a table has at most {MOST_ROWS}: take a sample of them")
+    _check_height(path, frame.height)
 
     columns = {}
     for column in known:
@@ -95,11 +97,16 @@ def read_columns(name: str, directory: Path | None) -> dict[str, list[float]]:
     return columns
 
 
+def _check_height(path: Path, rows: int) -> None:
+    if rows > MOST_ROWS:
+        raise ValueError(f"{path} has {rows} rows; a table has at most {MOST_ROWS}: take a sample of them")
+
+
 def _csv(path: Path) -> pl.DataFrame:
     import polars as pl
 
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path, _MOST_BYTES).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     kept = "\n".join(line for line in lines if _counts(line))
@@ -118,10 +125,14 @@ def _csv(path: Path) -> pl.DataFrame:
 
 
 def _parquet(path: Path) -> pl.DataFrame:
+    import polars as pl
+
     from ..records.files import UNREADABLE, scan
 
     try:
-        return scan(path).collect()
+        table = scan(path)
+        _check_height(path, table.select(pl.len()).collect().item())
+        return table.collect()
     except UNREADABLE as error:
         raise ValueError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
 

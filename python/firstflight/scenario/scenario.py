@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ..errors import RequestError
+from ..input_files import read_text
 from .applications import AnyApplication, FileTransfer, RequestResponse, WebPage
 from .document import Text, check, parsed
 from .explain import cut, sentence
@@ -68,7 +69,7 @@ class Scenario(Table):
         """Read a TOML file. Raises RequestError, one sentence with file, key and what would be right."""
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_text(path)
         except FileNotFoundError:
             raise RequestError(f'there is no file "{path}"') from None
         except OSError as error:

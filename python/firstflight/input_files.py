@@ -1,0 +1,39 @@
+"""Files that a request names: what is read whole is read up to a size that no file of its kind has."""
+
+import errno
+from pathlib import Path
+
+from .errors import RequestError
+
+# Of a scenario, a packet script, a measured distribution, what a directory says of itself.
+MOST_BYTES = 1 << 24
+
+
+class TooLargeError(OSError):
+    """A file that is larger than any of its kind; `strerror` says so."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """The text in `path`, UTF-8. Errors as `read_bytes`, and UnicodeDecodeError."""
+    return read_bytes(path, most_bytes).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(path: Path, most_bytes: int) -> bytes:
+    """What is in `path`, which may be a device or a pipe. OSError; TooLargeError for more than `most_bytes`."""
+    with path.open("rb") as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        limit = f"{most_bytes >> 20} MiB"
+        raise TooLargeError(errno.EFBIG, f"it has more than {limit}, and no file of its kind needs as much")
+    return content
+
+
+def check_is_file(path: Path) -> None:
+    """RequestError for what is there but cannot be read twice, or has no end."""
+    if path.is_dir():
+        raise RequestError(f"{path} is a directory; name the file in it that is to be read")
+    if path.exists() and not path.is_file():
+        raise RequestError(f"{path} is a pipe or a device, which can be read only once; write it to a file first")
