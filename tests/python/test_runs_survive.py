@@ -230,3 +230,29 @@ def test_a_directory_without_permission_is_a_machine_error(tmp_path: Path, monke
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(MachineError, match=r"cannot be written: Permission denied; choose another --out"):
         firstflight.run(SmallGrid(), out=tmp_path / "x")
+
+
+def test_a_disk_that_is_full_from_the_start_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for call in ("os.write", "os.fsync", "firstflight.records.files.sums"):
+        with monkeypatch.context() as patch:
+            patch.setattr(call, refuse)
+            with pytest.raises(MachineError, match="there is no space left for"):
+                firstflight.run(SmallGrid(), out=tmp_path / call)
+    assert not list(tmp_path.iterdir())
+
+
+def test_python_without_docstrings_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-OO", "-c", "from firstflight.cli import main; main()", "report", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith("firstflight: Python runs without docstrings (PYTHONOPTIMIZE=2 or -OO)")
+    assert done.stderr.count("\n") == 1

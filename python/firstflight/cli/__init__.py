@@ -23,6 +23,7 @@ def main() -> None:
     from .app import app
 
     try:
+        _check_python()
         _check_arguments()
         status = app(standalone_mode=False)
         sys.stdout.flush()
@@ -55,6 +56,12 @@ def main() -> None:
         print(f"firstflight: the output cannot be written: {error.strerror}; make room", file=sys.stderr)
         sys.exit(MachineError.exit_status)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _check_python() -> None:
+    """Raise MachineError where Python has dropped all docstrings: Altair, which draws the charts, copies some."""
+    if sys.flags.optimize > 1:
+        raise MachineError("Python runs without docstrings (PYTHONOPTIMIZE=2 or -OO), which charts need; use at most 1")
 
 
 def _check_arguments() -> None:

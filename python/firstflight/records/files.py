@@ -105,12 +105,17 @@ def write_directory(place: Path, contents: Iterable[tuple[str, bytes | memoryvie
     beside = place.with_name(f"{TEMPORARY}{place.name}")
     beside.mkdir()
     listed = b""
-    for name, content in contents:
-        _write(beside / name, content)
-        listed += sums([(name, content)])
-    _write(beside / SUMS, listed)
-    _sync_directory(beside)
-    beside.rename(place)
+    try:
+        for name, content in contents:
+            _write(beside / name, content)
+            listed += sums([(name, content)])
+        _write(beside / SUMS, listed)
+        _sync_directory(beside)
+        beside.rename(place)
+    except BaseException:
+        # On a full disk it would take what little there is.
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
     _sync_directory(place.parent)
 
 

@@ -106,7 +106,12 @@ class Run:
             if existed and (refusal := foreign(directory)):
                 raise RequestError(refusal)
             directory.mkdir(parents=True, exist_ok=True)
-            lock = files.Lock(directory)
+            try:
+                lock = files.Lock(directory)
+            except OSError:
+                if not existed:
+                    cls(directory, {}).discard()
+                raise
             try:
                 document, refusal = _continued(directory, identity, cells, order)
                 if refusal and set_aside:
@@ -128,6 +133,8 @@ class Run:
                 run._save()
             except BaseException:
                 lock.release()
+                if not existed:
+                    cls(directory, {}).discard()
                 raise
             run._lock, run.made_directory = lock, not existed
             return run
