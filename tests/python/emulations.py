@@ -1,6 +1,5 @@
 """Cells for the emulator's tests, and whether this machine can run them."""
 
-import os
 import shutil
 from functools import cache
 
@@ -9,6 +8,7 @@ import pytest
 
 import testbeds
 from firstflight import Cell, Scenario
+from firstflight.engines.emulate.start import search_path
 
 # Of a path where rounds are to be told apart on a busy machine, which may be late by tens of milliseconds.
 FAR = "30ms"
@@ -36,9 +36,8 @@ count = 1
 @cache
 def refusal() -> str | None:
     """Why this machine cannot emulate, or None if it can."""
-    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     for program in ("nginx", "curl"):
-        if shutil.which(program, path=path) is None:
+        if shutil.which(program, path=search_path()) is None:
             return f"there is no {program} on this machine"
     return testbeds.refusal()
 

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from ...errors import FirstflightError
 from .lab import TUN_MEND
 from .realtime import make_realtime, mend
-from .start import Inside
+from .start import Inside, harmless, search_path
 
 _PATIENCE_S = 20.0
-# Where Debian has servers, which is not in every user's path.
-_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,13 @@ def _realtime() -> Ability:
 
 
 def _program(name: str, version: tuple[str, ...], mending: str) -> Ability:
-    found = shutil.which(name, path=_PATH)
+    found = shutil.which(name, path=search_path())
     if found is None:
         return Ability(name, "not found", False, mending)
     try:
-        done = subprocess.run([found, *version], capture_output=True, text=True, timeout=_PATIENCE_S, check=True)
+        done = subprocess.run(
+            [found, *version], capture_output=True, text=True, timeout=_PATIENCE_S, check=True, **harmless()
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return Ability(name, str(error), False, mending)
     return Ability(name, (done.stdout or done.stderr).strip().splitlines()[0], True, "")
@@ -104,11 +104,11 @@ def _curl() -> Ability:
     if not there.ok:
         return there
     # Both came within a few releases of one another; what counts is that they work.
-    program = shutil.which("curl", path=_PATH) or "curl"
+    program = shutil.which("curl", path=search_path()) or "curl"
     options = ("-q", "--silent", "--parallel", "--output", os.devnull, "--write-out", "%{json}")
     try:
         command = [program, *options, f"file://{os.devnull}"]
-        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=True)
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=True, **harmless())
         json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         reason = f"{there.found}, without --parallel or %{{json}}"

@@ -1,30 +1,31 @@
 """Starting and ending a testbed's first process, and what it means when that does not start."""
 
 import contextlib
+import errno
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import uuid
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ...errors import MachineError
 from .connection import Connection
 
 # In the environment of each process of a testbed, with a value that no other testbed has.
 MARK = "FIRSTFLIGHT_TESTBED"
+_OTHERS = ("--net", "--pid", "--fork", "--kill-child=KILL", "--mount", "--mount-proc")
 # Always a user namespace, also as root: what is set inside can then be nobody else's.
-UNSHARE = (
-    "unshare",
-    "--user",
-    "--map-root-user",
-    "--net",
-    "--pid",
-    "--fork",
-    "--kill-child=KILL",
-    "--mount",
-    "--mount-proc",
-)
+UNSHARE = ("unshare", "--user", "--map-root-user", *_OTHERS)
+# The id that programs have in a testbed that root starts, and the one that it is outside, which owns nothing.
+PROGRAM_ID = 1
+_NOBODY = 65534
+# What programs are told of whoever runs them: nothing; neither a proxy nor settings of TLS.
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "OPENSSL_CONF": "/dev/null"}
+_ENTER = Path(__file__).with_name("enter.py")
 _PACKAGES = Path(__file__).resolve().parents[3]
 _START_S = 20.0
 _END_S = 5.0
@@ -66,12 +67,13 @@ class Inside:
             ours.close()
             os.close(self._said)
             raise MachineError(f"unshare cannot be run ({error.strerror}); mend: apt-get install util-linux") from None
+        refused = _name_ids(self.process.pid, ours) if _is_root() else None
         self.connection = Connection(ours)
         if not self.connection.wait_until_ready(_START_S):
             said = os.pread(self._said, 4096, 0).decode(errors="replace")
             reason = self.connection.reason
             self.close()
-            raise MachineError(reason or explain(said))
+            raise MachineError(refused or reason or explain(said))
 
     def close(self) -> None:
         """End it, and with it the testbed, and wait until its processes are gone."""
@@ -88,8 +90,14 @@ class Inside:
         # A proxy of the user's has no place between the hosts of a testbed.
         environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
         environment |= {MARK: self.mark, "PYTHONPATH": str(_PACKAGES), "LC_ALL": "C.UTF-8"}
+        unshare = shutil.which(UNSHARE[0], path=search_path())
+        if unshare is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        enter = [unshare, *UNSHARE[1:]]
+        if _is_root():
+            enter = [sys.executable, "-I", "-S", str(_ENTER), str(its.fileno()), unshare, *_OTHERS]
         return subprocess.Popen(
-            [*UNSHARE, sys.executable, "-P", "-m", f"{__package__}.inside", str(its.fileno())],
+            [*enter, sys.executable, "-P", "-m", f"{__package__}.inside", str(its.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,
@@ -99,6 +107,49 @@ class Inside:
             cwd="/",
             env=environment,
         )
+
+
+def search_path() -> str:
+    """Where programs are looked for: the user's path, and where Debian has servers; absolute directories only."""
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    return ":".join(directory for directory in path.split(":") if Path(directory).is_absolute())
+
+
+@cache
+def _is_root() -> bool:
+    """Whether this is root with other users beside: in a namespace that knows root alone, root is somebody else."""
+    if os.geteuid() != 0:
+        return False
+    for of in ("uid_map", "gid_map"):
+        known = [list(map(int, line.split())) for line in Path(f"/proc/self/{of}").read_text("ascii").splitlines()]
+        if not any(first <= _NOBODY < first + count for first, _, count in known):
+            return False
+    return True
+
+
+def harmless() -> dict[str, Any]:
+    """Arguments of `subprocess.run` for a program that is only asked what it is: with no environment of the caller's,
+    and not as root.
+    """
+    nobody = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if _is_root() else {}
+    return {"env": ENVIRONMENT, "cwd": "/", **nobody}
+
+
+def _name_ids(pid: int, line: socket.socket) -> str | None:
+    """Say which ids the namespace of `enter.py` knows, when it asks. One sentence if the kernel refuses that; if it
+    never asks, it says itself why.
+    """
+    line.settimeout(_START_S)
+    try:
+        if line.recv(1):
+            for of in ("uid_map", "gid_map"):
+                Path(f"/proc/{pid}/{of}").write_text(f"0 0 1\n{PROGRAM_ID} {_NOBODY} 1\n", "ascii")
+            line.sendall(b"!")
+        line.settimeout(None)
+    except OSError as error:
+        line.shutdown(socket.SHUT_RDWR)
+        return f"a testbed's programs get no user of their own here ({error.strerror or error}); mend: {ELSE_MEND}"
+    return None
 
 
 def explain(said: str, settings: Path = Path("/proc/sys")) -> str:

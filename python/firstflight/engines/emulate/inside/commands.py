@@ -12,7 +12,7 @@ from typing import Any
 
 from firstflight.errors import MachineError
 
-from . import devices, settings
+from . import devices, programs, settings
 from .namespaces import Namespace
 from .processes import ending
 from .testbed import Testbed
@@ -138,14 +138,14 @@ def look(testbed: Testbed, host: str) -> dict[str, Any]:
 
 @command
 def run(testbed: Testbed, host: str, program: list[str], within_s: float) -> str:
-    """What a program prints that runs on a host, with the files of the machine outside, until it has ended.
+    """What a program prints that runs on a host, as nginx and curl do, until it has ended.
 
     MachineError with the last line of its complaints if it cannot be started, does not end with status 0, or takes
     longer.
     """
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
-        process = testbed.host(host).namespace.spawn(program, **pipes)
+        process = programs.spawn(testbed.host(host).namespace, program, **pipes)
     except OSError as error:
         raise MachineError(f"{program[0]} cannot be run on host {host}: {error.strerror}") from None
     try:

@@ -1,8 +1,6 @@
 """Real curl: its command lines, and its own clock."""
 
 import json
-import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -10,6 +8,7 @@ from dataclasses import dataclass
 
 from firstflight.errors import MachineError, RequestError
 
+from . import programs
 from .namespaces import Namespace
 from .processes import ending
 
@@ -70,13 +69,12 @@ def fetch(
     `request`: bytes of each request, 0 for as few as it takes. RequestError if it takes more; MachineError if curl
     fails for a reason that is not the path's.
     """
-    process = namespace.spawn(
+    process = programs.spawn(
+        namespace,
         _command(targets, request, no_delay, within_s),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        # Neither a proxy nor settings of TLS of whoever started this.
-        env={"PATH": os.environ.get("PATH", os.defpath), "OPENSSL_CONF": "/dev/null", "LC_ALL": "C"},
     )
     assert process.stderr is not None
     other = ""
@@ -116,9 +114,7 @@ def _fetched(line: dict[str, str], ended_at: float, other: str) -> Fetched:
 
 
 def _command(targets: Sequence[Target], request: int, no_delay: bool, within_s: float) -> list[str]:
-    program = shutil.which("curl")
-    if program is None:
-        raise MachineError("there is no curl on this machine; mend: apt-get install curl")
+    program = programs.find("curl", "curl")
     if len(targets) > MOST_PARALLEL:
         raise RequestError(f"curl does at most {MOST_PARALLEL} transfers at once, and this asks for {len(targets)}")
     command = [program, "--disable", "--silent", "--no-progress-meter", "--show-error"]

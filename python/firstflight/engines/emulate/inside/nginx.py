@@ -1,8 +1,6 @@
 """A real nginx on a server host: files of any size, a response header of any length, on a private file system."""
 
-import os
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -11,6 +9,7 @@ from pathlib import Path
 
 from firstflight.errors import MachineError, RequestError
 
+from . import programs
 from .namespaces import Namespace
 from .processes import Watched
 
@@ -84,10 +83,8 @@ class Nginx:
         self._directory = directory
         self._no_delay = no_delay
         (directory / "files").mkdir(parents=True, exist_ok=True)
-        program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-        if program is None:
-            raise MachineError("there is no nginx on this machine; mend: apt-get install nginx-light")
-        self._program = program
+        programs.give(directory)
+        self._program = programs.find("nginx", "nginx-light")
         self._watched = self._start({0: [""] * _LARGEST_DIGITS})
         wanted = {header for header in headers if header}
         if wanted:
@@ -135,7 +132,8 @@ class Nginx:
             "-e",
             str(self._directory / "error.log"),
         ]
-        process = self._namespace.spawn(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = programs.spawn(self._namespace, command, **quiet)
         deadline = time.monotonic() + _STARTED_WITHIN_S
         while not self._namespace.call(_listens):
             if process.poll() is not None or time.monotonic() > deadline:

@@ -20,6 +20,8 @@ _EVERYWHERE = {
     "net.ipv4.tcp_no_ssthresh_metrics_save": "1",
     "net.ipv4.tcp_fastopen": "0",
     "net.ipv4.ip_forward": "0",
+    # A web server needs no privilege for its port.
+    "net.ipv4.ip_unprivileged_port_start": "0",
 }
 _NO_IPV6 = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
 
