@@ -79,6 +79,8 @@ def _in_virtual_time(
         else:
             assembly.store_if_whole()
     queue = Queue(works)
+    # More would have nothing to do.
+    jobs = max(1, min(jobs, sum(work.replicates_left for work in works)))
     if place.cluster is not None:
         from . import cluster
 

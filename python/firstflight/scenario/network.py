@@ -11,6 +11,8 @@ from .table import Table, choose
 from .units import BitsPerSecond, Bytes, Duration, Packets, Quantity
 
 Unlimited = Literal["unlimited"]
+# The native module numbers a network's links, each with two directions, in 16 bits.
+MOST_LINKS = (2**16 - 1) // 2
 
 
 def _queue_limit(data: Any) -> Any:
@@ -306,7 +308,7 @@ def _direction_plan(
 class Links(Link):
     """So many links alike."""
 
-    count: int = Field(default=1, ge=1)
+    count: int = Field(default=1, ge=1, le=MOST_LINKS)
 
 
 def _groups(data: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from ..engines import RealTime
+from ..engines import RealTime, memory
 from ..engines import find as find_engine
 from ..engines.place import HERE, Place
 from ..engines.place import place as place_of
@@ -22,6 +22,9 @@ from . import find
 from .single import SingleScenario
 from .study import Study
 from .varied import VariedScenario, Vary
+
+# Threads or processes; more of them were never of use anywhere.
+MOST_JOBS = 1024
 
 Only = Mapping[str, str | int | float | Sequence[str | int | float]]
 
@@ -61,8 +64,8 @@ def prepare(
         raise RequestError(f'"{study.name}" cannot be run by "{engine}"; its engines: {", ".join(study.engines)}')
     if replicates is not None and not 1 <= replicates < 2**32:
         raise RequestError(f"replicates is {replicates}; write a whole number from 1 to 2^32 - 1")
-    if jobs is not None and jobs < 1:
-        raise RequestError(f"jobs is {jobs}; write at least 1")
+    if jobs is not None and not 1 <= jobs <= MOST_JOBS:
+        raise RequestError(f"jobs is {jobs}; write a number from 1 to {MOST_JOBS}, or leave it out: one a CPU")
     if seed is not None:
         check_seed(seed)
     # The model draws nothing, so its replicates would all be the same.
@@ -83,6 +86,8 @@ def prepare(
         raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
     if place.cluster is not None:
         _check_for_cluster(place, cells, engine, jobs)
+    if not place.cluster:
+        memory.check(cells, identity, jobs)
     engines = {name: find_engine(name) for name in dict.fromkeys(cell.engine or engine for cell in cells)}
     surroundings = {name: found.surroundings() for name, found in engines.items() if isinstance(found, RealTime)}
     identity = replace(identity, surroundings=surroundings)

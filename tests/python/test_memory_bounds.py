@@ -1,0 +1,148 @@
+"""What would not fit is refused before anything of it is allocated."""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import firstflight as package
+from firstflight import MachineError
+from firstflight.engines import memory
+from firstflight.records import machine
+from firstflight.scenario import Scenario
+from firstflight.studies.execute import MOST_JOBS
+
+Program = Callable[..., Any]
+GIGABYTE = 10**9
+
+
+def peak_bytes() -> int:
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@pytest.mark.parametrize(
+    ("setting", "status", "expected"),
+    [
+        ("network.left[0].count=1000000000", 2, "count: 1000000000 is too large; write at most 32767"),
+        (
+            "application.web.clients=10000000",
+            3,
+            "GB of memory for 10,000,000 clients in 2 threads, and 8.0 GB are free",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_it_is_allocated(
+    firstflight: Program,
+    small_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    setting: str,
+    status: int,
+    expected: str,
+) -> None:
+    monkeypatch.setattr(machine, "free_memory_bytes", lambda: 8 * GIGABYTE)
+    before, began = peak_bytes(), time.monotonic()
+    answer = firstflight("run", small_file, "--set", setting, "--jobs", 2, "--out", tmp_path / "out")
+    assert (answer.status, answer.err.count("\n")) == (status, 1)
+    assert expected in answer.err
+    assert not (tmp_path / "out").exists()
+    assert peak_bytes() - before < 100 << 20
+    assert time.monotonic() - began < 10
+
+
+def test_a_million_threads_are_refused_and_no_more_begin_than_have_work(
+    firstflight: Program, small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = firstflight("run", small_file, "--jobs", 1_000_000, "--out", tmp_path / "out")
+    assert answer.status == 2
+    assert f"jobs is 1000000; write a number from 1 to {MOST_JOBS}, or leave it out: one a CPU" in answer.err
+
+    from firstflight.engines import sweep
+
+    asked = []
+    in_threads = sweep._in_threads
+    monkeypatch.setattr(sweep, "_in_threads", lambda jobs, tasks: (asked.append(jobs), in_threads(jobs, tasks)))
+    answer = firstflight("run", small_file, "--jobs", MOST_JOBS, "--replicates", 3, "--out", tmp_path / "out")
+    assert answer.status == 0, answer.err
+    assert asked == [3]
+
+
+def test_a_trace_that_does_not_fit_is_refused(
+    firstflight: Program, small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "free_memory_bytes", lambda: GIGABYTE)
+    answer = firstflight("trace", small_file, "--set", "application.web.clients=1000000")
+    assert answer.status == 3
+    assert 'scenario "small" needs about 3.9 GB of memory for 1,000,000 clients, and 1.0 GB are free' in answer.err
+
+
+def test_a_population_whose_rows_do_not_fit_is_refused_and_its_aggregates_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "free_memory_bytes", lambda: 8 * GIGABYTE)
+    scenario = package.load_scenario(Path(__file__).parents[2] / "examples" / "population.toml")
+    many = scenario.replace("population.users", 100_000_000)
+    with pytest.raises(MachineError, match=r"24\.0 GB of memory for 100,000,000 users, and 8\.0 GB are free"):
+        memory.check_together([many])
+    memory.check_together([many.replace("population.keep", "aggregates")])
+
+
+def test_one_thread_is_named_where_it_is_the_threads_that_do_not_fit(
+    small: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "free_memory_bytes", lambda: 5 * GIGABYTE)
+    many = small.replace("application.web.clients", 1_000_000)
+    memory.check_together([many])
+    with pytest.raises(MachineError, match=r"7\.8 GB .* in 2 threads, and 5\.0 GB are free; .* or write --jobs 1"):
+        memory.check_together([many, many])
+
+
+OPEN = """
+name = "open"
+duration = "1s"
+tcp = { profile = "linux" }
+
+[network]
+topology = "star"
+hub = { rate = "10Gbit", delay = "1ms", queue = "100p" }
+spokes = { count = 10, rate = "10Mbit", delay = "5ms", queue = "100p" }
+
+[[application]]
+name = "web"
+kind = "file_transfer"
+size = "10kB"
+count = 1
+clients = 40_000
+"""
+MEASURED = """
+import re, sys
+from pathlib import Path
+from firstflight import Cell, Scenario
+from firstflight.engines.memory import about_bytes
+from firstflight.engines.simulate import run_cell
+scenario = Scenario.from_toml(sys.stdin.read())
+def peak(): return 1024 * int(re.search("VmHWM:[^0-9]*([0-9]+)", Path("/proc/self/status").read_text())[1])
+run_cell(Cell({"a": 1}, scenario.replace("application.web.clients", 10)), 1, 1)
+before = peak()
+run_cell(Cell({"a": 1}, scenario), 1, 1)
+print(sum(about_bytes(scenario).values()), peak() - before)
+"""
+
+
+def test_the_estimate_is_about_what_a_simulation_takes() -> None:
+    """In a process of its own, whose largest size has seen nothing else."""
+    command = [sys.executable, "-c", MEASURED]
+    done = subprocess.run(command, input=OPEN, capture_output=True, text=True, check=True)
+    estimated, taken = map(int, done.stdout.split())
+    assert 0.5 * taken < estimated < 1.5 * taken
+
+
+def test_free_memory_is_that_of_the_machine_or_its_control_group() -> None:
+    free = machine.free_memory_bytes()
+    assert free is not None
+    assert 0 < free <= (machine.memory_bytes() or 0)
