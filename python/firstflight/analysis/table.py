@@ -112,7 +112,7 @@ class Table:
 
     def csv(self) -> str:
         """The tidy frame as CSV with a header; empty fields where there is no value."""
-        return self.frame.write_csv()
+        return defused(self.frame).write_csv()
 
     def json(self) -> str:
         """`{name, title, caption, notes, rows}`, the rows as objects with the tidy columns."""
@@ -188,6 +188,16 @@ class Table:
             if any(entries[i] is not None for i in places)
         ]
         return _align([*layout.row_keys, *titles], body, len(layout.row_keys))
+
+
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = r"^[=+\-@\t\r]"
+
+
+def defused(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with an apostrophe before each text that a spreadsheet would compute: names are somebody else's."""
+    texts = pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
+    return frame.with_columns(texts.str.replace(_FORMULA, "'$0"))
 
 
 def rows_frame(keys: Iterable[str], rows: Iterable[dict[str, Any]]) -> pl.DataFrame:

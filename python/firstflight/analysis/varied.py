@@ -35,6 +35,8 @@ METRICS = (
     Metric("p99", "99th percentile", 1),
     Metric(_RETRANSMITTED, "Segments sent again", 2),
 )
+# What rounding leaves of a difference.
+_SAME = 1e-9
 _CAPTION = (
     "{key} = {values} against {key} = {first}, with the same random numbers: change of completion times in percent, "
     "and of the share of segments sent again in percentage points. Intervals over {units}. What did not finish is "
@@ -81,7 +83,7 @@ def compared(run: Run, order: Order, population: bool) -> list[Compared]:
                 )
                 units = "users" if population and not aggregated else "replicates"
                 for application, metric, estimate in both:
-                    found.append(Compared(key, first, value, fixed, application, metric, estimate, units))
+                    found.append(Compared(key, first, value, fixed, application, metric, _drawn(estimate), units))
     return found
 
 
@@ -196,6 +198,13 @@ def _of_aggregates(
             estimate = _in_percent(found.difference) if rate else found.percent
             if not math.isnan(estimate.value):
                 yield application, metric, estimate
+
+
+def _drawn(estimate: Estimate) -> Estimate:
+    """Without the interval where all replicates agree to the last digits: nothing in them was random."""
+    if estimate.high - estimate.low > _SAME * max(1.0, abs(estimate.value)):
+        return estimate
+    return Estimate(estimate.value, math.nan, math.nan, estimate.replicates)
 
 
 def _in_percent(share: Estimate) -> Estimate:

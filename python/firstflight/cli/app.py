@@ -59,7 +59,7 @@ def run(
         str, typer.Argument(metavar="STUDY|FILE.toml", help="A study's name or a scenario file.", show_default=False)
     ],
     engine: Annotated[
-        str | None, typer.Option(help="simulate or model; by default the study's first.", show_default=False)
+        str | None, typer.Option(help="simulate, model or emulate; by default the study's first.", show_default=False)
     ] = None,
     replicates: Annotated[int | None, typer.Option(help="Replicates of each cell.", show_default=False)] = None,
     seed: Seed = None,
@@ -118,10 +118,12 @@ def claims(directory: Directory, json: Annotated[bool, typer.Option("--json", he
 @app.command()
 def table(
     directory: Directory,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The table's name.", show_default=False)],
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The table's name; without it, the names.", show_default=False)
+    ] = None,
     format: Annotated[Format, typer.Option(help="text, csv (tidy) or json.")] = Format.text,
 ) -> None:
-    """Print one table of a run, ours beside the published one."""
+    """Print one table of a run, ours beside the published one, or the names of all."""
     from .reading import print_table
 
     print_table(directory, name, format.value)

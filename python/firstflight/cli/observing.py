@@ -4,6 +4,7 @@ from io import BytesIO
 from pathlib import Path
 
 from .. import observe
+from ..analysis.table import defused
 from ..characters import escaped
 from ..counted import counted
 from ..errors import RequestError
@@ -28,6 +29,6 @@ def observe_command(
     if out.suffix == ".parquet":
         flat.write_parquet(content, metadata={"generator": output.MARK})
     else:
-        flat.write_csv(content)
+        defused(flat).write_csv(content)
     output.write(out, content.getvalue(), [path])
     print(f"  written: {out}, {counted(flat.height, 'row')}; firstflight observe reads it again")

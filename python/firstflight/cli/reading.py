@@ -46,14 +46,17 @@ def _found(claim: Claim) -> str:
     return f"; found {claim.found:.4g}{interval}"
 
 
-def print_table(directory: Path, name: str, form: str) -> None:
-    """One table, as text, CSV or JSON."""
+def print_table(directory: Path, name: str | None, form: str) -> None:
+    """One table, as text, CSV or JSON; without a name, the names of all."""
     run = Run.open(directory)
     study = of(run)
     names = study.table_names(run)
-    if name not in names:
+    if name is None and names:
+        print("\n".join(names))
+        return
+    if name is None or name not in names:
         raise RequestError(
-            f'this run has no table "{name}"; {nearest(name, names)}'
+            f'this run has no table "{name}"; {nearest(name or "", names)}'
             if names
             else f'"{directory}" has no finished cells yet, so no tables; continue it with "firstflight run"'
         )

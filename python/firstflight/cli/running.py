@@ -109,8 +109,9 @@ def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
         each = [f"{number} {_PLURALS.get(verdict, verdict)}" for verdict, number in counts(claims).items()]
         print(f"\nClaims: {', '.join(each)}\n")
     tables = study.table_names(run)
-    print(f"firstflight report {run.directory}")
+    directory = shlex.quote(str(run.directory))
+    print(f"firstflight report {directory}")
     if claims:
-        print(f"firstflight claims {run.directory}")
+        print(f"firstflight claims {directory}")
     if tables:
-        print(f"firstflight table {run.directory} {tables[0]}    (tables: {', '.join(tables)})")
+        print(f"firstflight table {directory} {shlex.quote(tables[0])}    (tables: {', '.join(tables)})")

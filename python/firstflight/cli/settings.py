@@ -15,16 +15,29 @@ def load_scenario(path: Path, settings: list[str]) -> Scenario:
     """The scenario in `path` with each KEY=VALUE set."""
     scenario = Scenario.load(path)
     values = [_pair(setting, "--set", "tcp.initial_window=10") for setting in settings]
-    read = [(key, _toml_value(value)) for key, value in values]
     with suppress(RequestError):
-        return scenario.replace_all(read)
+        return scenario.replace_all([(key, _toml_value(value)) for key, value in values])
     # One by one, to see which does not fit.
-    for setting, (key, value) in zip(settings, read, strict=True):
+    for setting, (key, value) in zip(settings, values, strict=True):
         try:
-            scenario = scenario.replace(key, value)
+            scenario = _replaced(scenario, key, value)
         except RequestError as error:
-            raise RequestError(f"--set {cut(setting)}: {error}") from None
+            several = f"; for several values write --vary {cut(setting)}" if "," in value else ""
+            raise RequestError(f"--set {cut(setting)}: {error}{several}") from None
     return scenario
+
+
+def _replaced(scenario: Scenario, key: str, text: str) -> Scenario:
+    """With the value that `text` spells, or with the text itself where the key takes no such value: version=1.0."""
+    value = _toml_value(text)
+    try:
+        return scenario.replace(key, value)
+    except RequestError:
+        if not isinstance(value, bool | int | float):
+            raise
+        with suppress(RequestError):
+            return scenario.replace(key, text)
+        raise
 
 
 def restrictions(only: list[str]) -> dict[str, list[str]]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
+from ..counted import counted
+from ..engines import memory
 from ..engines.simulate import capture, capture_packets
 from ..errors import MachineError, RequestError
 from ..records import output
@@ -45,6 +47,11 @@ class Outputs:
         if self.at and self.link:
             raise RequestError("packets are taken either --at an end or on a --link; leave one out")
 
+    def tell(self, line: str) -> None:
+        """Print what was written, unless the output is the CSV itself."""
+        if str(self.csv) != "-":
+            print(line)
+
     @property
     def only_pcap(self) -> bool:
         """Whether nothing but packets is asked for."""
@@ -57,9 +64,11 @@ def trace_command(file: Path, outputs: Outputs, settings: list[str], seed: int |
     if seed is not None:
         check_seed(seed)
     scenario = load_scenario(file, settings)
+    memory.check_together([scenario])
     seed = SingleScenario.seed if seed is None else seed
     if outputs.pcap is not None:
-        capture_packets(scenario, seed, outputs.pcap, outputs.at or "client", outputs.link)
+        packets = capture_packets(scenario, seed, outputs.pcap, outputs.at or "client", outputs.link)
+        outputs.tell(f"{outputs.pcap}: {counted(packets, 'packet')}")
     if not outputs.only_pcap:
         _segments(file, outputs, scenario, seed)
 
@@ -88,6 +97,10 @@ def _segments(file: Path, outputs: Outputs, scenario: Scenario, seed: int) -> No
         raise MachineError(f"{name} cannot be written: {error.strerror}") from None
     except ValueError as error:
         raise RequestError(f"{file}: {error}") from None
+    if csv is not None and str(csv) != "-":
+        outputs.tell(f"{csv}: {counted(shown.height, 'segment event')}")
+    if plot is not None:
+        outputs.tell(f"{plot}: {counted(shown.height, 'segment event')}")
     if csv is None and plot is None:
         _print(shown)
 

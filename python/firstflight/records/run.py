@@ -171,6 +171,11 @@ class Run:
         return scenario
 
     @property
+    def scenario_file(self) -> Path | None:
+        """The scenario of the first finished cell as a file; None if there is none."""
+        return next((place / SCENARIO for _, place in self._finished()), None)
+
+    @property
     def vary(self) -> dict[str, list[Any]] | None:
         """The values that were given to keys of the scenario, by path, when the run is a grid made of one."""
         vary: dict[str, list[Any]] | None = self._document.get("vary")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from firstflight.analysis.claim import Claim
 from firstflight.analysis.table import Table
 from firstflight.report.distribution import completion_times
 from firstflight.report.figure import Figure
+from firstflight.scenario.toml import value as toml_value
 
 if TYPE_CHECKING:
     from firstflight.records import Run
@@ -63,7 +65,7 @@ def gather(run: Run) -> Content:
         claims=study.claims(run),
         figures=completion_times(run.transfers, keys) if alone else study.figures(run),
         tables=study.tables(run),
-        commands=_commands(run, "FILE.toml" if alone else study.name, study.replicates, study.engines[0]),
+        commands=_commands(run, study.name, study.replicates, study.engines[0]),
         limitations=study.limitations,
         scenario=_without_long_lists(run.scenario or ""),
         provenance=_provenance(run),
@@ -89,14 +91,21 @@ def _notice(run: Run) -> str:
     )
 
 
-def _commands(run: Run, what: str, replicates: int, engine: str) -> list[str]:
-    options = f" --seed {run.seed}"
+def _commands(run: Run, study: str, replicates: int, engine: str) -> list[str]:
+    """What gives the same records once more, beside these. The file of a scenario is the one that is kept with a cell:
+    what was varied has a value of its own there, and is varied again.
+    """
+    words = ["firstflight", "run", study if run.scenario is None else str(run.scenario_file or "FILE.toml")]
+    words += ["--seed", str(run.seed)]
     if run.engine != engine:
-        options += f" --engine {run.engine}"
+        words += ["--engine", run.engine]
     # A study's own number is left out, because giving one overrides cells that have their own.
     if run.provenance["replicates"] != replicates:
-        options += f" --replicates {run.provenance['replicates']}"
-    return [f"firstflight run {what}{options} --out DIR", "firstflight report DIR"]
+        words += ["--replicates", str(run.provenance["replicates"])]
+    for key, values in (run.vary or {}).items():
+        words += ["--vary", f"{key}={','.join(map(toml_value, values))}"]
+    again = f"{run.directory}-again"
+    return [shlex.join([*words, "--out", again]), shlex.join(["firstflight", "report", again])]
 
 
 def _provenance(run: Run) -> list[tuple[str, str]]:

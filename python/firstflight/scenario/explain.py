@@ -6,6 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from ..counted import counted
+
 # Longer values are cut in messages.
 _SHOWN_CHARACTERS = 60
 
@@ -13,7 +15,7 @@ _SHOWN_CHARACTERS = 60
 def sentence(error: ValidationError, names: Sequence[str | None] = ()) -> str:
     """The first finding, and how many more there are. `names`: those of the applications, to call them by."""
     details = error.errors(include_url=False)
-    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    more = f" (and {counted(len(details) - 1, 'more mistake')})" if len(details) > 1 else ""
     return f"{_one(details[0], names)}{more}"
 
 
@@ -40,6 +42,8 @@ def _message(detail: ErrorDetails, context: dict[str, Any]) -> str:
             return detail["msg"].removeprefix("Value error, ")
         case "literal_error":
             choices = context["expected"].replace("'", '"')
+            if f'"{value}"' in choices:
+                return f'{value} is a number; write it in quotes, as text: "{value}"'
             return f"{value} is not known; write {choices}"
         case "greater_than_equal":
             return f"{value} is too small; write at least {context['ge']:g}"
