@@ -275,7 +275,7 @@ def _users(responses: pl.DataFrame, in_use: int, window: int) -> Users:
     """Each user's own mean time over the replicates, with both windows."""
     own = (
         responses.filter(pl.col("iw").is_in([in_use, window]))
-        .group_by("client", "iw")
+        .group_by("client", "iw", maintain_order=True)
         .agg(pl.col("time_s").fill_nan(float("inf")).mean(), pl.col("weight").first())
         .pivot("iw", index=["client", "weight"], values="time_s")
     )

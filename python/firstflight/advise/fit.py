@@ -122,9 +122,9 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
     handshakes = observed.handshakes.select("client", *(pl.col(column).alias(name) for name, column in TLS.items()))
     frame = (
         observed.users.drop("replicate", "row")
-        .join(first.select(kept), on="client", how="left")
-        .join(observed.bounds, on="client", how="left")
-        .join(handshakes, on="client", how="left")
+        .join(first.select(kept), on="client", how="left", maintain_order="left")
+        .join(observed.bounds, on="client", how="left", maintain_order="left")
+        .join(handshakes, on="client", how="left", maintain_order="left")
     )
     left_out = []
     for why, good in (

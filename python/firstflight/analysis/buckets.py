@@ -116,7 +116,7 @@ def _of_rows(
     bdp = (pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes")
     paths = run.users.select(*keys, "replicate", "client", "weight", "rtt_s", "down_bps", bdp)
     frame = (
-        flows.join(paths, on=[*keys, "replicate", "client"])
+        flows.join(paths, on=[*keys, "replicate", "client"], maintain_order="left")
         .with_columns((pl.col("bytes") / payload).ceil().alias("segments"))
         .collect()
     )
@@ -153,10 +153,12 @@ def _of_aggregates(run: Run, keys: Sequence[str]) -> pl.DataFrame:
         return pl.concat([pages, transfers.join(with_pages, on=[*keys, "application"], how="anti")])
 
     counted = (
-        chosen(sums).group_by(groups).agg(pl.col("count", "completed", "completion_ns_sum", "retransmissions").sum())
+        chosen(sums)
+        .group_by(groups, maintain_order=True)
+        .agg(pl.col("count", "completed", "completion_ns_sum", "retransmissions").sum())
     )
     found = counted.filter(pl.col("count") > 0).join(
-        quantiles(chosen(bins), groups, {"median_completion_time": 0.5}), on=groups, how="left"
+        quantiles(chosen(bins), groups, {"median_completion_time": 0.5}), on=groups, how="left", maintain_order="left"
     )
     return (
         found.with_columns(

@@ -34,7 +34,7 @@ def quantiles(histograms: pl.LazyFrame, keys: Sequence[str], wanted: Mapping[str
         return below + (above - below) * (place - place.floor())
 
     return (
-        histograms.group_by([*keys, "bin"])
+        histograms.group_by([*keys, "bin"], maintain_order=True)
         .agg(pl.col("count").sum())
         .sort([*keys, "bin"])
         .group_by(keys, maintain_order=True)

@@ -73,12 +73,14 @@ def summarise(per_replicate: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
     Returns `keys` + `ours, low, high, replicates`, in the order of first appearance.
     """
+    # Sums of floats depend on the order of the rows in the last digit.
+    value = pl.col("value").sort_by("replicate")
     summary = (
         per_replicate.filter(pl.col("value").is_not_nan() & pl.col("value").is_not_null())
         .group_by(keys, maintain_order=True)
         .agg(
-            pl.col("value").mean().alias("ours"),
-            pl.col("value").std(ddof=1).alias("deviation"),
+            value.mean().alias("ours"),
+            value.std(ddof=1).alias("deviation"),
             pl.len().alias("replicates"),
         )
     )

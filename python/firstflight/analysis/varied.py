@@ -271,7 +271,9 @@ def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
     )
     if by_users:
         users = run.users.select(*keys, "replicate", "client", "subnet", "weight")
-        return times.join(users, on=[*keys, "replicate", "client"], how="left").collect()
+        # Sums of floats depend on the order of the rows in the last digit.
+        paired = times.join(users, on=[*keys, "replicate", "client"], how="left", maintain_order="left")
+        return paired.collect()
     finished = pl.col("completion_time_s")
     by = [*keys, "application", "replicate"]
     sent_again = transfers.group_by(by).agg(

@@ -130,7 +130,7 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     connections = connections.with_row_index("client").with_columns(most_rtt_s)
     full = beside["full"].with_columns(least_s=connections["rtt_s"].gather(beside["full"][OF]))
     rates = full.filter(pl.col("waiting_rtt_s") >= _QUEUED * pl.col("least_s")).group_by("client")
-    connections = connections.join(rates.agg(pl.col("down_bps").max()), on="client", how="left")
+    connections = connections.join(rates.agg(pl.col("down_bps").max()), on="client", how="left", maintain_order="left")
     notes = [f"a segment is taken to hold {mss_bytes} bytes"]
     if connections["down_bps"].count():
         notes.append("rates are rough, up to a quarter off: each is one look at a window and a round trip that move")

@@ -189,7 +189,7 @@ def _shares(
     kind = rows.collect_schema()[arm]
     side = pl.col(arm).cast(pl.String) if kind in (pl.Enum, pl.Categorical) else pl.col(arm)
     counted = pl.col(weight).cast(pl.Float64).sum() if weight else pl.len().cast(pl.Float64)
-    sums = rows.filter(side == baseline).group_by(bucket).agg(counted.alias("__weight")).collect()
+    sums = rows.filter(side == baseline).group_by(bucket, maintain_order=True).agg(counted.alias("__weight")).collect()
     total = float(sums["__weight"].sum())
     by_name = dict(zip(sums[bucket].to_list(), sums["__weight"].to_list(), strict=True))
     return lambda name: 100 * by_name.get(name, 0.0) / total if total else math.nan

@@ -75,7 +75,7 @@ def queues(run: Run) -> pl.DataFrame:
             & (pl.col("link").cast(pl.String) == LINK)
             & (pl.col("replicate") == 0)
         )
-        .join(ends, on=[*KEYS, "replicate"])
+        .join(ends, on=[*KEYS, "replicate"], maintain_order="left")
         .filter(pl.col("interval_start_s") < pl.col("end_s"))
         .select(
             "control",
@@ -102,7 +102,7 @@ def _downloads(run: Run) -> pl.DataFrame:
     # Nothing waits after the download, so its own time is what the queue is averaged over.
     waiting = (
         run.links.filter((pl.col("experiment") == DOWNLOAD) & (pl.col("link").cast(pl.String) == LINK))
-        .group_by(*KEYS, "replicate")
+        .group_by(*KEYS, "replicate", maintain_order=True)
         .agg(
             (pl.col("queue_mean_packets") * pl.col("interval_s")).sum().alias("waited"),
             pl.col("queue_max_packets").max().alias("max_queue"),

@@ -145,7 +145,8 @@ def _engines(emulated: pl.DataFrame, computed: pl.DataFrame) -> Table:
 def side_by_side(emulated: pl.DataFrame, computed: pl.DataFrame) -> pl.DataFrame:
     """The undisturbed responses of an emulated run with the simulator's time (`simulated_ms`) for each."""
     key = ["iw", "replicate", "client", "request", "bytes"]
-    return undisturbed(emulated).join(computed.select(*key, pl.col("time_ms").alias("simulated_ms")), on=key)
+    simulated = computed.select(*key, pl.col("time_ms").alias("simulated_ms"))
+    return undisturbed(emulated).join(simulated, on=key, maintain_order="left")
 
 
 def close_percent(beside: pl.DataFrame) -> float:

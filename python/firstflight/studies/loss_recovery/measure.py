@@ -51,7 +51,7 @@ def cases(run: Run) -> pl.DataFrame:
     without = rows.filter(pl.col("position") == 0).select(*KEYS, pl.col("completion_time_s").alias("without_s"))
     return (
         rows.filter(pl.col("position") > 0)
-        .join(without, on=KEYS)
+        .join(without, on=KEYS, maintain_order="left")
         .with_columns(((pl.col("completion_time_s") - pl.col("without_s")) * 1000).alias("cost_ms"))
         .select(*KEYS, "position", "repair", "cost_ms", "retransmissions")
         .sort(*KEYS, "position", maintain_order=True)

@@ -183,7 +183,9 @@ def _web_files(transfers: pl.LazyFrame) -> list[pl.LazyFrame]:
 
 def _bottleneck(links: pl.LazyFrame) -> list[pl.LazyFrame]:
     here = links.filter(pl.col("link").cast(pl.String) == BOTTLENECK).with_columns(pl.lit("link").alias("group"))
-    busy = 100 * pl.col("busy_s").sum() / pl.col("interval_s").sum()
+    # In whole nanoseconds, which they were counted in: a sum of integers does not depend on the order of the rows.
+    busy_ns, interval_ns = ((1e9 * pl.col(name)).round().cast(pl.Int64).sum() for name in ("busy_s", "interval_s"))
+    busy = 100 * busy_ns / interval_ns
     dropped = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
     return [
         _named(here.group_by(_PLACE).agg(busy.alias("value")), "link_utilization"),

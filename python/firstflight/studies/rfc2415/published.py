@@ -44,7 +44,7 @@ def power_from_table_6() -> pl.DataFrame:
     delay = rows.filter(pl.col("metric") == "median_page_delay").rename({"published": "delay"}).select(*on, "delay")
     return (
         rows.filter(pl.col("metric") == "goodput")
-        .join(delay, on=on)
+        .join(delay, on=on, maintain_order="left")
         .with_columns(pl.lit("network_power").alias("metric"), pl.col("published") / pl.col("delay"))
         .select(*on, "metric", "published")
     )

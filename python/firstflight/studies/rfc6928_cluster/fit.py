@@ -116,7 +116,7 @@ def _responses(found: Scenario) -> pl.DataFrame:
             .alias("latency_ms")
         )
         .select("client", "object", "latency_ms", "retransmissions", "segments_sent")
-        .join(paths, on="client")
+        .join(paths, on="client", maintain_order="left")
     )
 
 

@@ -22,7 +22,7 @@ def round_trips(run: Run) -> dict[tuple[int, int], float]:
     rows = (
         run.transfers.filter(pl.col("completed") == 1)
         .with_columns((pl.col("completion_time_s") / pl.col("handshake_time_s") - 1).alias("round_trips"))
-        .group_by(KEYS)
+        .group_by(KEYS, maintain_order=True)
         .agg(pl.col("round_trips").mean())
         .collect()
     )

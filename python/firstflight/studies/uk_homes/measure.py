@@ -34,7 +34,7 @@ def part(run: Run, experiment: str, year: int, farther_ms: int, response: str) -
         measured = transfers.select(*place, _time_ms(), *_COUNTS)
     else:
         first = pl.col("object") == 0
-        connection = transfers.group_by(place).agg(
+        connection = transfers.group_by(place, maintain_order=True).agg(
             *(pl.col(name).sum() for name in _COUNTS[:3]),
             *(pl.col(name).filter(first).first() for name in _COUNTS[3:]),
         )

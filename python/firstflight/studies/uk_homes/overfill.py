@@ -54,7 +54,7 @@ def shares(run: Run, year: int) -> pl.DataFrame:
     """
     return (
         national(overfilled(run, year))
-        .group_by("iw")
+        .group_by("iw", maintain_order=True)
         .agg(
             pl.col("flight").median(),
             *(_percent(pl.col(name)).alias(name) for name in ("simulated", *RULES)),
@@ -67,7 +67,12 @@ def shares(run: Run, year: int) -> pl.DataFrame:
 def by_technology(run: Run, year: int, iw: int) -> dict[str, float]:
     """Overfilled homes in simulation, percent of a technology's homes, each home counting once."""
     own = overfilled(run, year).filter(pl.col("iw") == iw)
-    return dict(own.group_by("technology").agg(100 * pl.col("simulated").mean()).sort("technology").iter_rows())
+    return dict(
+        own.group_by("technology", maintain_order=True)
+        .agg(100 * pl.col("simulated").mean())
+        .sort("technology")
+        .iter_rows()
+    )
 
 
 def _percent(condition: pl.Expr) -> pl.Expr:

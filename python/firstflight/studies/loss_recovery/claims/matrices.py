@@ -121,7 +121,7 @@ def _places(cases: pl.DataFrame) -> str:
 
 def _cost_of_a_timeout(cases: pl.DataFrame) -> float:
     found = pl.concat(_of(cases, experiment, "new_reno") for experiment in _WHERE)
-    mean = dict(found.group_by("repair").agg(pl.col("cost_ms").mean()).iter_rows())
+    mean = dict(found.group_by("repair", maintain_order=True).agg(pl.col("cost_ms").mean()).iter_rows())
     if not {FAST, TIMEOUT} <= mean.keys():
         raise LookupError("This run has no loss repaired by a timeout, or none by fast retransmit.")
     return float(mean[TIMEOUT] - mean[FAST])
