@@ -1,4 +1,4 @@
-"""The study's answer in three sentences, computed from the run."""
+"""The study's answer in four sentences, computed from the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from .grid import ROUND_TRIP_S, TEN, always_busy_kbps, bucket_name, ten_segments_fit_kbps
+from .grid import ROUND_TRIP_S, TEN, always_busy_kbps, bucket_name, paths, ten_segments_fit_kbps
 from .measure import (
     FEW,
     MANY,
@@ -31,7 +31,24 @@ def answer(run: Run) -> list[str]:
     paired = undisturbed(pairs(rows))
     if paired.is_empty():
         return [f"This run has no pair of responses with both initial windows, {FEW} and {MANY}."]
-    return [_gained(paired), _why(tables, rows), _slowest(rows)]
+    return [_gained(paired), _why(tables, rows), _slowest(rows), *_shaped(run)]
+
+
+def _shaped(run: Run) -> list[str]:
+    """What the shaper of the published experiment makes of the same users, in a run that has it."""
+    found = {path: undisturbed(pairs(responses(of_run(run, path)))) for path in paths()[1:]}
+    ranges = []
+    for path, paired in found.items():
+        medians = paired.group_by("bucket").agg(pl.col("gain_ms").median())["gain_ms"].to_list()
+        if medians:
+            ranges.append(f"{round(min(medians))} to {round(max(medians))} ms ({path})")
+    if not ranges:
+        return []
+    return [
+        f"Over the shaper that Mininet sets up the medians by bandwidth are {' and '.join(ranges)}: how much of the "
+        "published gain there is depends on how TCP's segments are put into GSO packets, which a link that transmits "
+        "packet after packet does not see."
+    ]
 
 
 def _gained(paired: pl.DataFrame) -> str:

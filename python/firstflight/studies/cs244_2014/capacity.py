@@ -19,7 +19,7 @@ import polars as pl
 from firstflight.engines import find
 from firstflight.scenario import Cell
 
-from .grid import scenario
+from .grid import LINE, scenario
 from .measure import MANY, of_cells, responses
 from .tables import close_percent, side_by_side
 
@@ -57,7 +57,7 @@ HEADING = (
 
 def load(users: int, engine: str = "emulate") -> Load:
     """So many users at once with `engine`, beside the simulator."""
-    cell = Cell({"iw": MANY}, scenario(users, MANY), replicates=1, capture=True)
+    cell = Cell({"path": LINE, "iw": MANY}, scenario(users, MANY), replicates=1, capture=True)
     began = time.monotonic()
     measured = of_cells([(cell, find(engine).run_cell(cell, _SEED, 1))])
     wall_s = time.monotonic() - began

@@ -16,6 +16,7 @@ from .grid import (
     always_busy_kbps,
     bucket_name,
     edges_kbps,
+    paths,
     rates_kbps,
     settings,
     ten_segments_fit_kbps,
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 _NAMES = {"simulate": "simulated", "emulate": "emulated (kernel)"}
-_COLOURS = {"emulated (kernel)": PALETTE[0], "simulated": PALETTE[1]}
+_COLOURS = {
+    "emulated (kernel)": PALETTE[0],
+    "simulated": PALETTE[1],
+    **{f"simulated, {path}": PALETTE[2 + index] for index, path in enumerate(paths()[1:])},
+}
 _MSS, _HEADERS, _MEDIAN_BYTES = 1448, 52, 9300
 """Payload of a full packet and its headers, with timestamps; the median response with its response header."""
 _AXIS_MS = [0, 35, 70, 140, 350, 700, 1400]
@@ -41,6 +46,9 @@ def all_figures(run: Run) -> list[Figure]:
     sides = {_NAMES.get(run.engine, run.engine): rows}
     if run.engine == "emulate":
         sides[_NAMES["simulate"]] = responses(simulated(run))
+    else:
+        shaped = {f"simulated, {path}": responses(of_run(run, path)) for path in paths()[1:]}
+        sides |= {name: found for name, found in shaped.items() if not pairs(found).is_empty()}
     paired = {name: undisturbed(pairs(side)) for name, side in sides.items()}
     if any(side.is_empty() for side in paired.values()):
         return []

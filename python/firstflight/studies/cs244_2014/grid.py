@@ -1,6 +1,6 @@
 """The users, their bandwidths, and the cells of the study.
 
-A cell's key is `iw`, the server's initial window in segments.
+A cell's key is `path` and `iw`: what bounds a user's rate, and the server's initial window in segments.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ NAME = "cs244-2014"
 ROUND_TRIP_S = 0.070
 PACKET_BYTES = 1500
 TEN = 10
+LINE = "line"
+"""The path that transmits packet after packet; the only one that is emulated."""
 
 
 @cache
@@ -85,21 +87,28 @@ def _fill_round_trip_kbps(segments: int) -> float:
     return segments * PACKET_BYTES * 8 / ROUND_TRIP_S / 1000
 
 
-def scenario(users: int, iw: int) -> Scenario:
+def paths() -> list[str]:
+    """What bounds a user's rate, by name; the line comes first."""
+    return list(settings()["paths"])
+
+
+def scenario(users: int, iw: int, path: str = LINE) -> Scenario:
     """So many users and the server's initial window."""
     base = _base()
-    spoke = base.to_dict()["network"]["spokes"][0]
+    spoke = base.to_dict()["network"]["spokes"][0] | settings()["paths"][path]
     spokes = [spoke | {"rate": f"{round(1000 * rate)}bit"} for rate in rates_kbps(users)]
     found = base.replace("network.spokes", spokes).replace("application.response.clients", users)
     return found.replace("application.response.server_tcp", {"initial_window": iw})
 
 
 def cells(engine: str) -> list[Cell]:
-    """One cell an initial window; in both every user asks for the same sizes, so that responses pair up."""
+    """One cell per path and initial window; in all every user asks for the same sizes, so that responses pair up."""
     chosen = settings()
     replicates = chosen["replicates_emulated"] if engine == "emulate" else chosen["replicates_simulated"]
     return [
-        Cell({"iw": iw}, scenario(chosen["users"], iw), replicates, capture=True) for iw in chosen["initial_windows"]
+        Cell({"path": path, "iw": iw}, scenario(chosen["users"], iw, path), replicates, capture=True)
+        for path in ([LINE] if engine == "emulate" else paths())
+        for iw in chosen["initial_windows"]
     ]
 
 

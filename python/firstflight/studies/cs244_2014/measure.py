@@ -10,7 +10,7 @@ import polars as pl
 
 from firstflight.engines.simulate import run_cell
 
-from .grid import ROUND_TRIP_S, TEN, bucket, cells, rates_kbps, settings
+from .grid import LINE, ROUND_TRIP_S, TEN, bucket, cells, rates_kbps, settings
 
 if TYPE_CHECKING:
     from firstflight.records import Run
@@ -28,9 +28,10 @@ class Tables(NamedTuple):
     segments: pl.DataFrame
 
 
-def of_run(run: Run) -> Tables:
-    """The records of a run."""
-    return Tables(run.transfers.collect(), run.segments.collect())
+def of_run(run: Run, path: str = LINE) -> Tables:
+    """The records of a run over one of its paths."""
+    here = pl.col("path") == path
+    return Tables(run.transfers.filter(here).collect(), run.segments.filter(here).collect())
 
 
 def simulated(run: Run) -> Tables:
@@ -39,7 +40,7 @@ def simulated(run: Run) -> Tables:
     Takes a fraction of a second, so it is computed where it is needed.
     """
     replicates = run.transfers.select(pl.col("replicate").max()).collect().item()
-    return of_cells([(cell, run_cell(cell, run.seed, 1 + (replicates or 0))) for cell in cells("simulate")])
+    return of_cells([(cell, run_cell(cell, run.seed, 1 + (replicates or 0))) for cell in cells("emulate")])
 
 
 def of_cells(computed: list[tuple[Cell, dict[str, pl.DataFrame]]]) -> Tables:

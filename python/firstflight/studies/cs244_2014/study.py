@@ -35,11 +35,13 @@ class Cs244(Study):
         "Of SlowDC's bandwidths three quantiles are published; below 100 kbit/s and above the median the distribution "
         "is ours (reference/slowdc_bandwidth.csv says how).",
         "Sizes and bandwidths are independent, and one round trip for all: slow paths are longer ones in reality.",
+        "Which Linux the post used is not known, and with it how long its GSO packets were: Mininet's shaper is shown "
+        "for both. It is simulated only; the link box gets single packets.",
         "Nothing is lost: the queue holds a thousand packets, so the price of a larger window does not show.",
     )
 
     def cells(self, engine: str) -> list[Cell]:
-        """One cell an initial window."""
+        """One cell per path and initial window."""
         return grid.cells(engine)
 
     def tables(self, run: Run) -> list[Table]:
@@ -61,7 +63,7 @@ class Cs244(Study):
         return all_figures(run)
 
     def answer(self, run: Run) -> list[str]:
-        """Three sentences."""
+        """Four sentences."""
         from .answer import answer
 
         return answer(run)

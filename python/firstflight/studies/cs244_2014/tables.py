@@ -11,7 +11,7 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
 
 from . import intervals
-from .grid import bucket_name, ten_segments_fit_kbps
+from .grid import LINE, bucket_name, edges_kbps, paths, ten_segments_fit_kbps
 from .measure import MANY, of_run, pairs, present, responses, simulated, ten_segments_ms, timed_out_percent, undisturbed
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ BY_BANDWIDTH = (
     Metric("pairs", "Pairs", 0),
     Metric("disturbed", "Disturbed, left out", 0),
 )
+BY_PATH = (Metric("gain", "Gain", 1), Metric("gain_percent", "Gain", 1))
 BY_USER = (Metric("ten_segments", "Ten segments of a first flight on the link", 1),)
 ENDS = (
     Metric("first_flight", "First flight", 0),
@@ -53,10 +54,13 @@ BESIDE = (
 
 
 def all_tables(run: Run) -> list[Table]:
-    """`by_bandwidth`, `windows`, `ten_segments`, and `engines` for an emulated run; only those with rows."""
+    """`by_bandwidth`, `windows`, `ten_segments`, `paths`, and `engines` for an emulated run; only those with rows."""
     tables = of_run(run)
     rows = responses(tables)
     found = [_by_bandwidth(pairs(rows)), _windows(rows), _ten_segments(ten_segments_ms(tables, rows))]
+    by_path = {path: undisturbed(pairs(responses(of_run(run, path)))) for path in paths()}
+    if any(not paired.is_empty() for path, paired in by_path.items() if path != LINE):
+        found.append(_paths(by_path))
     if run.engine == "emulate":
         found.append(_engines(rows, responses(simulated(run))))
     return [table for table in found if not table.frame.is_empty()]
@@ -82,6 +86,33 @@ def _by_bandwidth(paired: pl.DataFrame) -> Table:
         ("bandwidth_kbps",),
         rows_frame(("bandwidth_kbps",), rows),
         metrics=BY_BANDWIDTH,
+    )
+
+
+def _paths(by_path: Mapping[str, pl.DataFrame]) -> Table:
+    rows = [
+        _row(
+            {"bandwidth_kbps": bucket_name(index), "path": path},
+            metric,
+            intervals.median(own[column], f"{path} {metric}", index),
+        )
+        for index in range(len(edges_kbps()))
+        for path, paired in by_path.items()
+        for own in [paired.filter(pl.col("bucket") == index)]
+        if not own.is_empty()
+        for metric, column in (("gain", "gain_ms"), ("gain_percent", "gain_percent"))
+    ]
+    keys = ("bandwidth_kbps", "path")
+    return Table(
+        "paths",
+        "Gain of IW 10 over IW 3 on a line and over Mininet's shaper",
+        "`line` transmits packet after packet. The others are Mininet's htb, a bucket of 1600 bytes: `htb-flights` "
+        "with GSO packets of up to 64 kB (Linux before 3.12), `htb-pairs` with those of two segments (Linux since "
+        "then, at this round trip).",
+        keys,
+        rows_frame(keys, rows),
+        across="path",
+        metrics=BY_PATH,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from firstflight.analysis.claim import Claim
 
+from ..grid import LINE, paths
 from ..measure import of_run, pairs, responses, undisturbed
 from . import flights, gains
 
@@ -20,7 +21,12 @@ __all__ = ["all_claims"]
 
 
 def all_claims(run: Run) -> list[Claim]:
-    """Gain by bucket, how stable it is, the percentage; rounds, and where ten segments no longer fit."""
+    """Gain by bucket, how stable it is, the percentage; rounds, and where ten segments no longer fit. The gains
+    again over each form of Mininet's shaper, where the engine has it.
+    """
     tables = of_run(run)
     rows = responses(tables)
-    return [*gains.claims(undisturbed(pairs(rows))), *flights.claims(tables, rows)]
+    found = [*gains.claims(undisturbed(pairs(rows)), LINE), *flights.claims(tables, rows)]
+    for path in [] if run.engine == "emulate" else paths()[1:]:
+        found += gains.claims(undisturbed(pairs(responses(of_run(run, path)))), path)
+    return found

@@ -10,7 +10,7 @@ import polars as pl
 from firstflight.analysis.claim import Claim, Sentence, above, at_least, near
 
 from .. import intervals
-from ..grid import ROUND_TRIP_S, bucket_name, edges_kbps
+from ..grid import LINE, ROUND_TRIP_S, bucket_name, edges_kbps
 from ..measure import present
 
 SOURCE = "CS244 2014, results"
@@ -18,20 +18,28 @@ _ABOUT = 0.5
 _STABLE = 0.5
 
 
-def claims(paired: pl.DataFrame) -> Iterator[Claim]:
-    """Of the undisturbed pairs: a claim a bucket, then stability, then the percentage."""
+def claims(paired: pl.DataFrame, path: str) -> Iterator[Claim]:
+    """Of the undisturbed pairs over a path: a claim a bucket, then stability, then the percentage."""
     for index in range(len(edges_kbps())):
-        yield _gain(paired.filter(pl.col("bucket") == index), index)
-    yield _stable(paired)
-    yield _percentage(paired)
+        yield _gain(paired.filter(pl.col("bucket") == index), index, path)
+    yield _stable(paired, path)
+    yield _percentage(paired, path)
 
 
-def _gain(own: pl.DataFrame, index: int) -> Claim:
+def _named(path: str, name: str) -> str:
+    return name if path == LINE else f"{name}-{path}"
+
+
+def _over(path: str) -> str:
+    return "" if path == LINE else f"Over Mininet's shaper ({path}): "
+
+
+def _gain(own: pl.DataFrame, index: int, path: str) -> Claim:
     name = bucket_name(index)
     sentence = Sentence(
-        id=f"cs244-gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
+        id=_named(path, f"cs244-gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps"),
         source=SOURCE,
-        text=f"At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
+        text=f"{_over(path)}At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
         expectation=near(1),
         tolerance=_ABOUT,
         unit="round trips",
@@ -39,15 +47,15 @@ def _gain(own: pl.DataFrame, index: int) -> Claim:
     )
     if own.is_empty():
         return sentence.unchecked(f"This run has no pair of undisturbed responses at {name} kbit/s.")
-    found = intervals.median(own["gain_ms"] / (1000 * ROUND_TRIP_S), "gain", index)
+    found = intervals.median(own["gain_ms"] / (1000 * ROUND_TRIP_S), _named(path, "gain"), index)
     return sentence.judge(found, f"{own.height} pairs.")
 
 
-def _stable(paired: pl.DataFrame) -> Claim:
+def _stable(paired: pl.DataFrame, path: str) -> Claim:
     sentence = Sentence(
-        id="cs244-gain-stable",
+        id=_named(path, "cs244-gain-stable"),
         source=SOURCE,
-        text="The gain is stable over bandwidth (least median of a bucket as a share of the greatest).",
+        text=f"{_over(path)}The gain is stable over bandwidth (least median of a bucket as a share of the greatest).",
         expectation=at_least(_STABLE),
         tolerance=0,
         unit="share",
@@ -63,14 +71,15 @@ def _stable(paired: pl.DataFrame) -> Claim:
         medians = [float(np.median(values)) for values in found]
         return min(medians) / max(medians)
 
-    return sentence.judge(intervals.of_groups(groups, "gain", share))
+    return sentence.judge(intervals.of_groups(groups, _named(path, "gain"), share))
 
 
-def _percentage(paired: pl.DataFrame) -> Claim:
+def _percentage(paired: pl.DataFrame, path: str) -> Claim:
     sentence = Sentence(
-        id="cs244-percentage-rises",
+        id=_named(path, "cs244-percentage-rises"),
         source=SOURCE,
-        text="The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
+        text=f"{_over(path)}The gain in percent rises with bandwidth (rank correlation of the users' bandwidths "
+        "and medians).",
         expectation=above(0),
         tolerance=0,
         unit="correlation",
@@ -82,7 +91,7 @@ def _percentage(paired: pl.DataFrame) -> Claim:
     medians = paired.group_by("bucket").agg(pl.col("gain_percent").median()).sort("bucket")
     each = [f"{bucket_name(index)}: {percent:.0f} %" for index, percent in medians.iter_rows()]
     groups: dict[Hashable, intervals.Values] = {own["client"][0]: _values(own["gain_percent"]) for own in users}
-    found = intervals.of_groups(groups, "gain_percent", _rank_correlation)
+    found = intervals.of_groups(groups, _named(path, "gain_percent"), _rank_correlation)
     return sentence.judge(found, f"Medians by bucket, kbit/s: {', '.join(each)}.")
 
 
