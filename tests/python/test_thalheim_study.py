@@ -79,6 +79,16 @@ def test_every_statement_but_the_lost_formula_is_decided(whole: Run) -> None:
     assert "from the request on, without the handshake, 66" in claims["talk-gain-to-60"].reason
 
 
+def test_over_mininets_shaper_the_largest_gain_depends_on_the_length_of_gso_packets(whole: Run) -> None:
+    claims = {claim.id: claim for claim in STUDY.claims(whole)}
+    found = {shaper: claims[f"talk-gain-to-60-{shaper}"].found for shaper in ("htb-flights", "htb-pairs")}
+    assert found["htb-flights"] == pytest.approx(70.5, abs=0.1)
+    assert found["htb-pairs"] == pytest.approx(claims["talk-gain-to-60"].found, abs=0.1)
+    for shaper in found:
+        assert claims[f"talk-gain-from-0-{shaper}"].verdict == "differs"
+        assert claims[f"talk-gain-grows-with-delay-{shaper}"].verdict == "holds"
+
+
 def test_no_packet_is_lost_over_the_ample_queue_and_a_large_first_flight_over_the_small_one(whole: Run) -> None:
     found = values(whole)
     again = {place.point: sample.median for place, sample in found.items() if place.metric == AGAIN}

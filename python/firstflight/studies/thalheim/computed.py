@@ -5,18 +5,36 @@ from __future__ import annotations
 from functools import cache
 
 from firstflight.analysis.link_share import PACKET_BYTES, PAYLOAD_BYTES
+from firstflight.analysis.medians import Sample
 from firstflight.engines import find
 from firstflight.engines.model.slow_start import SlowStart
 from firstflight.engines.model.throughput import transfer_time_s
 
-from .grid import Point, cell, header_bytes
+from .grid import TRANSFER, Point, cell, header_bytes
+from .measure import REQUEST_TIME, TIME, Place, Values
+
+
+def simulated_s(point: Point) -> float:
+    """Completion time of the same transfer in virtual time, seconds."""
+    return _simulated_s(point, None)[0]
+
+
+def over_shaper(values: Values, shaper: str) -> dict[Place, Sample]:
+    """`TIME` and `REQUEST_TIME` of the figure's transfers among `values`, simulated over one of the shapers."""
+    chosen = [place.point for place in values if place.metric == TIME and place.point.experiment == TRANSFER]
+    found: dict[Place, Sample] = {}
+    for point in chosen:
+        whole, handshake = _simulated_s(point, shaper)
+        found[Place(TIME, point)] = Sample((whole,))
+        found[Place(REQUEST_TIME, point)] = Sample((whole - handshake,))
+    return found
 
 
 @cache
-def simulated_s(point: Point) -> float:
-    """Completion time of the same transfer in virtual time, seconds. It draws nothing, so one replicate is all."""
-    transfers = find("simulate").run_cell(cell(point, "simulate"), seed=1, replicates=1)["transfers"]
-    return float(transfers["completion_time_s"][0])
+def _simulated_s(point: Point, shaper: str | None) -> tuple[float, float]:
+    """Completion time and handshake's. A transfer draws nothing, so one replicate is all."""
+    found = find("simulate").run_cell(cell(point, "simulate", shaper), seed=1, replicates=1)["transfers"]
+    return float(found["completion_time_s"][0]), float(found["handshake_time_s"][0])
 
 
 def talk_s(point: Point) -> float:

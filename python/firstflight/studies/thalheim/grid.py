@@ -92,14 +92,18 @@ def points() -> list[Point]:
     return grid + [mouse(flows, iw) for flows in chosen["mice"]["flows"] for iw in chosen["mice"]["windows"]]
 
 
-def cell(point: Point, engine: str) -> Cell:
-    """The scenario of a point, with as many replicates as `engine` needs for it."""
+def cell(point: Point, engine: str, shaper: str | None = None) -> Cell:
+    """The scenario of a point, with as many replicates as `engine` needs for it; on request with one of the shapers in
+    place of the line.
+    """
     name = f"application.{_FIRST[point.experiment]}"
     scenario = _base(_FILES[point.experiment]).replace("tcp.initial_window", point.iw)
     scenario = scenario.replace("network.links[0].rate", f"{point.rate_mbit}Mbit")
     scenario = scenario.replace("network.links[0].delay", f"{point.delay_ms}ms")
     scenario = scenario.replace("network.links[0].queue", f"{point.queue_packets}p")
     scenario = scenario.replace(f"{name}.size", f"{point.size_kb}kB")
+    if shaper is not None:
+        scenario = scenario.replace("network.links[0].burst", settings()["shapers"][shaper])
     if point.experiment == PARALLEL:
         scenario = scenario.replace(f"{name}.clients", point.flows)
     if point.experiment == MICE and point.flows == 0:

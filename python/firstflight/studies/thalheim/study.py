@@ -38,6 +38,8 @@ class Thalheim(Study):
         "its 60 % may lie at a size that ours do not have.",
         "Delay is that of one way, and both ways have it; whether the talk's is one way or the round trip it does not "
         "say. Its formula is an image that is not preserved.",
+        "Which Linux the talk used is not known, and with it how long its GSO packets were. Mininet's shaper, whose "
+        "effect depends on that, is shown for both forms, and simulated only.",
         "The queue is ample (1000 packets), so that the path decides and not a loss; what a small one changes is "
         "shown for one delay only.",
     )

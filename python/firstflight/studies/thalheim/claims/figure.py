@@ -16,9 +16,9 @@ from ..measure import REQUEST_TIME, TIME
 from .statement import COMPARISON, Data, Statement
 
 
-def claims(data: Data, needs: Needs) -> list[Claim]:
+def claims(data: Data, needs: Needs, shaper: str | None = None) -> list[Claim]:
     """One by one, in the order of the talk."""
-    return [statement.check(data, needs) for statement in _STATEMENTS]
+    return [statement.over(shaper).check(data, needs) for statement in _STATEMENTS]
 
 
 def _known(data: Data) -> list[Point]:

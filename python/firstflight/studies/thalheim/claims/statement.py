@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firstflight.analysis.claim import Claim, Expectation, Needs, NoDataError, Sentence
 from firstflight.analysis.medians import Medians, Values
@@ -29,6 +29,12 @@ class Statement:
     why: str
     found: Callable[[Data], Values]
     note: Callable[[Data], str]
+
+    def over(self, shaper: str | None) -> Statement:
+        """The same over one of the study's shapers."""
+        if shaper is None:
+            return self
+        return replace(self, id=f"{self.id}-{shaper}", text=f"Over Mininet's shaper ({shaper}): {self.text}")
 
     def check(self, data: Data, needs: Needs = "interval") -> Claim:
         """The verdict, or why there is none."""
