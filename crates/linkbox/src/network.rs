@@ -46,7 +46,7 @@ struct Line {
     name: String,
     spec: LinkSpec,
     link: Link,
-    draws: Sequence,
+    draws: Draws,
     /// The network's time at which the link's own began; what was on its way to it at a reset may come before.
     epoch: Nanos,
     /// Packets accepted that have not reached its far end.
@@ -219,8 +219,8 @@ impl Network {
         };
         let line = &mut self.lines[usize::from(link)];
         let offered = step.offered.open();
-        let draws = &mut line.draws;
-        let fate = line.link.offer(at.saturating_sub(line.epoch), offered, || draws.uniform());
+        let Draws { queue, loss } = &mut line.draws;
+        let fate = line.link.offer(at.saturating_sub(line.epoch), offered, || queue.uniform(), || loss.uniform());
         line.counts.book(offered.bytes, fate);
         let epoch = line.epoch;
         let mut transmission = (at, at);
@@ -308,7 +308,15 @@ impl Network {
     }
 }
 
-/// The draws of a link: those that the simulator makes for it.
-fn draws(seed: u64, replicate: u32, line: usize) -> Sequence {
-    Sequence::new(Stream::new(seed, replicate, Purpose::Link, 0, line as u32))
+/// The draws of a link. Those of its queue are the simulator's; which connection of the simulator a packet belongs to is
+/// not known here, so a packet's loss goes by its number on the link.
+fn draws(seed: u64, replicate: u32, line: usize) -> Draws {
+    let of = |purpose| Sequence::new(Stream::new(seed, replicate, purpose, 0, line as u32));
+    Draws { queue: of(Purpose::Queue), loss: of(Purpose::Loss) }
+}
+
+#[derive(Debug)]
+struct Draws {
+    queue: Sequence,
+    loss: Sequence,
 }

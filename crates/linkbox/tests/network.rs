@@ -69,8 +69,9 @@ fn fates(happenings: &[Happening]) -> Vec<Fate> {
 /// What a link of the simulator makes of packets that come at these times.
 fn simulated(plan: &Plan, times: &[Nanos], offered: Offered) -> Vec<Fate> {
     let mut link = Link::new(&plan.links[0].forward, Meter::new(1, 1)).unwrap();
-    let mut draws = Sequence::new(Stream::new(SEED, 0, Purpose::Link, 0, 0));
-    times.iter().map(|&time| link.offer(time, offered, || draws.uniform())).collect()
+    let [mut queue, mut loss] =
+        [Purpose::Queue, Purpose::Loss].map(|purpose| Sequence::new(Stream::new(SEED, 0, purpose, 0, 0)));
+    times.iter().map(|&time| link.offer(time, offered, || queue.uniform(), || loss.uniform())).collect()
 }
 
 #[test]

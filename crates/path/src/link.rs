@@ -179,19 +179,32 @@ impl Link {
         Ok(())
     }
 
-    /// Offers a packet that arrives at `now`; `random` gives uniform draws in [0, 1).
+    /// Offers a packet that arrives at `now`. `queue_draws` and `loss_draw` are uniform in [0, 1): for what the queue leaves to
+    /// chance, and for whether this packet is lost at random.
     ///
     /// Calls must come in the order of `now`.
-    pub fn offer(&mut self, now: Nanos, packet: Offered, random: impl FnMut() -> f64) -> Fate {
-        self.offer_as::<true>(now, packet, random)
+    pub fn offer(
+        &mut self,
+        now: Nanos,
+        packet: Offered,
+        queue_draws: impl FnMut() -> f64,
+        loss_draw: impl FnOnce() -> f64,
+    ) -> Fate {
+        self.offer_as::<true>(now, packet, queue_draws, loss_draw)
     }
 
     /// [`Link::offer`] for a link that [is plain](Link::is_plain).
     // Inlined by force: the simulator's hop is this and little else.
     #[inline(always)]
-    pub fn offer_plain(&mut self, now: Nanos, packet: Offered, random: impl FnMut() -> f64) -> Fate {
+    pub fn offer_plain(
+        &mut self,
+        now: Nanos,
+        packet: Offered,
+        queue_draws: impl FnMut() -> f64,
+        loss_draw: impl FnOnce() -> f64,
+    ) -> Fate {
         debug_assert!(self.is_plain(), "a bucket or a router is left out");
-        self.offer_as::<false>(now, packet, random)
+        self.offer_as::<false>(now, packet, queue_draws, loss_draw)
     }
 
     /// Whether it has neither a token bucket nor a router that knows Quick-Start.
@@ -200,7 +213,13 @@ impl Link {
     }
 
     #[inline(always)]
-    fn offer_as<const RARE: bool>(&mut self, now: Nanos, packet: Offered, mut random: impl FnMut() -> f64) -> Fate {
+    fn offer_as<const RARE: bool>(
+        &mut self,
+        now: Nanos,
+        packet: Offered,
+        mut queue_draws: impl FnMut() -> f64,
+        loss_draw: impl FnOnce() -> f64,
+    ) -> Fate {
         let Offered { bytes, ecn_capable, carries_data, .. } = packet;
         let line_busy = self.free_at > now;
         if line_busy {
@@ -209,7 +228,7 @@ impl Link {
             self.backlog.clear();
         }
         let arrival = Arrival { now, bytes, ecn_capable, backlog: &self.backlog, line_busy, idle_since: self.free_at };
-        let marked = match self.queue.judge(arrival, &mut random) {
+        let marked = match self.queue.judge(arrival, &mut queue_draws) {
             Verdict::Admit => false,
             Verdict::Mark => true,
             Verdict::Drop => {
@@ -222,7 +241,7 @@ impl Link {
             Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization),
             _ => Transmission::of_line(now, self.free_at, serialization),
         };
-        let lost = self.may_lose && self.loss.strikes(carries_data, random);
+        let lost = self.may_lose && self.loss.strikes(carries_data, loss_draw);
         // A bucket's packets count as long as their bytes take at its rate, as those of a line.
         let metered_end = if RARE { start.saturating_add(serialization) } else { end };
         self.meter.accepted(now, start, metered_end, bytes, self.backlog.packets(), lost);

@@ -38,14 +38,14 @@ fn t1(queue: QueueSpec) -> LinkSpec {
 #[test]
 fn a_packet_arrives_after_its_serialization_and_the_delay() {
     let mut link = link(&t1(drop_tail(25, false)));
-    assert_eq!(link.offer(7, plain(1500), || 0.5), Fate::Arrives(7 + 58 * MILLISECOND));
+    assert_eq!(link.offer(7, plain(1500), || 0.5, || 0.5), Fate::Arrives(7 + 58 * MILLISECOND));
 }
 
 #[test]
 fn packets_that_find_the_line_busy_wait_for_it_in_order() {
     let mut link = link(&t1(drop_tail(25, false)));
     for packet in 1..=3 {
-        assert_eq!(link.offer(0, plain(1500), || 0.5), Fate::Arrives((packet * 8 + 50) * MILLISECOND));
+        assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.5), Fate::Arrives((packet * 8 + 50) * MILLISECOND));
     }
     assert_eq!(link.waiting_packets(0), 2);
     assert_eq!(link.waiting_packets(8 * MILLISECOND), 1);
@@ -57,7 +57,7 @@ fn packets_that_find_the_line_busy_wait_for_it_in_order() {
 fn a_limit_of_25_packets_holds_25_or_26_by_whether_the_packet_in_service_counts() {
     for (counts_packet_in_service, held) in [(true, 25), (false, 26)] {
         let mut link = link(&t1(drop_tail(25, counts_packet_in_service)));
-        let accepted = (0..40).filter(|_| link.offer(0, plain(1040), || 0.5) != Fate::Dropped).count();
+        let accepted = (0..40).filter(|_| link.offer(0, plain(1040), || 0.5, || 0.5) != Fate::Dropped).count();
         assert_eq!(accepted, held);
     }
 }
@@ -68,7 +68,7 @@ fn a_limit_in_bytes_counts_the_bytes_that_wait() {
     let mut link = link(&t1(QueueSpec::DropTail(spec)));
     let accepted: Vec<bool> = [1500, 1500, 1000, 1000, 500]
         .iter()
-        .map(|&bytes| link.offer(0, plain(bytes), || 0.5) != Fate::Dropped)
+        .map(|&bytes| link.offer(0, plain(bytes), || 0.5, || 0.5) != Fate::Dropped)
         .collect();
     assert_eq!(accepted, [true, true, true, false, true]);
 }
@@ -77,22 +77,22 @@ fn a_limit_in_bytes_counts_the_bytes_that_wait() {
 fn an_infinitely_fast_link_never_queues() {
     let mut link = link(&LinkSpec { rate_bps: None, ..t1(drop_tail(1, true)) });
     for _ in 0..100 {
-        assert_eq!(link.offer(5, plain(1500), || 0.5), Fate::Arrives(5 + 50 * MILLISECOND));
+        assert_eq!(link.offer(5, plain(1500), || 0.5, || 0.5), Fate::Arrives(5 + 50 * MILLISECOND));
     }
 }
 
 #[test]
 fn a_packet_lost_at_random_still_takes_its_time_on_the_line() {
     let mut link = link(&LinkSpec { loss: 0.1, ..t1(drop_tail(25, false)) });
-    assert_eq!(link.offer(0, plain(1500), || 0.05), Fate::Lost);
-    assert_eq!(link.offer(0, plain(1500), || 0.5), Fate::Arrives(66 * MILLISECOND));
+    assert_eq!(link.offer(0, plain(1500), || 0.05, || 0.05), Fate::Lost);
+    assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.5), Fate::Arrives(66 * MILLISECOND));
 }
 
 #[test]
 fn a_listed_data_packet_is_lost_whatever_bare_acknowledgements_pass_between() {
     let mut link = link(&LinkSpec { lose: vec![2], ..t1(drop_tail(25, false)) });
     let acknowledgement = Offered { bytes: 40, ecn_capable: false, carries_data: false, connection: 0 };
-    let mut lost = |packet| link.offer(0, packet, || 0.5) == Fate::Lost;
+    let mut lost = |packet| link.offer(0, packet, || 0.5, || 0.5) == Fate::Lost;
     assert_eq!([acknowledgement, plain(1500), acknowledgement].map(&mut lost), [false; 3]);
     assert_eq!([plain(1500), plain(1500), acknowledgement].map(&mut lost), [true, false, false]);
 }
@@ -100,9 +100,9 @@ fn a_listed_data_packet_is_lost_whatever_bare_acknowledgements_pass_between() {
 #[test]
 fn what_the_queue_drops_is_not_counted_among_the_data_packets() {
     let mut link = link(&LinkSpec { lose: vec![3], ..t1(drop_tail(1, false)) });
-    let fates: Vec<Fate> = (0..3).map(|_| link.offer(0, plain(1500), || 0.5)).collect();
+    let fates: Vec<Fate> = (0..3).map(|_| link.offer(0, plain(1500), || 0.5, || 0.5)).collect();
     assert_eq!(fates[2], Fate::Dropped);
-    assert_eq!(link.offer(16 * MILLISECOND, plain(1500), || 0.5), Fate::Lost);
+    assert_eq!(link.offer(16 * MILLISECOND, plain(1500), || 0.5, || 0.5), Fate::Lost);
 }
 
 #[test]
@@ -110,7 +110,16 @@ fn a_listed_loss_leaves_the_random_draws_to_the_same_packets() {
     let fates = |lose: Vec<u32>| -> Vec<Fate> {
         let mut link = link(&LinkSpec { loss: 0.5, lose, ..t1(drop_tail(25, false)) });
         let mut draws = [0.9, 0.9, 0.1, 0.9].into_iter();
-        (0..4).map(|_| link.offer(0, plain(1500), || draws.next().unwrap())).collect()
+        (0..4)
+            .map(|_| {
+                link.offer(
+                    0,
+                    plain(1500),
+                    || unreachable!("drop tail leaves nothing to chance"),
+                    || draws.next().unwrap(),
+                )
+            })
+            .collect()
     };
     let (plain, listed) = (fates(vec![]), fates(vec![1]));
     assert_eq!((listed[0], &listed[1..]), (Fate::Lost, &plain[1..]));
@@ -121,8 +130,8 @@ fn the_meter_splits_busy_and_waiting_time_at_the_borders_of_its_intervals() {
     let spec = LinkSpec { rate_bps: Some(12_000), ..t1(drop_tail(25, false)) };
     let mut link = link(&spec);
     // Each packet takes one second; the second waits from 0.5 s to 1.5 s.
-    link.offer(500 * MILLISECOND, plain(1500), || 0.5);
-    link.offer(500 * MILLISECOND, plain(1500), || 0.5);
+    link.offer(500 * MILLISECOND, plain(1500), || 0.5, || 0.5);
+    link.offer(500 * MILLISECOND, plain(1500), || 0.5, || 0.5);
     let rows: Vec<_> = link.meter().intervals().map(|(_, _, counts)| *counts).collect();
     assert_eq!(rows.len(), 10);
     let busy: Vec<Nanos> = rows.iter().take(4).map(|row| row.busy / MILLISECOND).collect();
@@ -137,8 +146,8 @@ fn the_meter_splits_busy_and_waiting_time_at_the_borders_of_its_intervals() {
 #[test]
 fn what_leaves_after_the_end_of_the_run_is_not_counted_as_sent() {
     let mut link = Link::new(&t1(drop_tail(25, false)), Meter::new(10 * MILLISECOND, 10 * MILLISECOND)).unwrap();
-    link.offer(0, plain(1500), || 0.5);
-    link.offer(0, plain(1500), || 0.5);
+    link.offer(0, plain(1500), || 0.5, || 0.5);
+    link.offer(0, plain(1500), || 0.5, || 0.5);
     let (_, _, counts) = link.meter().intervals().next().unwrap();
     assert_eq!((counts.sent_packets, counts.busy), (1, 10 * MILLISECOND));
 }
@@ -168,7 +177,7 @@ fn shaped(bytes: u32, gso_max_segs: u32) -> Link {
 }
 
 fn arrivals(link: &mut Link, now: Nanos, packets: impl IntoIterator<Item = Offered>) -> Vec<Nanos> {
-    let offer = |packet| match link.offer(now, packet, || 0.5) {
+    let offer = |packet| match link.offer(now, packet, || 0.5, || 0.5) {
         Fate::Arrives(time) => time,
         gone => panic!("{gone:?}"),
     };

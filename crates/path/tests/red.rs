@@ -40,7 +40,7 @@ fn packet(ecn_capable: bool) -> Offered {
 
 /// Offers packets at one moment, with draws that never drop before they must.
 fn burst(link: &mut Link, packets: usize, now: Nanos, draw: f64) -> Vec<bool> {
-    (0..packets).map(|_| link.offer(now, packet(false), || draw) != Fate::Dropped).collect()
+    (0..packets).map(|_| link.offer(now, packet(false), || draw, || draw) != Fate::Dropped).collect()
 }
 
 #[test]
@@ -83,14 +83,14 @@ fn drops_are_spread_evenly_over_the_arrivals() {
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
     for _ in 0..11 {
-        link.offer(0, packet(false), || 0.999_999);
+        link.offer(0, packet(false), || 0.999_999, || 0.999_999);
     }
     let (mut gaps, mut since, mut now) = (Vec::new(), 0, 0);
     while gaps.len() < 4000 {
         now += MILLISECOND;
         since += 1;
         while link.waiting_packets(now) < 10 {
-            if link.offer(now, packet(false), &mut uniform) == Fate::Dropped {
+            if link.offer(now, packet(false), &mut uniform, || 1.0) == Fate::Dropped {
                 gaps.push(since);
                 since = 0;
             }
@@ -104,7 +104,7 @@ fn drops_are_spread_evenly_over_the_arrivals() {
 
 /// Offers packets at one moment and tells what became of each.
 fn fates(link: &mut Link, packets: usize, ecn_capable: bool, draw: f64) -> Vec<Fate> {
-    (0..packets).map(|_| link.offer(0, packet(ecn_capable), || draw)).collect()
+    (0..packets).map(|_| link.offer(0, packet(ecn_capable), || draw, || draw)).collect()
 }
 
 fn count(fates: &[Fate], wanted: impl Fn(&Fate) -> bool) -> usize {

@@ -21,8 +21,8 @@ pub enum Purpose {
     Server,
     /// Initial sequence numbers.
     InitialSequence,
-    /// A link's queue and its random loss.
-    Link,
+    /// A link's queue.
+    Queue,
     /// What sets the path of a user of a population apart.
     Path,
     /// What the paths of a subnet's users have in common.
@@ -31,6 +31,8 @@ pub enum Purpose {
     Row,
     /// Whether a user runs an application.
     Share,
+    /// A link's random loss.
+    Loss,
 }
 
 /// A stream of draws with one purpose and one owner.

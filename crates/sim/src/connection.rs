@@ -5,7 +5,7 @@ use std::sync::Arc;
 use firstflight_path::Nanos;
 use firstflight_tcp::{Endpoint, NEVER, Profile, Stats};
 
-use crate::memory::Pair;
+use crate::{loss_draws::LossDraws, memory::Pair, packet::Packet};
 
 /// The end that opened the connection.
 pub const CLIENT: usize = 0;
@@ -70,6 +70,8 @@ pub struct Connection {
     pub first_flight_lost: u32,
     /// The data sender's figures already booked to earlier objects.
     pub booked: Booked,
+    /// Which of its packets are lost at random.
+    losses: LossDraws,
     /// The slot is in use.
     pub live: bool,
 }
@@ -141,6 +143,7 @@ impl Connection {
             close_when_served: false,
             first_flight_lost: 0,
             booked: Booked::default(),
+            losses: LossDraws::new(opening.loss_key),
             live: true,
         }
     }
@@ -160,6 +163,7 @@ impl Connection {
         self.close_when_served = false;
         self.first_flight_lost = 0;
         self.booked = Booked::default();
+        self.losses.restart(opening.loss_key);
         self.live = true;
     }
 
@@ -242,6 +246,8 @@ pub struct Opening<'a> {
     pub profiles: [&'a Arc<Profile>; 2],
     /// Initial sequence numbers.
     pub initial_sequences: [u32; 2],
+    /// Key of its random losses.
+    pub loss_key: u64,
     /// Hosts of the client and of the server.
     pub hosts: [u32; 2],
     /// First hops.
@@ -277,6 +283,17 @@ impl Arena {
         (connection.opened_at, connection.number) = (now, self.opened);
         self.opened += 1;
         slot
+    }
+
+    /// The draw by which a packet is lost at random on a link.
+    // Nobody waits for what is left of a connection that is over: no draw loses it.
+    #[inline]
+    pub fn loss_draw(&mut self, packet: &Packet, link: u32) -> f64 {
+        let connection = &mut self.slots[(packet.to() / 2) as usize];
+        if connection.generation != packet.generation() {
+            return 1.0;
+        }
+        connection.losses.draw(link, packet.carries_data())
     }
 
     /// Frees a slot; packets still on their way to it will find another generation.

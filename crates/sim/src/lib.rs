@@ -16,6 +16,7 @@ mod capture;
 pub mod capture_file;
 mod connection;
 pub mod law;
+mod loss_draws;
 mod memory;
 mod normal;
 mod packet;

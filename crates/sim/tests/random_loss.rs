@@ -14,9 +14,10 @@ fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
     }))
     .unwrap();
     let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40)).unwrap();
-    let mut draws = Sequence::new(Stream::new(3, 0, Purpose::Link, 0, 0));
+    let mut draws = Sequence::new(Stream::new(3, 0, Purpose::Loss, 0, 0));
     let packet = Offered { bytes: 1500, ecn_capable: false, carries_data: true, connection: 0 };
-    let lost: Vec<bool> = (0..200_000).map(|now| link.offer(now, packet, || draws.uniform()) == Fate::Lost).collect();
+    let lost: Vec<bool> =
+        (0..200_000).map(|now| link.offer(now, packet, || 0.0, || draws.uniform()) == Fate::Lost).collect();
     let count = lost.iter().filter(|&&lost| lost).count() as f64;
     let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
     // Four standard errors: of 200,000 and of 10,000 draws.
@@ -69,4 +70,44 @@ fn the_listed_data_segment_of_a_transfer_is_lost_and_no_acknowledgement_is_count
     // The eleventh data segment is the retransmission of the third: lost as well, only the timeout is left.
     let twice = lose(&[3, 11]);
     assert_eq!((twice.transfers.retransmissions[0], twice.transfers.timeouts[0]), (2, 1));
+}
+
+/// Two clients share a link that loses 5 % each way, and whose queue is RED if `red`; the second one's server begins with
+/// `other_window` segments. The first client's records.
+fn beside_another(other_window: u32, red: bool) -> Vec<(u64, u32, u32)> {
+    let mut link = pair(None, 20_000_000, 1000);
+    for direction in ["forward", "reverse"] {
+        link[direction]["loss"] = json!(0.05);
+        if red {
+            // Always above the upper threshold's half, never full: it draws for many packets and drops next to none.
+            link[direction]["queue"] = json!({
+                "kind": "red", "limit_packets": 1_000_000, "min_threshold_packets": 0.0,
+                "max_threshold_packets": 1e9, "max_probability": 1e-9, "weight": 0.5, "mean_packet_bytes": 1000,
+                "gentle": false,
+            });
+        }
+    }
+    let more = json!({"size": constant(50_000.0), "count": 20});
+    let window = json!({"initial_window": {"policy": "fixed", "segments": other_window}});
+    let plan = json!({
+        "duration_ns": 2_000_000_000_000u64, "network": {"topology": "chain", "links": [link]},
+        "applications": [
+            files("first", "node[0]", "node[1]", &more, &profile("linux", json!({}))),
+            files("other", "node[0]", "node[1]", &more, &profile("linux", window)),
+        ],
+    });
+    let found = run(&plan, 5).transfers;
+    (0..found.client.len())
+        .filter(|&row| found.application[row] == 0)
+        .map(|row| (found.completion_time_s[row].to_bits(), found.retransmissions[row], found.segments_sent[row]))
+        .collect()
+}
+
+#[test]
+fn another_connections_initial_window_does_not_decide_which_packets_are_lost_at_random() {
+    for red in [false, true] {
+        let few = beside_another(3, red);
+        assert!(few.iter().any(|&(_, retransmissions, _)| retransmissions > 0) && few.len() == 20);
+        assert_eq!(few, beside_another(10, red), "red: {red}");
+    }
 }

@@ -127,7 +127,7 @@ impl<'p> Simulation<'p> {
         let state = &mut self.clients[client as usize];
         let (host, opened) = (state.host, state.opened);
         state.opened += 1;
-        let [isns, _] = self.stream(client, Purpose::InitialSequence).bits(u64::from(opened));
+        let [isns, loss_key] = self.stream(client, Purpose::InitialSequence).bits(u64::from(opened));
         let opening = Opening {
             client,
             pair: Pair {
@@ -137,6 +137,7 @@ impl<'p> Simulation<'p> {
             },
             profiles: [&spec.client_tcp, &spec.server_tcp],
             initial_sequences: [isns as u32, (isns >> 32) as u32],
+            loss_key,
             hosts: [host, server],
             first_hop: [self.routes.first_hop(host, server), self.routes.first_hop(server, host)],
             upload,

@@ -44,7 +44,7 @@ struct Line {
     link: Link,
     /// In the order of arrival at the far end; only the head is in the scheduler.
     in_flight: Ring<InFlight>,
-    draws: Sequence,
+    queue_draws: Sequence,
 }
 
 /// One replicate of a plan; of a plan with a population, the users of replicates one after the other.
@@ -158,11 +158,12 @@ impl<'p> Simulation<'p> {
             if SPECIAL && self.asks_for_rates && packet.has_segment() {
                 packet.pass_router(at, &mut line.link, &mut self.options);
             }
-            let draws = &mut line.draws;
+            let (draws, connections) = (&mut line.queue_draws, &mut self.connections);
+            let lost = || connections.loss_draw(&packet, hop.link);
             let fate = if SPECIAL {
-                line.link.offer(at, offered, || draws.uniform())
+                line.link.offer(at, offered, || draws.uniform(), lost)
             } else {
-                line.link.offer_plain(at, offered, || draws.uniform())
+                line.link.offer_plain(at, offered, || draws.uniform(), lost)
             };
             if SPECIAL && self.is_watched {
                 self.note_crossing(&packet, hop.link, at, bytes, fate);

@@ -95,8 +95,8 @@ impl<'p> Simulation<'p> {
         let mut lines = Vec::with_capacity(topology.links().len());
         for (index, (name, spec)) in topology.links().iter().enumerate() {
             let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
-            let draws = Sequence::new(Stream::new(seed, replicate, Purpose::Link, 0, index as u32));
-            lines.push(Line { link, in_flight: Ring::new(NOTHING), draws });
+            let queue_draws = Sequence::new(Stream::new(seed, replicate, Purpose::Queue, 0, index as u32));
+            lines.push(Line { link, in_flight: Ring::new(NOTHING), queue_draws });
         }
         for &(client, server) in &pairs {
             let links = [topology.path(client, server)?, topology.path(server, client)?].concat();

@@ -111,7 +111,7 @@ impl<'p> Simulation<'p> {
             line.link.restart(&spec)?;
             line.in_flight.clear();
             let member = 2 * user + index as u32;
-            line.draws = Sequence::new(Stream::new(self.seed, self.replicate, Purpose::Link, 0, member));
+            line.queue_draws = Sequence::new(Stream::new(self.seed, self.replicate, Purpose::Queue, 0, member));
         }
         if self.lines.iter().all(|line| line.link.transit(self.plan.header_bytes) == 0) {
             return Err("the path takes no time: give it a round trip or lower rates".into());
