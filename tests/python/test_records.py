@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import firstflight
+from firstflight.engines import simulate
 from firstflight.records import STORED, Run
 from firstflight.records.schema import RETURNED, TABLES
 from firstflight.scenario import Cell, Scenario
@@ -160,3 +161,15 @@ def test_a_cell_that_captures_stores_its_segments_and_others_do_not(
     path.unlink()
     with pytest.raises(firstflight.RequestError, match=r"segments\.parquet. is missing or damaged"):
         Run.open(made.directory)
+
+
+@pytest.mark.parametrize(("lost_syn", "segments"), [("keep", 10), ("rfc6928", 1)])
+def test_the_initial_window_in_the_records_is_the_one_that_the_connection_began_with(
+    lost_syn: str, segments: int
+) -> None:
+    # An RTT of 5 s: the SYN is retransmitted twice before its answer can arrive.
+    path = Path(__file__).parents[2] / "examples" / "download.toml"
+    download = Scenario.load(path).replace("network.links.delay", "2500ms").replace("tcp.profile", "rfc")
+    far = download.replace("tcp.lost_syn", lost_syn).replace("duration", "200s")
+    [row] = simulate.run_cell(Cell({}, far), 1, 1)["transfers"].to_dicts()
+    assert row["initial_window_segments"] == segments

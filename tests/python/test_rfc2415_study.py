@@ -37,6 +37,7 @@ def test_grid_holds_the_rfcs_scenarios_and_each_variant():
     assert len(set(points())) == len(points())
     assert {name: variants.count(name) for name in dict.fromkeys(variants)} == {
         "base": 96,
+        "ftp_window_20": 72,
         "mix": 5,
         "red": 20,
         "reverse": 6,
@@ -102,6 +103,10 @@ def test_red_and_long_cells_change_one_thing_each():
     red["network"]["bottleneck"] = base["network"]["bottleneck"]
     assert red == base
     assert scenario(Point("long", 16, 1, "1.0", "1")).to_plan() == base | {"duration_ns": 1_440_000_000_000}
+    wide = scenario(Point("ftp_window_20", 16, 1, "1.0", "1")).to_plan()
+    web, ftp = wide["applications"]
+    assert web == base["applications"][0]
+    assert (ftp["server_tcp"]["max_send_window_segments"], ftp["client_tcp"]["receive_window_bytes"]) == (20, 29200)
 
 
 def test_tables_put_the_printed_values_beside_ours(measures: Measures):
@@ -113,6 +118,8 @@ def test_tables_put_the_printed_values_beside_ours(measures: Measures):
         "reverse",
         "scale",
         "longer",
+        "ftp_window",
+        "errors",
     ]
     header = tables["table1"].csv().splitlines()[0]
     assert header == "webs,ftps,http,iw,metric,ours,low,high,published,unit"

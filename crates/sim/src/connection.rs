@@ -183,8 +183,7 @@ impl Connection {
 
     /// Initial window of the end that sends the files, in whole segments.
     pub fn initial_window_segments(&self) -> u32 {
-        let sender = &self.ends[self.data_sender()];
-        sender.initial_window_bytes() / sender.mss_bytes().max(1)
+        self.ends[self.data_sender()].initial_window_segments()
     }
 
     /// In-order bytes of files that have reached their receiver.

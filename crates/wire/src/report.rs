@@ -117,7 +117,7 @@ impl ConnectionFacts {
             acknowledged_bytes: endpoint.acknowledged_bytes(),
             received_bytes: endpoint.received_bytes(),
             initial_window_bytes,
-            initial_window_segments: initial_window_bytes / endpoint.mss_bytes().max(1),
+            initial_window_segments: endpoint.initial_window_segments(),
             mss_bytes: endpoint.mss_bytes(),
             cwnd_bytes: endpoint.cwnd_bytes(),
             ssthresh_bytes: Some(endpoint.ssthresh_bytes()).filter(|&bytes| bytes != u32::MAX),

@@ -59,7 +59,12 @@ TRANSFERS = (
     Column("congestion_marks", pl.UInt32, "", "reductions of cwnd in answer to ECN echoes: at most one a window"),
     Column("first_flight_segments", pl.UInt32, "segments", "data segments sent before the first ACK of data"),
     Column("first_flight_lost", pl.UInt32, "segments", "of the first flight, segments truly lost on the path"),
-    Column("initial_window_segments", pl.UInt32, "segments", "initial window of the connection, in whole segments"),
+    Column(
+        "initial_window_segments",
+        pl.UInt32,
+        "segments",
+        "cwnd with which data began, in whole segments: the initial window after lost SYNs; null if not observed",
+    ),
     _COMPLETED,
     Column(
         "disturbed",

@@ -47,6 +47,15 @@ impl Endpoint {
         }
     }
 
+    /// The initial window with which data began, in whole segments: after what lost SYNs made of it. Before the connection
+    /// is established, the one that it would begin with if none were lost.
+    pub fn initial_window_segments(&self) -> u32 {
+        match self.initial_segments {
+            0 => self.initial_window_bytes() / self.mss,
+            segments => u32::from(segments),
+        }
+    }
+
     /// Something is sent again: remember it if it was part of the initial window.
     // RFC 9040 §C.3 step 4: if (seqno - ISN) < IW, the re-sent segment fixes an IW loss.
     #[cold]

@@ -215,6 +215,8 @@ pub struct Endpoint {
     peer_initial_sequence: u32,
     /// Initial window that others have left, in segments; 0: as the profile's policy says.
     start_window: u16,
+    /// Segments of cwnd with which data began, after what lost SYNs made of the initial window; 0 before that.
+    initial_segments: u16,
     /// Slow start threshold that others have left, in segments; 0: as the profile says.
     start_ssthresh: u16,
 }
@@ -314,6 +316,7 @@ impl Endpoint {
             initial_sequence,
             peer_initial_sequence: 0,
             start_window: 0,
+            initial_segments: 0,
             start_ssthresh: 0,
             profile,
         }

@@ -96,7 +96,15 @@ fn window_after_losses(lost_syn: LostSyn, lost_syns: usize, lost_syn_acks: usize
     });
     wire.client.connect(0);
     wire.run();
-    (wire.client.cwnd_bytes() / 1460, wire.server.cwnd_bytes() / 1460)
+    let began = |end: &firstflight_tcp::Endpoint| {
+        assert_eq!(
+            end.cwnd_bytes() / 1460,
+            end.initial_window_segments(),
+            "what is told is what the connection began with"
+        );
+        end.initial_window_segments()
+    };
+    (began(&wire.client), began(&wire.server))
 }
 
 #[test]

@@ -68,6 +68,10 @@ class Connection:
         ours = self._data & (self._starts >= start) & (self._starts < end)
         return int(ours.sum()), int((ours & self._again).sum())
 
+    def syn_acks(self) -> int:
+        """SYN-ACKs that the server sent."""
+        return int((self._server & (self.segments["flags"].to_numpy() & _SYN > 0)).sum())
+
     def first_window(self) -> int:
         """The receive window in bytes that ended the client's handshake; 0 if nothing did."""
         offered = self.segments["window_bytes"].to_numpy()[self._acks]

@@ -172,7 +172,11 @@ class Replicate:
             **{name: info.get(name) if first or not info else 0 for name in _OUR_COUNTS},
             "first_flight_segments": len(connection.first_flight_bytes()) if connection and first else 0,
             "first_flight_lost": connection.first_flight_lost() if connection and first else 0,
-            "initial_window_segments": windows[row["application"]],
+            # After more than one retransmission of the SYN-ACK Linux begins with one segment, unless it finds by a
+            # timestamp that they were spurious; which of the two is not observed.
+            "initial_window_segments": None
+            if connection and connection.syn_acks() > 2
+            else windows[row["application"]],
             "disturbed": int(stall > STALL_RULE_S),
             "stall_s": stall,
         }

@@ -165,7 +165,7 @@ def laws() -> Iterator[tuple[str, dict[str, object]]]:
             yield f"lognormal, median {median_bytes} B, sigma {law['sigma']}", law
 
 
-def search(replicates: int = 10) -> None:
+def search(replicates: int = 6) -> None:
     """Prints the laws of file sizes, best first."""
     cells = base_cells(fitted=True)
     rows = []
@@ -227,7 +227,7 @@ def _access(delay: str) -> Change:
     return lambda scenario: scenario.replace("network.left[0].delay", delay).replace("network.right[0].delay", delay)
 
 
-def sensitivity(replicates: int = 10) -> None:
+def sensitivity(replicates: int = 6) -> None:
     """Prints what each open parameter does to the fitted rows and to the predictions."""
     fitted, predicted = base_cells(fitted=True), base_cells(fitted=False)
     print("| changed alone | measure of the fit | IW 1 delays, Table 1: median error, worst | decreases: median error |"
