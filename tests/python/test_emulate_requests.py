@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from emulations import cell, download
-from firstflight import Cell, RequestError, Scenario
+from firstflight import Cell, MachineError, RequestError, Scenario
 from firstflight.engines.emulate import campaign
 from firstflight.engines.emulate.draws import Draws, Purpose, philox
-from firstflight.engines.emulate.kernel import kernel_settings
+from firstflight.engines.emulate.kernel import kernel_settings, tick_ns
+from firstflight.scenario.tcp import profile
 
 
 @pytest.mark.parametrize(
@@ -122,3 +123,13 @@ def test_draws_are_those_of_the_simulator() -> None:
         assert 1500 < sum(sizes) / len(sizes) < 2700
     assert {draws.server("random", 3, index) for index in range(30)} == {0, 1, 2}
     assert draws.server("by_client", 3, 7) == 0
+
+
+def test_ticks_are_those_of_the_kernel_that_runs_here_or_not_asked_for() -> None:
+    linux = profile("linux")
+    own = linux | {"timer_tick_ns": tick_ns(), "timer_wheel": True}
+    assert kernel_settings(own, "tcp") == kernel_settings(linux, "tcp")
+    with pytest.raises(MachineError, match="timer_tick: this kernel was built with ticks of"):
+        kernel_settings(own | {"timer_tick_ns": tick_ns() + 1}, "tcp")
+    with pytest.raises(RequestError, match="timer_wheel: a kernel's timers wait in a wheel"):
+        kernel_settings(own | {"timer_wheel": False}, "tcp")

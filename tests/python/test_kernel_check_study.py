@@ -12,6 +12,7 @@ import pytest
 from firstflight import Cell, Run, engines
 from firstflight.analysis.claim import counts
 from firstflight.engines import simulate
+from firstflight.engines.emulate.kernel import tick_ns
 from firstflight.report.page import write
 from firstflight.studies import find
 from firstflight.studies.execute import run
@@ -152,3 +153,11 @@ def test_one_cell_too_far_makes_the_claim_differ_and_is_named() -> None:
     claim = all_claims([_pair(0.040, 0.0409), _pair(0.040, 0.060)], 0)[0]
     assert (claim.verdict, claim.found) == ("differs", 50)
     assert "5 kB, 20 ms, 1 Mbit/s, IW 10, reno, queue 1000: +20.0 ms, +50.0 %" in claim.reason
+
+
+def test_both_halves_have_the_ticks_of_the_kernel_that_runs_here() -> None:
+    point = points()[0]
+    for engine in (EMULATE, SIMULATE):
+        tcp = cell(point, engine).scenario.tcp
+        assert tcp.timer_tick == f"{tick_ns()}ns"
+        assert tcp.timer_wheel is True

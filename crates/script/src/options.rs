@@ -27,6 +27,8 @@ impl Default for Options {
 pub(crate) struct Plan {
     pub environment: Environment,
     pub tolerance_ns: Nanos,
+    /// What the clock of the system under test shows at time 0: by where in a tick an event lies, timers expire.
+    pub clock_at_start: Nanos,
     /// Share of the time since the last event by which an event may be off.
     pub tolerance_percent: f64,
     /// One expected packet is one segment.
@@ -69,6 +71,7 @@ impl Plan {
         let mut plan = Self {
             environment: Environment::new(settings),
             tolerance_ns: options.tolerance_ns,
+            clock_at_start: 0,
             tolerance_percent: 0.0,
             strict_segments: false,
             timestamp_tick_ns: None,
@@ -104,6 +107,7 @@ impl Plan {
             "tolerance_usecs" => {
                 self.tolerance_ns = self.tolerance_ns.max(number::<u32>(option)? as Nanos * 1_000);
             }
+            "clock_usecs" => self.clock_at_start = Nanos::from(number::<u32>(option)?) * 1_000,
             "tolerance_percent" => self.tolerance_percent = f64::from(number::<u8>(option)?.min(100)),
             "strict_segments" => self.strict_segments = true,
             "tcp_ts_tick_usecs" => {

@@ -20,6 +20,7 @@
 
 mod ack_policy;
 mod choices;
+mod clock;
 mod congestion;
 mod delivery_rate;
 mod ecn;

@@ -1,7 +1,7 @@
 //! Round-trip time estimation and the retransmission timeout: RFC 6298's and Linux's.
 
 use crate::Nanos;
-use crate::profile::{RtoEstimator, RtoRules};
+use crate::profile::{Profile, RtoEstimator, RtoRules};
 use crate::sequence::Position;
 
 /// Smoothed round-trip time, its variation and the timeout that follows from them.
@@ -13,6 +13,8 @@ pub(crate) struct RttEstimator {
     smoothed_times_8: u64,
     variation_times_4: u64,
     rto: Nanos,
+    /// Timeouts are a multiple of this.
+    tick: Nanos,
     /// Times that the timeout was lengthened since the latest sample.
     backoffs: u32,
     /// With Linux's estimator, in place of `variation_times_4`.
@@ -84,7 +86,8 @@ impl RttEstimator {
     }
 
     /// A new estimator, in the memory of an old one if there is one.
-    pub(crate) fn new_in(old: Option<Box<LinuxVariation>>, rules: &RtoRules) -> Self {
+    pub(crate) fn new_in(old: Option<Box<LinuxVariation>>, profile: &Profile) -> Self {
+        let rules = &profile.rto;
         let variation = |old: Option<Box<LinuxVariation>>| {
             let mut variation = old.unwrap_or_default();
             *variation = LinuxVariation::default();
@@ -94,7 +97,8 @@ impl RttEstimator {
         Self {
             smoothed_times_8: 0,
             variation_times_4: 0,
-            rto: rules.initial_ns,
+            rto: profile.whole_ticks(rules.initial_ns),
+            tick: profile.timer_tick_ns.unwrap_or(1),
             backoffs: 0,
             linux: (rules.estimator == RtoEstimator::Linux).then(|| variation(old)),
         }
@@ -121,7 +125,8 @@ impl RttEstimator {
         self.backoffs = 0;
         if let Some(variation) = &mut self.linux {
             let round = now.saturating_sub(sent).max(1);
-            return self.rto = variation.sample(rules, &mut self.smoothed_times_8, round, Position::MAX, 0);
+            let rto = variation.sample(rules, &mut self.smoothed_times_8, round, Position::MAX, 0);
+            return self.set(rto);
         }
         let unit = rules.unit_ns();
         let measured = if rules.quantised_samples {
@@ -142,7 +147,14 @@ impl RttEstimator {
             let variation = self.variation_times_4 >> 2;
             self.variation_times_4 = (self.variation_times_4 + smoothed.abs_diff(measured) - variation).max(1);
         }
-        self.rto = self.without_backoff(rules);
+        let rto = self.without_backoff(rules);
+        self.set(rto);
+    }
+
+    /// Sets the timeout, in whole ticks.
+    #[inline]
+    fn set(&mut self, rto: Nanos) {
+        self.rto = if self.tick > 1 { rto.div_ceil(self.tick).saturating_mul(self.tick) } else { rto };
     }
 
     /// RFC 6298's timeout before any back-off.
@@ -172,7 +184,8 @@ impl RttEstimator {
         self.backoffs = 0;
         match &mut self.linux {
             Some(variation) => {
-                self.rto = variation.sample(rules, &mut self.smoothed_times_8, rtt.max(1), una, nxt);
+                let rto = variation.sample(rules, &mut self.smoothed_times_8, rtt.max(1), una, nxt);
+                self.set(rto);
             }
             None => self.sample(rules, 0, rtt),
         }
@@ -199,7 +212,7 @@ impl RttEstimator {
     pub(crate) fn restart_after_syn_loss(&mut self, rules: &RtoRules) {
         let known = rules.after_syn_loss_unless_sampled && self.smoothed_times_8 != 0;
         if let Some(rto) = rules.after_syn_loss_ns.filter(|_| !known) {
-            self.rto = rto;
+            self.set(rto);
         }
     }
 }
@@ -240,14 +253,17 @@ impl ShortestRtt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Profile;
 
     const MS: Nanos = 1_000_000;
+
+    fn estimator(rules: &RtoRules) -> RttEstimator {
+        RttEstimator::new_in(None, &Profile { rto: *rules, ..Profile::rfc() })
+    }
 
     #[test]
     fn the_estimator_follows_rfc_6298() {
         let rules = RtoRules { minimum_ns: MS, ..Profile::rfc().rto };
-        let mut rtt = RttEstimator::new_in(None, &rules);
+        let mut rtt = estimator(&rules);
         assert_eq!(rtt.rto(), 1000 * MS);
         rtt.sample(&rules, 0, 100 * MS);
         assert_eq!(rtt.smoothed(&rules), Some(100 * MS));
@@ -263,7 +279,7 @@ mod tests {
     #[test]
     fn steady_samples_leave_the_granularity_above_the_round_trip() {
         let rules = RtoRules { minimum_ns: MS, granularity_ns: 10 * MS, ..Profile::rfc().rto };
-        let mut rtt = RttEstimator::new_in(None, &rules);
+        let mut rtt = estimator(&rules);
         for _ in 0..200 {
             rtt.sample(&rules, 0, 100 * MS);
         }
@@ -273,11 +289,11 @@ mod tests {
     #[test]
     fn quantised_samples_count_ticks_of_a_fixed_clock_and_at_least_one() {
         let rules = Profile::ns2_full_1998().rto;
-        let mut rtt = RttEstimator::new_in(None, &rules);
+        let mut rtt = estimator(&rules);
         rtt.sample(&rules, 110 * MS, 190 * MS);
         assert_eq!(rtt.smoothed(&rules), Some(100 * MS));
         assert_eq!(rtt.rto(), 300 * MS);
-        let mut rtt = RttEstimator::new_in(None, &rules);
+        let mut rtt = estimator(&rules);
         rtt.sample(&rules, 190 * MS, 310 * MS);
         assert_eq!(rtt.smoothed(&rules), Some(200 * MS));
         assert_eq!(rtt.rto(), 600 * MS);
@@ -286,7 +302,7 @@ mod tests {
     #[test]
     fn linux_adds_a_floor_of_variation_to_the_round_trip() {
         let rules = Profile::linux().rto;
-        let mut rtt = RttEstimator::new_in(None, &rules);
+        let mut rtt = estimator(&rules);
         assert_eq!(rtt.rto(), 1000 * MS);
         rtt.sample_duration(&rules, 100 * MS, 1, 2);
         assert_eq!((rtt.rto(), rtt.variation(&rules)), (300 * MS, 50 * MS));
@@ -301,7 +317,7 @@ mod tests {
     #[test]
     fn linux_follows_a_longer_round_trip_at_once_and_a_shorter_one_slowly() {
         let rules = Profile::linux().rto;
-        let mut rtt = RttEstimator::new_in(None, &rules);
+        let mut rtt = estimator(&rules);
         rtt.sample_duration(&rules, 100 * MS, 1, 10);
         // Within the round: deviation 3/4 x 200 + 400 = 550 ms (times 4), round trip 100 + 400/8 = 150 ms.
         rtt.sample_duration(&rules, 500 * MS, 5, 10);
@@ -321,7 +337,7 @@ mod tests {
     #[test]
     fn a_much_shorter_round_trip_raises_linux_deviation_by_an_eighth() {
         let rules = Profile::linux().rto;
-        let mut rtt = RttEstimator::new_in(None, &rules);
+        let mut rtt = estimator(&rules);
         for una in 1..100 {
             rtt.sample_duration(&rules, 800 * MS, una, una);
         }

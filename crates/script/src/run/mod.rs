@@ -63,8 +63,8 @@ impl<'a> Runner<'a> {
     fn new(script: &'a Script, plan: Plan) -> Self {
         Self {
             script,
+            world: World::new(plan.clock_at_start),
             plan,
-            world: World::default(),
             descriptors: Descriptors::default(),
             variables: Variables::new(),
             blocked: None,

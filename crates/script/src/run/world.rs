@@ -24,6 +24,8 @@ pub(super) struct Departure {
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub now: Nanos,
+    /// What the clock of the system under test shows at the script's time 0.
+    clock_at_start: Nanos,
     pub connections: Vec<Connection>,
     /// Not yet looked at by the script.
     pub departures: VecDeque<Departure>,
@@ -36,9 +38,19 @@ pub(super) struct World {
 }
 
 impl World {
+    /// At the script's time 0.
+    pub fn new(clock_at_start: Nanos) -> Self {
+        Self { clock_at_start, ..Self::default() }
+    }
+
     /// Whether the script needs more steps than any sound one does.
     pub fn is_exhausted(&self) -> bool {
         self.steps > MOST_STEPS
+    }
+
+    /// What the clock of the system under test shows now.
+    pub fn clock(&self) -> Nanos {
+        self.now + self.clock_at_start
     }
 
     /// The connection that packets belong to: the latest one.
@@ -56,7 +68,8 @@ impl World {
         if self.interface_is_full {
             return;
         }
-        while let Some(segment) = self.connections[connection].endpoint.poll_transmit(self.now) {
+        let clock = self.clock();
+        while let Some(segment) = self.connections[connection].endpoint.poll_transmit(clock) {
             self.steps += 1;
             if self.is_exhausted() {
                 return;
@@ -77,13 +90,17 @@ impl World {
     /// A segment arrives; `written` is how the script writes it.
     pub fn deliver(&mut self, connection: usize, segment: &Segment, written: &str) {
         self.seen.push(format!("{} < {written}", seconds(self.now)));
-        self.connections[connection].deliver(self.now, segment);
+        let clock = self.clock();
+        self.connections[connection].deliver(clock, segment);
         self.flush(connection);
     }
 
     /// The next timer of any connection.
     pub fn next_timer(&self) -> Nanos {
-        self.connections.iter().map(|connection| connection.endpoint.poll_timeout()).min().unwrap_or(NEVER)
+        match self.connections.iter().map(|connection| connection.endpoint.poll_timeout()).min() {
+            None | Some(NEVER) => NEVER,
+            Some(timeout) => timeout.saturating_sub(self.clock_at_start),
+        }
     }
 
     /// Lets the next timer expire, if it does so until then; false if none does.
@@ -93,10 +110,11 @@ impl World {
             return false;
         }
         self.now = self.now.max(next);
+        let clock = self.clock();
         for connection in 0..self.connections.len() {
-            if self.connections[connection].endpoint.poll_timeout() <= self.now {
+            if self.connections[connection].endpoint.poll_timeout() <= clock {
                 self.steps += 1;
-                self.connections[connection].on_time(self.now);
+                self.connections[connection].on_time(clock);
                 self.flush(connection);
             }
         }

@@ -25,6 +25,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     ])?;
     let paced_by_itself = congestion_control == CongestionAlgorithm::Bbr;
     let minimum = u.int_in_range(1..=2000)?;
+    let timer_tick_ns = some(u, 1, 10)?.map(|ms| Nanos::from(ms) * MS);
     let pacing = if paced_by_itself { None } else { pacing(u)? };
     let window_validation =
         *u.choose(&[WindowValidation::Off, WindowValidation::CwndLimited, WindowValidation::Rfc7661])?;
@@ -76,7 +77,8 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         undo_by_dsack: u.arbitrary()?,
         undo_spurious_syn: u.arbitrary()?,
         f_rto: u.arbitrary()?,
-        timer_tick_ns: some(u, 1, 10)?.map(|ms| Nanos::from(ms) * MS),
+        timer_tick_ns,
+        timer_wheel: timer_tick_ns.is_some() && u.arbitrary()?,
         duplicate_ack_threshold: u.int_in_range(1..=5)?,
         congestion_control,
         window_validation,

@@ -10,8 +10,7 @@ use super::{Acknowledged, CongestionControl, RoundTrip, Start};
 use crate::Nanos;
 use crate::profile::LARGEST_WINDOW;
 
-/// Jiffies of a second.
-const HZ: u64 = 1000;
+const SECOND: Nanos = 1_000_000_000;
 /// A fraction of one is in units of 1/1024.
 const SCALE: u32 = 1024;
 /// Multiplicative decrease factor beta, 0.7.
@@ -62,11 +61,8 @@ pub(crate) struct Cubic {
     /// Jiffy in which data was last sent.
     sent_at: u64,
     exit: SlowStartExit,
-}
-
-#[inline]
-fn jiffies(now: Nanos) -> u64 {
-    now / (1_000_000_000 / HZ)
+    /// Length of a jiffy.
+    tick: Nanos,
 }
 
 impl Cubic {
@@ -90,7 +86,20 @@ impl Cubic {
             min_rtt_us: 0,
             sent_at: 0,
             exit: SlowStartExit::new(hystart, start.paced),
+            tick: start.tick_ns,
         }
+    }
+
+    /// Jiffies passed by now.
+    #[inline]
+    fn jiffies(&self, now: Nanos) -> u64 {
+        now / self.tick
+    }
+
+    /// Jiffies of a second.
+    #[inline]
+    fn hz(&self) -> u64 {
+        SECOND / self.tick
     }
 
     #[inline]
@@ -130,7 +139,7 @@ impl Cubic {
         let window = self.segments().max(1);
         self.acknowledged = self.acknowledged.saturating_add(segments);
         // Linux: for the same window, at most once in 1/32 s.
-        if self.computed_for == window && now - self.computed_at <= HZ / 32 {
+        if self.computed_for == window && now - self.computed_at <= self.hz() / 32 {
             return;
         }
         // Linux: the curve at most once a jiffy.
@@ -157,8 +166,8 @@ impl Cubic {
     /// The window in segments that the curve asks for a round trip from now.
     // RFC 9438 §4.2 and §4.4: W_cubic(t + RTT) = C*(t + RTT - K)^3 + W_max; Linux takes the shortest round trip.
     fn target(&self, since_epoch: u64) -> u32 {
-        let min_rtt = self.min_rtt_us.div_ceil(1_000_000 / HZ);
-        let t = ((since_epoch + min_rtt) << CURVE_SHIFT) / HZ;
+        let min_rtt = (1000 * self.min_rtt_us).div_ceil(self.tick);
+        let t = ((since_epoch + min_rtt) << CURVE_SHIFT) / self.hz();
         // The window is beyond all bounds long before.
         let distance = u128::from(t.abs_diff(self.k).min(1 << 32));
         let delta = (u128::from(C) * distance.pow(3)) >> (10 + 3 * CURVE_SHIFT);
@@ -218,7 +227,7 @@ fn cube_root(cube: u64) -> u64 {
 impl CongestionControl for Cubic {
     // RFC 9438 §4.2 and §5.8: time without data to send is not time on the curve.
     fn on_sent(&mut self, now: Nanos, _bytes: u32, flight_bytes: u32) {
-        let now = jiffies(now);
+        let now = self.jiffies(now);
         if flight_bytes == 0
             && let Some(epoch) = &mut self.epoch
         {
@@ -229,7 +238,7 @@ impl CongestionControl for Cubic {
 
     fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip) {
         // Linux: no samples of delay in the first second of an epoch, that is right after a recovery.
-        if self.epoch.is_some_and(|epoch| jiffies(now) - epoch < HZ) {
+        if self.epoch.is_some_and(|epoch| self.jiffies(now) - epoch < self.hz()) {
             return;
         }
         let rtt_us = (sample.rtt / 1000).max(1);
@@ -258,7 +267,7 @@ impl CongestionControl for Cubic {
             segments = self.slow_start(segments);
         }
         if segments > 0 {
-            self.update(jiffies(now), segments);
+            self.update(self.jiffies(now), segments);
             self.avoid(segments);
         }
     }
@@ -327,6 +336,7 @@ mod tests {
             congestion_avoidance: CongestionAvoidance::PerWindow,
             whole_segment_ssthresh: true,
             paced: false,
+            tick_ns: MILLISECOND,
             seed: 0,
         };
         Cubic::new(&start, hystart)

@@ -194,6 +194,8 @@ pub(crate) struct Start {
     pub whole_segment_ssthresh: bool,
     /// Whether segments leave at a rate rather than as the window allows.
     pub paced: bool,
+    /// Tick of the system's clock, in which CUBIC counts time.
+    pub tick_ns: Nanos,
     /// Stands in for the randomness of algorithms that want some: the initial sequence number.
     pub seed: u32,
 }

@@ -160,6 +160,7 @@ mod tests {
             congestion_avoidance: CongestionAvoidance::PerWindow,
             whole_segment_ssthresh: false,
             paced: false,
+            tick_ns: 1_000_000,
             seed: 0,
         })
     }

@@ -126,7 +126,7 @@ impl Endpoint {
         if self.una == self.nxt {
             self.retransmit_deadline = NEVER;
         } else if restart_timer {
-            self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+            self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.note_acknowledged(before, ack);
     }
@@ -213,6 +213,6 @@ impl Endpoint {
         }
         // BSD, Linux and ns-2 restart the timer with a fast retransmit, RFC 6298 leaves it running; with a short RTO
         // a timer that kept running would expire before the retransmission can be acknowledged.
-        self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+        self.set_retransmit_timer(now, self.rtt.rto());
     }
 }

@@ -101,7 +101,7 @@ impl Endpoint {
             } else if acknowledged.is_none() {
                 // The peer's SYN again: our SYN-ACK was lost, or is late.
                 self.repeat_syn();
-                self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+                self.set_retransmit_timer(now, self.rtt.rto());
             }
             return;
         }
@@ -207,7 +207,7 @@ impl Endpoint {
         self.nxt = self.initial() + 1;
         self.highest_sent = self.nxt;
         if self.retransmit_deadline == NEVER {
-            self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+            self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.stats.segments_sent += 1;
         let offers_scaling = self.profile.window_scaling && (!answering || self.scaling_is_on);

@@ -306,7 +306,7 @@ impl Endpoint {
             retries: 0,
             controller: Controller::new_in(kept.controller, &start),
             recovery: Recovery::new(initial),
-            rtt: RttEstimator::new_in(kept.rtt, &profile.rto),
+            rtt: RttEstimator::new_in(kept.rtt, &profile),
             stats: Stats::default(),
             reassembly: Reassembly::default(),
             peer_fin: NOWHERE,
@@ -334,6 +334,7 @@ impl Endpoint {
             congestion_avoidance: profile.congestion_avoidance,
             whole_segment_ssthresh: profile.whole_segment_ssthresh,
             paced: false,
+            tick_ns: profile.cubic_tick(),
             seed: wire(initial),
         }
     }
@@ -364,7 +365,7 @@ impl Endpoint {
     /// Earliest deadline, or [`NEVER`].
     #[inline]
     pub fn poll_timeout(&self) -> Nanos {
-        self.retransmit_expiry().min(self.ack_deadline).min(self.launch_deadline())
+        self.retransmit_deadline.min(self.ack_deadline).min(self.launch_deadline())
     }
 
     /// Events since the last call, which clears them.

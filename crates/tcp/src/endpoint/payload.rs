@@ -66,7 +66,7 @@ impl Endpoint {
             Verdict::AtOnce => self.due |= due::ACK,
             Verdict::Until(deadline) => {
                 if self.ack_deadline == NEVER {
-                    self.ack_deadline = self.profile.on_tick(deadline);
+                    self.ack_deadline = self.profile.expiry(now, deadline);
                 }
             }
         }

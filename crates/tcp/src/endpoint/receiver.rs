@@ -163,7 +163,7 @@ impl Endpoint {
         if enough || nearly_over || arrivals.is_quick() || self.due & due::ACK != 0 {
             self.acknowledge_first();
         } else {
-            self.ack_deadline = self.ack_deadline.min(self.profile.on_tick(now.saturating_add(delay)));
+            self.ack_deadline = self.ack_deadline.min(self.profile.expiry(now, now.saturating_add(delay)));
         }
     }
 

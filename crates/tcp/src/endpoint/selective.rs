@@ -129,7 +129,7 @@ impl Endpoint {
             self.launch_timed_out();
             self.rtt.back_off(&self.profile.rto);
             self.retries += 1;
-            self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+            self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.announce_reduction();
     }

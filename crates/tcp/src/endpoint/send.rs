@@ -123,7 +123,7 @@ impl Endpoint {
     fn persist_if_stuck(&mut self, now: Nanos) {
         if self.nxt == self.una && self.retransmit_deadline == NEVER {
             self.persisting = true;
-            self.retransmit_deadline = now.saturating_add(self.persist_interval());
+            self.set_retransmit_timer(now, self.persist_interval());
         }
     }
 
@@ -175,7 +175,7 @@ impl Endpoint {
             }
             self.persisting = false;
             self.persist_backoff = 0;
-            self.retransmit_deadline = now.saturating_add(self.rtt.rto());
+            self.set_retransmit_timer(now, self.rtt.rto());
         }
         self.segment(now, position, length, retransmission, into);
         into.flags = into.flags | flags;

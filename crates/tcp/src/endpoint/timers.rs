@@ -14,7 +14,7 @@ impl Endpoint {
         if let Some(launch) = self.extras.launch_mut() {
             launch.on_time(now);
         }
-        if now >= self.retransmit_expiry() {
+        if now >= self.retransmit_deadline {
             self.retransmit_deadline = NEVER;
             match self.state {
                 State::SynSent | State::SynReceived => self.on_syn_timeout(),
@@ -26,11 +26,10 @@ impl Endpoint {
         self.check_invariants();
     }
 
-    /// When the timer of what is outstanding (or of the persist state) expires: with ticks, on the first one that is
-    /// not before its deadline.
+    /// Sets the timer of what is outstanding, or of the persist state.
     #[inline]
-    pub(super) fn retransmit_expiry(&self) -> Nanos {
-        self.profile.on_tick(self.retransmit_deadline)
+    pub(super) fn set_retransmit_timer(&mut self, now: Nanos, timeout: Nanos) {
+        self.retransmit_deadline = self.profile.expiry(now, now.saturating_add(timeout));
     }
 
     fn on_syn_timeout(&mut self) {
@@ -76,7 +75,7 @@ impl Endpoint {
         self.retries += 1;
         self.due |= if self.peer_window == 0 { due::PROBE } else { due::OVERRIDE };
         self.persist_backoff = self.persist_backoff.saturating_add(1);
-        self.retransmit_deadline = now.saturating_add(self.persist_interval());
+        self.set_retransmit_timer(now, self.persist_interval());
     }
 
     /// Time until the next probe of a closed window.

@@ -2,6 +2,7 @@
 
 mod validity;
 
+use crate::Nanos;
 use crate::ack_policy::{AckPolicy, AdaptiveAck};
 use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 use crate::initial_window::InitialWindow;
@@ -12,7 +13,6 @@ use crate::restart_window::{IdleCheck, RestartWindow};
 use crate::startup::Startup;
 use crate::timestamps::OPTION_BYTES;
 use crate::window_pacing::WindowPacing;
-use crate::{NEVER, Nanos};
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -93,8 +93,11 @@ pub struct Profile {
     pub undo_by_dsack: bool,
     /// With `recovery = sack`: whether acknowledgements after a timeout may show that it was needless (RFC 5682).
     pub f_rto: bool,
-    /// Tick to which timers are rounded up, as a kernel's are to its jiffies; none: they are exact.
+    /// Tick of the system's clock, as a kernel's jiffy: timeouts are whole ticks, timers expire on one, and CUBIC counts
+    /// time in them. None: timers are exact, and CUBIC counts milliseconds.
     pub timer_tick_ns: Option<Nanos>,
+    /// With ticks: whether timers expire later the farther off they are, as in Linux's timer wheel.
+    pub timer_wheel: bool,
     /// Duplicate acknowledgements that trigger fast retransmit.
     pub duplicate_ack_threshold: u32,
     /// Congestion control.
@@ -233,22 +236,6 @@ impl RtoRules {
 }
 
 impl Profile {
-    /// Shortest time that a timer is set for.
-    // Linux never sets one for less than two ticks.
-    #[inline]
-    pub(crate) fn shortest_timer_ns(&self) -> Nanos {
-        self.timer_tick_ns.map_or(0, |tick| 2 * tick)
-    }
-
-    /// When a timer that is set for this time expires.
-    #[inline]
-    pub(crate) fn on_tick(&self, deadline: Nanos) -> Nanos {
-        match self.timer_tick_ns {
-            None => deadline,
-            Some(tick) => deadline.checked_next_multiple_of(tick).unwrap_or(NEVER),
-        }
-    }
-
     /// Names that [`Profile::named`] knows.
     pub const NAMES: [&'static str; 3] = ["rfc", "linux", "ns2-full-1998"];
 
@@ -309,6 +296,7 @@ impl Profile {
             undo_by_dsack: false,
             f_rto: false,
             timer_tick_ns: None,
+            timer_wheel: false,
             duplicate_ack_threshold: 3,
             congestion_control: CongestionAlgorithm::Reno,
             window_validation: WindowValidation::Off,
@@ -465,6 +453,7 @@ impl Profile {
             undo_by_dsack: false,
             f_rto: false,
             timer_tick_ns: None,
+            timer_wheel: false,
             duplicate_ack_threshold: 3,
             congestion_control: CongestionAlgorithm::Reno,
             window_validation: WindowValidation::Off,

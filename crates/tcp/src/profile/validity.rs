@@ -163,6 +163,7 @@ impl Profile {
             &[("rto.backoff_at_fast_retransmit", self.rto.backoff_at_fast_retransmit)],
         )?;
         only_with("timestamps = true", self.timestamps, &[("undo_spurious_syn", self.undo_spurious_syn)])?;
+        only_with("a timer_tick", self.timer_tick_ns.is_some(), &[("timer_wheel", self.timer_wheel)])?;
         only_with(
             "window_validation = \"cwnd_limited\"",
             self.window_validation == WindowValidation::CwndLimited,

@@ -267,7 +267,7 @@ impl Selective {
             return false;
         }
         let srtt = sender.rtt.smoothed(&sender.profile.rto).unwrap_or(0);
-        *sender.deadline = sender.now + (srtt / 2).max(RENEGING_DELAY);
+        sender.set_timer(sender.now + (srtt / 2).max(RENEGING_DELAY));
         self.timer = Timer::Retransmission;
         meaning.set_timer = false;
         true

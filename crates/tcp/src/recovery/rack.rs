@@ -138,8 +138,8 @@ impl Selective {
         if wait == 0 {
             return false;
         }
-        let wait = wait + sender.profile.shortest_timer_ns();
-        *sender.deadline = sender.now + wait.min(sender.rtt.rto());
+        let wait = wait + sender.profile.shortest_timer();
+        sender.set_timer(sender.now + wait.min(sender.rtt.rto()));
         self.timer = Timer::Reordering;
         true
     }

@@ -171,16 +171,11 @@ impl Scoreboard {
         self.first + self.queue.partition_point(|sent| sent.end() <= position) as u64
     }
 
-    /// Takes the first record if it ends at or before `una`; one that `una` lies in loses what is acknowledged of it.
+    /// Takes the first record if it ends at or before `una`.
     #[inline]
     pub fn pop_acknowledged(&mut self, una: Position) -> Option<Sent> {
         let sent = *self.queue.front()?;
         if sent.end() > una {
-            if sent.start < una {
-                let front = &mut self.queue[0];
-                front.length = (sent.end() - una) as u32;
-                front.start = una;
-            }
             return None;
         }
         self.queue.pop_front();
@@ -190,6 +185,17 @@ impl Scoreboard {
         self.in_repair -= u32::from(sent.is_in_repair());
         self.unanswered -= u32::from(sent.is_unanswered());
         Some(sent)
+    }
+
+    /// Cuts off what is acknowledged of the first record.
+    // Linux, __tcp_retransmit_skb: only what is sent again is cut.
+    pub fn cut_acknowledged(&mut self, una: Position) {
+        if let Some(front) = self.queue.front_mut()
+            && front.start < una
+        {
+            front.length = (front.end() - una) as u32;
+            front.start = una;
+        }
     }
 
     /// The peer holds this segment.

@@ -72,6 +72,12 @@ impl Sender<'_> {
         self.controller.window() / self.mss
     }
 
+    /// Sets the timer for this time.
+    #[inline]
+    pub fn set_timer(&mut self, deadline: Nanos) {
+        *self.deadline = self.profile.expiry(self.now, deadline);
+    }
+
     pub fn set_window(&mut self, segments: u32) {
         self.controller.set_window(segments.saturating_mul(self.mss));
     }
@@ -410,7 +416,9 @@ impl Selective {
         sample: &mut RttSample,
     ) {
         let mut taken = 0;
-        let mut lowest_original = highest_sacked;
+        // A segment that was acknowledged in part begins below: Linux takes the rest of it for a hole that was filled.
+        let highest_delivered = highest_sacked.max(arrival.prior_una);
+        let mut lowest_original = highest_delivered;
         while let Some(sent) = self.board.pop_acknowledged(arrival.ack) {
             taken += 1;
             if sent.is_repeated() {
@@ -451,8 +459,9 @@ impl Selective {
         meaning.set_timer = true;
         if self.sack {
             // A hole that was never retransmitted got filled: that was reordering.
-            if lowest_original < highest_sacked {
-                self.note_reordering(sender.mss, lowest_original, highest_sacked);
+            if lowest_original < highest_delivered {
+                let highest = self.board.highest_sacked().max(sender.una);
+                self.note_reordering(sender.mss, lowest_original, highest);
             }
         } else {
             self.take_duplicates(taken);
@@ -517,6 +526,7 @@ impl Selective {
 
     /// The next segment that may be sent again now: its number, what it was, and whether it is a probe of the tail.
     pub(crate) fn next_to_repeat(&mut self, sender: &Sender<'_>) -> Option<(u64, Sent, bool)> {
+        self.board.cut_acknowledged(sender.una);
         if self.probing && !sender.has_new_data {
             let last = self.board.numbers().end.checked_sub(1).filter(|_| !self.board.is_empty())?;
             return Some((last, *self.board.get(last), true));
@@ -589,7 +599,7 @@ impl Selective {
             self.reduction.on_sent();
         }
         if is_first && self.timer != Timer::Reordering {
-            *sender.deadline = sender.now.saturating_add(sender.rtt.rto());
+            sender.set_timer(sender.now.saturating_add(sender.rtt.rto()));
             self.timer = Timer::Retransmission;
         }
     }

@@ -52,13 +52,13 @@ impl Selective {
         let mut timeout = match sender.rtt.smoothed(&sender.profile.rto) {
             // RFC 8985 §7.2: PTO = 2 * SRTT, plus TLP.max_ack_delay if only one segment is in flight.
             Some(srtt) if self.board.len() == 1 => 2 * srtt + sender.profile.tail_loss_probe_max_ack_delay_ns,
-            Some(srtt) => 2 * srtt + sender.profile.shortest_timer_ns(),
+            Some(srtt) => 2 * srtt + sender.profile.shortest_timer(),
             None => PROBE_WITHOUT_SAMPLE,
         };
         // RFC 8985 §7.2: not later than the retransmission timer would expire.
         let rto = if advanced { sender.now.saturating_add(sender.rtt.rto()) } else { self.timeout_of_first(sender) };
         timeout = timeout.min(rto.saturating_sub(sender.now).max(1));
-        *sender.deadline = sender.now + timeout;
+        sender.set_timer(sender.now + timeout);
         self.timer = Timer::Probe;
         true
     }

@@ -28,7 +28,7 @@ impl Selective {
         // RFC 8985 §7.3: a probe or a reordering timer must not push the timeout of the first segment into the future.
         let from = if self.timer == Timer::Retransmission { sender.now } else { front.sent_at };
         self.timer = Timer::Retransmission;
-        *sender.deadline = from.saturating_add(rto).max(sender.now + 1);
+        sender.set_timer(from.saturating_add(rto).max(sender.now + 1));
     }
 
     /// Whether the timer that runs is the retransmission timer.

@@ -144,6 +144,10 @@ fn a_field_that_would_have_no_effect_is_refused_with_its_name_and_what_it_needs(
             "undo_spurious_syn = true has no effect without timestamps = true; set that, or undo_spurious_syn = false",
         ),
         (
+            Profile { timer_wheel: true, ..linux() },
+            "timer_wheel = true has no effect without a timer_tick; set that, or timer_wheel = false",
+        ),
+        (
             Profile { window_validation: WindowValidation::Off, ..linux() },
             "app_limited_decay = true has no effect without window_validation = \"cwnd_limited\"; set that, or \
              app_limited_decay = false",

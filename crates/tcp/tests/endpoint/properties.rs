@@ -123,6 +123,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 receive_window_growth: refinements[12]
                     .then(|| ReceiveWindowGrowth { initial_bytes: (window.min(65535) / 2).max(1) }),
                 timer_tick_ns: refinements[14].then_some(4 * MS),
+                timer_wheel: refinements[14] && refinements[13],
                 window_scaling,
                 ack,
                 recovery,

@@ -4,6 +4,7 @@ A kernel cannot be told everything that a profile can say. What it cannot be tol
 `linux`), else the request is refused: nothing runs with other settings than asked.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,7 +35,6 @@ _LINUX_ONLY = (
     "acknowledgement_heuristic",
     "limited_transmit",
     "early_retransmit",
-    "timer_tick_ns",
     "window_validation",
     "pacing",
     "startup",
@@ -88,6 +88,8 @@ _MAY_BE_MISSING = {
     "net.ipv4.tcp_syn_linear_timeouts": "0",
     "net.ipv4.tcp_rto_max_ms": "120000",
 }
+# CLOCK_MONOTONIC_COARSE, whose resolution is a tick.
+_COARSE_CLOCK = 6
 _HYSTART = Path("/sys/module/tcp_cubic/parameters")
 # tcp_cubic's hystart_detect: 1 looks at trains of ACKs, 2 at delays, 3 at both.
 _HYSTART_DETECT = {"off": ("0", None), "hystart": ("1", "3"), "ack_train": ("1", "1"), "delay": ("1", "2")}
@@ -154,10 +156,33 @@ def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:
         _same(where, field, profile[field], linux[field])
     for field in _LINUX_ONLY_RTO:
         _same(f"{where}.rto", field, profile["rto"][field], linux["rto"][field])
+    _ticks(where, profile)
     _undo(where, profile)
     sysctls = _PINNED | _receive_window(where, profile) | _switches(where, profile) | _timers(where, profile)
     missing = frozenset(name for name, value in _MAY_BE_MISSING.items() if sysctls.get(name) == value)
     return EndSettings(sysctls, _route(where, profile, linux), missing, profile["nagle"] == "off")
+
+
+def tick_ns() -> int:
+    """A tick of this kernel's clock (a jiffy), in nanoseconds: 4,000,000 with `CONFIG_HZ=250`."""
+    return round(time.clock_getres(_COARSE_CLOCK) * 1e9)
+
+
+def _ticks(where: str, profile: Mapping[str, Any]) -> None:
+    """A profile without ticks says nothing of them; one that has ticks must have this kernel's."""
+    asked, found = profile["timer_tick_ns"], tick_ns()
+    if asked is None:
+        return
+    if asked != found:
+        raise MachineError(
+            f'{where}.timer_tick: this kernel was built with ticks of {found} ns, not {asked}; write "{found}ns" or '
+            '"none", or stack = "firstflight" for this end'
+        )
+    if not profile["timer_wheel"]:
+        raise RequestError(
+            f'{where}.timer_wheel: a kernel\'s timers wait in a wheel; write true, or timer_tick = "none", or stack = '
+            '"firstflight" for this end'
+        )
 
 
 def _same(where: str, field: str, value: Any, linux: Any) -> None:

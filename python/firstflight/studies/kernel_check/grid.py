@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from firstflight.engines.emulate.kernel import tick_ns
 from firstflight.scenario import Cell, Scenario
 
 HERE = Path(__file__).parent
@@ -77,6 +78,9 @@ def _scenario(point: Point) -> Scenario:
     for path, value in {
         "tcp.congestion_control": point.control,
         "tcp.initial_window": point.iw,
+        # The kernel that runs here, so that simulated timers wait for its ticks, too.
+        "tcp.timer_tick": f"{tick_ns()}ns",
+        "tcp.timer_wheel": True,
         "network.links[0].rate": f"{point.rate_mbit}Mbit",
         "network.links[0].delay": f"{1000 * point.rtt_ms // 2}us",
         "network.links[0].queue": f"{point.queue}p",

@@ -19,7 +19,7 @@ impl Runner<'_> {
             Some("SHUT_RDWR") => (true, true),
             _ => return Err(wrong(line, call, 1, "SHUT_RD, SHUT_WR or SHUT_RDWR", call.arguments.get(1)).into()),
         };
-        let now = self.world.now;
+        let now = self.world.clock();
         let Some(open) = self.descriptors.get(number) else { return Ok(Outcome::Failed(Errno::BadDescriptor)) };
         let Role::Connected(index) = open.role else { return Ok(Outcome::Failed(Errno::NotConnected)) };
         let connection = &mut self.world.connections[index];
@@ -36,7 +36,7 @@ impl Runner<'_> {
 
     pub(super) fn close(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let number = integer(line, call, 0, "a descriptor")?;
-        let now = self.world.now;
+        let now = self.world.clock();
         let Some(open) = self.descriptors.remove(number) else { return Ok(Outcome::Failed(Errno::BadDescriptor)) };
         match open.role {
             Role::Fresh => {}

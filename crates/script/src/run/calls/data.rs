@@ -26,7 +26,7 @@ impl Runner<'_> {
             Ok(found) => found,
             Err(errno) => return Ok(Outcome::Failed(errno)),
         };
-        let now = self.world.now;
+        let now = self.world.clock();
         let connection = &mut self.world.connections[index];
         let taken = connection.endpoint.read(now, u64::try_from(wanted).unwrap_or(0));
         if taken > 0 {
@@ -56,7 +56,7 @@ impl Runner<'_> {
             Ok(found) => found,
             Err(errno) => return Ok(Outcome::Failed(errno)),
         };
-        let now = self.world.now;
+        let now = self.world.clock();
         let room = self.send_room(&open, index, *written > 0);
         let connection = &mut self.world.connections[index];
         if let Some(error) = connection.error.take() {

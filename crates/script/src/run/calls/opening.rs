@@ -88,7 +88,7 @@ impl Runner<'_> {
                 let profile = profile.map_err(|sentence| Problem::unsupported(line, sentence))?;
                 let mut connection = Connection::client(profile);
                 self.apply_options(&mut connection, &open.options);
-                connection.endpoint.connect(self.world.now);
+                connection.endpoint.connect(self.world.clock());
                 let index = self.world.add(connection);
                 if let Some(open) = self.descriptors.get_mut(number) {
                     open.role = Role::Connected(index);

@@ -103,6 +103,7 @@ impl Alone {
             congestion_avoidance: CongestionAvoidance::PerWindow,
             whole_segment_ssthresh: true,
             paced: false,
+            tick_ns: 1_000_000,
             seed: 1,
         };
         let round = Round {

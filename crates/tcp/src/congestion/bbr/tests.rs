@@ -17,6 +17,7 @@ fn start(seed: u32) -> Start {
         congestion_avoidance: CongestionAvoidance::PerWindow,
         whole_segment_ssthresh: true,
         paced: true,
+        tick_ns: 1_000_000,
         seed,
     }
 }
