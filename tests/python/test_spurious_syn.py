@@ -32,7 +32,8 @@ def test_a_needless_repetition_of_the_syn_ack_keeps_the_initial_window_as_in_the
 
 
 def test_without_timestamps_nothing_tells_that_the_repetition_was_needless() -> None:
-    scenario = Scenario.from_toml(SCENARIO).replace("tcp.timestamps", False)
+    without = SCENARIO.replace('"linux"', '"linux"\ntimestamps = false\nundo_spurious_syn = false')
+    scenario = Scenario.from_toml(without)
     transfer = engines.find("simulate").run_cell(Cell({"iw": 10}, scenario), 1, 1)["transfers"]
     # One segment, and a second later the probe of the tail.
     assert transfer["first_flight_segments"].to_list() == [2]
