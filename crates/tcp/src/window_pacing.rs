@@ -6,7 +6,7 @@ use crate::{NEVER, Nanos};
 use serde::{Deserialize, Serialize};
 
 // Linux, tcp_update_skb_after_send: the first ten segments of a connection are not paced.
-const UNPACED_SEGMENTS: u32 = 10;
+pub(crate) const UNPACED_SEGMENTS: u32 = 10;
 
 /// How fast a window leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -337,6 +337,7 @@ mod tests {
             whole_segment_ssthresh: true,
             paced: false,
             tick_ns: MILLISECOND,
+            rtt: None,
             seed: 0,
         };
         Cubic::new(&start, hystart)

@@ -192,10 +192,12 @@ pub(crate) struct Start {
     pub slow_start_growth: SlowStartGrowth,
     pub congestion_avoidance: CongestionAvoidance,
     pub whole_segment_ssthresh: bool,
-    /// Whether segments leave at a rate rather than as the window allows.
+    /// Whether the profile paces what the window lets out.
     pub paced: bool,
     /// Tick of the system's clock, in which CUBIC counts time.
     pub tick_ns: Nanos,
+    /// Round trip that the handshake measured; none before it is over, or if it cannot tell.
+    pub rtt: Option<Nanos>,
     /// Stands in for the randomness of algorithms that want some: the initial sequence number.
     pub seed: u32,
 }

@@ -161,6 +161,7 @@ mod tests {
             whole_segment_ssthresh: false,
             paced: false,
             tick_ns: 1_000_000,
+            rtt: None,
             seed: 0,
         })
     }

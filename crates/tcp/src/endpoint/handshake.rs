@@ -1,7 +1,7 @@
 //! From closed to established.
 
 use super::{Endpoint, State, due, feature};
-use crate::congestion::CongestionControl;
+use crate::congestion::{CongestionControl, Start};
 use crate::events::Events;
 use crate::receive_window;
 use crate::segment::{Ecn, Flags, NO_WINDOW_SCALE, Segment};
@@ -168,7 +168,8 @@ impl Endpoint {
         let profile = &self.profile;
         let lost = if self.was_syn_repeated_needlessly(segment) { 0 } else { self.stats.syn_retransmissions };
         let window = profile.lost_syn.window_bytes(lost, self.initial_window_bytes(), self.mss);
-        self.controller.restart(&Self::start(profile, self.initial(), self.mss, window));
+        let rtt = self.rtt.smoothed(&profile.rto);
+        self.controller.restart(&Start { rtt, ..Self::start(profile, self.initial(), self.mss, window) });
         self.initial_segments = u16::try_from(window / self.mss).unwrap_or(u16::MAX);
         if self.start_ssthresh > 0 {
             self.controller.set_ssthresh(u32::from(self.start_ssthresh).saturating_mul(self.mss));

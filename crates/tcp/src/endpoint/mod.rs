@@ -333,8 +333,9 @@ impl Endpoint {
             slow_start_growth: profile.slow_start_growth,
             congestion_avoidance: profile.congestion_avoidance,
             whole_segment_ssthresh: profile.whole_segment_ssthresh,
-            paced: false,
             tick_ns: profile.cubic_tick(),
+            paced: profile.pacing.is_some(),
+            rtt: None,
             seed: wire(initial),
         }
     }

@@ -248,3 +248,52 @@ impl Endpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ack_policy::AckPolicy;
+    use crate::congestion::{CongestionAlgorithm, Controller, Other};
+    use crate::profile::Profile;
+    use std::sync::Arc;
+
+    const MS: Nanos = 1_000_000;
+
+    /// The shortest round trip that BBR goes by after 25 s of one segment of `bytes` every half a second, over a path of
+    /// 100 ms to a receiver that holds its acknowledgements for 200 ms.
+    fn min_rtt_after_lone_segments(bytes: u64) -> Option<Nanos> {
+        let bbr = Profile { congestion_control: CongestionAlgorithm::Bbr, ..Profile::linux() };
+        let late = Profile { ack: AckPolicy::Delayed { segments: 2, timer_ns: 200 * MS }, ..Profile::linux() };
+        let mut ends = [Endpoint::client(Arc::new(bbr), 1), Endpoint::server(Arc::new(late), 2)];
+        let mut under_way: Vec<(Nanos, usize, Segment)> = Vec::new();
+        ends[0].connect(0);
+        for tick in 0..25_000 {
+            let now = tick * MS;
+            if tick % 500 == 499 {
+                ends[0].write(now, bytes);
+            }
+            for (side, end) in ends.iter_mut().enumerate() {
+                end.handle_timeout(now);
+                for (_, _, segment) in under_way.extract_if(.., |&mut (at, to, _)| at == now && to == side) {
+                    end.handle_segment(now, &segment);
+                }
+                while let Some(segment) = end.poll_transmit(now) {
+                    under_way.push((now + 50 * MS, 1 - side, segment));
+                }
+            }
+        }
+        match &ends[0].controller {
+            Controller::Other(other) => match &**other {
+                Other::Bbr(bbr) => bbr.min_rtt(),
+                _ => None,
+            },
+            Controller::Reno(_) => None,
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_that_was_probably_held_back_does_not_lengthen_bbrs_shortest_round_trip() {
+        assert_eq!(min_rtt_after_lone_segments(100), Some(100 * MS));
+        assert_eq!(min_rtt_after_lone_segments(1448), Some(300 * MS), "a full segment is not told apart");
+    }
+}

@@ -200,6 +200,10 @@ impl Endpoint {
 
     /// Nothing is outstanding: applies the restart window if nothing was sent for too long.
     pub(super) fn restart_after_idleness(&mut self, now: Nanos) {
+        // Linux, tcp_slow_start_after_idle_check: not for a controller whose window follows from deliveries.
+        if self.controller.is_rate_based() {
+            return;
+        }
         if self.data_sent_at == NEVER || now.saturating_sub(self.data_sent_at) <= self.rtt.rto() {
             return;
         }

@@ -317,6 +317,7 @@ impl Selective {
             ..Meaning::default()
         };
         let (delivered, lost, prior_flight) = (self.delivered, self.lost, self.in_flight());
+        let prior_sacked = self.sacked();
         let highest_sacked = self.board.highest_sacked();
         let mut sample = RttSample::default();
         if self.sack && !arrival.sack.is_empty() {
@@ -357,8 +358,16 @@ impl Selective {
             self.delivered_marked += delivered;
         }
         let lost = self.lost - lost;
+        // Linux, FLAG_ACK_MAYBE_DELAYED: typically of a lone segment that is not full, with nothing else delivered since it
+        // was sent.
+        let ack_delayed = delivered == 1
+            && meaning.acknowledged
+            && !(meaning.repeated_acknowledged || meaning.sacked || meaning.dsack || meaning.echoes_congestion)
+            && prior_sacked == 0
+            && arrival.ack - arrival.prior_una < u64::from(sender.mss)
+            && sample.prior_delivered == Some(self.delivered - 1);
         self.control_window(sender, arrival, &meaning, delivered, lost);
-        self.tell_delivery(sender, delivered, lost, prior_flight, round_trip);
+        self.tell_delivery(sender, delivered, lost, prior_flight, round_trip, ack_delayed);
         self.allow(sender, next);
     }
 
@@ -370,6 +379,7 @@ impl Selective {
         lost: u32,
         prior_flight: u32,
         rtt: Option<Nanos>,
+        ack_delayed: bool,
     ) {
         let Some(rate) = &mut self.rate else { return };
         let sample = rate.sample(sender.now, self.delivered, delivered, self.shortest.get());
@@ -386,7 +396,7 @@ impl Selective {
             rtt,
             prior_flight_bytes: bytes(prior_flight) as u32,
             flight_bytes: bytes(self.in_flight()) as u32,
-            ack_delayed: false,
+            ack_delayed,
             in_recovery: self.state == State::Recovery,
             in_loss: self.state == State::Loss,
         };

@@ -14,7 +14,7 @@ use crate::congestion::{Acknowledged, CongestionControl, Controller};
 use crate::pacing::{Pacer, Rate};
 use crate::segment::QuickStart;
 use crate::sequence::{NOWHERE, Position};
-use crate::window_pacing::{WindowPacer, WindowPacing};
+use crate::window_pacing::{UNPACED_SEGMENTS, WindowPacer, WindowPacing};
 use crate::{NEVER, Nanos};
 use jump_start::JumpStart;
 use paced::Paced;
@@ -223,6 +223,8 @@ pub(crate) struct Launch {
     /// Or the window and the round trip do.
     window_pacer: Option<WindowPacer>,
     begun: bool,
+    /// Segments sent so far, as far as it matters.
+    sent: u32,
     /// The paced flight: one past its last position, and when it is over at the latest.
     paced_end: Position,
     paced_time: Nanos,
@@ -241,6 +243,7 @@ impl Launch {
             controller_paces: false,
             window_pacer: pacing.map(WindowPacer::new),
             begun: false,
+            sent: 0,
             paced_end: 0,
             paced_time: 0,
             paced_until: NEVER,
@@ -299,7 +302,10 @@ impl Launch {
         if self.paced_until == NEVER && self.begun {
             self.paced_until = now.saturating_add(self.paced_time);
         }
-        self.pacer.on_sent(now, bytes);
+        self.sent = self.sent.saturating_add(1);
+        if !self.controller_paces || self.sent >= UNPACED_SEGMENTS {
+            self.pacer.on_sent(now, bytes);
+        }
         if let Some(pacer) = &mut self.window_pacer {
             pacer.on_sent(now, bytes);
         }

@@ -1,7 +1,9 @@
 //! Slow start and congestion avoidance without loss.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, CongestionAvoidance, InitialWindow, Profile, SlowStartGrowth};
+use firstflight_tcp::{
+    AckPolicy, CongestionAlgorithm, CongestionAvoidance, Hystart, InitialWindow, Profile, SlowStartGrowth, WindowPacing,
+};
 
 /// Cumulative segments that the server has sent after each round trip.
 fn rounds(profile: &Profile, count: u64, segments: u64) -> Vec<u32> {
@@ -128,4 +130,22 @@ fn a_window_that_is_not_a_whole_number_of_segments_sends_no_small_segment() {
     assert_eq!(sent_at(&wire.data(Server), start), [0, 1, 2]);
     let small = wire.log.iter().filter(|sent| sent.from == Server && (1..1400).contains(&sent.segment.payload_bytes));
     assert_eq!(small.count(), 1, "only the last");
+}
+
+#[test]
+fn with_hystart_plus_plus_an_acknowledgement_of_twenty_segments_counts_for_eight_unless_the_profile_paces() {
+    let pacing = WindowPacing { slow_start_percent: 200, avoidance_percent: 120, burst_segments: 2 };
+    for (pacing, grown) in [(None, 28), (Some(pacing), 40)] {
+        let profile = Profile {
+            congestion_control: CongestionAlgorithm::Cubic { hystart: Hystart::HystartPlusPlus },
+            initial_window: InitialWindow::Fixed { segments: 20 },
+            ack: AckPolicy::Delayed { segments: 20, timer_ns: 3600 * SECOND },
+            pacing,
+            ..rfc()
+        };
+        let mut wire = Wire::connected(&profile, 50 * MS);
+        wire.server.write(wire.now, 20 * 1460);
+        wire.run_until(wire.now + 250 * MS);
+        assert_eq!(wire.server.cwnd_bytes() / 1460, grown, "{pacing:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Behaviour of the endpoint, by theme, over an in-memory wire.
 
 mod acknowledgements;
+mod bbr;
 mod closing;
 mod ecn;
 mod flow_control;

@@ -104,6 +104,7 @@ impl Alone {
             whole_segment_ssthresh: true,
             paced: false,
             tick_ns: 1_000_000,
+            rtt: None,
             seed: 1,
         };
         let round = Round {

@@ -165,7 +165,11 @@ impl Bbr {
             aggregation: Aggregation::default(),
             policer: Policer::default(),
         };
-        bbr.pace_window_over(NOMINAL_RTT);
+        // Linux, bbr_init and bbr_init_pacing_rate_from_rtt: the handshake's round trip, if there is one.
+        match start.rtt {
+            Some(rtt) => bbr.hear_first_rtt(rtt),
+            None => bbr.pace_window_over(NOMINAL_RTT),
+        }
         bbr
     }
 
@@ -183,6 +187,14 @@ impl Bbr {
     /// The first rate: the window over a round trip, with the gain of STARTUP.
     fn pace_window_over(&mut self, rtt: Nanos) {
         self.pacing_rate = Self::rate(u64::from(self.window) * SECOND / rtt.max(1000), HIGH_GAIN);
+    }
+
+    fn hear_first_rtt(&mut self, rtt: Nanos) {
+        self.min_rtt.get_or_insert(rtt);
+        if !self.has_seen_rtt {
+            self.has_seen_rtt = true;
+            self.pace_window_over(rtt);
+        }
     }
 
     /// Until the pipe is full the rate never falls.
@@ -245,13 +257,8 @@ impl CongestionControl for Bbr {
         }
     }
 
-    /// The handshake's round trip, if it is told, sets the first rate.
     fn on_round_trip(&mut self, _now: Nanos, sample: &RoundTrip) {
-        self.min_rtt.get_or_insert(sample.rtt);
-        if !self.has_seen_rtt {
-            self.has_seen_rtt = true;
-            self.pace_window_over(sample.rtt);
-        }
+        self.hear_first_rtt(sample.rtt);
     }
 
     fn on_ack(&mut self, _now: Nanos, _acknowledged: Acknowledged) {}

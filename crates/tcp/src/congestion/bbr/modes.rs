@@ -8,6 +8,12 @@ use crate::Nanos;
 use crate::congestion::Delivery;
 
 impl Bbr {
+    /// The shortest round trip that it goes by.
+    #[cfg(test)]
+    pub(crate) fn min_rtt(&self) -> Option<Nanos> {
+        self.min_rtt
+    }
+
     /// The mode's name in the paper.
     #[cfg(test)]
     pub(in crate::congestion) fn mode_name(&self) -> &'static str {

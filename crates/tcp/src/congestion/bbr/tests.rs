@@ -18,6 +18,7 @@ fn start(seed: u32) -> Start {
         whole_segment_ssthresh: true,
         paced: true,
         tick_ns: 1_000_000,
+        rtt: None,
         seed,
     }
 }
