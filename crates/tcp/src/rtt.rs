@@ -13,8 +13,8 @@ pub(crate) struct RttEstimator {
     smoothed_times_8: u64,
     variation_times_4: u64,
     rto: Nanos,
-    /// Timeouts are a multiple of this.
-    tick: Nanos,
+    /// Timeouts are a multiple of this, which is a second at most.
+    tick: u32,
     /// Times that the timeout was lengthened since the latest sample.
     backoffs: u32,
     /// With Linux's estimator, in place of `variation_times_4`.
@@ -98,7 +98,7 @@ impl RttEstimator {
             smoothed_times_8: 0,
             variation_times_4: 0,
             rto: profile.whole_ticks(rules.initial_ns),
-            tick: profile.timer_tick_ns.unwrap_or(1),
+            tick: profile.timer_tick_ns.unwrap_or(1) as u32,
             backoffs: 0,
             linux: (rules.estimator == RtoEstimator::Linux).then(|| variation(old)),
         }
@@ -154,7 +154,8 @@ impl RttEstimator {
     /// Sets the timeout, in whole ticks.
     #[inline]
     fn set(&mut self, rto: Nanos) {
-        self.rto = if self.tick > 1 { rto.div_ceil(self.tick).saturating_mul(self.tick) } else { rto };
+        let tick = Nanos::from(self.tick);
+        self.rto = if tick > 1 { rto.div_ceil(tick).saturating_mul(tick) } else { rto };
     }
 
     /// RFC 6298's timeout before any back-off.
