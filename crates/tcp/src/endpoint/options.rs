@@ -31,6 +31,10 @@ impl Endpoint {
             // RFC 6691 §2: the MSS option does not count TCP options; the sender takes them off its segments.
             self.mss = largest_bytes.saturating_sub(OPTION_BYTES).max(1);
         }
+        if segment.sent_at.is_none() {
+            // The peer has no clock in common with us, so samples are round trips.
+            self.features &= !feature::ACK_ONE_WAY;
+        }
         let bits = Flags::ECE | Flags::CWR;
         let both = segment.flags.contains(bits);
         let granted = if segment.flags.contains(Flags::ACK) {

@@ -185,7 +185,8 @@ pub enum RttSamples {
     /// From a segment to its ACK, one segment at a time and none that was retransmitted (RFC 6298 §3).
     RoundTrip,
     /// From the time at which an ACK was sent, for each ACK of new data; the back-off ends with the ACK of a segment that
-    /// was not retransmitted (ns-2's BayFullTcp, `newack()`). Both ends need one clock, so only the simulator has it.
+    /// was not retransmitted (ns-2's BayFullTcp, `newack()`). Both ends need one clock, so only the simulator has it:
+    /// samples are round trips if the peer's SYN does not say when it was sent.
     AckOneWay,
 }
 

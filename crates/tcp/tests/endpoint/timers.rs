@@ -1,7 +1,7 @@
 //! The retransmission timer.
 
 use crate::wire::*;
-use firstflight_tcp::{Events, Flags, InitialWindow, NEVER, Profile, RtoRules, Segment, State};
+use firstflight_tcp::{AckPolicy, Events, Flags, InitialWindow, NEVER, Profile, RtoRules, RttSamples, Segment, State};
 
 fn times_of(wire: &Wire, number: u32, start: u64) -> Vec<u64> {
     wire.data(Server).iter().filter(|(_, n)| *n == number).map(|(at, _)| at - start).collect()
@@ -20,6 +20,26 @@ fn the_timeout_doubles_up_to_its_cap_and_the_connection_is_given_up() {
     assert!(wire.server_events.contains(Events::TIMED_OUT));
     assert_eq!(wire.server.state(), State::Closed);
     assert_eq!(wire.server.stats().timeouts, 4);
+}
+
+/// SRTT in ms at the server after a download, over a path of 30 ms to the client and 50 ms back.
+fn srtt_after_a_download(client: &Profile, server: &Profile) -> u64 {
+    let mut wire = Wire::between(client, server, 50 * MS);
+    wire.set_fate(Box::new(|sent| vec![if sent.from == Server { 30 * MS } else { 50 * MS }]));
+    wire.client.connect(0);
+    wire.run();
+    wire.server.write(wire.now, 20 * 1460);
+    wire.run();
+    wire.server.srtt().unwrap() / MS
+}
+
+#[test]
+fn samples_may_be_of_the_acks_own_way_if_both_ends_have_one_clock() {
+    let every = Profile { ack: AckPolicy::EverySegment, ..rfc() };
+    let one_way = Profile { rto: RtoRules { samples: RttSamples::AckOneWay, ..rfc().rto }, ..every.clone() };
+    assert_eq!(srtt_after_a_download(&every, &every), 80);
+    assert_eq!(srtt_after_a_download(&one_way, &one_way), 50);
+    assert_eq!(srtt_after_a_download(&every, &one_way), 80, "the client does not say when it sent its SYN");
 }
 
 #[test]
