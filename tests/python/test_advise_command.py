@@ -69,14 +69,15 @@ def test_every_setting_is_simulated_with_every_window_on_the_same_users(done: Pa
     typical = rows.filter(rows["setting"] == "typical")
     sizes = [typical.filter(typical["iw"] == window).sort("replicate", "client")["bytes"] for window in (10, 16)]
     assert sizes[0].to_list() == sizes[1].to_list()
-    assert typical.filter(typical["iw"] == 16)["initial_window_segments"].unique().to_list() == [16]
+    # A SYN that was lost twice leaves one segment.
+    assert set(typical.filter(typical["iw"] == 16)["initial_window_segments"]) - {1} == {16}
 
 
 def test_the_other_connections_keep_their_window(done: Path) -> None:
     rows = Run.open(done).transfers.collect()
     others = rows.filter(rows["application"].cast(str).str.starts_with("other"))
     assert others.height > 0
-    assert others["initial_window_segments"].unique().to_list() == [10]
+    assert set(others["initial_window_segments"]) - {1} == {10}
 
 
 def test_the_page_and_its_data_are_there_and_say_the_same(done: Path) -> None:
