@@ -11,7 +11,7 @@ from firstflight.analysis.ab.calibration.check import CASES, Outcome
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell
 
-REPETITIONS = 100
+REPETITIONS = 200
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.rack", True, 'tcp.rack = true has no effect without recovery = "sack"; set that, or rack = false'),
     ("tcp.dsack", True, "tcp.dsack = true has no effect without sack = true; set that, or dsack = false"),
     (
-        "tcp.rto.after_syn_loss_unless_sampled",
-        True,
+        "tcp.rto",
+        {"after_syn_loss": "none", "after_syn_loss_unless_sampled": True},
         "tcp.rto.after_syn_loss_unless_sampled = true has no effect without an rto.after_syn_loss",
     ),
     ("tcp.timestamps", "on", 'tcp.timestamps: "on" is not true or false'),

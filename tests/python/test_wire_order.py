@@ -40,7 +40,7 @@ response_header = "200B"
 """
 CASES = {
     "rfc": ('profile = "rfc"', ""),
-    "ns-2 of 1998": ('profile = "ns2-full-1998"\nrto = { samples = "round_trip" }', ""),
+    "ns-2 of 1998": ('profile = "ns2-full-1998"\nack = "every_segment"\nrto = { samples = "round_trip" }', ""),
     # Without CUBIC, whose slow start ends by microseconds (HyStart).
     "linux": ('profile = "linux"\nack = "every_segment"\ncongestion_control = "reno"', ""),
     "rfc with losses": ('profile = "rfc"\nack = "every_segment"', ", lose = [12, 30, 31]"),

@@ -25,6 +25,7 @@ from .kernel import EndSettings, initial_window_segments, kernel_settings
 from .lab import KernelSettings, Lab
 from .layout import Layout, lay_out
 from .records import CellRecords, environment
+from .start import search_path
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
 _CLOSING_S = 4.0
@@ -62,9 +63,14 @@ def together(cells: Sequence[Cell]) -> list[list[Cell]]:
     return list(groups.values())
 
 
-@cache
 def surroundings() -> dict[str, str]:
     """What the records depend on beside scenario and code: kernel, programs, and the settings of a new host."""
+    return _found_on(search_path())
+
+
+@cache
+def _found_on(path: str) -> dict[str, str]:
+    # Another search path may lead to other programs.
     return probe.surroundings()
 
 
