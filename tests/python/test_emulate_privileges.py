@@ -87,3 +87,13 @@ def test_a_relative_directory_of_the_path_is_not_looked_in(
     monkeypatch.setenv("PATH", f".::bin:{os.environ['PATH']}")
     assert all(Path(directory).is_absolute() for directory in search_path().split(":"))
     assert search_path().startswith(os.environ["PATH"].split(":")[3])
+
+
+def test_roots_testbed_works_whatever_its_umask(firstflight: Program, tmp_path: Path) -> None:
+    emulations.skip_unless_possible()
+    before = os.umask(0o077)
+    try:
+        ran = firstflight("run", EXAMPLE, "--engine", "emulate", "--replicates", 1, "--out", tmp_path / "out")
+    finally:
+        os.umask(before)
+    assert ran.status == 0, ran.err

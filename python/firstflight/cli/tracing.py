@@ -92,9 +92,7 @@ def _segments(file: Path, outputs: Outputs, scenario: Scenario, seed: int) -> No
 
             draw(segments, plot, _title(scenario), tables["crossings"])
     except OSError as error:
-        # The plot is written beside its place first; the name to tell is the one that was asked for.
-        name = str(error.filename or csv or plot).removesuffix(".part")
-        raise MachineError(f"{name} cannot be written: {error.strerror}") from None
+        raise MachineError(f"{error.filename or csv or plot} cannot be written: {error.strerror}") from None
     except ValueError as error:
         raise RequestError(f"{file}: {error}") from None
     if csv is not None and str(csv) != "-":

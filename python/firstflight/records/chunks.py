@@ -156,7 +156,8 @@ class SharedChunks:
                     f'a worker wrote to {place}, and from here nothing is there: "{self.url}" must be storage that all '
                     "machines share, and that no other run uses meanwhile"
                 )
-            found: dict[str, bytes] = self._system.cat(paths)
+            # Not `cat`, which takes paths for patterns.
+            found: dict[str, bytes] = {path: self._system.cat_file(path) for path in paths}
             written = self._system.cat_file(f"{place}/{_COMPLETE}")
         content = {path.rpartition("/")[2]: data for path, data in sorted(found.items())}
         if sorted(files.sums(content.items()).splitlines()) != sorted(written.splitlines()):

@@ -145,7 +145,8 @@ def check_cells(directory: Path, document: dict[str, Any]) -> None:
             continue
         paths = [place / f"{table}.parquet" for table in schema.stored(cell["capture"])]
         whole = {path: files.is_whole_parquet(path) for path in paths}
-        whole |= {path: files.is_whole_text(path) for path in (place / SCENARIO, place / files.SUMS)}
+        whole[place / files.SUMS] = files.is_whole_text(place / files.SUMS)
+        whole[place / SCENARIO] = files.is_as_written(place / SCENARIO)
         for path in (path for path, is_whole in whole.items() if not is_whole):
             raise damaged(path, cell["key"])
 

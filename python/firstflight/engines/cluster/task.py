@@ -41,7 +41,8 @@ def portable() -> Callable[..., list[Done] | str]:
             from firstflight.records.machine import code_version
 
             here = {engine: code_version(engine) for engine in code}
-        except ImportError:
+        except (ImportError, TypeError):
+            # No firstflight, or one whose builds were not told apart by engine.
             here = {}
         for engine in code:
             if here.get(engine) != code[engine]:

@@ -51,9 +51,10 @@ class Rfc2415(Study):
         "verdict for each of its statements."
     )
     limitations = (
-        "The authors' scripts are lost. File sizes, acknowledgement policy, access delay, timers and the start of a "
-        "page's clock are fitted, once for all cells, on the columns for 8 and 16 webs without ftps; scenario.toml and "
-        "study.toml mark each of them. All other cells are predictions.",
+        "The authors' scripts are lost. ACK policy, RTT samples and recovery are those of their TCP, which survives in "
+        "ns-2.35. File sizes, access delay, the first timeout and the start of a page's clock are fitted, once for all "
+        "cells, on the columns for 8 and 16 webs without ftps; scenario.toml and study.toml mark each of them. All "
+        "other cells are predictions.",
         "The RFC's numbers come from single runs of an unknown seed: part of any difference is their scatter, which "
         "our intervals do not cover.",
         "Goodput in the RFC's Table 6 is about a fifth below what its own utilisation implies; ratios can be compared, "

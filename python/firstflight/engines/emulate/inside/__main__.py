@@ -65,6 +65,8 @@ class Runner:
 
 def main() -> NoReturn:
     """Serve until the runner is gone."""
+    # nginx and curl have another user's id: they read what is written here, whatever the caller's umask.
+    os.umask(0o022)
     line = socket.socket(fileno=int(sys.argv[1]))
     line.set_inheritable(False)
     runner = Runner(line)
