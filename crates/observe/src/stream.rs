@@ -114,6 +114,10 @@ impl Stream {
     pub(crate) fn locate(&mut self, seq: u32) -> Option<Position> {
         let position = self.position(seq);
         if position <= self.next + NEAR {
+            if position >= self.next {
+                // The stream goes on here, so the number far ahead was damaged.
+                self.far = None;
+            }
             return (position >= self.next - LARGEST_WINDOW).then_some(position);
         }
         let before = self.far.replace(position).filter(|&before| before != position);
@@ -286,6 +290,16 @@ mod tests {
         // After a gap in the capture.
         assert_eq!(stream.locate(seq(5_000_000)), None);
         assert_eq!(stream.locate(seq(5_001_448)), Some(5_001_448));
+    }
+
+    #[test]
+    fn damaged_numbers_far_ahead_do_not_agree_across_what_is_in_order_between_them() {
+        let mut stream = stream();
+        stream.send(0, 1000, 5);
+        let seq = |position: u32| (u32::MAX - 999).wrapping_add(position);
+        assert_eq!(stream.locate(seq(1 << 30)), None);
+        assert_eq!(stream.locate(seq(1000)), Some(1000));
+        assert_eq!(stream.locate(seq((1 << 30) + 1448)), None);
     }
 
     #[test]

@@ -173,10 +173,10 @@ impl RttEstimator {
 
     /// As [`sample`](Self::sample), but the back-off stays: for samples that a retransmission may have had a part in.
     pub(crate) fn sample_keeping_backoff(&mut self, rules: &RtoRules, sent: Nanos, now: Nanos) {
-        let factor = (self.rto / self.without_backoff(rules)).max(1);
         let backoffs = self.backoffs;
         self.sample(rules, sent, now);
         self.backoffs = backoffs;
+        let factor = u64::from(rules.backoff).saturating_pow(backoffs);
         self.rto = self.rto.saturating_mul(factor).min(rules.maximum_ns);
     }
 
