@@ -21,6 +21,7 @@ RECORDS = {
     "transfers": "a row a file, object or response",
     "pages": "a row a web page",
     "links": "a row a link and meter interval",
+    "streams": "a row a client of an application of datagrams and end that sends",
     "users": "a row a user of a population",
     "aggregates": "counts and sums by application and bucket, of a population that keeps aggregates",
     "histograms": "completion times in logarithmic bins by application and bucket, of the same",

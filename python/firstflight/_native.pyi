@@ -25,6 +25,9 @@ def profiles() -> str:
 def check_profile(profile: str) -> None:
     """Check a complete profile (JSON). Raises ValueError, one sentence, for a field out of range or without effect."""
 
+def initial_window_bytes(policy: str, mss_bytes: int) -> int:
+    """The initial window by a profile's policy (JSON), for segments of so many bytes. Raises ValueError for another."""
+
 def choices() -> str:
     """The values that the fields of a profile with a choice can have, as JSON: {path: [value]}.
 

@@ -8,7 +8,7 @@ import runpy
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pydantic
 import pytest
@@ -16,19 +16,38 @@ import pytest
 from firstflight.cli import main
 from firstflight.populations.applications import PRESETS
 from firstflight.scenario import Scenario, profiles
-from firstflight.scenario.applications import FileTransfer, RequestResponse, WebPage
+from firstflight.scenario.applications import Arrivals, FileTransfer, Level, RequestResponse, Video, WebPage
+from firstflight.scenario.arms import Arm
 from firstflight.scenario.buckets import Buckets
+from firstflight.scenario.datagrams import ConstantRate, Dns, Game, Impairment, Voice
 from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
-from firstflight.scenario.network import Chain, Direction, DropTail, Dumbbell, Links, Red, Star
+from firstflight.scenario.network import Chain, Direction, Dumbbell, Links, Star
 from firstflight.scenario.paths_table import Columns
 from firstflight.scenario.population import Marginals, PathsTable
+from firstflight.scenario.queues import AnyQueue
 from firstflight.scenario.tcp import choices
+from firstflight.scenario.tree import Group, Tree
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS.parent / "examples"
 GUIDE = (DOCS / "guide.md").read_text(encoding="utf-8")
 TABLES: list[type[pydantic.BaseModel]] = [
-    *(Scenario, Dumbbell, Star, Chain, Links, Direction, DropTail, Red, FileTransfer, WebPage, RequestResponse),
+    *(
+        Scenario,
+        Dumbbell,
+        Star,
+        Chain,
+        Tree,
+        Group,
+        Links,
+        Direction,
+        *get_args(AnyQueue),
+        FileTransfer,
+        WebPage,
+        RequestResponse,
+        *(ConstantRate, Dns, Game, Impairment, Voice),
+        *(Level, Video, Arrivals, Arm),
+    ),
     *(Constant, Uniform, Exponential, Lognormal, Pareto, Empirical),
 ]
 
@@ -46,7 +65,7 @@ def test_every_key_of_a_scenario_is_in_the_guide() -> None:
     keys = {key for table in TABLES for key in table.model_fields} | _profile_keys(profiles()["rfc"])
     # `links` = several in a row; [tcp], [network], [population] and [[application]] are tables of their own.
     names = ("tcp", "network", "population")
-    tables = {name: f"[{name}]" for name in names} | {"application": "[[application]]"}
+    tables = {name: f"[{name}]" for name in names} | {name: f"[[{name}]]" for name in ("application", "arm")}
     queues = {"kind": 'kind = "red"'}
     missing = [
         key for key in sorted(keys) if f"`{tables.get(key, key)}`" not in GUIDE and queues.get(key, "\0") not in GUIDE
@@ -64,7 +83,7 @@ def test_every_key_of_a_population_and_every_preset_is_in_its_page() -> None:
 
 
 def test_the_examples_load_and_the_guide_shows_one_of_them() -> None:
-    for path in EXAMPLES.glob("*.toml"):
+    for path in EXAMPLES.rglob("*.toml"):
         Scenario.load(path)
     assert (EXAMPLES / "home.toml").read_text(encoding="utf-8").strip() in GUIDE
 

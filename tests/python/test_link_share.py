@@ -46,7 +46,7 @@ def test_the_share_is_what_a_capture_of_the_link_shows() -> None:
     cell = replace(grid.cell(grid.mouse("westwood", 1, 20)), capture=True)
     tables = run_cell(cell, 1, 1)
     mice = tables["transfers"].filter((pl.col("application").cast(pl.String) == "mouse") & (pl.col("completed") == 1))
-    assert mice["retransmissions"].sum() > 10
+    assert mice["retransmissions"].sum() > 0
     carried = tables["links"].filter(pl.col("link").cast(pl.String) == grid.LINK)
     # Nothing is lost behind the link, so what the client received is what the link carried.
     received = tables["segments"].filter((pl.col("event") == 1) & (pl.col("from_server") == 1) & (pl.col("length") > 0))

@@ -88,7 +88,7 @@ def test_the_log_has_a_row_of_the_schema_for_each_packet_at_the_link(slow: Lab) 
     burst(slow, 8)
     answer = slow.box("take", intervals=True)
     rows = testbeds.columns(answer["tables"]["crossings"])
-    assert list(rows) == [column.name for column in schema.CROSSINGS]
+    assert list(rows) == [column.name for column in schema.TABLES["crossings"]]
     assert rows["event"] == [1, 3, 1, 1, 1, 1, 2, 2]
     assert rows["bytes"] == [1000] * 8
     assert {end - start for start, end in zip(rows["start_ns"][:6], rows["end_ns"][:6], strict=True)} == {LINE_NS}
@@ -97,7 +97,7 @@ def test_the_log_has_a_row_of_the_schema_for_each_packet_at_the_link(slow: Lab) 
     [[client, server]] = answer["connections"]
     assert (client.split(":")[0], server) == ("10.77.0.1", "10.77.0.2:9")
     links = testbeds.columns(answer["tables"]["links"])
-    assert list(links) == [column.name for column in schema.LINKS]
+    assert list(links) == [column.name for column in schema.TABLES["links"]]
     assert (sum(links["offered_packets"]), sum(links["dropped_packets"])) == (8, 2)
 
 
@@ -156,7 +156,7 @@ def test_a_capture_tells_of_packets_whose_checksums_an_offload_left_out() -> Non
     # A loopback always leaves them out, and shows each packet twice: as it is sent and as it is received.
     found = child("capture")
     rows, counts = found["segments"], found["counts"]
-    assert list(rows) == [column.name for column in schema.SEGMENTS]
+    assert list(rows) == [column.name for column in schema.TABLES["segments"]]
     assert counts["unchecksummed"] > 0
     assert counts["malformed"] > 0
     assert len(rows["event"]) + counts["malformed"] == counts["packets"] == found["packets_in_file"]

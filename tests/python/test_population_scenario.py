@@ -154,7 +154,10 @@ def test_an_application_of_a_population_names_no_hosts(keys: dict[str, Any], exp
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ({"share": 0.5}, "application.search.share: a share of the users needs a [population]; set clients instead"),
+        (
+            {"share": 0.5},
+            "application.search.share: a share of the users needs a [population] or a tree; set clients instead",
+        ),
         ({"size": "row"}, 'application.search.size: "row" is that of a [population]; write a size'),
     ],
 )

@@ -69,7 +69,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("network.bottleneck.burst", "15", 'network.bottleneck.burst.bytes: "15" has no unit'),
     ("network.bottleneck.burst", {"bytes": "9kB", "gso": 4}, 'network.bottleneck.burst.gso: unknown key "gso"'),
     ("network.bottleneck.queue", "0p", 'a queue of "0p" drops everything: write at least "1p"'),
-    ("network.bottleneck.queue", 25, '25 is not a queue limit: write packets, such as "25p", or bytes'),
+    ("network.bottleneck.queue", 25, '25 is not a queue limit: write packets, such as "25p", bytes, such as "32kB"'),
     ("network.bottleneck.queue", {"kind": "rde", "limit": "25p"}, 'unknown kind "rde"; did you mean "red"?'),
     (
         "network.bottleneck.queue",
@@ -85,7 +85,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("application", [], "application: this is empty"),
     ("application.web.clients", 0, "application.web.clients: 0 is too small; write at least 1"),
     ("application.web.kind", "webpage", 'application.web: unknown kind "webpage"; did you mean "web_page"?'),
-    ("application.web.version", "2.0", 'application.web.version: "2.0" is not known; write "1.0" or "1.1"'),
+    ("application.web.version", "2.0", 'application.web.version: "2.0" is not known; write "1.0", "1.1" or "2"'),
     ("application.web.inline", 3000, 'application.web.inline.value: 3000 has no unit: write a size such as "32kB"'),
     (
         "application.web.think",

@@ -212,7 +212,7 @@ impl Capture {
             "socket_drops": self.counts.socket_drops,
             "missed": self.kept.missed(),
         });
-        control.answer(answer, vec![("segments", table.into_columns())]);
+        control.answer(answer, vec![table.into_columns()]);
         self.kept.clear();
         self.counts = Counts::default();
     }

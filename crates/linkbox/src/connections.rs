@@ -1,17 +1,10 @@
 //! Connections by the packets that they consist of.
 
-use std::{
-    collections::HashMap,
-    net::{Ipv4Addr, SocketAddrV4},
-};
+use std::{collections::HashMap, net::SocketAddrV4};
 
 use firstflight_records::NO_CONNECTION;
+use firstflight_segment::{Flags, Ipv4, TCP, Tcp, UDP, ports};
 use serde::Serialize;
-
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const SYN: u8 = 2;
-const ACK: u8 = 16;
 
 /// Connections beyond these are not told apart.
 const MOST: usize = 1 << 20;
@@ -85,33 +78,25 @@ struct Seen {
 
 impl Seen {
     fn at(packet: &[u8]) -> Option<Seen> {
-        let header: &[u8; 20] = packet.first_chunk()?;
-        let protocol = header[9];
-        let fragment_offset = u16::from_be_bytes([header[6], header[7]]) & 0x1fff;
-        if !matches!(protocol, TCP | UDP) || fragment_offset != 0 {
-            return None;
-        }
-        let body = packet.get(usize::from(header[0] & 15) * 4..)?;
-        let ports: &[u8; 4] = body.first_chunk()?;
-        let end = |address: &[u8], port: &[u8]| {
-            let address = Ipv4Addr::new(address[0], address[1], address[2], address[3]);
-            SocketAddrV4::new(address, u16::from_be_bytes([port[0], port[1]]))
+        let ip = Ipv4::at(packet).filter(|ip| !ip.is_later_fragment())?;
+        let protocol = ip.protocol();
+        let body = packet.get(ip.header_bytes()..)?;
+        let [source, destination] = match protocol {
+            TCP | UDP => ports(body)?,
+            _ => return None,
         };
-        let begins_with = match (protocol, body.first_chunk::<14>()) {
-            (TCP, Some(fixed)) if fixed[13] & (SYN | ACK) == SYN => {
-                Some(u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]))
-            }
-            _ => None,
-        };
-        let (from, to) = (end(&header[12..16], &ports[..2]), end(&header[16..20], &ports[2..]));
+        let opens = |tcp: &Tcp<'_>| tcp.flags() & (Flags::SYN | Flags::ACK) == Flags::SYN;
+        let begins_with = Tcp::at(body).filter(|tcp| protocol == TCP && opens(tcp)).map(Tcp::seq);
+        let (from, to) = (SocketAddrV4::new(ip.source(), source), SocketAddrV4::new(ip.destination(), destination));
         Some(Seen { protocol, from, to, begins_with })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use firstflight_pcap::{Envelope, write_packet};
-    use firstflight_tcp::{Flags, Segment};
+    use std::net::Ipv4Addr;
+
+    use firstflight_segment::{Envelope, Segment, write_packet};
 
     use super::*;
 

@@ -136,9 +136,8 @@ impl Control {
 
 /// A column's name, type and number of bytes; its values go to the payload.
 fn append((name, column): (&'static str, Column), payload: &mut Vec<u8>) -> Value {
-    let bytes = column.to_le_bytes();
-    payload.extend_from_slice(&bytes);
-    json!([name, column.dtype(), bytes.len()])
+    payload.extend_from_slice(&column.bytes);
+    json!([name, column.dtype, column.bytes.len()])
 }
 
 impl AsFd for Control {

@@ -1,17 +1,11 @@
-//! What a link must know of an IPv4 packet, and the mark that it may set.
+//! What a link must know of an IPv4 packet.
 
 use std::net::Ipv4Addr;
 
 use firstflight_path::Offered;
+use firstflight_segment::{Ecn, IPV4_BYTES, Ipv4, TCP, Tcp, UDP};
 
-const FIXED_BYTES: usize = 20;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const QUICK_START: u8 = 25;
 const UDP_HEADER_BYTES: usize = 8;
-const ECN: u8 = 0b11;
-const FRAGMENT_OFFSET: u16 = 0x1fff;
-const MORE_FRAGMENTS: u16 = 0x2000;
 
 /// A look at a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,112 +19,55 @@ pub(crate) struct Glance {
 
 impl Glance {
     /// Looks at what should be a packet; none: it is no whole IPv4 packet.
-    // RFC 791 §3.1.
     #[inline]
     pub(crate) fn at(packet: &[u8]) -> Option<Glance> {
-        let header: &[u8; FIXED_BYTES] = packet.first_chunk()?;
-        let header_bytes = usize::from(header[0] & 15) * 4;
-        let total_bytes = u16::from_be_bytes([header[2], header[3]]);
+        let ip = Ipv4::at(packet)?;
+        let (header_bytes, total_bytes) = (ip.header_bytes(), ip.total_bytes());
         let total = usize::from(total_bytes);
-        if header[0] >> 4 != 4 || header_bytes < FIXED_BYTES || total < header_bytes || total > packet.len() {
+        if ip.version() != 4 || header_bytes < IPV4_BYTES || total < header_bytes || total > packet.len() {
             return None;
         }
-        let fragment = u16::from_be_bytes([header[6], header[7]]);
-        let continues = fragment & FRAGMENT_OFFSET != 0;
         let body = &packet[header_bytes..total];
         // A later fragment is payload alone; what is neither TCP nor UDP has none that a stream would count.
-        let headers = match header[9] {
-            _ if continues => 0,
-            TCP => body.get(12).map_or(body.len(), |offset| usize::from(offset >> 4) * 4),
+        let headers = match ip.protocol() {
+            _ if ip.is_later_fragment() => 0,
+            TCP => Tcp::at(body).map_or(body.len(), Tcp::header_bytes),
             UDP => UDP_HEADER_BYTES,
             _ => body.len(),
         };
         Some(Glance {
             total_bytes,
-            destination: Ipv4Addr::new(header[16], header[17], header[18], header[19]),
+            destination: ip.destination(),
             offered: Offered {
                 bytes: u32::from(total_bytes),
-                ecn_capable: header[1] & ECN != 0,
+                ecn_capable: ip.ecn() != Ecn::NotCapable,
                 carries_data: body.len() > headers,
-                connection: 0,
+                connection: flow(packet, if ip.is_later_fragment() { &[] } else { body }),
+                class: packet[1] >> 5,
             },
-            is_fragment: continues || fragment & MORE_FRAGMENTS != 0,
+            is_fragment: ip.is_fragment(),
         })
     }
 }
 
-/// Sets "congestion experienced" (RFC 3168 §5) in a packet that [`Glance::at`] found whole.
-pub(crate) fn mark(packet: &mut [u8]) {
-    let before = u16::from_be_bytes([packet[0], packet[1]]);
-    packet[1] |= ECN;
-    let after = u16::from_be_bytes([packet[0], packet[1]]);
-    let checksum = mended(u16::from_be_bytes([packet[10], packet[11]]), before, after);
-    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+/// A number for the flow of a packet with this IP header: a hash (FNV-1a) of its addresses, protocol and ports.
+fn flow(header: &[u8], body: &[u8]) -> u32 {
+    let ports = &body[..body.len().min(4)];
+    let bytes = header[12..20].iter().chain(&header[9..10]).chain(ports);
+    bytes.fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// Whether there are options in a packet that [`Glance::at`] found whole.
 #[inline]
 pub(crate) fn has_options(packet: &[u8]) -> bool {
-    usize::from(packet[0] & 15) * 4 > FIXED_BYTES
-}
-
-/// Lets the router before a link answer the Quick-Start request that a packet may carry: `answer` gives the rate code
-/// granted of the one asked for; none: the router does not know such requests.
-// RFC 4782 §3.1: function 0000 is a request, with the rate code and the QS TTL behind it; §3.3: a router that takes part
-// lowers QS TTL and TTL alike, one that does not lowers the TTL alone, by which the receiver knows. No TTL is lowered
-// here, so the QS TTL is raised instead: once, for what matters is whether they differ.
-pub(crate) fn answer_quick_start(packet: &mut [u8], answer: impl FnOnce(u8) -> Option<u8>) {
-    let Some(at) = quick_start_request(packet) else { return };
-    let time_to_live = packet[8];
-    if packet[at + 3] != time_to_live {
-        return;
-    }
-    match answer(packet[at + 2] & 15) {
-        Some(granted) => packet[at + 2] = granted & 15,
-        None => packet[at + 3] = time_to_live.wrapping_add(1),
-    }
-    let header_bytes = usize::from(packet[0] & 15) * 4;
-    packet[10..12].fill(0);
-    let words = packet[..header_bytes].chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    let sum: u32 = words.sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
-    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-}
-
-/// Where the option stands, if it is there whole and is a request.
-fn quick_start_request(packet: &[u8]) -> Option<usize> {
-    const END: u8 = 0;
-    const NO_OPERATION: u8 = 1;
-    let end = usize::from(packet[0] & 15) * 4;
-    let mut at = FIXED_BYTES;
-    while at + 1 < end {
-        match (packet[at], usize::from(packet[at + 1])) {
-            (END, _) => return None,
-            (NO_OPERATION, _) => at += 1,
-            (QUICK_START, 8) if at + 8 <= end => return (packet[at + 2] >> 4 == 0).then_some(at),
-            (_, length) => at += length.max(2),
-        }
-    }
-    None
-}
-
-/// The checksum after a word has changed.
-// RFC 1624 §3, equation 3: HC' = ~(~HC + ~m + m').
-fn mended(checksum: u16, before: u16, after: u16) -> u16 {
-    let mut sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
+    Ipv4::at(packet).is_some_and(|ip| ip.header_bytes() > IPV4_BYTES)
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddrV4;
 
-    use firstflight_pcap::{Envelope, write_packet};
-    use firstflight_tcp::{Ecn, Flags, QuickStart, Segment, Timestamps};
+    use firstflight_segment::{Envelope, Flags, QuickStart, Segment, Timestamps, write_packet};
 
     use super::*;
 
@@ -165,7 +102,7 @@ mod tests {
             let glance = Glance::at(&bytes).unwrap();
             assert_eq!(
                 glance.offered,
-                Offered { bytes: bytes.len() as u32, ecn_capable: false, carries_data, connection: 0 }
+                Offered { bytes: bytes.len() as u32, carries_data, ecn_capable: false, ..glance.offered }
             );
             assert_eq!(glance.destination, Ipv4Addr::new(10, 77, 0, 2));
         }
@@ -194,34 +131,5 @@ mod tests {
         bytes[6..8].copy_from_slice(&5u16.to_be_bytes());
         let glance = Glance::at(&bytes).unwrap();
         assert!(glance.is_fragment && glance.offered.carries_data);
-    }
-
-    #[test]
-    fn a_mark_leaves_the_packet_as_its_sender_would_have_written_it() {
-        let mut marked = packet(Segment { ecn: Ecn::Capable0, ..Segment::EMPTY });
-        mark(&mut marked);
-        assert_eq!(marked, packet(Segment { ecn: Ecn::Congestion, ..Segment::EMPTY }));
-    }
-
-    #[test]
-    fn a_quick_start_request_leaves_a_link_as_a_router_would_have_written_it() {
-        let asking = |rate, approved| {
-            packet(Segment { flags: Flags::SYN, quick_start: QuickStart::Request { rate, approved }, ..Segment::EMPTY })
-        };
-        for (answer, expected) in [(Some(4), asking(4, true)), (None, asking(9, false))] {
-            let mut passing = asking(9, true);
-            answer_quick_start(&mut passing, |asked| {
-                assert_eq!(asked, 9);
-                answer
-            });
-            assert_eq!(passing, expected);
-        }
-        // Void already, a report, and no option at all: nobody is asked.
-        let report = packet(Segment { quick_start: QuickStart::Report { rate: 9 }, ..Segment::EMPTY });
-        for mut passing in [asking(9, false), report, packet(Segment::EMPTY)] {
-            let before = passing.clone();
-            answer_quick_start(&mut passing, |_| panic!("there is nothing to answer"));
-            assert_eq!(passing, before);
-        }
     }
 }

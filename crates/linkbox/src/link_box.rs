@@ -7,7 +7,7 @@ use std::{
 
 use firstflight_device::{Readiness, Wake, boottime_ns, lock_memory, monotonic_ns, precise_timers};
 use firstflight_path::{Fate, Nanos};
-use firstflight_tcp::QuickStart;
+use firstflight_segment::{QuickStart, answer_quick_start, mark};
 use serde::Deserialize;
 
 use crate::{
@@ -227,7 +227,7 @@ impl LinkBox {
                     }
                     match fate {
                         Fate::Arrives(_) => {}
-                        Fate::Marked(_) => header::mark(self.pool.packet_mut(packet)),
+                        Fate::Marked(_) => mark(self.pool.packet_mut(packet)),
                         Fate::Dropped | Fate::Lost => {
                             self.balance.gone += 1;
                             self.pool.give_back(packet);
@@ -255,7 +255,7 @@ impl LinkBox {
     #[cold]
     fn pass_router(&mut self, packet: u32, link: u16, at: Nanos) {
         let network = &mut self.network;
-        header::answer_quick_start(self.pool.packet_mut(packet), |asked| {
+        answer_quick_start(self.pool.packet_mut(packet), |asked| {
             let round_down = |bps| QuickStart::bits_per_second(QuickStart::code_within(bps));
             let granted = network.answer_quick_start(link, at, QuickStart::bits_per_second(asked), round_down);
             granted.map(QuickStart::code_within)

@@ -1,8 +1,12 @@
 //! The network in virtual time: what becomes of packets, and when.
 
-use std::{cmp::Reverse, collections::BinaryHeap, net::Ipv4Addr};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    net::Ipv4Addr,
+};
 
-use firstflight_path::{Fate, Link, LinkSpec, Meter, Nanos, Offered};
+use firstflight_path::{Fate, Holding, Left, Link, LinkSpec, Meter, Nanos, Offered};
 use firstflight_random::{Purpose, Sequence, Stream};
 
 use crate::{
@@ -46,11 +50,15 @@ struct Line {
     name: String,
     spec: LinkSpec,
     link: Link,
+    /// The packets that wait, if the queue decides on departure.
+    holding: Option<Holding<Waiting>>,
     draws: Draws,
     /// The network's time at which the link's own began; what was on its way to it at a reset may come before.
     epoch: Nanos,
     /// Packets accepted that have not reached its far end.
     under_way: u32,
+    /// Packets that wait in `holding`.
+    waiting: usize,
     counts: LinkCounts,
 }
 
@@ -74,23 +82,37 @@ struct Step {
 
 const NO_LINE: u16 = u16::MAX;
 
+/// In place of a packet: a link takes the next one from its queue.
+const NO_PACKET: Handle = Handle::MAX;
+const NOTHING: Packed = Packed(0, 0);
+
 /// An [`Offered`] that can be ordered, which nothing depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Packed(u32);
+struct Packed(u32, u32);
 
 impl Packed {
     fn new(offered: Offered) -> Packed {
-        Packed(offered.bytes | u32::from(offered.ecn_capable) << 31 | u32::from(offered.carries_data) << 30)
+        let flags = u32::from(offered.ecn_capable) << 31 | u32::from(offered.carries_data) << 30;
+        Packed(offered.bytes | flags | u32::from(offered.class & 7) << 27, offered.connection)
     }
 
     fn open(self) -> Offered {
         Offered {
-            bytes: self.0 & 0x3fff_ffff,
+            bytes: self.0 & 0x07ff_ffff,
             ecn_capable: self.0 >> 31 == 1,
             carries_data: self.0 >> 30 & 1 == 1,
-            connection: 0,
+            connection: self.1,
+            class: (self.0 >> 27 & 7) as u8,
         }
     }
+}
+
+/// A packet in the queue of a link, with the step that brought it there.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    packet: Handle,
+    hop: u32,
+    offered: Packed,
 }
 
 /// Links between ports. Times are nanoseconds of the caller's clock, in which the network begins at 0.
@@ -101,6 +123,8 @@ pub struct Network {
     /// By port of entry: destination addresses with the first hop towards each, sorted.
     routes: Vec<Vec<(Ipv4Addr, u32)>>,
     steps: BinaryHeap<Reverse<Step>>,
+    /// What has happened and was not told yet.
+    happened: VecDeque<Happening>,
     order: u64,
     now: Nanos,
     meter: Meter,
@@ -129,10 +153,22 @@ impl Network {
                     ));
                 }
                 let index = lines.len();
-                let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
+                let named = |error| format!("link {name:?}: {error}");
                 let draws = draws(plan.seed, plan.replicate, index);
+                let link = Link::new(spec, meter.clone(), draws.keys[1]).map_err(named)?;
+                let holding = Holding::new(spec, draws.keys[0]).map_err(named)?;
                 let counts = LinkCounts::default();
-                lines.push(Line { name, spec: spec.clone(), link, draws, epoch: 0, under_way: 0, counts });
+                lines.push(Line {
+                    name,
+                    spec: spec.clone(),
+                    link,
+                    holding,
+                    draws,
+                    epoch: 0,
+                    under_way: 0,
+                    waiting: 0,
+                    counts,
+                });
             }
         }
         if lines.len() >= usize::from(NO_LINE) {
@@ -140,7 +176,9 @@ impl Network {
         }
         let steps = BinaryHeap::with_capacity(plan.most_packets as usize);
         let routes = vec![Vec::new(); plan.ports.len()];
-        let mut network = Network { lines, hops: Vec::new(), routes, steps, order: 0, now: 0, meter, seed: plan.seed };
+        let happened = VecDeque::new();
+        let mut network =
+            Network { lines, hops: Vec::new(), routes, steps, happened, order: 0, now: 0, meter, seed: plan.seed };
         network.lay_routes(plan)?;
         Ok(network)
     }
@@ -203,29 +241,51 @@ impl Network {
     /// what was told.
     #[inline]
     pub fn next(&mut self, until: Nanos) -> Option<Happening> {
-        let step = match self.steps.peek() {
-            Some(Reverse(step)) if step.time <= until => *step,
-            _ => return None,
-        };
-        self.steps.pop();
-        self.now = step.time;
-        if step.leaves != NO_LINE {
-            self.lines[usize::from(step.leaves)].under_way -= 1;
+        loop {
+            if let Some(happening) = self.happened.pop_front() {
+                return Some(happening);
+            }
+            let step = match self.steps.peek() {
+                Some(Reverse(step)) if step.time <= until => *step,
+                _ => return None,
+            };
+            self.steps.pop();
+            self.now = step.time;
+            if step.packet == NO_PACKET {
+                self.wait_or_leave(step.leaves, step.time, None);
+                continue;
+            }
+            if step.leaves != NO_LINE {
+                self.lines[usize::from(step.leaves)].under_way -= 1;
+            }
+            let Step { time: at, packet, .. } = step;
+            let link = match self.hops[step.hop as usize] {
+                Hop::Port(port) => return Some(Happening::Delivered { packet, port, at }),
+                Hop::Link(link) => link,
+            };
+            let line = &mut self.lines[usize::from(link)];
+            if line.holding.is_some() {
+                line.under_way += 1;
+                self.wait_or_leave(link, at, Some(Waiting { packet, hop: step.hop, offered: step.offered }));
+                continue;
+            }
+            let offered = step.offered.open();
+            let Draws { queue, loss, .. } = &mut line.draws;
+            let fate = line.link.offer(at.saturating_sub(line.epoch), offered, || queue.uniform(), || loss.uniform());
+            return Some(self.cross(link, at, at, Waiting { packet, hop: step.hop, offered: step.offered }, fate));
         }
-        let Step { time: at, packet, .. } = step;
-        let link = match self.hops[step.hop as usize] {
-            Hop::Port(port) => return Some(Happening::Delivered { packet, port, at }),
-            Hop::Link(link) => link,
-        };
+    }
+
+    /// Books what became of a packet that came to a link at `arrived`, by the network's clock, and lets it go on. Its fate is
+    /// by the link's.
+    fn cross(&mut self, link: u16, arrived: Nanos, at: Nanos, waiting: Waiting, fate: Fate) -> Happening {
         let line = &mut self.lines[usize::from(link)];
-        let offered = step.offered.open();
-        let Draws { queue, loss } = &mut line.draws;
-        let fate = line.link.offer(at.saturating_sub(line.epoch), offered, || queue.uniform(), || loss.uniform());
-        line.counts.book(offered.bytes, fate);
+        let bytes = waiting.offered.open().bytes;
+        line.counts.book(bytes, fate);
         let epoch = line.epoch;
         let mut transmission = (at, at);
         if fate != Fate::Dropped {
-            let (start, end) = line.link.last_transmission(offered.bytes);
+            let (start, end) = line.link.last_transmission(bytes);
             transmission = (epoch.saturating_add(start), epoch.saturating_add(end));
         }
         let fate = match fate {
@@ -235,9 +295,35 @@ impl Network {
         };
         if let Fate::Arrives(arrival) | Fate::Marked(arrival) = fate {
             line.under_way += 1;
-            self.schedule(arrival, packet, step.hop + 1, link, step.offered);
+            self.schedule(arrival, waiting.packet, waiting.hop + 1, link, waiting.offered);
         }
-        Some(Happening::Crossed { packet, link, at, transmission, fate })
+        Happening::Crossed { packet: waiting.packet, link, at: arrived, transmission, fate }
+    }
+
+    /// A packet comes to a link whose queue decides on departure, or one may leave it.
+    fn wait_or_leave(&mut self, link: u16, now: Nanos, arrival: Option<Waiting>) {
+        let line = &mut self.lines[usize::from(link)];
+        let Some(holding) = &mut line.holding else { return };
+        let (epoch, loss) = (line.epoch, &mut line.draws.loss);
+        let time = now.saturating_sub(epoch);
+        let was_due = holding.due();
+        let mut left = Vec::new();
+        match arrival {
+            Some(waiting) => {
+                holding.offer(&mut line.link, time, waiting.offered.open(), waiting, |_| loss.uniform(), &mut left);
+            }
+            None => holding.advance(&mut line.link, time, |_| loss.uniform(), &mut left),
+        }
+        let due = holding.due();
+        line.waiting = line.waiting + usize::from(arrival.is_some()) - left.len();
+        line.under_way -= left.len() as u32;
+        for Left { packet, arrived, at, fate, .. } in left {
+            let happening = self.cross(link, epoch.saturating_add(arrived), epoch.saturating_add(at), packet, fate);
+            self.happened.push_back(happening);
+        }
+        if let Some(due) = due.filter(|_| due != was_due) {
+            self.schedule(epoch.saturating_add(due), NO_PACKET, 0, link, NOTHING);
+        }
     }
 
     /// What the router before a link makes of a Quick-Start request in a packet that comes to it at `at`, as
@@ -276,7 +362,8 @@ impl Network {
 
     /// Packets in the network.
     pub fn under_way(&self) -> usize {
-        self.steps.len()
+        let waiting: usize = self.lines.iter().map(|line| line.waiting).sum();
+        self.steps.iter().filter(|Reverse(step)| step.packet != NO_PACKET).count() + waiting
     }
 
     /// Makes both directions of links as new at `now`: empty, their lists of losses and their draws at the beginning.
@@ -287,8 +374,9 @@ impl Network {
         let pairs: Vec<usize> = names.iter().map(|name| self.resettable(name)).collect::<Result<_, _>>()?;
         for index in pairs.into_iter().flat_map(|first| first..first + 2) {
             let line = &mut self.lines[index];
-            line.link = Link::new(&line.spec, self.meter.clone())?;
             line.draws = draws(self.seed, replicate, index);
+            line.link = Link::new(&line.spec, self.meter.clone(), line.draws.keys[1])?;
+            line.holding = Holding::new(&line.spec, line.draws.keys[0])?;
             line.epoch = now.max(self.now);
         }
         Ok(())
@@ -311,12 +399,15 @@ impl Network {
 /// The draws of a link. Those of its queue are the simulator's; which connection of the simulator a packet belongs to is
 /// not known here, so a packet's loss goes by its number on the link.
 fn draws(seed: u64, replicate: u32, line: usize) -> Draws {
-    let of = |purpose| Sequence::new(Stream::new(seed, replicate, purpose, 0, line as u32));
-    Draws { queue: of(Purpose::Queue), loss: of(Purpose::Loss) }
+    let of = |purpose| Stream::new(seed, replicate, purpose, 0, line as u32);
+    let queue = of(Purpose::Queue);
+    Draws { keys: queue.bits(0), queue: Sequence::new(queue), loss: Sequence::new(of(Purpose::Loss)) }
 }
 
 #[derive(Debug)]
 struct Draws {
+    /// Of the queue's hash and of what the link draws by itself.
+    keys: [u64; 2],
     queue: Sequence,
     loss: Sequence,
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use firstflight_device::{boottime_ns, monotonic_ns, realtime_priority, wall_ahead_ns};
 use firstflight_path::Nanos;
-use firstflight_records::{LinkInterval, LinkIntervals, NamedColumns};
+use firstflight_records::{LinkIntervals, NamedColumns};
 use serde_json::{Value, json};
 
 use crate::link_box::LinkBox;
@@ -38,13 +38,13 @@ impl LinkBox {
         answer["suspended_ns"] = if suspended > BETWEEN_CLOCKS { suspended } else { 0 }.into();
         let mut tables = Vec::new();
         if intervals {
-            tables.push(("links", self.intervals().into_columns()));
+            tables.push(self.intervals().into_columns());
         }
         if let Some(log) = &mut self.log {
             let (crossings, missed) = log.take();
             answer["log_missed"] = missed.into();
             answer["connections"] = log.ends().iter().map(|ends| json!([ends.client, ends.server])).collect();
-            tables.push(("crossings", crossings.into_columns()));
+            tables.push(crossings.into_columns());
         }
         (answer, tables)
     }
@@ -64,8 +64,8 @@ impl LinkBox {
         let mut table = LinkIntervals::default();
         for line in 0..self.network.lines() {
             let (meter, epoch) = self.network.meter(line);
-            for interval in meter.intervals().take_while(|(start, ..)| epoch + start <= now) {
-                table.push(LinkInterval::new(self.replicate, line, interval));
+            for (start, length, counts) in meter.intervals().take_while(|(start, ..)| epoch + start <= now) {
+                table.push(counts.row(self.replicate, line, start, length));
             }
         }
         table

@@ -1,7 +1,7 @@
 //! Captured packets as rows of the records' `segments`.
 
-use firstflight_pcap::read_headers;
 use firstflight_records::{NO_CONNECTION, NO_LINK, RECEIVED, SENT, SegmentEvent, SegmentEvents, Sight};
+use firstflight_segment::{Ipv4, TCP, read_headers};
 use firstflight_tcp::{Flags, NO_WINDOW_SCALE, Segment};
 
 use crate::{
@@ -45,7 +45,7 @@ impl Rows {
         let mut table = SegmentEvents::default();
         let mut omitted = Omitted::default();
         for packet in kept.packets() {
-            if packet.headers.get(9) != Some(&6) {
+            if Ipv4::at(packet.headers).is_none_or(|ip| ip.protocol() != TCP) {
                 omitted.other += 1;
                 continue;
             }
@@ -130,7 +130,7 @@ fn shift(ends: &[End; 2], from: usize, segment: &Segment) -> u8 {
 mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4};
 
-    use firstflight_pcap::{Envelope, write_packet};
+    use firstflight_segment::{Envelope, write_packet};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The network in virtual time.
 
 use firstflight_linkbox::{Happening, Network, Plan};
-use firstflight_path::{Fate, Link, Meter, Nanos, Offered};
+use firstflight_path::{Fate, Holding, Link, Meter, Nanos, Offered};
 use firstflight_random::{Purpose, Sequence, Stream};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn chain(links: &[Value]) -> Plan {
 }
 
 fn plain(bytes: u32) -> Offered {
-    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0 }
+    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
 }
 
 /// Sends packets at these times from the client and lets all happen that will.
@@ -68,7 +68,7 @@ fn fates(happenings: &[Happening]) -> Vec<Fate> {
 
 /// What a link of the simulator makes of packets that come at these times.
 fn simulated(plan: &Plan, times: &[Nanos], offered: Offered) -> Vec<Fate> {
-    let mut link = Link::new(&plan.links[0].forward, Meter::new(1, 1)).unwrap();
+    let mut link = Link::new(&plan.links[0].forward, Meter::new(1, 1), 0).unwrap();
     let [mut queue, mut loss] =
         [Purpose::Queue, Purpose::Loss].map(|purpose| Sequence::new(Stream::new(SEED, 0, purpose, 0, 0)));
     times.iter().map(|&time| link.offer(time, offered, || queue.uniform(), || loss.uniform())).collect()
@@ -87,7 +87,7 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
         let plan = chain(&[link]);
         // Bursts of 40 that overload the link, and gaps in which it falls idle.
         let times: Vec<Nanos> = (0..2000).map(|n| n / 40 * 40 * MILLISECOND + n % 40 * MILLISECOND / 2).collect();
-        let offered = Offered { bytes: 1500, ecn_capable: true, carries_data: true, connection: 0 };
+        let offered = Offered { bytes: 1500, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
         let happenings = send(&mut Network::new(&plan).unwrap(), &times, offered);
         assert_eq!(fates(&happenings), simulated(&plan, &times, offered));
         let expected: Vec<Nanos> = simulated(&plan, &times, offered)
@@ -98,6 +98,60 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
             })
             .collect();
         assert_eq!(arrivals(&happenings).iter().map(|&(_, at)| at).collect::<Vec<_>>(), expected);
+    }
+}
+
+/// As [`simulated`], of a link whose queue decides on departure: the packets in the order in which they left it.
+fn simulated_departures(plan: &Plan, times: &[Nanos], offered: Offered) -> Vec<(u32, Nanos, Fate)> {
+    let spec = &plan.links[0].forward;
+    let [queue_key, link_key] = Stream::new(SEED, 0, Purpose::Queue, 0, 0).bits(0);
+    let mut link = Link::new(spec, Meter::new(1, 1), link_key).unwrap();
+    let mut holding = Holding::<u32>::new(spec, queue_key).unwrap().unwrap();
+    let mut loss = Sequence::new(Stream::new(SEED, 0, Purpose::Loss, 0, 0));
+    let mut left = Vec::new();
+    for (packet, &time) in times.iter().enumerate() {
+        holding.offer(&mut link, time, offered, packet as u32, |_| loss.uniform(), &mut left);
+    }
+    holding.advance(&mut link, Nanos::MAX - 1, |_| loss.uniform(), &mut left);
+    left.iter().map(|left| (left.packet, left.arrived, left.fate)).collect()
+}
+
+#[test]
+fn queues_that_decide_on_departure_and_losses_in_bursts_are_those_of_the_simulator() {
+    let codel = json!({
+        "limit": {"packets": 60}, "target_ns": 5 * MILLISECOND, "interval_ns": 100 * MILLISECOND, "ecn": true,
+    });
+    let mut plain = codel.clone();
+    plain["kind"] = json!("codel");
+    for queue in [
+        plain,
+        json!({"kind": "fq_codel", "codel": codel, "flows": 1024, "quantum_bytes": 1514}),
+        json!({"kind": "priority", "limit": {"bytes": 50_000}}),
+    ] {
+        let plan = chain(&[json!({
+            "rate_bps": 10_000_000, "delay_ns": 3 * MILLISECOND, "loss": 0.01, "queue": queue,
+            "loss_model": {
+                "kind": "gilbert_elliott", "to_bad": 0.01, "to_good": 0.3, "loss_in_bad": 0.9, "loss_in_good": 0.0,
+            },
+        })]);
+        let times: Vec<Nanos> = (0..2000).map(|n| n / 400 * 400 * MILLISECOND + n % 400 * MILLISECOND / 2).collect();
+        for ecn_capable in [false, true] {
+            let offered = Offered { bytes: 1500, ecn_capable, carries_data: true, connection: 9, class: 3 };
+            let mut network = Network::new(&plan).unwrap();
+            let happenings = send(&mut network, &times, offered);
+            let found = happenings.iter().filter_map(|happening| match *happening {
+                Happening::Crossed { packet, at, fate, .. } => Some((packet, at, fate)),
+                Happening::Delivered { .. } => None,
+            });
+            let found: Vec<_> = found.collect();
+            assert_eq!(found, simulated_departures(&plan, &times, offered));
+            let count = |is: fn(&Fate) -> bool| found.iter().filter(|(_, _, fate)| is(fate)).count();
+            let (dropped, lost) = (count(|fate| *fate == Fate::Dropped), count(|fate| *fate == Fate::Lost));
+            assert!(lost > 20 && (dropped > 0 || ecn_capable), "{lost} lost, {dropped} dropped");
+            assert_eq!(arrivals(&happenings).len(), 2000 - lost - dropped);
+            assert_eq!(network.under_way(), 0);
+            network.reset(&["links[0]".into()], 1, times[1999] + 60_000 * MILLISECOND).unwrap();
+        }
     }
 }
 

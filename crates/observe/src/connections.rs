@@ -192,9 +192,14 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{ACK, FIN, Options, SYN};
+    use crate::packet::Found;
+    use firstflight_segment::Flags;
 
-    fn seen(from: u16, to: u16, flags: u8) -> Seen<'static> {
+    const SYN: Flags = Flags::SYN;
+    const ACK: Flags = Flags::ACK;
+    const FIN: Flags = Flags::FIN;
+
+    fn seen(from: u16, to: u16, flags: Flags) -> Seen<'static> {
         let end = |port| End { address: 7, port };
         Seen {
             from: end(from),
@@ -204,7 +209,7 @@ mod tests {
             flags,
             payload: 0,
             header: 52,
-            options: Options::default(),
+            options: Found::default(),
             kept: &[],
         }
     }

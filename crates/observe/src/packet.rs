@@ -1,13 +1,11 @@
 //! What a packet says of its connection: link layer, IPv4 or IPv6, TCP. Checksums are not looked at: offloads leave them
 //! to the network card.
 
-use crate::capture::Record;
+use std::net::Ipv4Addr;
 
-const TCP: u8 = 6;
-pub(crate) const FIN: u8 = 1;
-pub(crate) const SYN: u8 = 2;
-pub(crate) const RST: u8 = 4;
-pub(crate) const ACK: u8 = 16;
+use firstflight_segment::{Flags, IPV4_BYTES, Ipv4, Ipv6, Options, TCP, TCP_BYTES, Tcp, Upper, kind};
+
+use crate::capture::Record;
 
 /// An end: address, IPv4 as ::ffff:a.b.c.d (RFC 4291 §2.5.5.2), and port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -23,19 +21,19 @@ pub(crate) struct Seen<'a> {
     pub(crate) to: End,
     pub(crate) seq: u32,
     pub(crate) ack: u32,
-    pub(crate) flags: u8,
+    pub(crate) flags: Flags,
     /// Bytes of data, kept or not; of many segments if the sender's card was to divide them.
     pub(crate) payload: u32,
     /// Bytes of the IP and TCP headers.
     pub(crate) header: u32,
-    pub(crate) options: Options,
+    pub(crate) options: Found,
     /// The beginning of the data, as far as it was kept.
     pub(crate) kept: &'a [u8],
 }
 
 /// Of the TCP options, as far as they were kept.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Options {
+pub(crate) struct Found {
     pub(crate) bytes: u32,
     pub(crate) mss: Option<u16>,
     /// TSval and TSecr.
@@ -99,98 +97,73 @@ fn family(bytes: &[u8], little_endian: bool) -> Result<(), Not> {
 }
 
 fn ipv4(packet: &[u8], length: usize) -> Result<Seen<'_>, Not> {
-    let fixed: &[u8; 20] = packet.first_chunk().ok_or(Not::Short)?;
-    if fixed[9] != TCP {
+    let ip = Ipv4::at(packet).ok_or(Not::Short)?;
+    if ip.protocol() != TCP {
         return Err(Not::Tcp);
     }
-    if u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff != 0 {
+    if ip.is_later_fragment() {
         return Err(Not::Fragment);
     }
-    let header = usize::from(fixed[0] & 15) * 4;
-    let total = match usize::from(u16::from_be_bytes([fixed[2], fixed[3]])) {
+    let header = ip.header_bytes();
+    let total = match usize::from(ip.total_bytes()) {
         0 => length,
         total => total,
     };
-    if header < 20 || total < header {
+    if header < IPV4_BYTES || total < header {
         return Err(Not::Malformed);
     }
-    let address = |at: usize| {
-        let four: [u8; 4] = [fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]];
-        0xffff_0000_0000 | u128::from(u32::from_be_bytes(four))
-    };
-    tcp(packet.get(header..).ok_or(Not::Short)?, total - header, header, [address(12), address(16)])
+    let address = |four: Ipv4Addr| 0xffff_0000_0000 | u128::from(four.to_bits());
+    let ends = [address(ip.source()), address(ip.destination())];
+    tcp(packet.get(header..).ok_or(Not::Short)?, total - header, header, ends)
 }
 
 fn ipv6(packet: &[u8], length: usize) -> Result<Seen<'_>, Not> {
-    let fixed: &[u8; 40] = packet.first_chunk().ok_or(Not::Short)?;
-    let total = match usize::from(u16::from_be_bytes([fixed[4], fixed[5]])) {
-        0 => length,
-        payload => 40 + payload,
+    let ip = Ipv6::at(packet).ok_or(Not::Short)?;
+    let total = ip.total_bytes().unwrap_or(length);
+    let at = match ip.tcp() {
+        Upper::Tcp(at) => at,
+        Upper::Other => return Err(Not::Tcp),
+        Upper::Fragment => return Err(Not::Fragment),
+        Upper::Short => return Err(Not::Short),
     };
-    let (mut kind, mut at) = (fixed[6], 40);
-    // RFC 8200 §4: extension headers, each with the kind of the next one.
-    while kind != TCP {
-        let extension: &[u8; 4] = packet.get(at..).and_then(|rest| rest.first_chunk()).ok_or(Not::Short)?;
-        at += match kind {
-            // Hop-by-hop options, routing, destination options: in units of eight bytes beside the first.
-            0 | 43 | 60 => 8 + usize::from(extension[1]) * 8,
-            44 if u16::from_be_bytes([extension[2], extension[3]]) & 0xfff8 != 0 => return Err(Not::Fragment),
-            44 => 8,
-            // Authentication (RFC 4302): in units of four bytes, less two.
-            51 => 8 + usize::from(extension[1]) * 4,
-            _ => return Err(Not::Tcp),
-        };
-        kind = extension[0];
-    }
     if total < at {
         return Err(Not::Malformed);
     }
-    let address = |from: usize| fixed[from..from + 16].iter().fold(0, |sum: u128, &byte| sum << 8 | u128::from(byte));
-    tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, [address(8), address(24)])
+    tcp(packet.get(at..).ok_or(Not::Short)?, total - at, at, [ip.source(), ip.destination()])
 }
 
 fn tcp(segment: &[u8], length: usize, ip_header: usize, [from, to]: [u128; 2]) -> Result<Seen<'_>, Not> {
-    let fixed: &[u8; 20] = segment.first_chunk().ok_or(Not::Short)?;
-    let header = usize::from(fixed[12] >> 4) * 4;
-    if header < 20 || header > length {
+    let tcp = Tcp::at(segment).ok_or(Not::Short)?;
+    let header = tcp.header_bytes();
+    if header < TCP_BYTES || header > length {
         return Err(Not::Malformed);
     }
-    let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
-    let number = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let payload = length - header;
     let kept = segment.get(header..).unwrap_or_default();
     Ok(Seen {
-        from: End { address: from, port: port(0) },
-        to: End { address: to, port: port(2) },
-        seq: number(4),
-        ack: number(8),
-        flags: fixed[13],
+        from: End { address: from, port: tcp.source_port() },
+        to: End { address: to, port: tcp.destination_port() },
+        seq: tcp.seq(),
+        ack: tcp.ack(),
+        flags: tcp.flags(),
         payload: payload as u32,
         header: (ip_header + header) as u32,
-        options: options(&segment[20..header.min(segment.len())], header - 20),
+        options: options(&segment[TCP_BYTES..header.min(segment.len())], header - TCP_BYTES),
         // Ethernet fills short packets up.
         kept: &kept[..payload.min(kept.len())],
     })
 }
 
-fn options(mut kept: &[u8], bytes: usize) -> Options {
-    let mut found = Options { bytes: bytes as u32, ..Options::default() };
-    // RFC 9293 §3.1: end of the list, no operation, or a kind with its length.
-    while let [kind, rest @ ..] = kept {
-        match (kind, rest) {
-            (0, _) => break,
-            (1, _) => kept = rest,
-            (_, [length, ..]) if (2..=kept.len()).contains(&usize::from(*length)) => {
-                match (kind, &kept[2..usize::from(*length)]) {
-                    (2, &[high, low]) => found.mss = Some(u16::from_be_bytes([high, low])),
-                    (8, &[a, b, c, d, e, f, g, h]) => {
-                        found.timestamps = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
-                    }
-                    _ => {}
-                }
-                kept = &kept[usize::from(*length)..];
+fn options(kept: &[u8], bytes: usize) -> Found {
+    let mut found = Found { bytes: bytes as u32, ..Found::default() };
+    // What stands behind an option whose length cannot be is not known.
+    for (kind, value) in Options(kept).map_while(Result::ok) {
+        match (kind, value) {
+            (kind::MSS, &[high, low]) => found.mss = Some(u16::from_be_bytes([high, low])),
+            (kind::TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+                found.timestamps = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
             }
-            _ => break,
+            _ => {}
         }
     }
     found

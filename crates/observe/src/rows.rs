@@ -1,94 +1,94 @@
 //! What is told of connections and responses. Times are nanoseconds since 1970, durations seconds, NaN where unknown.
 
-use firstflight_records::{table, table::Column};
+use firstflight_records::{NamedColumns, table};
 
 /// Segments of a first flight that is not known.
 pub const UNKNOWN: u32 = u32::MAX;
 
 table! {
     /// A connection on which the server sent something.
-    ConnectionRow / Connections {
+    ConnectionRow / Connections = "connections" {
         /// Counted from 0 in the order of their first packets; some have no row.
-        connection: u32 as U32,
+        connection: u32,
         /// Its first packet.
-        start_ns: i64 as I64,
+        start_ns: i64,
         /// The client's network: of IPv4 the /24, of IPv6 the /48, as a number that differs between the two.
-        subnet: u64 as U64,
+        subnet: u64,
         /// The server's port.
-        server_port: u16 as U16,
+        server_port: u16,
         /// Least round trip of the whole path.
-        rtt_s: f64 as F64,
+        rtt_s: f64,
         /// Largest round trip of the whole path.
-        most_rtt_s: f64 as F64,
+        most_rtt_s: f64,
         /// Most bytes of data in a packet, as the ends agreed; assumed if their handshake was not seen.
-        mss: u16 as U16,
+        mss: u16,
         /// Rate of the path towards the client, headers included, from times in which its slowest link was busy.
-        down_bps: f64 as F64,
+        down_bps: f64,
         /// The most that came through on average during a response, headers included: it has at least this rate.
-        least_down_bps: f64 as F64,
+        least_down_bps: f64,
         /// 1 if the capture was taken nearer to the client than to the server.
-        at_client: u8 as U8,
+        at_client: u8,
         /// 1 if its first packet is in the capture.
-        from_start: u8 as U8,
+        from_start: u8,
         /// Data segments sent before the first ACK of the first response after a handshake of TLS, session tickets that were
         /// under way with it included, or [`UNKNOWN`].
-        answer_flight_segments: u32 as U32,
+        answer_flight_segments: u32,
         /// 1 if it is TLS.
-        tls: u8 as U8,
+        tls: u8,
         /// 1 if the client asked before the handshake of TLS was over, which the first response then includes.
-        early_data: u8 as U8,
+        early_data: u8,
     }
 }
 
 table! {
     /// What the server sent between two requests.
-    ResponseRow / Responses {
+    ResponseRow / Responses = "responses" {
         /// Of [`ConnectionRow`].
-        connection: u32 as U32,
+        connection: u32,
         /// Counted from 0.
-        object: u32 as U32,
+        object: u32,
         /// The client opened the connection or, for further ones and over TLS, asked.
-        start_ns: i64 as I64,
+        start_ns: i64,
         /// From the start until the client's handshake was complete; NaN for further ones and over TLS.
-        handshake_time_s: f64 as F64,
+        handshake_time_s: f64,
         /// From the start until the first byte reached the client.
-        first_byte_time_s: f64 as F64,
+        first_byte_time_s: f64,
         /// From the start until the last byte reached the client.
-        completion_time_s: f64 as F64,
+        completion_time_s: f64,
         /// Bytes that the server sent.
-        bytes: u64 as U64,
+        bytes: u64,
         /// Of these, acknowledged.
-        delivered_bytes: u64 as U64,
+        delivered_bytes: u64,
         /// Data segments, retransmissions included.
-        segments_sent: u32 as U32,
+        segments_sent: u32,
         /// Retransmitted ones.
-        retransmissions: u32 as U32,
+        retransmissions: u32,
         /// Data segments sent before the first ACK of data on the connection, 0 for further ones, or [`UNKNOWN`].
-        first_flight_segments: u32 as U32,
+        first_flight_segments: u32,
         /// Of these, sent again, as what is lost is; likewise.
-        first_flight_lost: u32 as U32,
+        first_flight_lost: u32,
         /// 1 if all bytes were acknowledged.
-        completed: u8 as U8,
+        completed: u8,
     }
 }
 
 table! {
     /// The TLS handshake of a connection, which is no response: what the server sent before the first one.
-    HandshakeRow / Handshakes {
+    HandshakeRow / Handshakes = "handshakes" {
         /// Of [`ConnectionRow`].
-        connection: u32 as U32,
+        connection: u32,
         /// Bytes that the server sent, session tickets included.
-        bytes: u64 as U64,
+        bytes: u64,
         /// Data segments, retransmissions included.
-        segments_sent: u32 as U32,
+        segments_sent: u32,
         /// Retransmitted ones.
-        retransmissions: u32 as U32,
+        retransmissions: u32,
         /// How often the client waited for the server before it could ask.
-        exchanges: u8 as U8,
+        exchanges: u8,
         /// From the client's SYN until its TCP handshake was complete; NaN if that was not seen.
-        handshake_time_s: f64 as F64,
+        handshake_time_s: f64,
         /// 13 for TLS 1.3, 12 for 1.2 and older, 0 if that was not seen.
-        version: u8 as U8,
+        version: u8,
     }
 }
 
@@ -109,11 +109,7 @@ impl Batch {
     }
 
     /// The tables by name.
-    pub fn into_tables(self) -> [(&'static str, Vec<(&'static str, Column)>); 3] {
-        [
-            ("connections", self.connections.into_columns()),
-            ("responses", self.responses.into_columns()),
-            ("handshakes", self.handshakes.into_columns()),
-        ]
+    pub fn into_tables(self) -> [NamedColumns; 3] {
+        [self.connections.into_columns(), self.responses.into_columns(), self.handshakes.into_columns()]
     }
 }

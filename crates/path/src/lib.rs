@@ -2,13 +2,15 @@
 //!
 //! A FIFO link with a fixed rate knows when a packet will leave it at the moment it accepts the packet, so
 //! [`Link::offer`] answers at once with the packet's [`Fate`]: the time at which it reaches the far end, or why it
-//! never will. Nothing here owns a clock or a source of randomness: the time of arrival and random draws are
+//! never will. Before a link whose queue decides on departure, packets are in a [`Holding`] until they leave. Nothing here owns a clock or a source of randomness: the time of arrival and random draws are
 //! arguments, so the same code serves virtual time (the simulator) and real time (the link box).
 //!
 //! Packets must be offered to a link in the order of their arrival times.
 
 mod backlog;
 mod bucket;
+mod hash;
+mod holding;
 mod link;
 mod loss;
 mod meter;
@@ -17,7 +19,9 @@ mod quick_start;
 mod rate;
 
 pub use bucket::BucketSpec;
+pub use holding::{Holding, Left};
 pub use link::{Fate, Link, LinkSpec, Offered};
+pub use loss::{GilbertElliottSpec, LossModel};
 pub use meter::{Interval, Meter};
 pub use quick_start::QuickStartSpec;
 pub use rate::Rate;

@@ -6,8 +6,8 @@ use crate::{
     Meter, Nanos, Rate,
     backlog::Backlog,
     bucket::{Bucket, BucketSpec},
-    loss::Loss,
-    queue::{Arrival, Queue, QueueSpec, Verdict},
+    loss::{Loss, LossModel},
+    queue::{Arrival, Held, Queue, QueueSpec, Released, Verdict},
     quick_start::{QuickStartRouter, QuickStartSpec},
 };
 
@@ -26,6 +26,9 @@ pub struct LinkSpec {
     /// in which the link transmits packets with payload, whatever connection they belong to.
     #[serde(default)]
     pub lose: Vec<u32>,
+    /// A model by which packets are lost besides.
+    #[serde(default)]
+    pub loss_model: Option<LossModel>,
     /// The queue before the line.
     pub queue: QueueSpec,
     /// What the router before the link makes of Quick-Start requests; none: it does not know them.
@@ -45,8 +48,10 @@ pub struct Offered {
     pub ecn_capable: bool,
     /// It has payload.
     pub carries_data: bool,
-    /// Connection and direction that it belongs to, where a link with a bucket joins packets.
+    /// Connection and direction that it belongs to, where a link with a bucket joins packets or a queue tells flows apart.
     pub connection: u32,
+    /// Its class, 0 to 7, where a queue prefers higher ones.
+    pub class: u8,
 }
 
 /// What becomes of a packet.
@@ -70,6 +75,8 @@ pub struct Link {
     loss: Loss,
     /// There is something in `loss`.
     may_lose: bool,
+    /// A packet that finds the line idle is let in and arrives: the queue is drop tail and nothing else has a say.
+    is_simple: bool,
     queue: Queue,
     backlog: Backlog,
     /// When the line has sent everything accepted so far; with a bucket, until when its tokens are negative.
@@ -129,7 +136,12 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(spec: &LinkSpec) -> Result<Parts, String> {
+    /// [`Link::is_simple`].
+    fn is_simple(&self) -> bool {
+        matches!(self.queue, Queue::DropTail(_)) && self.rare.is_none() && !self.loss.are_possible()
+    }
+
+    fn new(spec: &LinkSpec, key: u64) -> Result<Parts, String> {
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
         if let Some(policy) = &spec.quick_start {
@@ -141,26 +153,29 @@ impl Parts {
         let quick_start = spec.quick_start.map(|policy| QuickStartRouter::new(policy, spec.rate_bps));
         let bucket = spec.burst.map(|burst| Bucket::new(burst, rate.serialization(burst.bytes)));
         let rare = (quick_start.is_some() || bucket.is_some()).then(|| Box::new(Rare { quick_start, bucket }));
-        Ok(Parts { rate, loss: Loss::new(spec)?, queue, rare })
+        Ok(Parts { rate, loss: Loss::new(spec, key)?, queue, rare })
     }
 }
 
 impl Link {
-    /// Builds the link with its meter.
+    /// Builds the link with its meter. `key` keys what it draws by itself.
     ///
     /// # Errors
     /// An impossible rate, loss or queue: one sentence.
-    pub fn new(spec: &LinkSpec, meter: Meter) -> Result<Link, String> {
-        let Parts { rate, loss, queue, rare } = Parts::new(spec)?;
+    pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, String> {
+        let parts = Parts::new(spec, key)?;
+        let is_simple = parts.is_simple();
+        let Parts { rate, loss, queue, rare } = parts;
         Ok(Link {
+            is_simple,
             rate,
             delay: spec.delay_ns,
-            loss,
             queue,
             backlog: Backlog::default(),
             free_at: 0,
             meter,
-            may_lose: spec.loss > 0.0 || !spec.lose.is_empty(),
+            may_lose: loss.are_possible(),
+            loss,
             rare,
         })
     }
@@ -170,10 +185,12 @@ impl Link {
     ///
     /// # Errors
     /// As [`Link::new`].
-    pub fn restart(&mut self, spec: &LinkSpec) -> Result<(), String> {
-        let Parts { rate, loss, queue, rare } = Parts::new(spec)?;
+    pub fn restart(&mut self, spec: &LinkSpec, key: u64) -> Result<(), String> {
+        let parts = Parts::new(spec, key)?;
+        self.is_simple = parts.is_simple();
+        let Parts { rate, loss, queue, rare } = parts;
         self.backlog.restart();
-        self.may_lose = spec.loss > 0.0 || !spec.lose.is_empty();
+        self.may_lose = loss.are_possible();
         (self.rate, self.delay, self.free_at) = (rate, spec.delay_ns, 0);
         (self.loss, self.queue, self.rare) = (loss, queue, rare);
         Ok(())
@@ -203,13 +220,31 @@ impl Link {
         queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
     ) -> Fate {
-        debug_assert!(self.is_plain(), "a bucket or a router is left out");
+        debug_assert!(self.is_plain(), "a bucket, a router or a queue is left out");
+        if self.is_simple
+            && self.free_at <= now
+            && let Some(arrival) = self.pass_idle(now, packet.bytes)
+        {
+            return Fate::Arrives(arrival);
+        }
         self.offer_as::<false>(now, packet, queue_draws, loss_draw)
     }
 
-    /// Whether it has neither a token bucket nor a router that knows Quick-Start.
+    /// What [`Link::offer`] comes to on a line that is idle and simple, as most are: when the packet arrives. None where
+    /// its time on the line crosses the border of an interval of the meter.
+    #[inline(always)]
+    fn pass_idle(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
+        let serialization = self.rate.serialization(bytes);
+        let end = self.meter.accepted_at_once(now, serialization, bytes)?;
+        self.backlog.clear();
+        self.backlog.serve(bytes);
+        self.free_at = end;
+        Some(end.saturating_add(self.delay))
+    }
+
+    /// Whether its queue decides on arrival and it has neither a token bucket nor a router that knows Quick-Start.
     pub fn is_plain(&self) -> bool {
-        self.rare.is_none()
+        self.rare.is_none() && !matches!(self.queue, Queue::OnDeparture)
     }
 
     #[inline(always)]
@@ -220,15 +255,22 @@ impl Link {
         mut queue_draws: impl FnMut() -> f64,
         loss_draw: impl FnOnce() -> f64,
     ) -> Fate {
-        let Offered { bytes, ecn_capable, carries_data, .. } = packet;
+        let Offered { bytes, ecn_capable, .. } = packet;
         let line_busy = self.free_at > now;
         if line_busy {
             self.backlog.advance(now);
         } else {
             self.backlog.clear();
         }
-        let arrival = Arrival { now, bytes, ecn_capable, backlog: &self.backlog, line_busy, idle_since: self.free_at };
-        let marked = match self.queue.judge(arrival, &mut queue_draws) {
+        let backlog = &self.backlog;
+        let free_at = self.free_at;
+        let arrival = || Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
+        // An arm of its own, so that drop tail is inlined and `Arrival` is never built in memory.
+        let verdict = match &mut self.queue {
+            Queue::DropTail(queue) => queue.judge(arrival(), &mut queue_draws),
+            queue => queue.judge(arrival(), &mut queue_draws),
+        };
+        let marked = match verdict {
             Verdict::Admit => false,
             Verdict::Mark => true,
             Verdict::Drop => {
@@ -236,27 +278,65 @@ impl Link {
                 return Fate::Dropped;
             }
         };
-        let serialization = self.rate.serialization(bytes);
-        let Transmission { start, end, free_at } = match &mut self.rare {
-            Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization),
-            _ => Transmission::of_line(now, self.free_at, serialization),
-        };
-        let lost = self.may_lose && self.loss.strikes(carries_data, loss_draw);
-        // A bucket's packets count as long as their bytes take at its rate, as those of a line.
-        let metered_end = if RARE { start.saturating_add(serialization) } else { end };
-        self.meter.accepted(now, start, metered_end, bytes, self.backlog.packets(), lost);
+        let waiting = self.backlog.packets();
+        let (start, fate) = self.transmit::<RARE>(now, now, packet, waiting, marked, loss_draw);
         if line_busy {
             self.backlog.push(start, bytes);
         } else {
             self.backlog.serve(bytes);
         }
+        fate
+    }
+
+    /// Puts a packet on the line that came at `arrived`, found so many `waiting`, and leaves the queue at `now` or when
+    /// the line is free. Answers when that is, and what becomes of the packet.
+    #[inline(always)]
+    fn transmit<const RARE: bool>(
+        &mut self,
+        arrived: Nanos,
+        now: Nanos,
+        packet: Offered,
+        waiting: u32,
+        marked: bool,
+        loss_draw: impl FnOnce() -> f64,
+    ) -> (Nanos, Fate) {
+        let serialization = self.rate.serialization(packet.bytes);
+        let Transmission { start, end, free_at } = match &mut self.rare {
+            Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization),
+            _ => Transmission::of_line(now, self.free_at, serialization),
+        };
+        let lost = self.may_lose && self.loss.strikes(packet.carries_data, loss_draw);
+        // A bucket's packets count as long as their bytes take at its rate, as those of a line.
+        let metered_end = if RARE { start.saturating_add(serialization) } else { end };
+        self.meter.accepted(arrived, start, metered_end, packet.bytes, waiting, lost);
         self.free_at = free_at;
         let arrival = end.saturating_add(self.delay);
         if marked {
             self.meter.marked(now);
-            return if lost { Fate::Lost } else { Fate::Marked(arrival) };
+            return (start, if lost { Fate::Lost } else { Fate::Marked(arrival) });
         }
-        if lost { Fate::Lost } else { Fate::Arrives(arrival) }
+        (start, if lost { Fate::Lost } else { Fate::Arrives(arrival) })
+    }
+
+    /// When a packet's transmission can begin, at `now` at the earliest.
+    pub(crate) fn ready_at(&self, now: Nanos) -> Nanos {
+        self.free_at.max(now)
+    }
+
+    /// The queue lets a packet go onto the line, which is [ready](Link::ready_at), at `now`.
+    pub(crate) fn depart<T>(&mut self, now: Nanos, released: &Released<T>, loss_draw: impl FnOnce() -> f64) -> Fate {
+        let Held { offered, arrived, ahead, .. } = released.held;
+        self.transmit::<true>(arrived, now, offered, ahead, released.marked, loss_draw).1
+    }
+
+    /// The queue dropped a packet at `now`.
+    pub(crate) fn note_dropped<T>(&mut self, held: &Held<T>, now: Nanos) {
+        self.meter.dropped_from_queue(held.arrived, now, held.ahead);
+    }
+
+    /// A packet still waits at `now`, the end of the time that is looked at.
+    pub(crate) fn note_waiting<T>(&mut self, held: &Held<T>, now: Nanos) {
+        self.meter.waited(held.arrived, now, held.ahead);
     }
 
     /// What the router before the link makes of a request for a rate in a packet that arrives at `now`: the bits a second

@@ -1,5 +1,7 @@
 //! What happened on a link, interval by interval.
 
+use firstflight_records::{LinkInterval, seconds};
+
 use crate::Nanos;
 
 /// Counters of one interval.
@@ -27,14 +29,38 @@ pub struct Interval {
     queue_at_start_packets: u32,
 }
 
+impl Interval {
+    /// The row of the link with this index, for an interval that begins at `start` and is so long.
+    pub fn row(&self, replicate: u32, link: u16, start: Nanos, length: Nanos) -> LinkInterval {
+        LinkInterval {
+            replicate,
+            link,
+            interval_start_s: seconds(start),
+            interval_s: seconds(length),
+            offered_packets: self.offered_packets,
+            dropped_packets: self.dropped_packets,
+            marked_packets: self.marked_packets,
+            lost_packets: self.lost_packets,
+            sent_packets: self.sent_packets,
+            sent_bytes: self.sent_bytes,
+            busy_s: seconds(self.busy),
+            queue_mean_packets: self.waiting as f64 / length as f64,
+            queue_max_packets: self.queue_max_packets,
+        }
+    }
+}
+
 /// Splits time into equal intervals and books each happening to the one in which it falls; what falls after the end
 /// is not counted.
 #[derive(Clone, Debug)]
 pub struct Meter {
     interval: Nanos,
     end: Nanos,
+    /// All intervals but the current one, which has its place among them.
     intervals: Vec<Interval>,
-    /// The interval last booked to, and when it starts: happenings come nearly in order, so a division is rare.
+    /// The counters of the interval last booked to, and when it starts: happenings come nearly in order, so a division is
+    /// rare.
+    counts: Interval,
     current: usize,
     current_start: Nanos,
     current_end: Nanos,
@@ -45,12 +71,14 @@ impl Meter {
     pub fn new(end: Nanos, interval: Nanos) -> Meter {
         let interval = interval.max(1);
         let intervals = vec![Interval::default(); end.div_ceil(interval).max(1) as usize];
-        Meter { interval, end, intervals, current: 0, current_start: 0, current_end: interval.min(end) }
+        let counts = Interval::default();
+        Meter { interval, end, intervals, counts, current: 0, current_start: 0, current_end: interval.min(end) }
     }
 
     /// The intervals with their start and length.
     pub fn intervals(&self) -> impl Iterator<Item = (Nanos, Nanos, &Interval)> {
         self.intervals.iter().enumerate().map(|(index, counts)| {
+            let counts = if index == self.current { &self.counts } else { counts };
             let start = index as Nanos * self.interval;
             (start, self.interval.min(self.end - start), counts)
         })
@@ -62,14 +90,16 @@ impl Meter {
             return None;
         }
         self.seek(time);
-        Some(&mut self.intervals[self.current])
+        Some(&mut self.counts)
     }
 
     /// Makes the interval of `time`, which lies before the end, the current one.
     #[inline]
     fn seek(&mut self, time: Nanos) {
         if time.wrapping_sub(self.current_start) >= self.interval {
+            self.intervals[self.current] = self.counts;
             self.current = (time / self.interval) as usize;
+            self.counts = self.intervals[self.current];
             self.current_start = self.current as Nanos * self.interval;
             self.current_end = self.end.min(self.current_start + self.interval);
         }
@@ -95,38 +125,47 @@ impl Meter {
     /// A packet arrived at `now`, is on the line from `start` to `finish`, and found `waiting` packets before it.
     #[inline(always)]
     pub(crate) fn accepted(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
-        if now >= self.end {
+        if now < self.current_start || finish >= self.current_end {
+            if now < self.end {
+                self.accepted_over_borders(now, start, finish, bytes, waiting, lost);
+            }
             return;
         }
+        // All of it falls into the current interval, as nearly always.
+        let interval = &mut self.counts;
         let queue = waiting + u32::from(start > now);
-        if now >= self.current_start && finish < self.current_end {
-            // All of it falls into the current interval, as nearly always.
-            let interval = &mut self.intervals[self.current];
-            interval.offered_packets += 1;
-            interval.lost_packets += u64::from(lost);
+        if queue > 0 {
             interval.queue_max_packets = interval.queue_max_packets.max(queue);
             interval.waiting += u128::from(start - now);
-            interval.busy += finish - start;
-            interval.sent_packets += 1;
-            interval.sent_bytes += u64::from(bytes);
-            return;
         }
-        if let Some(interval) = self.at(now) {
-            interval.offered_packets += 1;
-            interval.lost_packets += u64::from(lost);
-            interval.queue_max_packets = interval.queue_max_packets.max(queue);
+        interval.offered_packets += 1;
+        interval.lost_packets += u64::from(lost);
+        interval.busy += finish - start;
+        interval.sent_packets += 1;
+        interval.sent_bytes += u64::from(bytes);
+    }
+
+    /// A packet arrived at `now` and went on the line at once, which takes `serialization`: when it has left it. None, and
+    /// nothing is booked, if that crosses a border.
+    #[inline(always)]
+    pub(crate) fn accepted_at_once(&mut self, now: Nanos, serialization: Nanos, bytes: u32) -> Option<Nanos> {
+        // No sum overflows: an interval ends long before time does.
+        if now < self.current_start || now >= self.current_end || serialization >= self.current_end - now {
+            // After the end nothing is booked.
+            return (now >= self.end).then(|| now.saturating_add(serialization));
         }
-        if start > now {
-            let mut began_here = true;
-            self.span(now, start, |interval, time| {
-                interval.waiting += u128::from(time);
-                if !began_here {
-                    // Without an arrival to notice it, the queue that an interval inherits would go unseen.
-                    interval.queue_at_start_packets += 1;
-                    interval.queue_max_packets = interval.queue_max_packets.max(interval.queue_at_start_packets);
-                }
-                began_here = false;
-            });
+        self.counts.offered_packets += 1;
+        self.counts.busy += serialization;
+        self.counts.sent_packets += 1;
+        self.counts.sent_bytes += u64::from(bytes);
+        Some(now + serialization)
+    }
+
+    #[inline(never)]
+    fn accepted_over_borders(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
+        self.waited(now, start, waiting);
+        if lost && let Some(interval) = self.at(now) {
+            interval.lost_packets += 1;
         }
         if finish > start {
             self.span(start, finish, |interval, time| interval.busy += time);
@@ -137,6 +176,33 @@ impl Meter {
         }
     }
 
+    /// A packet arrived at `now`, found `waiting` packets before it and waited until `until`.
+    pub(crate) fn waited(&mut self, now: Nanos, until: Nanos, waiting: u32) {
+        let queue = waiting + u32::from(until > now);
+        if let Some(interval) = self.at(now) {
+            interval.offered_packets += 1;
+            interval.queue_max_packets = interval.queue_max_packets.max(queue);
+        }
+        let mut began_here = true;
+        self.span(now, until, |interval, time| {
+            interval.waiting += u128::from(time);
+            if !began_here {
+                // Without an arrival to notice it, the queue that an interval inherits would go unseen.
+                interval.queue_at_start_packets += 1;
+                interval.queue_max_packets = interval.queue_max_packets.max(interval.queue_at_start_packets);
+            }
+            began_here = false;
+        });
+    }
+
+    /// A packet that arrived at `arrived` and found `waiting` packets before it was dropped at `now`.
+    pub(crate) fn dropped_from_queue(&mut self, arrived: Nanos, now: Nanos, waiting: u32) {
+        self.waited(arrived, now, waiting);
+        if let Some(interval) = self.at(now) {
+            interval.dropped_packets += 1;
+        }
+    }
+
     /// Books the time from `from` to `to`, split at the borders of the intervals.
     #[inline]
     fn span(&mut self, mut from: Nanos, to: Nanos, mut book: impl FnMut(&mut Interval, Nanos)) {
@@ -144,7 +210,7 @@ impl Meter {
         while from < to {
             self.seek(from);
             let border = self.current_end.min(to);
-            book(&mut self.intervals[self.current], border - from);
+            book(&mut self.counts, border - from);
             from = border;
         }
     }

@@ -16,11 +16,11 @@ fn drop_tail(limit_packets: u32, counts_packet_in_service: bool) -> QueueSpec {
 }
 
 fn plain(bytes: u32) -> Offered {
-    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0 }
+    Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 }
 }
 
 fn link(spec: &LinkSpec) -> Link {
-    Link::new(spec, Meter::new(10_000 * MILLISECOND, 1_000 * MILLISECOND)).unwrap()
+    Link::new(spec, Meter::new(10_000 * MILLISECOND, 1_000 * MILLISECOND), 0).unwrap()
 }
 
 fn t1(queue: QueueSpec) -> LinkSpec {
@@ -29,6 +29,7 @@ fn t1(queue: QueueSpec) -> LinkSpec {
         delay_ns: 50 * MILLISECOND,
         loss: 0.0,
         lose: vec![],
+        loss_model: None,
         queue,
         quick_start: None,
         burst: None,
@@ -91,7 +92,7 @@ fn a_packet_lost_at_random_still_takes_its_time_on_the_line() {
 #[test]
 fn a_listed_data_packet_is_lost_whatever_bare_acknowledgements_pass_between() {
     let mut link = link(&LinkSpec { lose: vec![2], ..t1(drop_tail(25, false)) });
-    let acknowledgement = Offered { bytes: 40, ecn_capable: false, carries_data: false, connection: 0 };
+    let acknowledgement = Offered { bytes: 40, ecn_capable: false, carries_data: false, connection: 0, class: 0 };
     let mut lost = |packet| link.offer(0, packet, || 0.5, || 0.5) == Fate::Lost;
     assert_eq!([acknowledgement, plain(1500), acknowledgement].map(&mut lost), [false; 3]);
     assert_eq!([plain(1500), plain(1500), acknowledgement].map(&mut lost), [true, false, false]);
@@ -145,7 +146,7 @@ fn the_meter_splits_busy_and_waiting_time_at_the_borders_of_its_intervals() {
 
 #[test]
 fn what_leaves_after_the_end_of_the_run_is_not_counted_as_sent() {
-    let mut link = Link::new(&t1(drop_tail(25, false)), Meter::new(10 * MILLISECOND, 10 * MILLISECOND)).unwrap();
+    let mut link = Link::new(&t1(drop_tail(25, false)), Meter::new(10 * MILLISECOND, 10 * MILLISECOND), 0).unwrap();
     link.offer(0, plain(1500), || 0.5, || 0.5);
     link.offer(0, plain(1500), || 0.5, || 0.5);
     let (_, _, counts) = link.meter().intervals().next().unwrap();
@@ -165,8 +166,8 @@ fn serialization_is_exact_to_half_a_nanosecond() {
 #[test]
 fn impossible_links_are_refused() {
     let meter = || Meter::new(1, 1);
-    assert!(Link::new(&t1(drop_tail(0, false)), meter()).unwrap_err().contains("queue of zero"));
-    assert!(Link::new(&LinkSpec { loss: 1.5, ..t1(drop_tail(1, false)) }, meter()).unwrap_err().contains("1.5"));
+    assert!(Link::new(&t1(drop_tail(0, false)), meter(), 0).unwrap_err().contains("queue of zero"));
+    assert!(Link::new(&LinkSpec { loss: 1.5, ..t1(drop_tail(1, false)) }, meter(), 0).unwrap_err().contains("1.5"));
 }
 
 /// 256 kbit/s: 32 bytes a millisecond.
@@ -248,7 +249,7 @@ fn a_restarted_link_has_a_full_bucket() {
     };
     let mut link = link(&spec);
     let first = arrivals(&mut link, 0, [plain(1600); 5]);
-    link.restart(&spec).unwrap();
+    link.restart(&spec, 0).unwrap();
     assert_eq!(arrivals(&mut link, 0, [plain(1600); 5]), first);
 }
 
@@ -256,7 +257,7 @@ fn a_restarted_link_has_a_full_bucket() {
 fn a_bucket_without_a_rate_or_a_size_is_refused() {
     let with = |rate_bps, bytes, gso_max_segs| {
         let burst = Some(BucketSpec { bytes, gso_max_segs });
-        Link::new(&LinkSpec { rate_bps, burst, ..t1(drop_tail(1, false)) }, Meter::new(0, 1)).unwrap_err()
+        Link::new(&LinkSpec { rate_bps, burst, ..t1(drop_tail(1, false)) }, Meter::new(0, 1), 0).unwrap_err()
     };
     assert!(with(None, 1600, 1).contains("set a rate"));
     assert!(with(Some(1000), 0, 1).contains("bytes is 0"));

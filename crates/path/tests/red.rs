@@ -27,15 +27,16 @@ fn link(red: RedSpec) -> Link {
         delay_ns: 0,
         loss: 0.0,
         lose: vec![],
+        loss_model: None,
         queue: QueueSpec::Red(red),
         quick_start: None,
         burst: None,
     };
-    Link::new(&spec, Meter::new(Nanos::MAX / 2, Nanos::MAX / 2)).unwrap()
+    Link::new(&spec, Meter::new(Nanos::MAX / 2, Nanos::MAX / 2), 0).unwrap()
 }
 
 fn packet(ecn_capable: bool) -> Offered {
-    Offered { bytes: 1500, ecn_capable, carries_data: true, connection: 0 }
+    Offered { bytes: 1500, ecn_capable, carries_data: true, connection: 0, class: 0 }
 }
 
 /// Offers packets at one moment, with draws that never drop before they must.
@@ -73,7 +74,7 @@ fn a_low_draw_drops_as_soon_as_the_average_passes_the_lower_threshold() {
 #[test]
 fn drops_are_spread_evenly_over_the_arrivals() {
     let red = RedSpec { max_threshold_packets: 1e9, max_probability: 1e8, ..spec() };
-    assert!(firstflight_path::queue::Red::new(&red, 1).is_err(), "a probability above 1 is refused");
+    assert!(firstflight_path::queue::Red::new(&red, &|_| 1).is_err(), "a probability above 1 is refused");
 
     // A queue held at 10 packets (one offered a service time) sees p_b = 0.1 x (10 - 5) / (15 - 5) = 0.05.
     let mut link = link(spec());

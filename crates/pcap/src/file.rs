@@ -8,10 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    packet::Unrepresentable,
-    writer::{Format, Record, Writer},
-};
+use firstflight_segment::Unrepresentable;
+
+use crate::writer::{Format, Record, Writer};
 
 /// Why there is no capture file.
 #[derive(Debug)]

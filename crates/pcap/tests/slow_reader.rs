@@ -8,7 +8,8 @@ use std::{
     sync::Arc,
 };
 
-use firstflight_pcap::{CaptureFile, Direction, Envelope, Record, write_packet};
+use firstflight_pcap::{CaptureFile, Direction, Record};
+use firstflight_segment::{Envelope, write_packet};
 use firstflight_tcp::{Endpoint, Flags, Nanos, Profile, Segment};
 
 const MS: Nanos = 1_000_000;

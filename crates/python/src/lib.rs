@@ -13,10 +13,10 @@ use firstflight_sim::{
     Plan, Simulation, capture_file,
     records::Records,
     scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
-    table::Column,
+    table::NamedColumns,
     tap::Place,
 };
-use firstflight_tcp::{Choices, Profile};
+use firstflight_tcp::{Choices, InitialWindow, Profile};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
@@ -42,6 +42,14 @@ fn profiles() -> PyResult<String> {
 fn check_profile(profile: &str) -> PyResult<()> {
     let read: Profile = serde_json::from_str(profile).map_err(|error| PyValueError::new_err(error.to_string()))?;
     read.validate().map_err(PyValueError::new_err)
+}
+
+/// The initial window in bytes by a policy, given as JSON, for segments of so many bytes.
+#[pyfunction]
+fn initial_window_bytes(policy: &str, mss_bytes: u32) -> PyResult<u32> {
+    let policy: InitialWindow =
+        serde_json::from_str(policy).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(policy.window_bytes(mss_bytes))
 }
 
 /// What the fields of a profile that have a choice can be set to, as JSON.
@@ -114,12 +122,12 @@ fn to_python(py: Python<'_>, records: Records) -> PyResult<Bound<'_, PyDict>> {
     names.set_item("links", &records.link_names)?;
     names.set_item("applications", &records.application_names)?;
     let counts = PyDict::new(py);
-    counts.set_item("events", records.counts.events)?;
-    counts.set_item("packet_hops", records.counts.packet_hops)?;
-    counts.set_item("data_packets", records.counts.data_packets)?;
+    for (name, count) in records.counts.named() {
+        counts.set_item(name, count)?;
+    }
     let tables = PyDict::new(py);
-    for (name, columns) in records.into_tables() {
-        tables.set_item(name, self::columns(py, columns)?)?;
+    for columns in records.into_tables() {
+        tables.set_item(columns.0, self::columns(py, columns)?)?;
     }
     let result = PyDict::new(py);
     result.set_item("names", names)?;
@@ -129,10 +137,10 @@ fn to_python(py: Python<'_>, records: Records) -> PyResult<Bound<'_, PyDict>> {
 }
 
 /// A table as {column: (NumPy dtype, bytes)}.
-fn columns<'py>(py: Python<'py>, columns: Vec<(&'static str, Column)>) -> PyResult<Bound<'py, PyDict>> {
+fn columns(py: Python<'_>, (_, columns): NamedColumns) -> PyResult<Bound<'_, PyDict>> {
     let table = PyDict::new(py);
     for (column, values) in columns {
-        table.set_item(column, (values.dtype(), PyBytes::new(py, &values.to_le_bytes())))?;
+        table.set_item(column, (values.dtype, PyBytes::new(py, &values.bytes)))?;
     }
     Ok(table)
 }
@@ -187,6 +195,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(check_profile, module)?)?;
     module.add_function(wrap_pyfunction!(choices, module)?)?;
+    module.add_function(wrap_pyfunction!(initial_window_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(population::draw_users, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)?;

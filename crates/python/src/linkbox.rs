@@ -43,9 +43,9 @@ pub(crate) fn run_capture(py: Python<'_>, interface: &str, control_fd: RawFd, mt
 }
 
 /// Lets other threads run while `work` does; it asks, after a signal, whether Python's handler for it has raised.
-pub(crate) fn until_raised(
+pub(crate) fn until_raised<E: Send + std::fmt::Display>(
     py: Python<'_>,
-    work: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<(), String> + Send,
+    work: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<(), E> + Send,
 ) -> PyResult<()> {
     let mut raised = None;
     let ended = py.detach(|| {
@@ -56,6 +56,6 @@ pub(crate) fn until_raised(
     });
     match raised {
         Some(error) => Err(error),
-        None => ended.map_err(PyRuntimeError::new_err),
+        None => ended.map_err(|error| PyRuntimeError::new_err(error.to_string())),
     }
 }

@@ -26,8 +26,8 @@ impl CaptureReader {
     fn read<'py>(&mut self, py: Python<'py>, rows: usize) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(batch) = py.detach(|| self.0.read(rows)).map_err(raised)? else { return Ok(None) };
         let tables = PyDict::new(py);
-        for (name, table) in batch.into_tables() {
-            tables.set_item(name, columns(py, table)?)?;
+        for table in batch.into_tables() {
+            tables.set_item(table.0, columns(py, table)?)?;
         }
         Ok(Some(tables))
     }

@@ -12,7 +12,7 @@ use crate::linkbox::until_raised;
 /// or closes. The control descriptor stays the caller's.
 #[pyfunction]
 pub(crate) fn run_wire(py: Python<'_>, plan_json: &str, interface: &str, control_fd: RawFd) -> PyResult<()> {
-    let plan = Plan::from_json(plan_json).map_err(PyValueError::new_err)?;
+    let plan = Plan::from_json(plan_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let control = duplicate(control_fd)?;
     let socket = PacketSocket::open(interface, false)?;
     until_raised(py, |interrupted| firstflight_wire::run(&plan, socket, control, interrupted))

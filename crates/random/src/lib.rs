@@ -33,6 +33,12 @@ pub enum Purpose {
     Share,
     /// A link's random loss.
     Loss,
+    /// Rate, delay and loss of a link of a tree.
+    Link,
+    /// How long a server works at an answer.
+    Work,
+    /// The arm of a user or of a client's connections.
+    Arm,
 }
 
 /// A stream of draws with one purpose and one owner.
@@ -41,16 +47,19 @@ pub struct Stream {
     seed: u64,
     replicate: u32,
     purpose: Purpose,
-    /// An application, or 0 for links and paths.
+    /// An application, a group of a tree, or 0 for links and paths.
     group: u32,
-    /// A client of the application, a link, a user of a population or a subnet of users.
+    /// A client of the application, a link, one of a group's, a user of a population or a subnet of users.
     member: u32,
 }
 
 impl Stream {
     /// The stream of `purpose` for `member` of `group` in a replicate of an experiment.
     pub fn new(seed: u64, replicate: u32, purpose: Purpose, group: u32, member: u32) -> Stream {
-        debug_assert!(group < 1 << 8, "a group is an application, of which a plan has at most 256");
+        debug_assert!(
+            group < 1 << 8,
+            "a group is an application or a group of a tree, of which a plan has at most 256 each"
+        );
         Stream { seed, replicate, purpose, group, member }
     }
 

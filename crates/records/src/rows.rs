@@ -1,9 +1,10 @@
-//! The rows. Times are seconds; NaN where a thing did not happen.
+//! The rows. Times are seconds, relative ones to `start_s`; NaN where a thing did not happen. The comments are the
+//! meanings that the reference of records prints.
 
-use firstflight_path::Interval;
-use firstflight_tcp::Nanos;
+use firstflight_segment::NO_WINDOW_SCALE;
 
-use crate::table::{Column, table};
+use crate::table;
+use crate::table::Declared;
 
 /// A page column of transfers that belong to no page.
 pub const NO_PAGE: u32 = u32::MAX;
@@ -15,341 +16,392 @@ pub const NO_RESPONSE: u8 = u8::MAX;
 pub const NO_SUBNET: u32 = u32::MAX;
 /// A row column of users that were drawn.
 pub const NO_ROW: u32 = u32::MAX;
-/// A connection column of packets whose connection is over.
+/// A connection column of packets whose connection is over, and of what has none.
 pub const NO_CONNECTION: u32 = u32::MAX;
+/// A recovery state of an end that only the end itself would know.
+pub const UNKNOWN_STATE: u8 = u8::MAX;
 
 table! {
-    /// A file or object. The sender-side figures are those of the end that sends its data; for several objects on one
+    /// A file or object. The sender's counters are those of the end that sends its data; for several objects on one
     /// connection they are the increments during the object.
-    Transfer / Transfers {
-        /// Replicate of the experiment.
-        replicate: u32 as U32,
-        /// Index of the application.
-        application: u16 as U16,
-        /// Client of the application.
-        client: u32 as U32,
-        /// Page of the client, or [`NO_PAGE`].
-        page: u32 as U32,
-        /// 0 for the primary or only object.
-        object: u32 as U32,
-        /// Connection of the replicate, counted from 0.
-        connection: u32 as U32,
-        /// When the client opened the connection or, on an open one, asked.
-        start_s: f64 as F64,
-        /// Until the client's handshake was complete; NaN on an open connection.
-        handshake_time_s: f64 as F64,
-        /// Until the first byte arrived at the receiver.
-        first_byte_time_s: f64 as F64,
-        /// Until the last byte arrived at the receiver.
-        completion_time_s: f64 as F64,
-        /// Bytes asked for.
-        bytes: u64 as U64,
-        /// Bytes that arrived in order before the end of the run.
-        delivered_bytes: u64 as U64,
-        /// Data segments sent, retransmissions included.
-        segments_sent: u32 as U32,
-        /// Retransmitted data segments.
-        retransmissions: u32 as U32,
-        /// Retransmission timeouts.
-        timeouts: u32 as U32,
-        /// Losses repaired by duplicate or selective acknowledgements: once a loss event.
-        fast_retransmits: u32 as U32,
-        /// Of these, begun on fewer of them than the ordinary threshold.
-        early_retransmits: u32 as U32,
-        /// Tail loss probes (RFC 8985 section 7).
-        tail_loss_probes: u32 as U32,
-        /// Repairs found needless and undone.
-        undos: u32 as U32,
-        /// Reductions of cwnd in answer to ECN echoes.
-        congestion_marks: u32 as U32,
-        /// Data segments sent before the first ACK of data.
-        first_flight_segments: u32 as U32,
-        /// Of these, lost on the path.
-        first_flight_lost: u32 as U32,
-        /// Initial window of the connection, in whole segments.
-        initial_window_segments: u32 as U32,
-        /// 1 if the last byte arrived before the end of the run.
-        completed: u8 as U8,
+    Transfer / Transfers = "transfers" {
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// name of the application
+        application: u16 [names],
+        /// client of the application, or user of the population, from 0
+        client: u32,
+        /// page of the client, from 0; null outside pages
+        page: u32 = NO_PAGE,
+        /// 0 for the primary or only object, then the in-line ones; requests count from 0
+        object: u32,
+        /// connection of the replicate, from 0; null of a DNS look-up
+        connection: u32 = NO_CONNECTION,
+        /// when the client opened the connection or, on an open one, asked
+        start_s: f64 ["s"],
+        /// from start until the client's handshake was complete
+        handshake_time_s: f64 ["s"],
+        /// from start until the first byte reached the receiver
+        first_byte_time_s: f64 ["s"],
+        /// from start until the last byte reached the receiver
+        completion_time_s: f64 ["s"],
+        /// bytes asked for, those of a response header included
+        bytes: u64 ["B"],
+        /// bytes that reached the receiver in order before the end of the run
+        delivered_bytes: u64 ["B"],
+        .. sender: SenderCounts {
+            /// data segments sent, retransmissions included
+            segments_sent: u32 ["segments"],
+            /// data segments retransmitted by the sender
+            retransmissions: u32 ["segments"],
+            /// retransmission timeouts of the sender
+            timeouts: u32,
+            /// losses repaired by duplicate or selective ACKs: once a loss event
+            fast_retransmits: u32,
+            /// of these, begun on fewer such ACKs than the ordinary threshold
+            early_retransmits: u32,
+            /// tail loss probes of the sender (RFC 8985 section 7)
+            tail_loss_probes: u32,
+            /// repairs that the sender found needless and undid
+            undos: u32,
+            /// reductions of cwnd in answer to ECN echoes: at most one a window
+            congestion_marks: u32,
+            /// data segments sent before the first ACK of data
+            first_flight_segments: u32 ["segments"],
+            /// of the first flight, segments truly lost on the path
+            first_flight_lost: u32 ["segments"],
+        }
+        /// cwnd with which data began, in whole segments: the initial window after lost SYNs; null if not observed
+        initial_window_segments: u32 ["segments"],
+        /// 1 if all bytes arrived before the end of the run, else 0
+        completed: u8,
+        /// 1 if a stall of the machine spoiled it by the rule of engines.emulate.disturbance, else 0
+        disturbed: u8,
+        /// the most by which the link box was late meanwhile
+        stall_s: f64 ["s"],
     }
 }
 
 table! {
     /// A web page.
-    Page / Pages {
-        /// Replicate of the experiment.
-        replicate: u32 as U32,
-        /// Index of the application.
-        application: u16 as U16,
-        /// Client of the application.
-        client: u32 as U32,
-        /// Page of the client, counted from 0.
-        page: u32 as U32,
-        /// When the client opened the first connection.
-        start_s: f64 as F64,
-        /// Until that connection was up at the client.
-        connect_time_s: f64 as F64,
-        /// Until the last object had arrived.
-        completion_time_s: f64 as F64,
-        /// Objects, the primary included.
-        objects: u32 as U32,
-        /// Bytes of all objects.
-        bytes: u64 as U64,
-        /// Retransmitted data segments of all objects.
-        retransmissions: u32 as U32,
-        /// Retransmission timeouts of all objects.
-        timeouts: u32 as U32,
-        /// 1 if all objects arrived before the end of the run.
-        completed: u8 as U8,
+    Page / Pages = "pages" {
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// name of the application
+        application: u16 [names],
+        /// client of the application, or user of the population, from 0
+        client: u32,
+        /// page of the client, from 0
+        page: u32,
+        /// when the client opened the connection or, on an open one, asked
+        start_s: f64 ["s"],
+        /// from start until the primary's connection was up at the client
+        connect_time_s: f64 ["s"],
+        /// from start until the last object had arrived
+        completion_time_s: f64 ["s"],
+        /// objects of the page, the primary included
+        objects: u32,
+        /// bytes of all objects
+        bytes: u64 ["B"],
+        /// data segments retransmitted by the sender
+        retransmissions: u32 ["segments"],
+        /// retransmission timeouts of the sender
+        timeouts: u32,
+        /// 1 if all bytes arrived before the end of the run, else 0
+        completed: u8,
     }
 }
 
 table! {
     /// A link during an interval.
-    LinkInterval / LinkIntervals {
-        /// Replicate of the experiment.
-        replicate: u32 as U32,
-        /// Index of the link.
-        link: u16 as U16,
-        /// Start of the interval.
-        interval_start_s: f64 as F64,
-        /// Its length.
-        interval_s: f64 as F64,
-        /// Packets that arrived.
-        offered_packets: u64 as U64,
-        /// Packets that the queue refused.
-        dropped_packets: u64 as U64,
-        /// Packets that the queue marked, "congestion experienced".
-        marked_packets: u64 as U64,
-        /// Packets lost after transmission.
-        lost_packets: u64 as U64,
-        /// Packets whose transmission ended in the interval.
-        sent_packets: u64 as U64,
-        /// Their bytes, headers included.
-        sent_bytes: u64 as U64,
-        /// Time for which the line transmitted.
-        busy_s: f64 as F64,
-        /// Packets that waited, averaged over the interval.
-        queue_mean_packets: f64 as F64,
-        /// Most packets that waited at once.
-        queue_max_packets: u32 as U32,
+    LinkInterval / LinkIntervals = "links" {
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// name of the link; its way back ends in .reverse
+        link: u16 [names],
+        /// start of the meter interval
+        interval_start_s: f64 ["s"],
+        /// its length
+        interval_s: f64 ["s"],
+        /// packets that arrived at the link
+        offered_packets: u64 ["packets"],
+        /// packets that the queue dropped
+        dropped_packets: u64 ["packets"],
+        /// packets that the queue marked (ECN)
+        marked_packets: u64 ["packets"],
+        /// packets lost after transmission
+        lost_packets: u64 ["packets"],
+        /// packets whose transmission ended in the interval
+        sent_packets: u64 ["packets"],
+        /// their bytes, headers included
+        sent_bytes: u64 ["B"],
+        /// time for which the link transmitted
+        busy_s: f64 ["s"],
+        /// packets waiting, averaged over the interval
+        queue_mean_packets: f64 ["packets"],
+        /// most packets waiting at once
+        queue_max_packets: u32 ["packets"],
+    }
+}
+
+table! {
+    /// What one end of a client's application sent to the other in datagrams. Times are NaN where nothing arrived.
+    StreamReport / StreamReports = "streams" {
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// name of the application
+        application: u16 [names],
+        /// client of the application, or user of the population, from 0
+        client: u32,
+        /// 1 if the server sent the datagrams, 0 if the client did
+        from_server: u8,
+        /// when the first was sent
+        start_s: f64 ["s"],
+        /// datagrams sent
+        packets_sent: u32 ["packets"],
+        /// their bytes, headers included
+        bytes_sent: u64 ["B"],
+        /// of these, arrived before the end of the run
+        packets_received: u32 ["packets"],
+        /// of these, dropped or lost; the others were on their way at the end
+        packets_lost: u32 ["packets"],
+        /// of those received, after the deadline or the time of their play-out
+        packets_late: u32 ["packets"],
+        /// of those received, sent before one that had arrived already
+        packets_reordered: u32 ["packets"],
+        /// from sending to arrival, mean of those received
+        delay_mean_s: f64 ["s"],
+        /// least of them
+        delay_min_s: f64 ["s"],
+        /// median; the quantiles are off by 0.5 % at most
+        delay_p50_s: f64 ["s"],
+        /// 95th percentile
+        delay_p95_s: f64 ["s"],
+        /// 99th percentile
+        delay_p99_s: f64 ["s"],
+        /// greatest of them
+        delay_max_s: f64 ["s"],
+        /// interarrival jitter (RFC 3550 section 6.4.1), mean over the arrivals
+        jitter_mean_s: f64 ["s"],
+        /// greatest interarrival jitter
+        jitter_max_s: f64 ["s"],
+        /// mean length of a run of lost or late ones over that of independent losses (BurstR of ITU-T G.107); at least 1
+        burst_ratio: f64,
+        /// of voice, from mouth to ear: coding, path and play-out
+        mouth_to_ear_s: f64 ["s"],
+        /// of voice, transmission rating factor R (ITU-T G.107)
+        rating: f64,
+        /// of voice, mean opinion score (ITU-T G.107 annex B), 1 to 4.5
+        mos: f64,
     }
 }
 
 table! {
     /// A user of a population with the path that is theirs.
-    User / Users {
-        /// Replicate of the experiment.
-        replicate: u32 as U32,
-        /// Number of the user in the replicate: the client of transfers and pages.
-        client: u32 as U32,
-        /// Users of one access network, or [`NO_SUBNET`].
-        subnet: u32 as U32,
-        /// Row of the table of paths, or [`NO_ROW`].
-        row: u32 as U32,
-        /// How many of the whole population the user stands for.
-        weight: f64 as F64,
-        /// Round trip without serialization and queueing.
-        rtt_s: f64 as F64,
-        /// Largest round trip that was seen; NaN in virtual time.
-        most_rtt_s: f64 as F64,
-        /// Rate of the link to the user.
-        down_bps: f64 as F64,
-        /// Rate of the link from the user.
-        up_bps: f64 as F64,
-        /// Limit of the queue before the link to the user.
-        buffer_bytes: u64 as U64,
-        /// Probability that the link to the user loses a packet.
-        loss: f64 as F64,
+    User / Users = "users" {
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// user of the replicate, from 0; `client` of the other tables
+        client: u32,
+        /// access network of the user, from 0; null where it is unknown
+        subnet: u32 = NO_SUBNET,
+        /// row of the table the path was taken from, from 0; null: drawn
+        row: u32 = NO_ROW,
+        /// how many users of the world this one stands for
+        weight: f64,
+        /// round trip without queueing; of observed traffic, the least that was seen
+        rtt_s: f64 ["s"],
+        /// the largest seen, of observed traffic; else null
+        most_rtt_s: f64 ["s"] = f64::NAN,
+        /// rate towards the user; null where it is unknown
+        down_bps: f64 ["bit/s"],
+        /// rate from the user; null where it is unknown
+        up_bps: f64 ["bit/s"],
+        /// queue before the down link; null where it is unknown
+        buffer_bytes: u64 ["B"],
+        /// probability of a packet's loss on the down link; null where it is unknown
+        loss: f64,
     }
 }
 
 table! {
     /// Transfers or pages of a bucket, counted and added up. Whole numbers, so parts merge exactly in any order.
-    Aggregate / Aggregates {
-        /// Replicate of the experiment.
-        replicate: u32 as U32,
-        /// Index of the application.
-        application: u16 as U16,
-        /// 0 transfers, 1 pages.
-        unit: u8 as U8,
-        /// By what they are sorted into buckets: 0 not at all, 1 round trip of the path, 2 rate to the user, 3 product of
-        /// the two, 4 segments of the response.
-        dimension: u8 as U8,
-        /// Bucket of the dimension, from 0.
-        bucket: u16 as U16,
-        /// How many there are.
-        count: u64 as U64,
-        /// Of these, those that were complete before the end of the run.
-        completed: u64 as U64,
-        /// Their completion times added up.
-        completion_ns_sum: i64 as I64,
-        /// Bytes asked for.
-        bytes: u64 as U64,
-        /// Data segments sent, retransmissions included.
-        segments_sent: u64 as U64,
-        /// Retransmitted data segments.
-        retransmissions: u64 as U64,
-        /// Retransmission timeouts.
-        timeouts: u64 as U64,
-        /// Those with a retransmission.
-        with_retransmission: u64 as U64,
-        /// Data segments sent before the first ACK of data.
-        first_flight_segments: u64 as U64,
-        /// Of these, lost on the path.
-        first_flight_lost: u64 as U64,
-        /// Those with a loss in a first flight.
-        with_first_flight_loss: u64 as U64,
+    Aggregate / Aggregates = "aggregates" {
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// name of the application
+        application: u16 [names],
+        /// what is counted: "transfer" or "page"
+        unit: u8 [names],
+        /// quantity of the bucket: "all", "rtt_s", "down_bps", "bdp_bytes" or "segments"
+        dimension: u8 [names],
+        /// bucket of that quantity, from 0: up to the first edge; 0 for all
+        bucket: u16,
+        /// transfers or pages
+        count: u64,
+        /// of these, finished
+        completed: u64,
+        /// completion times of the finished ones, added up
+        completion_ns_sum: i64 ["ns"],
+        .. sums: Sums {
+            /// bytes asked for
+            bytes: u64 ["B"],
+            /// data segments sent, retransmissions included
+            segments_sent: u64 ["segments"],
+            /// data segments retransmitted
+            retransmissions: u64 ["segments"],
+            /// retransmission timeouts
+            timeouts: u64,
+            /// transfers or pages with at least one retransmission
+            with_retransmission: u64,
+            /// data segments sent before the first ACK of data
+            first_flight_segments: u64 ["segments"],
+            /// of the first flights, segments truly lost on the path
+            first_flight_lost: u64 ["segments"],
+            /// transfers or pages that lost a segment of a first flight
+            with_first_flight_loss: u64,
+        }
     }
 }
 
 table! {
-    /// A bin of the completion times of a bucket: bin b holds those above 1.01^(b - 1) ns, up to and with 1.01^b ns.
-    HistogramBin / Histograms {
-        /// Replicate of the experiment.
-        replicate: u32 as U32,
-        /// Index of the application.
-        application: u16 as U16,
-        /// As in [`Aggregate`].
-        unit: u8 as U8,
-        /// As in [`Aggregate`].
-        dimension: u8 as U8,
-        /// Bucket of the dimension, from 0.
-        bucket: u16 as U16,
-        /// The bin.
-        bin: i32 as I32,
-        /// Completed transfers or pages in it, at least one.
-        count: u64 as U64,
+    /// A bin of the completion times of a bucket.
+    HistogramBin / Histograms = "histograms" {
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// name of the application
+        application: u16 [names],
+        /// what is counted: "transfer" or "page"
+        unit: u8 [names],
+        /// quantity of the bucket: "all", "rtt_s", "down_bps", "bdp_bytes" or "segments"
+        dimension: u8 [names],
+        /// bucket of that quantity, from 0: up to the first edge; 0 for all
+        bucket: u16,
+        /// bin b: completion times above 1.01^(b-1) ns, up to 1.01^b ns
+        bin: i32,
+        /// finished transfers or pages in it
+        count: u64,
     }
 }
 
 table! {
     /// A segment at one point of its way.
-    SegmentEvent / SegmentEvents {
-        /// Time.
-        time_ns: i64 as I64,
-        /// Replicate of the experiment.
-        replicate: u32 as U32,
-        /// Connection of the replicate.
-        connection: u32 as U32,
-        /// 0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost on a link.
-        event: u8 as U8,
-        /// 1 if the server sent it.
-        from_server: u8 as U8,
-        /// The link of a drop or loss, else [`NO_LINK`].
-        link: u16 as U16,
-        /// Sequence number, relative to the sender's initial one.
-        seq: u32 as U32,
-        /// Payload bytes.
-        length: u32 as U32,
-        /// Acknowledgment number, relative to the other end's initial sequence number.
-        ack: u32 as U32,
-        /// Advertised window, unscaled to bytes.
-        window_bytes: u64 as U64,
-        /// Congestion window of the sender (event 0) or receiver (event 1) of the segment, in its segments.
-        cwnd_segments: f64 as F64,
-        /// Slow start threshold of the same end.
-        ssthresh_segments: f64 as F64,
-        /// What the same end is doing about losses, as [`firstflight_tcp::Info::recovery_state`] tells it.
-        recovery_state: u8 as U8,
-        /// TCP flags.
-        flags: u8 as U8,
-        /// 1 for a retransmission.
-        retransmission: u8 as U8,
-        /// ECN bits of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
-        ecn: u8 as U8,
-        /// 1 if there is a timestamps option.
-        has_timestamps: u8 as U8,
-        /// Its TSval, else 0.
-        ts_value: u32 as U32,
-        /// Its TSecr, else 0.
-        ts_echo: u32 as U32,
-        /// Ranges in the SACK option.
-        sack_count: u8 as U8,
-        /// First sequence number of a range, relative as `ack` is; 0 where there is no such range.
-        sack_left_0: u32 as U32,
-        /// First sequence number after it.
-        sack_right_0: u32 as U32,
-        /// As `sack_left_0`.
-        sack_left_1: u32 as U32,
-        /// As `sack_right_0`.
-        sack_right_1: u32 as U32,
-        /// As `sack_left_0`.
-        sack_left_2: u32 as U32,
-        /// As `sack_right_0`.
-        sack_right_2: u32 as U32,
-        /// As `sack_left_0`.
-        sack_left_3: u32 as U32,
-        /// As `sack_right_0`.
-        sack_right_3: u32 as U32,
-        /// MSS option, else 0.
-        mss: u16 as U16,
-        /// Shift of the window scale option, else [`firstflight_tcp::NO_WINDOW_SCALE`].
-        window_scale: u8 as U8,
-        /// 1 if there is a SACK-permitted option.
-        sack_permitted: u8 as U8,
-        /// Quick-Start in the IP header: 0 none, 1 request, 2 request that a router passed on without approval, 3 report.
-        quick_start: u8 as U8,
-        /// Its rate code N (40 kbit/s x 2^N), 0 if refused or absent.
-        quick_start_rate: u8 as U8,
-        /// Rate code of the Quick-Start response in the TCP header, else [`NO_RESPONSE`].
-        quick_start_response: u8 as U8,
+    SegmentEvent / SegmentEvents = "segments" {
+        /// time since the start of the run
+        time_ns: i64 ["ns"],
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// connection of the replicate, from 0
+        connection: u32,
+        /// 0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost on a link
+        event: u8,
+        /// 1 if the server's end sent the segment
+        from_server: u8,
+        /// index of the link of a drop or loss, else null
+        link: u16 = NO_LINK,
+        /// sequence number relative to the sender's initial one
+        seq: u32 ["B"],
+        /// payload
+        length: u32 ["B"],
+        /// acknowledgment number relative to the other end's initial sequence number
+        ack: u32 ["B"],
+        /// advertised receive window
+        window_bytes: u64 ["B"],
+        /// cwnd of the end that sent (0) or, after it, received (1) this
+        cwnd_segments: f64 ["segments"],
+        /// slow start threshold of the same end
+        ssthresh_segments: f64 ["segments"],
+        /// of the same end: 0 open, 1 disorder, 2 window reduced, 3 fast recovery, 4 loss (Linux's tcpi_ca_state); null in
+        /// a capture, which cannot know
+        recovery_state: u8 = UNKNOWN_STATE,
+        /// TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, ECE 64, CWR 128
+        flags: u8,
+        /// 1 if the segment had been sent before
+        retransmission: u8,
+        /// ECN bits of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced
+        ecn: u8,
+        /// 1 if there is a timestamps option
+        has_timestamps: u8,
+        /// its TSval, else 0
+        ts_value: u32 ["ms"],
+        /// its TSecr, else 0
+        ts_echo: u32 ["ms"],
+        /// ranges in the SACK option
+        sack_count: u8,
+        /// start of range 0, relative as `ack` is; 0 without one
+        sack_left_0: u32 ["B"],
+        /// first sequence number after it
+        sack_right_0: u32 ["B"],
+        /// start of range 1, relative as `ack` is; 0 without one
+        sack_left_1: u32 ["B"],
+        /// first sequence number after it
+        sack_right_1: u32 ["B"],
+        /// start of range 2, relative as `ack` is; 0 without one
+        sack_left_2: u32 ["B"],
+        /// first sequence number after it
+        sack_right_2: u32 ["B"],
+        /// start of range 3, relative as `ack` is; 0 without one
+        sack_left_3: u32 ["B"],
+        /// first sequence number after it
+        sack_right_3: u32 ["B"],
+        /// MSS option, on a SYN; null without one
+        mss: u16 ["B"] = 0,
+        /// shift of the window scale option, on a SYN; null without one
+        window_scale: u8 = NO_WINDOW_SCALE,
+        /// 1 if there is a SACK-permitted option
+        sack_permitted: u8,
+        /// Quick-Start: 0 none, 1 request, 2 request without a router's approval, 3 report
+        quick_start: u8,
+        /// its rate code N (40 kbit/s x 2^N); 0: refused, or none
+        quick_start_rate: u8,
+        /// rate code of a Quick-Start response; null without one
+        quick_start_response: u8 = NO_RESPONSE,
     }
 }
 
 table! {
     /// A packet at a link.
-    Crossing / Crossings {
-        /// When it arrived at the link.
-        time_ns: i64 as I64,
-        /// Replicate of the experiment.
-        replicate: u32 as U32,
-        /// Index of the link.
-        link: u16 as U16,
-        /// Connection of the replicate, or [`NO_CONNECTION`] if both ends were done with it already.
-        connection: u32 as U32,
-        /// 1 if the server sent it.
-        from_server: u8 as U8,
-        /// Bytes, headers included.
-        bytes: u32 as U32,
-        /// 1 it reached the far end, 2 dropped by the queue, 3 lost after transmission.
-        event: u8 as U8,
-        /// When its transmission began; of a packet that the queue dropped, `time_ns`.
-        start_ns: i64 as I64,
-        /// When its transmission ended; of a packet that the queue dropped, `time_ns`.
-        end_ns: i64 as I64,
+    Crossing / Crossings = "crossings" {
+        /// when the packet came to the link, since the start of the run
+        time_ns: i64 ["ns"],
+        /// replicate of the experiment, from 0
+        replicate: u32,
+        /// name of the link; its way back ends in .reverse
+        link: u16 [names],
+        /// connection of the replicate; null once both ends were done
+        connection: u32 = NO_CONNECTION,
+        /// 1 if the server's end sent the packet
+        from_server: u8,
+        /// its size, headers included
+        bytes: u32 ["B"],
+        /// 1 reached the far end, 2 dropped by the queue, 3 lost after transmission
+        event: u8,
+        /// when its transmission began: until then it waited; time_ns if it was dropped
+        start_ns: i64 ["ns"],
+        /// when its transmission ended; time_ns if it was dropped
+        end_ns: i64 ["ns"],
     }
 }
 
-/// A table's name and its columns.
-pub type NamedColumns = (&'static str, Vec<(&'static str, Column)>);
+/// The tables by name.
+pub const TABLES: &[(&str, &[Declared])] = &[
+    (Transfers::NAME, Transfers::COLUMNS),
+    (Pages::NAME, Pages::COLUMNS),
+    (LinkIntervals::NAME, LinkIntervals::COLUMNS),
+    (StreamReports::NAME, StreamReports::COLUMNS),
+    (Users::NAME, Users::COLUMNS),
+    (Aggregates::NAME, Aggregates::COLUMNS),
+    (Histograms::NAME, Histograms::COLUMNS),
+    (SegmentEvents::NAME, SegmentEvents::COLUMNS),
+    (Crossings::NAME, Crossings::COLUMNS),
+];
 
-impl LinkInterval {
-    /// The row of what a meter tells of the link with this index: an interval's start, length and counts.
-    pub fn new(replicate: u32, link: u16, (start, length, counts): (Nanos, Nanos, &Interval)) -> Self {
-        Self {
-            replicate,
-            link,
-            interval_start_s: seconds(start),
-            interval_s: seconds(length),
-            offered_packets: counts.offered_packets,
-            dropped_packets: counts.dropped_packets,
-            marked_packets: counts.marked_packets,
-            lost_packets: counts.lost_packets,
-            sent_packets: counts.sent_packets,
-            sent_bytes: counts.sent_bytes,
-            busy_s: seconds(counts.busy),
-            queue_mean_packets: counts.waiting as f64 / length as f64,
-            queue_max_packets: counts.queue_max_packets,
-        }
-    }
-}
-
-/// Seconds of a moment.
-pub fn seconds(time: Nanos) -> f64 {
+/// Seconds of a moment in nanoseconds.
+pub fn seconds(time: u64) -> f64 {
     time as f64 / 1e9
 }
 
 /// Seconds from one moment to another, if that came.
-pub fn seconds_between(from: Nanos, to: Option<Nanos>) -> f64 {
+pub fn seconds_between(from: u64, to: Option<u64>) -> f64 {
     to.map_or(f64::NAN, |to| seconds(to - from))
 }

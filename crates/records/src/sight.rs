@@ -1,8 +1,8 @@
 //! A segment as a row.
 
-use firstflight_tcp::{Endpoint, Flags, QuickStart, Segment};
+use firstflight_segment::{Flags, QuickStart, Segment};
 
-use crate::rows::{NO_RESPONSE, SegmentEvent};
+use crate::rows::{NO_RESPONSE, SegmentEvent, UNKNOWN_STATE};
 
 /// A segment was sent.
 pub const SENT: u8 = 0;
@@ -13,8 +13,18 @@ pub const DROPPED: u8 = 2;
 /// It was lost after its transmission.
 pub const LOST: u8 = 3;
 
-/// What an end is doing about losses, where only the end itself knows.
-const UNKNOWN_STATE: u8 = u8::MAX;
+/// What the end that sent a segment or, once it arrived, received it knows of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct AtEnd {
+    /// Largest payload of its segments.
+    pub mss_bytes: u32,
+    /// Its congestion window.
+    pub cwnd_bytes: u32,
+    /// Its slow start threshold.
+    pub ssthresh_bytes: u32,
+    /// What it is doing about losses, as the column says.
+    pub recovery_state: u8,
+}
 
 /// What is known of a segment that was seen, beside what it says itself.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +39,7 @@ pub struct Sight {
     pub event: u8,
     /// Whether the server sent it.
     pub from_server: bool,
-    /// The link that lost it, or [`NO_LINK`].
+    /// The link that lost it, or [`NO_LINK`](crate::NO_LINK).
     pub link: u16,
     /// Initial sequence numbers of the end that sent it, and of the other.
     pub initial_sequences: [u32; 2],
@@ -38,12 +48,11 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// The row of the records; `end`, if it is known from within, is the one that sent the segment or, once it arrived,
-    /// received it.
-    pub fn row(&self, end: Option<&Endpoint>, segment: &Segment) -> SegmentEvent {
+    /// The row of the records; `end`, if that is known.
+    pub fn row(&self, end: Option<AtEnd>, segment: &Segment) -> SegmentEvent {
         let [from, to] = self.initial_sequences;
-        let in_segments = |bytes: fn(&Endpoint) -> u32| {
-            end.map_or(f64::NAN, |end| f64::from(bytes(end)) / f64::from(end.mss_bytes().max(1)))
+        let in_segments = |bytes: fn(AtEnd) -> u32| {
+            end.map_or(f64::NAN, |end| f64::from(bytes(end)) / f64::from(end.mss_bytes.max(1)))
         };
         let acknowledges = segment.flags.contains(Flags::ACK);
         // Of the other end's data, as acknowledgment numbers are.
@@ -66,10 +75,10 @@ impl Sight {
             length: segment.payload_bytes,
             ack: if acknowledges { acknowledged(segment.ack) } else { 0 },
             window_bytes: self.window_bytes,
-            cwnd_segments: in_segments(Endpoint::cwnd_bytes),
-            ssthresh_segments: in_segments(Endpoint::ssthresh_bytes),
-            recovery_state: end.map_or(UNKNOWN_STATE, |end| end.info().recovery_state),
-            flags: segment.flags.bits(),
+            cwnd_segments: in_segments(|end| end.cwnd_bytes),
+            ssthresh_segments: in_segments(|end| end.ssthresh_bytes),
+            recovery_state: end.map_or(UNKNOWN_STATE, |end| end.recovery_state),
+            flags: segment.flags.bits() as u8,
             retransmission: u8::from(segment.retransmission),
             ecn: segment.ecn as u8,
             has_timestamps: u8::from(segment.timestamps.is_some()),

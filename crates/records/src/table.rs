@@ -1,86 +1,212 @@
-//! Tables of results: columns by name, filled row by row.
+//! Tables: columns by name, declared once and filled row by row.
 
-/// A column.
+/// A type of columns.
+pub trait Value: Copy {
+    /// The type in NumPy's spelling.
+    const DTYPE: &'static str;
+
+    /// The values, little endian, one after the other.
+    fn le_bytes(values: &[Self]) -> Vec<u8>;
+}
+
+macro_rules! values {
+    ($($type:ty: $dtype:literal,)*) => {
+        $(impl Value for $type {
+            const DTYPE: &'static str = $dtype;
+
+            fn le_bytes(values: &[Self]) -> Vec<u8> {
+                values.iter().flat_map(|value| value.to_le_bytes()).collect()
+            }
+        })*
+    };
+}
+
+values! { u8: "u1", u16: "<u2", u32: "<u4", u64: "<u8", i32: "<i4", i64: "<i8", f64: "<f8", }
+
+/// A column that is filled.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Column {
-    /// Flags and small codes.
-    U8(Vec<u8>),
-    /// Indices of applications and links.
-    U16(Vec<u16>),
-    /// Counts and indices.
-    U32(Vec<u32>),
-    /// Bytes and large counts.
-    U64(Vec<u64>),
-    /// Bins of histograms.
-    I32(Vec<i32>),
-    /// Nanoseconds.
-    I64(Vec<i64>),
-    /// Seconds and other measures.
-    F64(Vec<f64>),
+pub struct Column {
+    /// The type of the values in NumPy's spelling.
+    pub dtype: &'static str,
+    /// The values, little endian, one after the other.
+    pub bytes: Vec<u8>,
 }
 
 impl Column {
-    /// The element type in NumPy's spelling.
-    pub fn dtype(&self) -> &'static str {
-        match self {
-            Column::U8(_) => "u1",
-            Column::U16(_) => "<u2",
-            Column::U32(_) => "<u4",
-            Column::U64(_) => "<u8",
-            Column::I32(_) => "<i4",
-            Column::I64(_) => "<i8",
-            Column::F64(_) => "<f8",
-        }
-    }
-
-    /// The values, little endian, one after the other.
-    pub fn to_le_bytes(&self) -> Vec<u8> {
-        match self {
-            Column::U8(values) => values.clone(),
-            Column::U16(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Column::U32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Column::U64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Column::I32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Column::I64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Column::F64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-        }
+    /// The column of these values.
+    pub fn of<T: Value>(values: &[T]) -> Self {
+        Self { dtype: T::DTYPE, bytes: T::le_bytes(values) }
     }
 }
 
+/// A table's name and its columns.
+pub type NamedColumns = (&'static str, Vec<(&'static str, Column)>);
+
+/// What is declared of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Declared {
+    /// Its name.
+    pub name: &'static str,
+    /// The type of its values in NumPy's spelling.
+    pub dtype: &'static str,
+    /// Their unit; empty for none.
+    pub unit: &'static str,
+    /// The values are indices, for which readers see names.
+    pub is_name: bool,
+    /// What they mean, with a space before each line.
+    pub meaning: &'static str,
+    /// The value that stands for null, if one does.
+    pub null: Option<f64>,
+}
+
 /// Declares a row and the table of such rows.
+///
+/// A column is its meaning (the comment), name, type, unit in brackets (or `[names]`: indices for which readers see
+/// names), and the value that stands for null. Columns that are counters of one owner can stand together as
+/// `.. field: Group { ... }`, which is a type of its own by [`counters!`](crate::counters).
 #[macro_export]
 macro_rules! table {
-    ($(#[$doc:meta])* $row:ident / $table:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty as $variant:ident,)* }) => {
+    ($(#[$doc:meta])* $row:ident / $table:ident = $name:literal {
+        $($(#[doc = $meaning:literal])+ $field:ident: $type:ty $([$unit:tt])? $(= $null:expr)?,)*
+        $(
+            .. $group:ident: $Group:ident {
+                $($(#[doc = $count_meaning:literal])+ $count:ident: $count_type:ty $([$count_unit:tt])?,)*
+            }
+            $($(#[doc = $more_meaning:literal])+ $more:ident: $more_type:ty $([$more_unit:tt])? $(= $more_null:expr)?,)*
+        )?
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
-        pub struct $row { $($(#[$field_doc])* pub $field: $type,)* }
+        pub struct $row {
+            $($(#[doc = $meaning])+ pub $field: $type,)*
+            $(
+                /// What was counted.
+                pub $group: $Group,
+                $($(#[doc = $more_meaning])+ pub $more: $more_type,)*
+            )?
+        }
+
+        $($crate::counters! {
+            #[doc = concat!("Counters of a [`", stringify!($row), "`].")]
+            $Group { $($(#[doc = $count_meaning])+ $count: $count_type,)* }
+        })?
 
         #[doc = concat!("Columns of [`", stringify!($row), "`]s.")]
         #[derive(Clone, Debug, Default)]
-        pub struct $table { $($(#[$field_doc])* pub $field: Vec<$type>,)* }
+        pub struct $table {
+            $($(#[doc = $meaning])+ pub $field: Vec<$type>,)*
+            $(
+                $($(#[doc = $count_meaning])+ pub $count: Vec<$count_type>,)*
+                $($(#[doc = $more_meaning])+ pub $more: Vec<$more_type>,)*
+            )?
+        }
 
         impl $table {
+            /// Name of the table.
+            pub const NAME: &'static str = $name;
+
+            /// Its columns.
+            pub const COLUMNS: &'static [$crate::table::Declared] = &[
+                $($crate::declared!($field: $type [$($unit)?] [$($null)?] $($meaning)+),)*
+                $(
+                    $($crate::declared!($count: $count_type [$($count_unit)?] [] $($count_meaning)+),)*
+                    $($crate::declared!($more: $more_type [$($more_unit)?] [$($more_null)?] $($more_meaning)+),)*
+                )?
+            ];
+
             /// Adds a row.
             pub fn push(&mut self, row: $row) {
                 $(self.$field.push(row.$field);)*
+                $(
+                    $(self.$count.push(row.$group.$count);)*
+                    $(self.$more.push(row.$more);)*
+                )?
             }
 
             /// The row with this index.
             pub fn row(&self, index: usize) -> $row {
-                $row { $($field: self.$field[index],)* }
+                $row {
+                    $($field: self.$field[index],)*
+                    $(
+                        $group: $Group { $($count: self.$count[index],)* },
+                        $($more: self.$more[index],)*
+                    )?
+                }
             }
 
             /// Adds the rows of another table.
             pub fn append(&mut self, mut other: $table) {
                 $(self.$field.append(&mut other.$field);)*
+                $(
+                    $(self.$count.append(&mut other.$count);)*
+                    $(self.$more.append(&mut other.$more);)*
+                )?
             }
 
             /// The columns with their names.
-            pub fn into_columns(self) -> Vec<(&'static str, $crate::table::Column)> {
-                vec![$((stringify!($field), $crate::table::Column::$variant(self.$field)),)*]
+            pub fn into_columns(self) -> $crate::table::NamedColumns {
+                let columns = vec![
+                    $((stringify!($field), $crate::table::Column::of(&self.$field)),)*
+                    $(
+                        $((stringify!($count), $crate::table::Column::of(&self.$count)),)*
+                        $((stringify!($more), $crate::table::Column::of(&self.$more)),)*
+                    )?
+                ];
+                (Self::NAME, columns)
             }
         }
     };
 }
 
-pub(crate) use table;
+/// What is declared of a column: a part of [`table!`](crate::table).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! declared {
+    (@unit) => { ("", false) };
+    (@unit names) => { ("", true) };
+    (@unit $unit:literal) => { ($unit, false) };
+    (@null) => { None };
+    (@null $null:expr) => { Some($null as f64) };
+    ($name:ident: $type:ty [$($unit:tt)?] [$($null:expr)?] $($meaning:literal)+) => {{
+        const UNIT: (&str, bool) = $crate::declared!(@unit $($unit)?);
+        $crate::table::Declared {
+            name: stringify!($name),
+            dtype: <$type as $crate::table::Value>::DTYPE,
+            unit: UNIT.0,
+            is_name: UNIT.1,
+            meaning: concat!($($meaning),+),
+            null: $crate::declared!(@null $($null)?),
+        }
+    }};
+}
+
+/// Declares counters, which can be added, subtracted and named.
+#[macro_export]
+macro_rules! counters {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])+ $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name { $($(#[$field_doc])+ pub $field: $type,)* }
+
+        impl $name {
+            /// The counters with their names.
+            pub fn named(&self) -> impl IntoIterator<Item = (&'static str, u64)> {
+                [$((stringify!($field), u64::from(self.$field)),)*]
+            }
+        }
+
+        impl std::ops::AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
+
+        impl std::ops::Sub for $name {
+            type Output = Self;
+
+            fn sub(self, other: Self) -> Self {
+                Self { $($field: self.$field - other.$field,)* }
+            }
+        }
+    };
+}

@@ -1,11 +1,11 @@
 //! Every segment of a simulation, as it is sent, received or lost, and every packet at a link.
 
 use firstflight_path::{Fate, Nanos};
-use firstflight_tcp::Segment;
+use firstflight_tcp::{Endpoint, Segment};
 
 use crate::{
     connection::{Connection, SERVER},
-    records::{Crossing, Crossings, DROPPED, LOST, NO_LINK, RECEIVED, SENT, SegmentEvent, SegmentEvents, Sight},
+    records::{AtEnd, Crossing, Crossings, DROPPED, LOST, NO_LINK, RECEIVED, SENT, SegmentEvent, SegmentEvents, Sight},
 };
 
 /// The segments seen so far.
@@ -65,7 +65,7 @@ impl Capture {
             initial_sequences: [from.initial_sequence(), to.initial_sequence()],
             window_bytes: from.advertised_window_bytes(segment),
         };
-        self.events.push(sight.row(Some(&connection.ends[window_of]), segment));
+        self.events.push(sight.row(Some(at_end(&connection.ends[window_of])), segment));
     }
 
     /// A packet came to a link and met its fate there.
@@ -87,5 +87,15 @@ impl Capture {
         self.events.into_iter().for_each(|event| segments.push(event));
         self.crossings.into_iter().for_each(|crossing| crossings.push(crossing));
         (segments, crossings)
+    }
+}
+
+/// What an end knows of itself.
+fn at_end(end: &Endpoint) -> AtEnd {
+    AtEnd {
+        mss_bytes: end.mss_bytes(),
+        cwnd_bytes: end.cwnd_bytes(),
+        ssthresh_bytes: end.ssthresh_bytes(),
+        recovery_state: end.info().recovery_state,
     }
 }

@@ -6,7 +6,8 @@ use std::{
     path::Path,
 };
 
-use firstflight_pcap::{CaptureFile, Direction, Envelope, FileError, Record, write_packet};
+use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
+use firstflight_segment::{Envelope, write_packet};
 use firstflight_tcp::{Flags, Segment};
 
 use crate::{

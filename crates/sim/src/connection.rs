@@ -5,7 +5,7 @@ use std::sync::Arc;
 use firstflight_path::Nanos;
 use firstflight_tcp::{Endpoint, NEVER, Profile, Stats};
 
-use crate::{loss_draws::LossDraws, memory::Pair, packet::Packet};
+use crate::{loss_draws::LossDraws, memory::Pair, packet::Packet, records::SenderCounts};
 
 /// The end that opened the connection.
 pub const CLIENT: usize = 0;
@@ -62,59 +62,22 @@ pub struct Connection {
     pub answers_at: Nanos,
     /// Objects (of `objects`, from the first) that are complete.
     pub done: usize,
+    /// Bytes that each end has to receive before its application has anything to do.
+    pub awaited: [u64; 2],
     /// The client sends the files.
     pub upload: bool,
+    /// Its arm, counted from 1; 0 is none.
+    pub arm: u8,
     /// The server closes after the last object so far.
     pub close_when_served: bool,
     /// First-flight segments of the data sender that the path lost.
     pub first_flight_lost: u32,
     /// The data sender's figures already booked to earlier objects.
-    pub booked: Booked,
+    pub booked: SenderCounts,
     /// Which of its packets are lost at random.
     losses: LossDraws,
     /// The slot is in use.
     pub live: bool,
-}
-
-/// Figures of a data sender.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Booked {
-    /// Data segments sent.
-    pub segments_sent: u32,
-    /// Retransmitted data segments.
-    pub retransmissions: u32,
-    /// Retransmission timeouts.
-    pub timeouts: u32,
-    /// Loss events noticed by acknowledgements.
-    pub fast_retransmits: u32,
-    /// Of these, noticed by fewer acknowledgements than is ordinary.
-    pub early_retransmits: u32,
-    /// Tail loss probes.
-    pub tail_loss_probes: u32,
-    /// Needless repairs undone.
-    pub undos: u32,
-    /// Reductions in answer to ECN echoes.
-    pub congestion_marks: u32,
-    /// First-flight segments.
-    pub first_flight_segments: u32,
-    /// Of these, lost.
-    pub first_flight_lost: u32,
-}
-
-impl Booked {
-    /// Adds the figures of another object.
-    pub fn add(&mut self, other: &Booked) {
-        self.segments_sent += other.segments_sent;
-        self.retransmissions += other.retransmissions;
-        self.timeouts += other.timeouts;
-        self.fast_retransmits += other.fast_retransmits;
-        self.early_retransmits += other.early_retransmits;
-        self.tail_loss_probes += other.tail_loss_probes;
-        self.undos += other.undos;
-        self.congestion_marks += other.congestion_marks;
-        self.first_flight_segments += other.first_flight_segments;
-        self.first_flight_lost += other.first_flight_lost;
-    }
 }
 
 impl Connection {
@@ -139,10 +102,12 @@ impl Connection {
             served: 0,
             answers_at: NEVER,
             done: 0,
+            awaited: [0; 2],
             upload: opening.upload,
+            arm: opening.arm,
             close_when_served: false,
             first_flight_lost: 0,
-            booked: Booked::default(),
+            booked: SenderCounts::default(),
             losses: LossDraws::new(opening.loss_key),
             live: true,
         }
@@ -157,12 +122,14 @@ impl Connection {
         self.armed = [NEVER; 2];
         (self.hosts, self.first_hop) = (opening.hosts, opening.first_hop);
         (self.client, self.pair, self.upload) = (opening.client, opening.pair, opening.upload);
+        self.arm = opening.arm;
         self.connected_at = None;
         self.objects.clear();
         (self.served, self.done, self.answers_at) = (0, 0, NEVER);
+        self.awaited = [0; 2];
         self.close_when_served = false;
         self.first_flight_lost = 0;
-        self.booked = Booked::default();
+        self.booked = SenderCounts::default();
         self.losses.restart(opening.loss_key);
         self.live = true;
     }
@@ -191,6 +158,16 @@ impl Connection {
         self.ends[1 - self.data_sender()].received_bytes()
     }
 
+    /// Sets what an end's application waits for: the whole of the next request, the first byte of a file, all of it.
+    pub fn await_more(&mut self, side: usize) {
+        let request = self.objects.get(self.served).filter(|_| side == SERVER).map(|object| object.request_end);
+        let file = self.objects.get(self.done).filter(|_| side != self.data_sender()).map(|object| {
+            let rest = if object.first_byte_at.is_none() { object.bytes - 1 } else { 0 };
+            self.file_start(self.done) + object.bytes - rest
+        });
+        self.awaited[side] = request.unwrap_or(u64::MAX).min(file.unwrap_or(u64::MAX));
+    }
+
     /// Stream offset at which the file of `objects[index]` begins.
     pub fn file_start(&self, index: usize) -> u64 {
         let object = &self.objects[index];
@@ -204,9 +181,9 @@ impl Connection {
     }
 
     /// The data sender's figures since the last call.
-    pub fn book(&mut self) -> Booked {
+    pub fn book(&mut self) -> SenderCounts {
         let stats: &Stats = self.ends[self.data_sender()].stats();
-        let total = Booked {
+        let total = SenderCounts {
             segments_sent: stats.data_segments_sent,
             retransmissions: stats.retransmissions,
             timeouts: stats.timeouts,
@@ -218,20 +195,7 @@ impl Connection {
             first_flight_segments: stats.first_flight_segments,
             first_flight_lost: self.first_flight_lost,
         };
-        let since = Booked {
-            segments_sent: total.segments_sent - self.booked.segments_sent,
-            retransmissions: total.retransmissions - self.booked.retransmissions,
-            timeouts: total.timeouts - self.booked.timeouts,
-            fast_retransmits: total.fast_retransmits - self.booked.fast_retransmits,
-            early_retransmits: total.early_retransmits - self.booked.early_retransmits,
-            tail_loss_probes: total.tail_loss_probes - self.booked.tail_loss_probes,
-            undos: total.undos - self.booked.undos,
-            congestion_marks: total.congestion_marks - self.booked.congestion_marks,
-            first_flight_segments: total.first_flight_segments - self.booked.first_flight_segments,
-            first_flight_lost: total.first_flight_lost - self.booked.first_flight_lost,
-        };
-        self.booked = total;
-        since
+        total - std::mem::replace(&mut self.booked, total)
     }
 }
 
@@ -241,6 +205,8 @@ pub struct Opening<'a> {
     pub client: u32,
     /// Its hosts.
     pub pair: Pair,
+    /// Its arm, counted from 1; 0 is none.
+    pub arm: u8,
     /// TCP of the client and of the server.
     pub profiles: [&'a Arc<Profile>; 2],
     /// Initial sequence numbers.
@@ -293,6 +259,12 @@ impl Arena {
             return 1.0;
         }
         connection.losses.draw(link, packet.carries_data())
+    }
+
+    /// The connection in a slot, if the slot has been in use; a datagram has none.
+    #[inline]
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut Connection> {
+        self.slots.get_mut(slot as usize)
     }
 
     /// Frees a slot; packets still on their way to it will find another generation.

@@ -15,6 +15,7 @@ mod application;
 mod capture;
 pub mod capture_file;
 mod connection;
+mod histogram;
 pub mod law;
 mod loss_draws;
 mod memory;

@@ -12,7 +12,7 @@ use firstflight_tcp::{DestinationMemory, Endpoint, InitialWindow, Outcome, Popul
 
 use crate::{
     connection::{Arena, CLIENT, SERVER},
-    plan::Plan,
+    plan::{Application, Plan},
 };
 
 /// An application, a side of its connections, and the host that is remembered or that learns.
@@ -59,9 +59,8 @@ impl Pair {
 impl Memory {
     pub(crate) fn new(plan: &Plan) -> Memory {
         let learns = |window| matches!(window, InitialWindow::Remembered(_) | InitialWindow::Adaptive(_));
-        let in_use = plan.applications.iter().any(|application| {
-            learns(application.client_tcp.initial_window) || learns(application.server_tcp.initial_window)
-        });
+        let in_use =
+            plan.applications.iter().flat_map(Application::profiles).any(|profile| learns(profile.initial_window));
         Memory { in_use, destinations: BTreeMap::new(), populations: BTreeMap::new() }
     }
 

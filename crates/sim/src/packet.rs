@@ -5,22 +5,24 @@
 //! them, have a table of their own, so that the rest of a segment is not copied for their sake.
 
 use firstflight_path::{Link, Nanos};
-use firstflight_tcp::{Ecn, Flags, QuickStart, Segment, Timestamps};
+use firstflight_segment::TIMESTAMPS_BYTES;
+use firstflight_tcp::{Ecn, Flags, QuickStart, Segment, SentAt, Timestamps};
 
-/// A packet on its way to one end of a connection: 32 bytes.
+/// A packet on its way to one end of a connection, or to the receiver of a stream of datagrams: 32 bytes.
 // Whole words, because a packet is copied at every hop, and field by field that takes three times as long. `seq` and
 // `ack` stand in different ones, so that they are not read from the segment as one word: they have only just been
 // written as two, and the processor would wait for both to reach the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// Sequence number; above it `2 * slot + side` of the receiver.
+    /// Sequence number; above it `2 * slot + side` of the receiver. Of a datagram its number in the stream; above it
+    /// [`STREAM`] and the stream's index.
     seq_and_to: u64,
-    /// Acknowledgement number; above it the generation of the connection.
+    /// Acknowledgement number; above it the generation of the connection. Of a datagram the time at which it was sent.
     ack_and_generation: u64,
     /// The hop that it is on; above it where the table has the segment with its options, or [`STAMPS`] and where it has
-    /// the timestamps, or [`NO_OPTIONS`].
+    /// the timestamps, or [`NO_OPTIONS`]; or [`DATAGRAM`] and how its header differs.
     hop_and_options: u64,
-    /// From below: window (16 bits), payload bytes (16), flags (8), ECN (8), retransmission (1).
+    /// From below: window (16 bits), payload bytes (16), flags (16), ECN (2), retransmission (1).
     // The window stands lowest: elsewhere the compiler reads it together with its neighbour in the segment, and waits.
     rest: u64,
 }
@@ -34,14 +36,25 @@ const STAMPS: u32 = 1 << 31;
 /// Marks places of the times at which segments without options were sent.
 const SENT_AT: u32 = 1 << 30;
 
-/// What marks a place as one outside of the table of segments.
-const MARKS: u32 = STAMPS | SENT_AT;
+/// Marks datagrams, which have no place: in its stead stands [`EVEN_HEADER`] and how much longer their header is than
+/// that of a segment.
+const DATAGRAM: u32 = 1 << 29;
 
-/// Bytes of the timestamps option with what aligns it.
-const TIMESTAMPS_BYTES: u32 = 12;
+/// More than a segment's header can be longer than that of a datagram.
+const EVEN_HEADER: u32 = 1 << 16;
+
+/// What marks a place as one outside of the table of segments.
+const MARKS: u32 = STAMPS | SENT_AT | DATAGRAM;
+
+/// Marks the index of a stream where a segment has the end of a connection.
+// No connection has so high a slot, so a segment on its way needs no comparison for the sake of datagrams.
+const STREAM: u32 = 1 << 31;
 
 /// Where the ECN bits stand in [`Packet::rest`].
-const ECN_SHIFT: u32 = 40;
+const ECN_SHIFT: u32 = 48;
+
+/// Where the note of a retransmission stands there.
+const RETRANSMISSION_SHIFT: u32 = 50;
 
 /// A word of two halves.
 #[inline]
@@ -72,13 +85,35 @@ impl Packet {
                 | u64::from(segment.payload_bytes as u16) << 16
                 | u64::from(segment.flags.bits()) << 32
                 | (segment.ecn as u64) << ECN_SHIFT
-                | u64::from(segment.retransmission) << 48,
+                | u64::from(segment.retransmission) << RETRANSMISSION_SHIFT,
         };
         debug_assert!(packet.has_options() || packet.peek(table) == *segment, "no room for all of {segment:?}");
         packet
     }
 
-    /// `2 * slot + side` of the receiver.
+    /// Puts a datagram on its way. `header_difference`: by how much its header is longer than that of a segment, in bytes.
+    pub(crate) fn of_datagram(datagram: &Datagram, header_difference: i32, hop: u32) -> Packet {
+        debug_assert!((1..=u32::from(u16::MAX)).contains(&datagram.payload_bytes), "no UDP packet holds {datagram:?}");
+        Packet {
+            seq_and_to: word(datagram.number, datagram.stream | STREAM),
+            ack_and_generation: datagram.sent_at,
+            hop_and_options: word(hop, DATAGRAM | EVEN_HEADER.wrapping_add_signed(header_difference)),
+            rest: u64::from(datagram.payload_bytes) << 16,
+        }
+    }
+
+    /// What it is, if it is a datagram.
+    #[inline]
+    pub(crate) fn datagram(&self) -> Option<Datagram> {
+        (self.to() & STREAM != 0).then(|| Datagram {
+            stream: self.to() & !STREAM,
+            number: self.seq_and_to as u32,
+            sent_at: self.ack_and_generation,
+            payload_bytes: self.payload_bytes(),
+        })
+    }
+
+    /// `2 * slot + side` of the receiver; of a datagram higher than that of any connection.
     #[inline]
     pub(crate) fn to(&self) -> u32 {
         (self.seq_and_to >> 32) as u32
@@ -122,16 +157,17 @@ impl Packet {
         }
     }
 
-    /// Bytes of its payload and of the options that the plan's header does not count.
+    /// Bytes on the wire, where the header of a segment without options has so many.
     #[inline]
-    pub(crate) fn payload_and_option_bytes(&self, table: &OptionTable) -> u32 {
-        self.payload_bytes()
-            + match self.options() {
-                NO_OPTIONS => 0,
-                place if place & STAMPS != 0 => TIMESTAMPS_BYTES,
-                place if place & SENT_AT != 0 => 0,
-                place => table.segments[place as usize].option_bytes(),
-            }
+    pub(crate) fn bytes(&self, header_bytes: u32, table: &OptionTable) -> u32 {
+        let bytes = header_bytes + self.payload_bytes();
+        match self.options() {
+            NO_OPTIONS => bytes,
+            place if place & STAMPS != 0 => bytes + TIMESTAMPS_BYTES,
+            place if place & SENT_AT != 0 => bytes,
+            place if place & DATAGRAM != 0 => bytes + (place & !MARKS) - EVEN_HEADER,
+            place => bytes + table.segments[place as usize].option_bytes(),
+        }
     }
 
     /// Whether it has payload.
@@ -165,7 +201,7 @@ impl Packet {
         };
     }
 
-    /// Fills in the segment as it arrives, which leaves the table; `into` is [`Segment::EMPTY`].
+    /// Fills in the segment as it arrives, which leaves the table; `into` has neither options nor an ECN codepoint.
     // In place: a segment is large and written field by field, and moving it would wait until all of that has settled.
     #[inline]
     pub(crate) fn open_into(&self, table: &mut OptionTable, into: &mut Segment) {
@@ -197,13 +233,13 @@ impl Packet {
             into.ack = self.ack_and_generation as u32;
             into.payload_bytes = self.payload_bytes();
             into.window = self.rest as u16;
-            into.flags = Flags::from_bits((self.rest >> 32) as u8);
-            into.retransmission = self.rest >> 48 & 1 != 0;
+            into.flags = Flags::from_bits((self.rest >> 32) as u16);
+            into.retransmission = self.rest >> RETRANSMISSION_SHIFT & 1 != 0;
         }
         into.ecn = self.ecn();
     }
 
-    /// Nobody will look at it again.
+    /// Nobody will look at the segment again.
     #[inline]
     pub(crate) fn discard(&self, table: &mut OptionTable) {
         if self.has_options() {
@@ -211,10 +247,21 @@ impl Packet {
         }
     }
 
-    /// Whether it has a place in the table.
+    /// Whether it has options or an ECN codepoint.
     #[inline]
-    pub(crate) fn has_options(&self) -> bool {
+    pub(crate) fn is_more_than_a_header(&self) -> bool {
+        self.has_options() || self.is_ecn_capable()
+    }
+
+    /// Whether it is a segment with a place in the table, or a datagram.
+    #[inline]
+    fn has_options(&self) -> bool {
         self.options() != NO_OPTIONS
+    }
+
+    /// Whether it has a place in the table.
+    pub(crate) fn is_in_table(&self) -> bool {
+        self.has_options() && self.datagram().is_none()
     }
 
     /// Whether the table has all of the segment.
@@ -222,6 +269,19 @@ impl Packet {
     pub(crate) fn has_segment(&self) -> bool {
         self.options() & MARKS == 0
     }
+}
+
+/// A datagram on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    /// Index of the stream that it belongs to.
+    pub(crate) stream: u32,
+    /// Its number in the stream, from 0.
+    pub(crate) number: u32,
+    /// When it was sent.
+    pub(crate) sent_at: Nanos,
+    /// Bytes of its payload, 1 to 65535.
+    pub(crate) payload_bytes: u32,
 }
 
 /// Whether a segment carries more of what [`Packet`] has no room for than timestamps or the time at which it was sent.
@@ -244,7 +304,7 @@ pub(crate) struct OptionTable {
     timestamps: Vec<Timestamps>,
     free_timestamps: Vec<u32>,
     /// Of segments without options that note when they were sent.
-    sent_at: Vec<Nanos>,
+    sent_at: Vec<SentAt>,
     free_sent_at: Vec<u32>,
 }
 
@@ -287,7 +347,7 @@ impl OptionTable {
     }
 
     #[inline(never)]
-    fn keep_sent_at(&mut self, sent_at: Nanos) -> u32 {
+    fn keep_sent_at(&mut self, sent_at: SentAt) -> u32 {
         if let Some(place) = self.free_sent_at.pop() {
             self.sent_at[(place & !MARKS) as usize] = sent_at;
             return place;
@@ -332,8 +392,8 @@ mod tests {
             Segment { retransmission: true, ..plain },
             Segment { timestamps, ..plain },
             Segment { timestamps, sack, ..plain },
-            Segment { sent_at: Some(u64::MAX), ..plain },
-            Segment { sent_at: Some(1), sack, ..plain },
+            Segment { sent_at: Some(SentAt::new(u64::MAX)), ..plain },
+            Segment { sent_at: Some(SentAt::new(1)), sack, ..plain },
             Segment { sack, ecn: Ecn::Capable0, ..plain },
             Segment { ecn: Ecn::Capable1, quick_start: QuickStart::Report { rate: 9 }, ..plain },
             Segment { quick_start_response: Some(0), ..plain },
@@ -385,10 +445,26 @@ mod tests {
         let mut table = OptionTable::default();
         let extra = |segment: &Segment| {
             let packet = Packet::new(segment, 0, 0, 0, &mut table);
-            packet.payload_and_option_bytes(&table) - segment.payload_bytes
+            packet.bytes(40, &table) - 40 - segment.payload_bytes
         };
         let found: Vec<u32> = segments().iter().map(extra).collect();
         assert_eq!(found, [0, 0, 12, 12 + 20, 0, 20, 20, 8, 8, 0, 0, 0, 8]);
+    }
+
+    #[test]
+    fn a_datagram_has_its_own_header_and_no_place_in_the_table() {
+        let mut table = OptionTable::default();
+        for (payload_bytes, header_difference, bytes) in [(1, -12, 29), (160, 0, 200), (65_535, 20, 65_595)] {
+            let sent = Datagram { stream: 7, number: u32::MAX, sent_at: u64::MAX, payload_bytes };
+            let mut packet = Packet::of_datagram(&sent, header_difference, 3);
+            packet.advance();
+            assert_eq!((packet.datagram(), packet.hop()), (Some(sent), 4));
+            assert_eq!(packet.bytes(40, &table), bytes);
+            assert!(
+                packet.carries_data() && !packet.has_segment() && !packet.is_in_table() && !packet.is_ecn_capable()
+            );
+        }
+        assert_eq!(Packet::new(&segments()[0], 5, 0, 0, &mut table).datagram(), None);
     }
 
     #[test]

@@ -35,13 +35,30 @@ pub fn time_of(key: Key) -> Nanos {
 pub struct Scheduler {
     /// Node 1 is the root, the children of `i` are `2 i` and `2 i + 1`; the leaves are the second half.
     nodes: Vec<Key>,
+    replay: Replay,
 }
+
+/// Puts in the next event of a source and replays its matches up to the root.
+type Replay = fn(nodes: &mut [Key], source: u32, key: Key);
 
 impl Scheduler {
     /// A tree with a leaf for each of `sources`, all idle.
     pub fn new(sources: usize) -> Scheduler {
         debug_assert!(sources <= MAX_SOURCES);
-        Scheduler { nodes: vec![IDLE; 2 * sources.next_power_of_two().max(2)] }
+        let nodes = vec![IDLE; 2 * sources.next_power_of_two().max(2)];
+        let replay = match nodes.len() {
+            4 => replay::<4>,
+            8 => replay::<8>,
+            16 => replay::<16>,
+            32 => replay::<32>,
+            64 => replay::<64>,
+            128 => replay::<128>,
+            256 => replay::<256>,
+            512 => replay::<512>,
+            1024 => replay::<1024>,
+            _ => replay_any,
+        };
+        Scheduler { nodes, replay }
     }
 
     /// Makes all sources idle.
@@ -53,21 +70,49 @@ impl Scheduler {
     #[inline]
     pub fn next(&self) -> Option<(Nanos, u32)> {
         let key = self.nodes[1];
-        (key != IDLE).then(|| (time_of(key), key as u32 & (MAX_SOURCES as u32 - 1)))
+        // An event at the end of time never comes.
+        (time_of(key) != Nanos::MAX).then(|| (time_of(key), key as u32 & (MAX_SOURCES as u32 - 1)))
     }
 
     /// The next event of `source` is now `key`.
-    ///
-    /// The comparisons must compile to conditional moves; `.cargo/config.toml` sees to that.
     #[inline]
     pub fn set(&mut self, source: u32, key: Key) {
+        (self.replay)(&mut self.nodes, source, key);
+    }
+
+    /// As [`Scheduler::set`], where `key` is not later than the next event of `source` was.
+    #[inline]
+    pub fn advance(&mut self, source: u32, key: Key) {
         let mut node = self.nodes.len() / 2 + source as usize;
-        let mut winner = key;
-        self.nodes[node] = key;
-        while node > 1 {
-            winner = winner.min(self.nodes[node ^ 1]);
+        // Above a node that stays nothing changes either.
+        while node > 0 && key < self.nodes[node] {
+            self.nodes[node] = key;
             node /= 2;
-            self.nodes[node] = winner;
         }
+    }
+}
+
+/// [`Replay`] for a tree of `N` nodes: unrolled, and without checks of bounds.
+fn replay<const N: usize>(nodes: &mut [Key], source: u32, key: Key) {
+    let Ok(nodes) = <&mut [Key; N]>::try_from(nodes) else { return };
+    let mut node = (N / 2 + source as usize) % N;
+    let mut winner = key;
+    nodes[node] = key;
+    for _ in 1..N.trailing_zeros() {
+        winner = winner.min(nodes[node ^ 1]);
+        node /= 2;
+        nodes[node] = winner;
+    }
+}
+
+/// [`Replay`] for a tree of any size.
+fn replay_any(nodes: &mut [Key], source: u32, key: Key) {
+    let mut node = nodes.len() / 2 + source as usize;
+    let mut winner = key;
+    nodes[node] = key;
+    while node > 1 {
+        winner = winner.min(nodes[node ^ 1]);
+        node /= 2;
+        nodes[node] = winner;
     }
 }

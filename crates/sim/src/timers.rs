@@ -16,6 +16,8 @@ pub enum Wake {
     Client(u32),
     /// The server of the connection in this slot, which has an answer ready.
     Server(u32),
+    /// The sender of a stream of datagrams.
+    Stream(u32),
 }
 
 /// The heap.

@@ -97,8 +97,14 @@ fn expected(plan: &Value) -> BTreeMap<Place, Expected> {
     let mut pages: BTreeMap<(u32, u32), [u32; 5]> = BTreeMap::new();
     for index in 0..rows.transfers.client.len() {
         let row = rows.transfers.row(index);
-        let counts =
-            [row.segments_sent, row.retransmissions, row.timeouts, row.first_flight_segments, row.first_flight_lost];
+        let sent = row.sender;
+        let counts = [
+            sent.segments_sent,
+            sent.retransmissions,
+            sent.timeouts,
+            sent.first_flight_segments,
+            sent.first_flight_lost,
+        ];
         let time = nanos(row.completion_time_s);
         for (dimension, bucket) in buckets(plan, &users, row.client, row.bytes) {
             let place = places.entry((row.application, 0, dimension, bucket)).or_default();
@@ -130,14 +136,14 @@ fn found(records: &Records) -> BTreeMap<Place, Expected> {
                 row.count,
                 row.completed,
                 row.completion_ns_sum as u64,
-                row.bytes,
-                row.segments_sent,
-                row.retransmissions,
-                row.timeouts,
-                row.with_retransmission,
-                row.first_flight_segments,
-                row.first_flight_lost,
-                row.with_first_flight_loss,
+                row.sums.bytes,
+                row.sums.segments_sent,
+                row.sums.retransmissions,
+                row.sums.timeouts,
+                row.sums.with_retransmission,
+                row.sums.first_flight_segments,
+                row.sums.first_flight_lost,
+                row.sums.with_first_flight_loss,
             ];
             let place = places.entry((row.application, row.unit, row.dimension, row.bucket)).or_default();
             assert_eq!(place.sums, [0; 11], "a place has one row");

@@ -42,9 +42,9 @@ fn transfers_of(records: &Records, user: u32) -> Vec<(String, Vec<u8>)> {
     for row in kept {
         only.push(records.transfers.row(row));
     }
-    for (name, column) in only.into_columns() {
+    for (name, column) in only.into_columns().1 {
         if name != "client" && name != "connection" {
-            table.push((name.to_owned(), column.to_le_bytes()));
+            table.push((name.to_owned(), column.bytes));
         }
     }
     table
@@ -153,8 +153,8 @@ fn a_user_is_the_same_however_many_there_are_and_whatever_the_initial_window() {
     let [paths, fewer] = [all.users.as_ref().unwrap(), few.users.as_ref().unwrap()];
     assert_eq!(paths.rtt_s[..70], fewer.rtt_s[..]);
     let other = run(&plan(200, 3), 3);
-    let columns = |records: &Records| records.users.clone().unwrap().into_columns();
-    let bits = |records| columns(records).into_iter().map(|(_, column)| column.to_le_bytes()).collect::<Vec<_>>();
+    let columns = |records: &Records| records.users.clone().unwrap().into_columns().1;
+    let bits = |records| columns(records).into_iter().map(|(_, column)| column.bytes).collect::<Vec<_>>();
     assert_eq!(bits(&all), bits(&other));
     assert_eq!(all.transfers.bytes, other.transfers.bytes);
     assert_ne!(all.transfers.completion_time_s, other.transfers.completion_time_s);

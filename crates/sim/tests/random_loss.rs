@@ -13,9 +13,9 @@ fn packets_are_lost_as_often_as_asked_whether_or_not_the_one_before_was() {
         "rate_bps": null, "delay_ns": 1, "loss": 0.05, "queue": {"kind": "drop_tail", "limit_packets": 1},
     }))
     .unwrap();
-    let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40)).unwrap();
+    let mut link = Link::new(&spec, Meter::new(1 << 40, 1 << 40), 0).unwrap();
     let mut draws = Sequence::new(Stream::new(3, 0, Purpose::Loss, 0, 0));
-    let packet = Offered { bytes: 1500, ecn_capable: false, carries_data: true, connection: 0 };
+    let packet = Offered { bytes: 1500, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
     let lost: Vec<bool> =
         (0..200_000).map(|now| link.offer(now, packet, || 0.0, || draws.uniform()) == Fate::Lost).collect();
     let count = lost.iter().filter(|&&lost| lost).count() as f64;

@@ -18,51 +18,36 @@
 //! Behaviour is a [`Profile`]: initial, restart and loss windows, start-up scheme, lost-SYN rule, options, receive window,
 //! acknowledgements, timers, recovery, congestion control and its validation.
 
-mod ack_policy;
-mod choices;
-mod clock;
-mod congestion;
-mod delivery_rate;
-mod ecn;
-mod endpoint;
-mod events;
-mod initial_window;
-mod lost_syn;
-mod nagle;
-mod pacing;
+mod connection;
 mod profile;
-mod reassembly;
-mod receive_window;
-mod recovery;
-mod restart_window;
-mod rtt;
-mod segment;
-mod sequence;
-mod startup;
-mod stats;
-mod timestamps;
-mod window_pacing;
-mod window_validation;
+mod receiver;
+mod sender;
+mod timers;
 
-pub use ack_policy::{AckPolicy, AdaptiveAck};
-pub use choices::Choices;
-pub use congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
-pub use endpoint::{Endpoint, Info, State};
-pub use events::Events;
-pub use initial_window::{
-    Adaptive, DestinationMemory, InitialWindow, MemoryOf, Outcome, PopulationWindow, Remembered, StartingPoint,
+use firstflight_segment::{self as segment, sequence};
+
+pub use connection::{Endpoint, Events, Info, State, Stats};
+pub use firstflight_segment::{
+    Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };
-pub use lost_syn::LostSyn;
-pub use nagle::Nagle;
 pub use profile::{
-    EcnPolicy, Profile, ReceiveWindowGrowth, RecoveryExit, RtoEstimator, RtoRules, RttSamples, WindowValidation,
+    Choices, EcnPolicy, Profile, ReceiveWindowGrowth, RecoveryExit, RtoEstimator, RtoRules, RttSamples,
+    WindowValidation,
 };
-pub use recovery::RecoveryAlgorithm;
-pub use restart_window::{IdleCheck, RestartWindow};
-pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, Timestamps};
-pub use startup::Startup;
-pub use stats::Stats;
-pub use window_pacing::WindowPacing;
+pub use receiver::ack::{AckPolicy, AdaptiveAck};
+pub use sender::congestion::{
+    Acknowledged, CongestionAlgorithm, CongestionAvoidance, CongestionControl, CustomController, CustomLaw, Delivery,
+    Hystart, RoundTrip, SlowStartGrowth, SsthreshBase, Start, Window,
+};
+pub use sender::initial_window::{
+    Adaptive, DestinationMemory, IdleCheck, InitialWindow, LostSyn, MemoryOf, Outcome, PopulationWindow, Remembered,
+    RestartWindow, StartingPoint,
+};
+pub use sender::nagle::Nagle;
+pub use sender::pacing::WindowPacing;
+pub use sender::recovery::RecoveryAlgorithm;
+pub use sender::startup::Startup;
+pub use sender::trains::Trains;
 
 /// Nanoseconds of the caller's clock.
 pub type Nanos = u64;

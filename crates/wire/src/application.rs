@@ -42,7 +42,7 @@ impl Conversation {
         self.written.push(Piece::Bytes(bytes.into()));
     }
 
-    /// Sends so many bytes of the stream that [`firstflight_pcap::write_payload`] makes.
+    /// Sends so many bytes of the stream that [`firstflight_segment::write_payload`] makes.
     pub fn write_pattern(&mut self, length: u64) {
         self.written.push(Piece::Pattern(length));
     }

@@ -1,6 +1,6 @@
 //! One connection: the endpoint, the bytes that it counts, and what it is for.
 
-use firstflight_pcap::{Envelope, Packet, write_packet_with};
+use firstflight_segment::{Envelope, Packet, write_packet_with};
 use firstflight_tcp::{Endpoint, Events, Flags, NEVER, Nanos, Segment, State};
 
 use crate::{
@@ -175,8 +175,8 @@ impl Connection {
 
     /// Sends what there is to send now.
     pub(crate) fn pump(&mut self, wire: &mut impl Wire, books: &mut Books) {
-        let mut segment = Segment::EMPTY;
         loop {
+            let mut segment = Segment::EMPTY;
             let now = wire.now();
             if !self.endpoint.poll_transmit_into(now, &mut segment) {
                 break;

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 
+use crate::Error;
+
 /// How much to disturb, each as the share of packets that it hits, from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -25,14 +27,14 @@ impl Disturbance {
     ///
     /// # Errors
     /// One sentence: which is not, and what would be right.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), Error> {
         for (name, share) in [("lose", self.lose), ("duplicate", self.duplicate), ("reorder", self.reorder)] {
             if !(0.0..=1.0).contains(&share) {
-                return Err(format!("disturb.{name} is {share}, but must be from 0 to 1"));
+                return Err(Error::Share { name, share });
             }
         }
         if self.reorder > 0.0 && self.reorder_by == 0 {
-            return Err("disturb.reorder_by is 0; say how many packets overtake one that is held back".into());
+            return Err(Error::ReorderedByNone);
         }
         Ok(())
     }
@@ -120,7 +122,13 @@ mod tests {
 
     #[test]
     fn rules_that_make_no_sense_are_refused() {
-        assert!(Disturbance { lose: 1.5, ..Disturbance::default() }.validate().unwrap_err().contains("from 0 to 1"));
+        assert!(
+            Disturbance { lose: 1.5, ..Disturbance::default() }
+                .validate()
+                .unwrap_err()
+                .to_string()
+                .contains("from 0 to 1")
+        );
         assert!(Disturbance { reorder: 0.1, ..Disturbance::default() }.validate().is_err());
     }
 }

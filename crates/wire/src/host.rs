@@ -7,12 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use firstflight_pcap::{Envelope, read_packet, write_packet_with};
 use firstflight_records::SegmentEvents;
+use firstflight_segment::{Envelope, read_packet, write_packet_with};
 use firstflight_tcp::{Endpoint, Flags, NEVER, Nanos, Profile, Segment};
 use serde::Serialize;
 
 use crate::{
+    Error,
     application::Application,
     connection::{Books, Connection},
     log::SegmentLog,
@@ -134,10 +135,10 @@ impl Host {
     /// Opens a connection; answers its number and our port.
     ///
     /// # Errors
-    /// No port is free for a connection to that peer: one sentence.
-    pub fn open(&mut self, opening: Opening, wire: &mut impl Wire) -> Result<(u32, u16), String> {
+    /// [`Error::NoPort`]: none is free for a connection to that peer.
+    pub fn open(&mut self, opening: Opening, wire: &mut impl Wire) -> Result<(u32, u16), Error> {
         let Some(port) = self.free_port(opening.peer) else {
-            return Err(format!("all ports from {FIRST_PORT} on are in use for connections to {}", opening.peer));
+            return Err(Error::NoPort { first: FIRST_PORT, peer: opening.peer });
         };
         let now = wire.now();
         let application = (opening.application)(self.opened);

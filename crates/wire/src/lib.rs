@@ -7,12 +7,13 @@
 //! a client that fetches and checks.
 //!
 //! Memory is bounded by the receive windows and the number of connections: no file is held, a response's bytes are made
-//! when a segment takes them ([`firstflight_pcap::write_payload`]), and those of a download are digested and dropped.
+//! when a segment takes them ([`firstflight_segment::write_payload`]), and those of a download are digested and dropped.
 
 mod application;
 mod capture;
 mod connection;
 mod disturb;
+mod error;
 mod host;
 pub mod http;
 mod inbound;
@@ -25,6 +26,7 @@ mod run;
 
 pub use application::{Application, Conversation};
 pub use disturb::{Disturbance, Disturbed};
+pub use error::Error;
 pub use host::{Host, Listener, Opening, Traffic, Wire};
 pub use outbound::Piece;
 pub use plan::{Command, Plan};

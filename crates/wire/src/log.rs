@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use firstflight_records::{NO_LINK, RECEIVED, SENT, SegmentEvents, Sight};
+use firstflight_records::{AtEnd, NO_LINK, RECEIVED, SENT, SegmentEvents, Sight};
 use firstflight_tcp::{Endpoint, Flags, NO_WINDOW_SCALE, Nanos, Segment};
 
 use crate::report::Life;
@@ -28,7 +28,7 @@ impl SegmentLog {
             initial_sequences: [end.initial_sequence(), end.peer_initial_sequence().unwrap_or(0)],
             window_bytes: end.advertised_window_bytes(segment),
         };
-        self.rows.push(sight.row(Some(end), segment));
+        self.rows.push(sight.row(Some(at_end(end)), segment));
     }
 
     /// A segment has come, and the endpoint has dealt with it.
@@ -49,7 +49,7 @@ impl SegmentLog {
             initial_sequences: [end.peer_initial_sequence().unwrap_or(segment.seq), end.initial_sequence()],
             window_bytes: u64::from(segment.window) << shift,
         };
-        self.rows.push(sight.row(Some(end), segment));
+        self.rows.push(sight.row(Some(at_end(end)), segment));
     }
 
     /// A connection is over.
@@ -60,5 +60,15 @@ impl SegmentLog {
     /// The rows since the last call.
     pub(crate) fn take(&mut self) -> SegmentEvents {
         std::mem::take(&mut self.rows)
+    }
+}
+
+/// What an end knows of itself.
+fn at_end(end: &Endpoint) -> AtEnd {
+    AtEnd {
+        mss_bytes: end.mss_bytes(),
+        cwnd_bytes: end.cwnd_bytes(),
+        ssthresh_bytes: end.ssthresh_bytes(),
+        recovery_state: end.info().recovery_state,
     }
 }

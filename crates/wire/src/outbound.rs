@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use firstflight_pcap::write_payload;
+use firstflight_segment::write_payload;
 
 /// A piece of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,9 +4,9 @@ use std::{net::Ipv4Addr, path::PathBuf, sync::Arc};
 
 use firstflight_device::MacAddress;
 use firstflight_tcp::{Nanos, Profile};
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::{disturb::Disturbance, http::Fetch, http::LEAST_HEADER_BYTES};
+use crate::{Error, disturb::Disturbance, http::Fetch, http::LEAST_HEADER_BYTES};
 
 /// The host.
 #[derive(Clone, Debug, Deserialize)]
@@ -71,10 +71,11 @@ impl Plan {
     ///
     /// # Errors
     /// One sentence: what is wrong.
-    pub fn from_json(text: &str) -> Result<Plan, String> {
-        let plan: Plan = serde_json::from_str(text).map_err(|error| format!("the plan cannot be read: {error}"))?;
+    pub fn from_json(text: &str) -> Result<Plan, Error> {
+        let plan: Plan = serde_json::from_str(text).map_err(Error::Plan)?;
         if plan.mtu < SMALLEST_MTU {
-            return Err(format!("mtu is {}; IPv4 takes at least {SMALLEST_MTU}", plan.mtu));
+            let limit = format!("IPv4 takes at least {SMALLEST_MTU}");
+            return Err(Error::OutOfRange { name: "mtu", value: plan.mtu.into(), limit });
         }
         plan.disturb.as_ref().map_or(Ok(()), Disturbance::validate)?;
         Ok(plan)
@@ -86,14 +87,14 @@ impl Command {
     ///
     /// # Errors
     /// One sentence: what is wrong, and what would be right.
-    pub fn from_json(text: &str, mtu: u16) -> Result<Command, String> {
-        let command: Command =
-            serde_json::from_str(text).map_err(|error| format!("the command cannot be read: {error}"))?;
+    pub fn from_json(text: &str, mtu: u16) -> Result<Command, Error> {
+        let command: Command = serde_json::from_str(text).map_err(Error::Command)?;
         match &command {
             Command::Listen { profile, header_bytes, .. } => {
                 check_profile(profile, mtu)?;
                 if let Some(bytes) = header_bytes.filter(|&bytes| bytes < LEAST_HEADER_BYTES) {
-                    return Err(format!("header_bytes is {bytes}; a header takes at least {LEAST_HEADER_BYTES}"));
+                    let limit = format!("a header takes at least {LEAST_HEADER_BYTES}");
+                    return Err(Error::OutOfRange { name: "header_bytes", value: bytes, limit });
                 }
             }
             Command::Fetch { profile, what } => {
@@ -112,11 +113,12 @@ const SMALLEST_MTU: u16 = 68;
 /// Headers of IPv4 and TCP without options, which the MSS does not count.
 const HEADER_BYTES: u32 = 40;
 
-fn check_profile(profile: &Profile, mtu: u16) -> Result<(), String> {
-    profile.validate()?;
+fn check_profile(profile: &Profile, mtu: u16) -> Result<(), Error> {
+    profile.validate().map_err(|error| Error::Profile(error.to_string()))?;
     let (mss, most) = (profile.mss_bytes, u32::from(mtu).saturating_sub(HEADER_BYTES));
     if mss > most {
-        return Err(format!("mss_bytes is {mss}; packets of {mtu} bytes hold segments of at most {most}"));
+        let limit = format!("packets of {mtu} bytes hold segments of at most {most}");
+        return Err(Error::OutOfRange { name: "mss_bytes", value: mss, limit });
     }
     Ok(())
 }
@@ -152,11 +154,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told() {
-        let refused = |text| Plan::from_json(text).unwrap_err();
+        let refused = |text| Plan::from_json(text).unwrap_err().to_string();
         assert!(refused(r#"{"address": "10.0.0.1", "neighbour": "02:66"}"#).contains("link-layer address"));
         assert!(refused(r#"{"address": "10.0.0.1", "mtu": 0}"#).contains("mtu is 0"));
         assert!(refused(r#"{"address": "10.0.0.1", "disturb": {"lose": 2}}"#).contains("disturb.lose"));
-        let command = |text: &str| Command::from_json(text, 1500).unwrap_err();
+        let command = |text: &str| Command::from_json(text, 1500).unwrap_err().to_string();
         assert!(command(r#"{"do": "dance"}"#).contains("dance"));
         let profile = serde_json::to_string(&Profile { mss_bytes: 9000, ..Profile::linux() }).unwrap();
         let listen = format!(r#"{{"do": "listen", "port": 80, "profile": {profile}}}"#);

@@ -10,10 +10,12 @@ use firstflight_device::{
 };
 use firstflight_linkbox::control::{Control, Peer};
 use firstflight_pcap::Direction;
+use firstflight_records::SegmentEvents;
 use firstflight_tcp::{NEVER, Nanos, Profile};
 use serde_json::{Value, json};
 
 use crate::{
+    Error,
     capture::Capture,
     disturb::Disturbed,
     host::{Host, Listener, Opening, Wire},
@@ -41,14 +43,14 @@ pub fn run(
     socket: PacketSocket,
     control: OwnedFd,
     interrupted: impl FnMut() -> bool,
-) -> Result<(), String> {
-    let mut control = Control::new(control).map_err(|error| format!("the control socket cannot be used: {error}"))?;
+) -> Result<(), Error> {
+    let mut control = Control::new(control).map_err(Error::system("the control socket cannot be used"))?;
     let ended = Station::new(plan, socket).and_then(|mut station| {
         station.run(&mut control, interrupted)?;
-        station.port.capture.map_or(Ok(()), |capture| capture.finish().map_err(|error| error.to_string()))
+        station.port.capture.map_or(Ok(()), |capture| Ok(capture.finish()?))
     });
     if let Err(error) = &ended {
-        control.refuse(error);
+        control.refuse(&error.to_string());
     }
     control.finish();
     ended
@@ -133,14 +135,14 @@ struct Station {
 }
 
 impl Station {
-    fn new(plan: &Plan, socket: PacketSocket) -> Result<Station, String> {
-        precise_timers().map_err(|error| format!("timers cannot be made precise: {error}"))?;
+    fn new(plan: &Plan, socket: PacketSocket) -> Result<Station, Error> {
+        precise_timers().map_err(Error::system("timers cannot be made precise"))?;
         let mut host = Host::new(plan.address, plan.seed);
         if plan.segments {
             host.keep_segments();
         }
         let disturbed = |direction| plan.disturb.map(|rules| Disturbed::new(rules, direction));
-        let capture = plan.packets.as_deref().map(Capture::create).transpose().map_err(|error| error.to_string())?;
+        let capture = plan.packets.as_deref().map(Capture::create).transpose()?;
         let port = Port {
             socket,
             neighbour: plan.neighbour,
@@ -163,18 +165,18 @@ impl Station {
         })
     }
 
-    fn run(&mut self, control: &mut Control, mut interrupted: impl FnMut() -> bool) -> Result<(), String> {
-        let kernel = |error| format!("waiting for packets failed: {error}");
-        let mut readiness = Readiness::new().map_err(kernel)?;
-        readiness.add(self.port.socket.as_fd(), DEVICE).map_err(kernel)?;
-        readiness.add(control.as_fd(), CONTROL).map_err(kernel)?;
+    fn run(&mut self, control: &mut Control, mut interrupted: impl FnMut() -> bool) -> Result<(), Error> {
+        let kernel = Error::system("waiting for packets failed");
+        let mut readiness = Readiness::new().map_err(&kernel)?;
+        readiness.add(self.port.socket.as_fd(), DEVICE).map_err(&kernel)?;
+        readiness.add(control.as_fd(), CONTROL).map_err(&kernel)?;
         let mut writing = false;
         loop {
             let woken = match self.host.poll_timeout() {
                 NEVER => readiness.wait(),
                 deadline => readiness.wait_until(deadline, self.spin),
             };
-            if woken.map_err(kernel)? == Wake::Interrupted && interrupted() {
+            if woken.map_err(&kernel)? == Wake::Interrupted && interrupted() {
                 return Ok(());
             }
             let (mut packets, mut commanded) = (false, false);
@@ -194,14 +196,14 @@ impl Station {
                 control.answer(json!(report), Vec::new());
             }
             if let Some(error) = self.port.failure.take() {
-                return Err(format!("a packet cannot be sent: {error}"));
+                return Err(Error::System { what: "a packet cannot be sent", error });
             }
             if control.send() == Peer::Gone {
                 then = Then::Stop;
             }
             if control.is_sending() != writing {
                 writing = !writing;
-                readiness.set_writing(control.as_fd(), CONTROL, writing).map_err(kernel)?;
+                readiness.set_writing(control.as_fd(), CONTROL, writing).map_err(&kernel)?;
             }
             if then == Then::Stop {
                 return Ok(());
@@ -210,11 +212,11 @@ impl Station {
     }
 
     /// Takes the packets that have come.
-    fn receive(&mut self) -> Result<(), String> {
+    fn receive(&mut self) -> Result<(), Error> {
         for _ in 0..MOST_BATCHES {
             let mut buffers: Vec<&mut [u8]> = self.room.chunks_exact_mut(self.mtu.into()).collect();
             let read = self.port.socket.read(&mut buffers, &mut self.arrival, &mut self.taken);
-            let count = read.map_err(|error| format!("packets cannot be received: {error}"))?;
+            let count = read.map_err(Error::system("packets cannot be received"))?;
             for (taken, bytes) in self.taken[..count].iter().zip(self.room.chunks_exact(self.mtu.into())) {
                 if taken.outgoing || !taken.is_ipv4 {
                     continue;
@@ -243,13 +245,13 @@ impl Station {
             let command = match Command::from_json(&line, self.mtu) {
                 Ok(command) => command,
                 Err(error) => {
-                    control.refuse(&error);
+                    control.refuse(&error.to_string());
                     continue;
                 }
             };
             match command {
                 Command::Take => {
-                    let segments = self.host.take_segments().map(|rows| ("segments", rows.into_columns()));
+                    let segments = self.host.take_segments().map(SegmentEvents::into_columns);
                     match self.counters() {
                         Ok(counters) => control.answer(counters, segments.into_iter().collect()),
                         Err(error) => control.refuse(&format!("the socket does not tell of drops: {error}")),
@@ -267,7 +269,7 @@ impl Station {
                     Ok((connection, port)) => {
                         control.answer(json!({"ok": true, "connection": connection, "port": port}), Vec::new());
                     }
-                    Err(error) => control.refuse(&error),
+                    Err(error) => control.refuse(&error.to_string()),
                 },
             }
         }
@@ -279,7 +281,7 @@ impl Station {
         self.host.listen(Listener { port, profile, application });
     }
 
-    fn fetch(&mut self, profile: Arc<Profile>, what: Fetch) -> Result<(u32, u16), String> {
+    fn fetch(&mut self, profile: Arc<Profile>, what: Fetch) -> Result<(u32, u16), Error> {
         let (peer, now) = (what.server, self.port.now());
         let application = Box::new(move |number| Box::new(Client::new(what, number, now)) as _);
         self.host.open(Opening { peer, profile, application }, &mut self.port)
@@ -299,14 +301,6 @@ impl Station {
     }
 }
 
-fn offloaded(taken: &Taken, mtu: u16) -> String {
-    if taken.lacks_checksum {
-        "a packet came without its checksum: switch tx-checksumming of the interface that sends to us off".into()
-    } else {
-        format!(
-            "a packet of {} bytes came over an interface of {mtu}: switch the segmentation and receive offloads of both \
-             ends off",
-            taken.length
-        )
-    }
+fn offloaded(taken: &Taken, mtu: u16) -> Error {
+    if taken.lacks_checksum { Error::LacksChecksum } else { Error::Merged { bytes: taken.length, mtu } }
 }

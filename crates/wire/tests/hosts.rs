@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, net::Ipv4Addr, rc::Rc, sync::Arc};
 
-use firstflight_pcap::{read_packet, write_packet_with, write_payload};
+use firstflight_segment::{read_packet, write_packet_with, write_payload};
 use firstflight_tcp::{Flags, NEVER, Nanos, Profile, Segment, Startup};
 use firstflight_wire::{
     Disturbance, Disturbed, End, Host, Listener, Opening, Report, Response, Wire,
@@ -221,7 +221,7 @@ fn a_syn_takes_the_place_of_a_connection_in_time_wait() {
     let syn = |seq| Segment { seq, flags: Flags::SYN, window: 1000, mss: 1460, ..Segment::EMPTY };
     let mut answers = Vec::new();
     for seq in [0u32, 1 << 31] {
-        let envelope = firstflight_pcap::Envelope {
+        let envelope = firstflight_segment::Envelope {
             source: "10.0.0.1:49152".parse().unwrap(),
             destination: "10.0.0.2:80".parse().unwrap(),
             identification: 0,

@@ -25,6 +25,16 @@ METRICS = (
     Metric("link_utilization", "Utilisation", 1),
     Metric("packet_drop_rate", "Packet drop rate", 2),
     Metric("mean_queue", "Mean queue", 1),
+    Metric("streams", "Streams", 0),
+    Metric("lost", "Lost", 2),
+    Metric("late", "Late", 2),
+    Metric("mean_delay", "Mean delay", 1),
+    Metric("p95_delay", "95th percentile of delay", 1),
+    Metric("p99_delay", "99th percentile of delay", 1),
+    Metric("jitter", "Jitter", 2),
+    Metric("mouth_to_ear", "Mouth to ear", 1),
+    Metric("rating", "R", 1),
+    Metric("mos", "MOS", 2),
     Metric("p10", "10th percentile", 2),
     Metric("median", "Median", 2),
     Metric("p90", "90th percentile", 2),
@@ -40,6 +50,16 @@ _UNITS = {
     "link_utilization": "percent",
     "packet_drop_rate": "percent",
     "mean_queue": "packets",
+    "streams": "count",
+    "lost": "percent",
+    "late": "percent",
+    "mean_delay": "ms",
+    "p95_delay": "ms",
+    "p99_delay": "ms",
+    "jitter": "ms",
+    "mouth_to_ear": "ms",
+    "rating": "",
+    "mos": "",
     # The name of the quantity says it.
     "p10": "",
     "median": "",
@@ -58,7 +78,7 @@ _PATH = {
 
 
 def summary_tables(run: Run) -> list[Table]:
-    """Tables `transfers`, `pages`, `links` and `users` of a run, means over replicates; only those with rows.
+    """Tables `transfers`, `pages`, `links`, `streams`, `users` of a run, means over replicates; only those with rows.
 
     Completion times are those of finished transfers and pages, seconds from their start; goodput is in 10⁶
     bytes delivered within the run. In real time `disturbed` says how many transfers met a stall of the machine; they
@@ -76,7 +96,11 @@ def summary_tables(run: Run) -> list[Table]:
         weights=weights if _differ(weights) else None,
     )
     counted = [_aggregated(run.aggregates, run.histograms, keys, unit) for unit in ("transfer", "page")]
-    return [table for table in (*tables, *counted, _users(run.users, keys)) if not table.frame.is_empty()]
+    return [
+        table
+        for table in (*tables, _streams(run.streams, keys), *counted, _users(run.users, keys))
+        if not table.frame.is_empty()
+    ]
 
 
 def in_sentences(run: Run, users: int) -> list[str]:
@@ -241,6 +265,35 @@ def _links(links: pl.LazyFrame, keys: Sequence[str]) -> Table:
         used,
         [*keys, "link"],
         values,
+    )
+
+
+# What is shown of a stream, in milliseconds.
+_STREAM_TIMES = {
+    "mean_delay": "delay_mean_s",
+    "p95_delay": "delay_p95_s",
+    "p99_delay": "delay_p99_s",
+    "jitter": "jitter_mean_s",
+    "mouth_to_ear": "mouth_to_ear_s",
+}
+
+
+def _streams(streams: pl.LazyFrame, keys: Sequence[str]) -> Table:
+    ended = (pl.col("packets_received") + pl.col("packets_lost")).sum()
+    sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
+    return _table(
+        "streams",
+        "Streams",
+        "Datagrams by application and sender: shares of all, then the mean over streams of what each met.",
+        _by(streams, "application").with_columns(sender.alias("sender")),
+        [*keys, "application", "sender"],
+        {
+            "streams": pl.len(),
+            "lost": 100 * pl.col("packets_lost").sum() / ended,
+            "late": 100 * pl.col("packets_late").sum() / ended,
+        }
+        | {name: 1e3 * pl.col(column).fill_nan(None).mean() for name, column in _STREAM_TIMES.items()}
+        | {name: pl.col(name).fill_nan(None).mean() for name in ("rating", "mos")},
     )
 
 

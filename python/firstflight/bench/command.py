@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
-from . import bulk, captures, cost, lossy, population, same_work, sweep
+from firstflight.errors import MachineError
+
+from . import bulk, captures, cost, instructions, lossy, population, same_work, sweep
 from .peers import INSTALL, Ns2, Peer, build_ns3, find_ns2
 from .row import Row, as_json, as_text
 
@@ -34,6 +36,7 @@ def main(peers: bool, json: bool = False) -> int:
 def _steps(present: list[Peer], ns2: Ns2 | None, beside: bool) -> Iterator[Step]:
     for form in bulk.FORMS:
         yield form.title, partial(bulk.rows, form, present)
+    yield "instructions", _instructions
     yield lossy.TITLE, partial(lossy.rows, ns2)
     yield "RFC 2415 sweep", lambda: sweep.rows(ns2, beside)
     yield "two threads", lambda: [sweep.threads_row()]
@@ -47,6 +50,15 @@ def _steps(present: list[Peer], ns2: Ns2 | None, beside: bool) -> Iterator[Step]
         yield f"same work, {lossy.TITLE}", lambda: lossy.same_work_rows(ns2)
         yield "same work, authors' TCP", lambda: same_work.authors_rows(ns2)
         yield "same work, pages", lambda: same_work.page_rows(ns2)
+
+
+def _instructions() -> list[Row]:
+    """The instructions a packet, or none and a word on stderr where they cannot be counted."""
+    try:
+        return instructions.rows()
+    except MachineError as error:
+        print(f"no instructions a packet: {error}", file=sys.stderr)
+        return []
 
 
 def _measured(step: Step) -> list[Row]:

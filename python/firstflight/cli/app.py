@@ -191,6 +191,27 @@ def script(
     raise typer.Exit(script_command(paths, json, tolerance))
 
 
+@app.command(short_help="Compare the kernel that runs here with the linux profile.")
+def conform(
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="Connections to record.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
+    cc: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Congestion controls, such as cubic,reno,bbr.", show_default="cubic,reno"),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the scripts there, for firstflight script.", show_default=False),
+    ] = None,
+) -> None:
+    """Record random connections of this machine's kernel as packet scripts, run them through the linux profile, and
+    shrink what differs. Needs user namespaces and a TUN device, not root.
+    """
+    from .conforming import conform_command
+
+    raise typer.Exit(conform_command(count, seed, cc, record))
+
+
 @app.command(short_help="Read your own traffic: logs, captures, tables.")
 def observe(
     file: Annotated[
@@ -282,15 +303,21 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 def bench(
     peers: Annotated[bool, typer.Option("--peers", help="Beside ns-2 and ns-3, where installed.")] = False,
     linkbox: Annotated[bool, typer.Option("--linkbox", help="The emulator's link box: accuracy, capacity.")] = False,
+    instructions: Annotated[bool, typer.Option("--instructions", help="Only the instructions a packet.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure what the simulator costs, or how accurate the emulator's link box is."""
+    from ..bench import instructions as counted
     from ..bench import linkbox as link_box
     from ..bench import main
     from ..errors import RequestError
 
     if linkbox and peers:
         raise RequestError("--peers is for the simulator, and --linkbox measures the emulator: give one of the two")
+    if instructions and (peers or linkbox):
+        raise RequestError("--instructions measures nothing else: leave out --peers and --linkbox")
+    if instructions:
+        raise typer.Exit(counted.main(json))
     if linkbox:
         raise typer.Exit(link_box.main(json))
     raise typer.Exit(main(peers, json))

@@ -50,15 +50,15 @@ def about_bytes(scenario: Scenario) -> dict[str, int]:
     population = scenario.population
     if population is not None:
         return {f"{population.users:,} users": _USER * population.users if population.keep == "rows" else 0}
-    # Of a network with hosts about as many links, with two directions each.
-    links = sum(scenario.one_network("This estimate").hosts().values())
+    links = scenario.one_network("This estimate").link_count()
+    counts = [scenario.clients(index) for index in range(len(scenario.application))]
     clients = 0
-    for application in scenario.application:
+    for count, application in zip(counts, scenario.application, strict=True):
         begins = isinstance(application.start, Constant) and application.start.value < scenario.duration
-        clients += application.clients * (_OPEN_CLIENT if begins else _WAITING_CLIENT)
+        clients += count * (_OPEN_CLIENT if begins else _WAITING_CLIENT)
     intervals = 1 if scenario.meter_interval is None else -(-scenario.duration // scenario.meter_interval)
     return {
-        f"{sum(application.clients for application in scenario.application):,} clients": clients,
+        f"{sum(counts):,} clients": clients,
         f"{links:,} links": _LINK * links,
         f"the counters of {links:,} links in {intervals:,} intervals": 2 * _INTERVAL * links * intervals,
     }

@@ -9,14 +9,7 @@ from ..records.schema import TABLES
 def frame(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, list[str]]) -> pl.DataFrame:
     """The schema's columns from the native ones: names for indices, null for the values that stand for it."""
     series = []
-    rows = len(next(iter(columns.values()))[1]) // np.dtype(next(iter(columns.values()))[0]).itemsize
     for column in TABLES[table]:
-        if column.in_virtual_time is not None:
-            series.append(pl.repeat(column.in_virtual_time, rows, dtype=column.dtype, eager=True).alias(column.name))
-            continue
-        if column.only_observed:
-            series.append(pl.repeat(None, rows, dtype=column.dtype, eager=True).alias(column.name))
-            continue
         dtype, content = columns[column.name]
         values = pl.Series(column.name, np.frombuffer(content, dtype=np.dtype(dtype)))
         if column.dtype is None:

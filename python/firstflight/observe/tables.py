@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ..records.schema import TRANSFERS, USERS, Column
+from ..records.schema import TABLES, Column
 
 APPLICATION = "observed"
 # Of IPv4 and TCP with time stamps: a link's rate counts them, as scenarios do, and what a program sends does not.
@@ -39,14 +39,14 @@ class Parts:
 def transfers(responses: pl.DataFrame) -> pl.DataFrame:
     """The records' `transfers`, a row a response."""
     known = responses.with_columns(pl.lit(APPLICATION).alias("application"), connection=pl.col("client"))
-    return _complete(known, TRANSFERS)
+    return _complete(known, TABLES["transfers"])
 
 
 def users(connections: pl.DataFrame) -> pl.DataFrame:
     """The records' `users`, a row a connection, in the order of their numbers."""
     if "weight" not in connections.columns:
         connections = connections.with_columns(weight=pl.lit(1.0))
-    return _complete(connections, USERS).sort("client")
+    return _complete(connections, TABLES["users"]).sort("client")
 
 
 def bounds(known: pl.DataFrame) -> pl.DataFrame:

@@ -239,6 +239,11 @@ class Run:
         return self.table("links")
 
     @property
+    def streams(self) -> pl.LazyFrame:
+        """One row a client of an application of datagrams and end that sends, with the cell's key columns in front."""
+        return self.table("streams")
+
+    @property
     def users(self) -> pl.LazyFrame:
         """One row a user of a population, with the cell's key columns in front; none without a population."""
         return self.table("users")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import Claim
 from firstflight.analysis.table import Table
-from firstflight.report.distribution import completion_times
+from firstflight.report.distribution import completion_times, stream_delays
 from firstflight.report.figure import Figure
 from firstflight.scenario.toml import value as toml_value
 
@@ -63,7 +63,9 @@ def gather(run: Run) -> Content:
         notice=_notice(run),
         answer=study.answer(run),
         claims=study.claims(run),
-        figures=completion_times(run.transfers, keys) if alone else study.figures(run),
+        figures=[*completion_times(run.transfers, keys), *stream_delays(run.streams, keys)]
+        if alone
+        else study.figures(run),
         tables=study.tables(run),
         commands=_commands(run, study.name, study.replicates, study.engines[0]),
         limitations=study.limitations,

@@ -1,4 +1,4 @@
-"""The one figure that any run can show: how completion times are distributed."""
+"""The figures that any run can show: how completion times and the delays of datagrams are distributed."""
 
 from __future__ import annotations
 
@@ -68,6 +68,52 @@ def _names(cells: pl.DataFrame) -> list[str]:
             if several or key != "application"
         )
         for row in cells.iter_rows(named=True)
+    ]
+
+
+def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
+    """Median, 95th and 99th percentile of the delay (ms) of datagrams, means over streams and replicates.
+
+    A line an application, sender and cell; empty where nothing arrived.
+    """
+    import altair as alt
+
+    sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
+    by = [*_varying(streams, keys), "application", "sender"]
+    found = (
+        streams.filter(pl.col("packets_received") > 0)
+        .with_columns(pl.col("application").cast(pl.String), sender.alias("sender"))
+        .group_by(by, maintain_order=True)
+        .agg(pl.col("delay_p50_s", "delay_p95_s", "delay_p99_s").mean() * 1e3)
+        .collect()
+    )
+    if found.is_empty():
+        return []
+    names = _names(found.select(by))
+    kinds = {"median": "delay_p50_s", "95 %": "delay_p95_s", "99 %": "delay_p99_s"}
+    points = [
+        {"line": name, "quantile": kind, "delay_ms": row[column]}
+        for name, row in zip(names, found.iter_rows(named=True), strict=True)
+        for kind, column in kinds.items()
+    ]
+    place = alt.Y("line:N", sort=names, title=None, axis=alt.Axis(labelLimit=400))
+    scale = alt.Scale(domain=list(kinds), range=list(PALETTE[: len(kinds)]))
+    base = alt.Chart(inline(points)).encode(y=place)
+    chart = base.mark_rule(color=PALETTE[-1]).encode(
+        x=alt.X("min(delay_ms):Q", title="delay, ms"), x2="max(delay_ms):Q"
+    ) + base.mark_point(filled=True, size=70).encode(
+        x="delay_ms:Q",
+        color=alt.Color("quantile:N", sort=list(kinds), scale=scale, title=None),
+        shape=alt.Shape("quantile:N", sort=list(kinds), legend=None),
+    )
+    return [
+        Figure(
+            "stream_delays",
+            "Delay of datagrams",
+            "From sending to arrival: quantiles of each stream, averaged over streams and replicates.",
+            chart.properties(width=520),
+            chart.properties(width=200),
+        )
     ]
 
 

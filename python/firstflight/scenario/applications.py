@@ -1,13 +1,19 @@
-"""What clients do: the applications of a scenario."""
+"""What clients do over TCP: applications of a scenario."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import (
+    Field,
+    PlainSerializer,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
-from ..errors import RequestError
-from ..populations.applications import preset
+from .explain import shown
 from .laws import Constant, CountLaw, SizeLaw, TimeLaw, law_plan
-from .table import Table, choose
+from .table import Table
 from .tcp import Tcp
 from .units import Bytes, Duration
 
@@ -15,28 +21,51 @@ from .units import Bytes, Duration
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
 
 
+def _clients(data: Any, number: ValidatorFunctionWrapHandler) -> Any:
+    if isinstance(data, str) and data != "each":
+        raise ValueError(f'{shown(data)} is not a number of clients; write for example 4, or "each"')
+    return data if data == "each" else number(data)
+
+
+# A number, or "each": one at each of the client hosts.
+Clients = Annotated[
+    Count,
+    WrapValidator(_clients, json_schema_input_type=Count | Literal["each"]),
+    PlainSerializer(lambda clients: clients),
+]
+
+
 class Application(Table):
     """A group of clients that do the same. Clients are spread round robin over `client_hosts`.
 
-    Hosts default to the topology's two sides. `server_choice`: "random" anew for each connection, or "by_client"
-    (client i asks host i modulo their number). `tcp` sets both ends, `client_tcp` and `server_tcp` one.
-    `count` is per client; left out, clients go on to the end of the run. `response_header` is what the server sends
-    before each object, as the header of an HTTP response: real programs are made to send just so much. Left out, a
-    simulated server sends none, and a real one its own. `service_time` is how long a simulated server works at each
-    answer; a real one takes what it takes. In a population each user is one client, and `share` is the part of the
-    users that run the application, drawn for each of them.
+    Hosts default to the topology's two sides; `clients = "each"` are one at each of the client hosts. `server_choice`:
+    "random" anew for each connection, or "by_client" (client i asks host i modulo their number). In a population each
+    user is one client, and `share` is the part of the users that run the application, drawn for each of them, as it is
+    of the clients in a tree. `priority` is the class of its packets, where a queue prefers higher ones.
     """
 
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+$")
-    clients: Count = 1
+    clients: Clients = 1
     client_hosts: str | None = None
     server_hosts: str | None = None
     server_choice: Literal["random", "by_client"] = "random"
     start: TimeLaw = Field(default="0s", validate_default=True)
+    priority: int = Field(default=0, ge=0, le=7)
+    share: float = Field(default=1.0, gt=0, le=1)
+
+
+class TcpApplication(Application):
+    """Clients that open connections. `tcp` sets both ends, `client_tcp` and `server_tcp` one.
+
+    `count` is per client; left out, clients go on to the end of the run. `response_header` is what the server sends
+    before each object, as the header of an HTTP response: real programs are made to send just so much. Left out, a
+    simulated server sends none, and a real one its own. `service_time` is how long a simulated server works at each
+    answer; a real one takes what it takes.
+    """
+
     count: Count | None = None
     response_header: Bytes | None = None
     service_time: Duration | None = None
-    share: float = Field(default=1.0, gt=0, le=1)
     tcp: Tcp | None = None
     client_tcp: Tcp | None = None
     server_tcp: Tcp | None = None
@@ -46,7 +75,7 @@ class Application(Table):
 _NO_LAW = Constant[Bytes](value=Bytes("1B"))
 
 
-class FileTransfer(Application):
+class FileTransfer(TcpApplication):
     """Files one after the other, each on a new connection; `gap` lies between the end of one and the next.
 
     `size = "row"`, in a population whose paths are a table: as many bytes as its column `bytes` says for the user.
@@ -68,27 +97,70 @@ class FileTransfer(Application):
         }
 
 
-class WebPage(Application):
+class Level(Table):
+    """In-line objects that those before make known, such as the images that a style sheet names."""
+
+    inline: SizeLaw
+    inline_count: CountLaw = Field(default=3, validate_default=True)
+
+
+class WebPage(TcpApplication):
     """Pages of a primary object and in-line ones; the user thinks between them.
 
     `version` "1.0": a connection per object, `parallel` in-line ones at once (all, when left out). "1.1": one
     connection a page; `persistent` says how objects share it: "joined" into one response (RFC 2415's rough model)
-    or "pipelined" after the primary.
+    or "pipelined" after the primary; or "keep_alive": up to `connections` to each host, each for one object at a time,
+    that stay open for the next page unless idle for `keep_alive`. "2": one connection to each host that stays open, on
+    which the responses take turns, a `frame` each. With these two the in-line objects are spread over `hosts` names,
+    which the server hosts serve in turn. `then`: more in-line objects, level by level, each asked for once all of the
+    level before have arrived.
     """
 
     kind: Literal["web_page"] = "web_page"
-    version: Literal["1.0", "1.1"] = "1.0"
+    version: Literal["1.0", "1.1", "2"] = "1.0"
     primary: SizeLaw
     inline: SizeLaw
     inline_count: CountLaw = Field(default=3, validate_default=True)
     request: Bytes = Bytes("300B")
     think: TimeLaw
     parallel: Count | None = None
-    persistent: Literal["joined", "pipelined"] = "joined"
+    persistent: Literal["joined", "pipelined", "keep_alive"] = "joined"
+    then: list[Level] | None = Field(default=None, max_length=15)
+    hosts: Count | None = None
+    connections: Count | None = None
+    keep_alive: Duration | None = None
+    frame: Bytes | None = None
+
+    @model_validator(mode="after")
+    def _of_the_version(self) -> Self:
+        """A key that would do nothing is refused."""
+        kept = self.version == "1.1" and self.persistent == "keep_alive"
+        needs = {
+            "hosts": (kept or self.version == "2", 'persistent = "keep_alive" or version = "2"'),
+            "keep_alive": (kept or self.version == "2", 'persistent = "keep_alive" or version = "2"'),
+            "connections": (kept, 'version = "1.1" with persistent = "keep_alive"'),
+            "frame": (self.version == "2", 'version = "2"'),
+        }
+        for key, (has_use, where) in needs.items():
+            if getattr(self, key) is not None and not has_use:
+                raise ValueError(f"{key} has a meaning with {where} only; leave it out")
+        if self.frame is not None and not 1 <= self.frame < 2**24:
+            raise ValueError(f'frame is "{self.frame}", and a frame of HTTP/2 has 1 B to 16777215 B')
+        return self
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {
+        new = {
+            "then": [
+                {"inline": law_plan(level.inline), "inline_count": law_plan(level.inline_count)}
+                for level in self.then or ()
+            ],
+            "hosts": self.hosts,
+            "connections": self.connections or (6 if self.persistent == "keep_alive" else None),
+            "keep_alive_ns": None if self.keep_alive is None else int(self.keep_alive),
+            "frame_bytes": None if self.frame is None else int(self.frame),
+        }
+        return {key: value for key, value in new.items() if value} | {
             "version": self.version,
             "primary": law_plan(self.primary),
             "inline": law_plan(self.inline),
@@ -100,7 +172,7 @@ class WebPage(Application):
         }
 
 
-class RequestResponse(Application):
+class RequestResponse(TcpApplication):
     """Requests and responses in turn on one connection; `think` lies between a response and the next request."""
 
     kind: Literal["request_response"] = "request_response"
@@ -117,23 +189,61 @@ class RequestResponse(Application):
         }
 
 
-# An application can also be written as one of `firstflight.populations.applications` with some keys of its own.
-_KINDS: dict[str, type[Table]] = {
-    "file_transfer": FileTransfer,
-    "web_page": WebPage,
-    "request_response": RequestResponse,
-}
+class Video(TcpApplication):
+    """A video in chunks on one connection: `buffer` chunks as fast as they come, then one each time that one has been
+    played, which takes `interval`. Playing begins with the first request.
+    """
+
+    kind: Literal["video"] = "video"
+    chunk: SizeLaw
+    interval: Duration = Duration("4s")
+    buffer: Count = 3
+    request: Bytes = Bytes("300B")
+
+    @field_validator("interval")
+    @classmethod
+    def _lasts(cls, value: Duration) -> Duration:
+        if value == 0:
+            raise ValueError('chunks of "0s" have nothing to play: write for example "4s"')
+        return value
+
+    def plan(self) -> dict[str, Any]:
+        """The part of the plan that is special to this kind."""
+        return {
+            "chunk": law_plan(self.chunk),
+            "request_bytes": int(self.request),
+            "interval_ns": int(self.interval),
+            "buffer_chunks": self.buffer,
+        }
 
 
-def _application(data: Any, info: Any) -> Any:
-    if isinstance(data, dict) and "preset" in data:
-        try:
-            data = preset(str(data["preset"]), **{key: value for key, value in data.items() if key != "preset"})
-        except RequestError as error:
-            raise ValueError(str(error)) from None
-    return choose(data, _KINDS, "kind", "application", info.context)
+class Arrivals(TcpApplication):
+    """Files that arrive whether or not those before are done (an open loop), each on a new connection.
 
+    `gap` is the time between the arrivals of a client. In its place, `load` makes them a Poisson process: all clients
+    together ask for so much of the rate of link `of`, headers of full segments included.
+    """
 
-_Kinds = FileTransfer | WebPage | RequestResponse
-_Preset = Annotated[dict[str, Any], Field(json_schema_extra={"required": ["preset"]})]
-AnyApplication = Annotated[_Kinds, BeforeValidator(_application, json_schema_input_type=_Kinds | _Preset)]
+    kind: Literal["arrivals"] = "arrivals"
+    size: SizeLaw
+    request: Bytes = Bytes("80B")
+    gap: TimeLaw | None = None
+    load: float | None = Field(default=None, gt=0)
+    of: str | None = None
+
+    @model_validator(mode="after")
+    def _paced(self) -> Self:
+        if (self.gap is None) == (self.load is None) or (self.load is None) != (self.of is None):
+            raise ValueError(
+                'arrivals have either a gap, such as "50ms", or a load and the link that it is of, such as load = 0.8 '
+                'and of = "bottleneck"'
+            )
+        return self
+
+    def plan(self) -> dict[str, Any]:
+        """The part of the plan that is special to this kind; `gap` is none where it follows from the load."""
+        return {
+            "size": law_plan(self.size),
+            "request_bytes": int(self.request),
+            "gap": None if self.gap is None else law_plan(self.gap),
+        }

@@ -1,117 +1,18 @@
-"""Links, queues and the three topologies a scenario can name."""
+"""Links, and the topologies that are not trees."""
 
 from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter, model_validator
 
-from .explain import shown
+from .queues import AnyQueue, Before, Queue
 from .table import Table, choose
-from .units import BitsPerSecond, Bytes, Duration, Packets, Quantity
+from .units import BitsPerSecond, Bytes, Duration
 
 Unlimited = Literal["unlimited"]
 # The native module numbers a network's links, each with two directions, in 16 bits.
 MOST_LINKS = (2**16 - 1) // 2
-
-
-def _queue_limit(data: Any) -> Any:
-    """A limit in packets ("25p") or in bytes ("32kB"), above zero."""
-    if isinstance(data, Packets | Bytes):
-        limit: Quantity = data
-    elif isinstance(data, str) and data.rstrip().endswith("p"):
-        limit = Packets(data)
-    elif isinstance(data, str) and data.rstrip().endswith("B"):
-        limit = Bytes(data)
-    else:
-        raise ValueError(f'{shown(data)} is not a queue limit: write packets, such as "25p", or bytes, such as "32kB"')
-    if limit < 1:
-        raise ValueError(f'a queue of "{limit}" drops everything: write at least "1p"')
-    return limit
-
-
-Limit = Annotated[Packets | Bytes, BeforeValidator(_queue_limit)]
-
-
-class DropTail(Table):
-    """First in, first out; what finds it full is dropped.
-
-    `counts_packet_in_service`: whether the packet being transmitted takes a place. It does for ns-2 (measured with
-    ns-2.35); it does not for ns-3 and Linux.
-    """
-
-    kind: Literal["drop_tail"] = "drop_tail"
-    limit: Limit
-    counts_packet_in_service: bool = False
-
-    def plan(self) -> dict[str, Any]:
-        """The queue as the native module reads it."""
-        key = "limit_packets" if isinstance(self.limit, Packets) else "limit_bytes"
-        return {
-            "kind": self.kind,
-            key: int(self.limit),
-            "counts_packet_in_service": self.counts_packet_in_service,
-        }
-
-
-class Red(Table):
-    """Random Early Detection (Floyd and Jacobson 1993); defaults are ns-2's `Queue/RED`.
-
-    Drops at random between the thresholds of the averaged queue, up to `max_probability`; `gentle` goes on rising
-    to 1 at twice the upper threshold. `mean_packet` sets how the average decays while the link is idle. With `ecn`,
-    packets of ECN-capable connections are marked where they would be dropped at random (RFC 3168).
-    """
-
-    kind: Literal["red"] = "red"
-    limit: Packets
-    min_threshold_packets: float = Field(default=5.0, gt=0)
-    max_threshold_packets: float = Field(default=15.0, gt=0)
-    max_probability: float = Field(default=0.1, gt=0, le=1)
-    weight: float = Field(default=0.002, gt=0, le=1)
-    gentle: bool = True
-    mean_packet: Bytes = Bytes("500B")
-    counts_packet_in_service: bool = False
-    ecn: bool = False
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Red":
-        if self.limit < 1:
-            raise ValueError('a queue of "0p" drops everything: write at least "1p"')
-        if self.min_threshold_packets >= self.max_threshold_packets:
-            raise ValueError(
-                f"min_threshold_packets ({self.min_threshold_packets:g}) is not below "
-                f"max_threshold_packets ({self.max_threshold_packets:g})"
-            )
-        return self
-
-    def plan(self) -> dict[str, Any]:
-        """The queue as the native module reads it."""
-        plan = self.model_dump(exclude={"limit", "mean_packet"})
-        return plan | {"limit_packets": int(self.limit), "mean_packet_bytes": int(self.mean_packet)}
-
-
-_QUEUES: dict[str, type[Table]] = {"drop_tail": DropTail, "red": Red}
-
-
-def _queue(data: Any) -> Any:
-    if isinstance(data, Table):
-        return data
-    if isinstance(data, dict):
-        return choose(data, _QUEUES, "kind", "queue")
-    return DropTail(limit=data)
-
-
-def _written_queue(queue: Table) -> Any:
-    if isinstance(queue, DropTail) and not queue.counts_packet_in_service:
-        return str(queue.limit)
-    return queue.model_dump()
-
-
-Queue = Annotated[
-    DropTail | Red,
-    BeforeValidator(_queue, json_schema_input_type=Packets | Bytes | DropTail | Red),
-    PlainSerializer(_written_queue),
-]
 
 
 def _rate(data: Any) -> Any:
@@ -124,7 +25,41 @@ def _rate(data: Any) -> Any:
 
 
 Rate = Annotated[BitsPerSecond | Unlimited, BeforeValidator(_rate)]
-Loss = Annotated[float, Field(ge=0, lt=1)]
+
+
+class GilbertElliott(Table):
+    """Losses in bursts: a channel that is good or bad (Gilbert 1960, Elliott 1963; Linux's `netem loss gemodel`).
+
+    Each packet makes a good channel bad with probability `to_bad` and a bad one good with `to_good`, and is then lost
+    with `loss_in_bad` or `loss_in_good`. The mean loss is that of the bad state in to_bad / (to_bad + to_good) of all
+    packets; a burst has 1 / to_good packets.
+    """
+
+    kind: Literal["gilbert_elliott"] = "gilbert_elliott"
+    to_bad: float = Field(ge=0, le=1)
+    to_good: float = Field(gt=0, le=1)
+    loss_in_bad: float = Field(default=1.0, ge=0, le=1)
+    loss_in_good: float = Field(default=0.0, ge=0, lt=1)
+
+    def plan(self) -> dict[str, Any]:
+        """The model as the native module reads it."""
+        return self.model_dump()
+
+
+Bernoulli = Annotated[float, Field(ge=0, lt=1)]
+_BERNOULLI: TypeAdapter[float] = TypeAdapter(Bernoulli)
+_LOSSES: dict[str, type[Table]] = {"gilbert_elliott": GilbertElliott}
+
+
+def _loss(data: Any) -> Any:
+    if isinstance(data, dict):
+        return choose(data, _LOSSES, "kind", "loss")
+    # Checked here, so that an error is one of the number alone and not of each model.
+    return data if isinstance(data, GilbertElliott) else _BERNOULLI.validate_python(data)
+
+
+# A probability, or a model.
+Loss = Annotated[Bernoulli | GilbertElliott, BeforeValidator(_loss, json_schema_input_type=Bernoulli | GilbertElliott)]
 
 
 class Grant(Table):
@@ -268,40 +203,29 @@ class Link(Table):
 
     def plan(self) -> dict[str, Any]:
         """Both directions as the native module reads them."""
-        forward = _direction_plan(self.rate, self.delay, self.loss, self.lose, self.queue, self.quick_start, self.burst)
-        back = self.reverse or Direction()
-        reverse = _direction_plan(
-            self.rate if back.rate is None else back.rate,
-            self.delay if back.delay is None else back.delay,
-            self.loss if back.loss is None else back.loss,
-            self.lose if back.lose is None else back.lose,
-            self.queue if back.queue is None else back.queue,
-            self.quick_start if back.quick_start is None else back.quick_start,
-            self.burst if back.burst is None else back.burst,
-        )
-        return {"forward": forward, "reverse": reverse}
+        there = {name: getattr(self, name) for name in Direction.model_fields}
+        replaced = {} if self.reverse is None else {name: getattr(self.reverse, name) for name in there}
+        back = there | {name: value for name, value in replaced.items() if value is not None}
+        round_trip_ns = int(there["delay"]) + int(back["delay"])
+        return {"forward": _direction_plan(there, round_trip_ns), "reverse": _direction_plan(back, round_trip_ns)}
 
 
-def _direction_plan(
-    rate: BitsPerSecond | Unlimited,
-    delay: Duration,
-    loss: float,
-    lose: list[int],
-    queue: DropTail | Red,
-    quick_start: Grant | Lower | Refuse | None,
-    burst: TokenBucket | None,
-) -> dict[str, Any]:
+def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
+    rate_bps = None if isinstance(way["rate"], str) else int(way["rate"])
+    queue: AnyQueue = way["queue"]
     plan = {
-        "rate_bps": None if isinstance(rate, str) else int(rate),
-        "delay_ns": int(delay),
-        "loss": loss,
-        "lose": lose,
-        "queue": queue.plan(),
+        "rate_bps": rate_bps,
+        "delay_ns": int(way["delay"]),
+        "loss": way["loss"] if isinstance(way["loss"], float | int) else 0.0,
+        "lose": way["lose"],
+        "queue": queue.plan(Before(rate_bps, round_trip_ns)),
     }
-    if quick_start is not None:
-        plan["quick_start"] = quick_start.plan()
-    if burst is not None:
-        plan["burst"] = {"bytes": int(burst.bytes), "gso_max_segs": burst.gso_max_segs}
+    if not isinstance(way["loss"], float | int):
+        plan["loss_model"] = way["loss"].plan()
+    if way["quick_start"] is not None:
+        plan["quick_start"] = way["quick_start"].plan()
+    if way["burst"] is not None:
+        plan["burst"] = {"bytes": int(way["burst"].bytes), "gso_max_segs": way["burst"].gso_max_segs}
     return plan
 
 
@@ -321,7 +245,8 @@ LinkGroups = Annotated[
 ]
 
 
-def _expanded(groups: list[Links]) -> list[dict[str, Any]]:
+def expanded(groups: list[Links]) -> list[dict[str, Any]]:
+    """A plan for each link of the groups."""
     return [group.plan() for group in groups for _ in range(group.count)]
 
 
@@ -335,6 +260,10 @@ class Topology(Table, ABC):
     @abstractmethod
     def hosts(self) -> dict[str, int]:
         """Names of the host groups and how many hosts each has; "name[i]" is one of them."""
+
+    def link_count(self) -> int:
+        """About how many links there are, each with two directions: one a host, unless told otherwise."""
+        return sum(self.hosts().values())
 
     @abstractmethod
     def default_hosts(self) -> tuple[str, str]:
@@ -358,8 +287,8 @@ class Dumbbell(Topology):
         return {
             "topology": "dumbbell",
             "bottleneck": self.bottleneck.plan(),
-            "left": _expanded(self.left),
-            "right": _expanded(self.right),
+            "left": expanded(self.left),
+            "right": expanded(self.right),
         }
 
     def hosts(self) -> dict[str, int]:
@@ -372,7 +301,7 @@ class Dumbbell(Topology):
 
     def capacity_bps(self) -> float:
         """The bottleneck's."""
-        return _capacity([self.bottleneck])
+        return capacity([self.bottleneck])
 
 
 class Star(Topology):
@@ -384,7 +313,7 @@ class Star(Topology):
 
     def plan(self) -> dict[str, Any]:
         """The topology as the native module reads it."""
-        return {"topology": "star", "hub": self.hub.plan(), "spokes": _expanded(self.spokes)}
+        return {"topology": "star", "hub": self.hub.plan(), "spokes": expanded(self.spokes)}
 
     def hosts(self) -> dict[str, int]:
         """The one behind the hub, and the users."""
@@ -396,7 +325,7 @@ class Star(Topology):
 
     def capacity_bps(self) -> float:
         """The lesser of the hub's and all spokes' together."""
-        return min(_capacity([self.hub]), _capacity([g for g in self.spokes for _ in range(g.count)]))
+        return min(capacity([self.hub]), capacity([g for g in self.spokes for _ in range(g.count)]))
 
 
 class Chain(Topology):
@@ -407,7 +336,7 @@ class Chain(Topology):
 
     def plan(self) -> dict[str, Any]:
         """The topology as the native module reads it."""
-        return {"topology": "chain", "links": _expanded(self.links)}
+        return {"topology": "chain", "links": expanded(self.links)}
 
     def hosts(self) -> dict[str, int]:
         """One node more than links."""
@@ -419,19 +348,13 @@ class Chain(Topology):
 
     def capacity_bps(self) -> float:
         """The slowest link's."""
-        return min(_capacity([link]) for link in self.links)
+        return min(capacity([link]) for link in self.links)
 
 
 # Stands in for an unlimited rate where cells are ordered by cost.
 _UNLIMITED_BPS = 1e12
 
 
-def _capacity(links: list[Any]) -> float:
+def capacity(links: list[Any]) -> float:
+    """The rates of all links together, in bit/s."""
     return sum(_UNLIMITED_BPS if isinstance(link.rate, str) else float(int(link.rate)) for link in links)
-
-
-_TOPOLOGIES: dict[str, type[Table]] = {"dumbbell": Dumbbell, "star": Star, "chain": Chain}
-
-Network = Annotated[
-    Dumbbell | Star | Chain, BeforeValidator(lambda data: choose(data, _TOPOLOGIES, "topology", "network"))
-]

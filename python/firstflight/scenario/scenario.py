@@ -10,18 +10,22 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ..errors import RequestError
 from ..input_files import read_text
-from .applications import AnyApplication, FileTransfer, RequestResponse, WebPage
+from .applications import Application, Arrivals, FileTransfer
+from .arms import Arm, arms_plan, check_arms
 from .document import Text, check, parsed
 from .explain import cut, sentence
+from .kinds import AnyApplication
 from .laws import law_plan
-from .network import Chain, Dumbbell, Network, Star
+from .load import link_rate_bps, mean
 from .population import AnyPopulation, PathsTable
 from .table import Table, nearest
 from .tcp import Stack, Tcp, check_profile
 from .toml import written
+from .topologies import AnyNetwork, Network
+from .tree import Tree
 from .units import Bytes, Duration
 
-_HOSTS = re.compile(r"([a-z]+)(?:\[([0-9]{1,9})\])?")
+_HOSTS = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?")
 # Segments of a dotted path: a key, or a key with an index.
 _STEP = re.compile(r"([A-Za-z0-9_-]+)(?:\[([0-9]{1,9})\])?")
 
@@ -47,6 +51,7 @@ class Scenario(Table):
     network: Network | None = None
     population: AnyPopulation | None = None
     application: list[AnyApplication] = Field(min_length=1)
+    arm: list[Arm] | None = None
 
     @field_validator("duration", "meter_interval")
     @classmethod
@@ -63,6 +68,12 @@ class Scenario(Table):
         if self.population is not None and self.meter_interval is not None:
             raise ValueError("meter_interval cuts the counters of links, which a population has none of; leave it out")
         return self
+
+    @field_validator("arm")
+    @classmethod
+    def _arms_together(cls, value: list[Arm] | None) -> list[Arm] | None:
+        check_arms(value or [])
+        return value
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -149,14 +160,26 @@ class Scenario(Table):
             "header_bytes": int(self.header),
             "network" if self.population is None else "population": paths.plan(),
             "applications": [self._application_plan(index, name, outer) for index, name in enumerate(self.names())],
+            **arms_plan(self.arm),
         }
 
-    def one_network(self, who: str) -> Dumbbell | Star | Chain:
-        """The network; RequestError, which begins with `who` needs it, for a scenario that has a population."""
+    def one_network(self, who: str, *, plain: bool = False) -> AnyNetwork:
+        """The network; RequestError, which begins with `who` needs it, for a scenario that has a population, and if it
+        must be `plain` for a tree and for arms.
+        """
         if self.network is None:
             raise RequestError(
                 f'{who} needs one [network], and "{self.name}" has a [population]: take its first users as a network '
                 "(scenario.star_of_users in Python), or run all of them with the engine simulate"
+            )
+        if plain and self.arm:
+            raise RequestError(
+                f'{who} has no arms, and "{self.name}" has some; leave them out, or use the engine simulate'
+            )
+        if plain and isinstance(self.network, Tree):
+            raise RequestError(
+                f'{who} has no trees, and the network of "{self.name}" is one; write a dumbbell, star or chain, or use '
+                "the engine simulate"
             )
         return self.network
 
@@ -198,42 +221,96 @@ class Scenario(Table):
         plan: dict[str, Any] = {
             "name": name,
             "kind": application.kind,
-            "clients": application.clients,
-            **(self._of_users(application, where) if self.network is None else self._among_hosts(application, where)),
+            **(self._of_users(application, where) if self.network is None else self._among_hosts(index, where)),
             "start": law_plan(application.start),
             "count": application.count,
             "response_header_bytes": int(application.response_header or 0),
             "service_time_ns": int(application.service_time or 0),
+            "class": application.priority,
         }
-        for end, own in (("client_tcp", application.client_tcp), ("server_tcp", application.server_tcp)):
+        plan |= self._ends(application, where, outer)
+        if self.arm:
+            plan["arms"] = [self._ends(application, where, outer, arm) for arm in self.arm]
+        plan |= application.plan()
+        if isinstance(application, Arrivals) and application.load is not None:
+            plan["gap"] = self._gap(application, plan, where)
+        return plan
+
+    def _ends(
+        self, application: AnyApplication, where: str, outer: dict[str, Any], arm: Arm | None = None
+    ) -> dict[str, Any]:
+        """TCP of both ends of an application, of those in an arm or of the rest."""
+        ends = {}
+        for end in ("client_tcp", "server_tcp"):
             effective, named = outer, "tcp"
             try:
-                for key, table in (("tcp", application.tcp), (end, own)):
+                for key, table in self._tables(application, where, end, arm):
                     if table is not None:
-                        named = f"{where}.{key}"
+                        named = key
                         effective = table.over(effective)
                 check_profile(effective)
             except ValueError as error:
                 raise RequestError(f"{named}.{error}") from None
-            plan[end] = effective
-        return plan | application.plan()
+            ends[end] = effective
+        return ends
 
-    def _among_hosts(self, application: FileTransfer | WebPage | RequestResponse, where: str) -> dict[str, Any]:
+    @staticmethod
+    def _tables(application: AnyApplication, where: str, end: str, arm: Arm | None) -> list[tuple[str, Tcp | None]]:
+        """What changes the TCP of an end, one after the other."""
+        places: list[tuple[str, Any]] = [(where, application)]
+        if arm is not None:
+            places.append((f"arm.{arm.name}", arm))
+        return [(f"{place}.{key}", getattr(table, key)) for place, table in places for key in ("tcp", end)]
+
+    def _gap(self, application: Arrivals, plan: dict[str, Any], where: str) -> dict[str, Any]:
+        """The law of the time between a client's arrivals by which all clients make the load."""
+        assert application.load is not None
+        if self.network is None:
+            raise RequestError(f"{where}.load: a population has no link that all share; write a gap instead")
+        try:
+            rate = link_rate_bps(self.network.plan(), application.of or "")
+        except RequestError as error:
+            raise RequestError(f"{where}.of: {error}") from None
+        try:
+            file_bytes = mean(application.size) + plan["response_header_bytes"]
+        except ValueError as error:
+            raise RequestError(f"{where}.size: {error}") from None
+        payload = min(int(plan[end]["mss_bytes"]) for end in ("client_tcp", "server_tcp"))
+        on_the_wire = file_bytes * (payload + int(self.header)) / payload
+        clients = plan["clients"] * application.share
+        return {"law": "exponential", "mean": clients * on_the_wire * 8 / (application.load * rate)}
+
+    def clients(self, index: int) -> int:
+        """How many clients an application has in the network; of a population's users, each is one."""
+        application = self.application[index]
+        if not isinstance(application.clients, str):
+            return application.clients
+        if self.network is None:
+            return 1
+        selection, groups = application.client_hosts or self.network.default_hosts()[0], self.network.hosts()
+        return 1 if "[" in selection else groups.get(selection, 1)
+
+    def _among_hosts(self, index: int, where: str) -> dict[str, Any]:
         """Where the ends of an application sit in the network."""
         assert self.network is not None
-        if application.share != 1:
-            raise RequestError(f"{where}.share: a share of the users needs a [population]; set clients instead")
+        application = self.application[index]
+        if application.share != 1 and not isinstance(self.network, Tree):
+            raise RequestError(
+                f"{where}.share: a share of the users needs a [population] or a tree; set clients instead"
+            )
         if isinstance(application, FileTransfer) and application.size == "row":
             raise RequestError(f'{where}.size: "row" is that of a [population]; write a size, such as "9kB"')
         clients, servers = self.network.default_hosts()
         groups = self.network.hosts()
         return {
+            "clients": self.clients(index),
+            "share": application.share,
             "client_hosts": _hosts(groups, application.client_hosts or clients, f"{where}.client_hosts"),
             "server_hosts": _hosts(groups, application.server_hosts or servers, f"{where}.server_hosts"),
             "server_choice": application.server_choice,
         }
 
-    def _of_users(self, application: FileTransfer | WebPage | RequestResponse, where: str) -> dict[str, Any]:
+    def _of_users(self, application: Application, where: str) -> dict[str, Any]:
         """Who runs an application: its ends are those of the user's path."""
         for key in ("clients", "client_hosts", "server_hosts", "server_choice"):
             if getattr(application, key) != type(application).model_fields[key].default:
@@ -247,6 +324,7 @@ class Scenario(Table):
                 '"9kB", or add the column'
             )
         return {
+            "clients": 1,
             "share": application.share,
             "size_from_row": from_row,
         }

@@ -44,7 +44,10 @@ class SingleScenario(Study):
         from ..analysis.buckets import bucket_table
 
         names = self.scenario.names()
-        payload = {name: self.scenario.full_payload_bytes(index) for index, name in enumerate(names)}
+        arms = ["", *(f".{arm.name}" for arm in self.scenario.arm or ())]
+        payload = {
+            f"{name}{arm}": self.scenario.full_payload_bytes(index) for index, name in enumerate(names) for arm in arms
+        }
         table = bucket_table(run, population.buckets.model_dump(), payload)
         return [] if table.frame.is_empty() else [table]
 

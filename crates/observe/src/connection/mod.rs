@@ -4,10 +4,12 @@ mod client;
 mod server;
 mod told;
 
+use firstflight_segment::Flags;
+
 use crate::{
     busy::Busy,
     first_flight::FirstFlight,
-    packet::{ACK, End, FIN, RST, SYN, Seen},
+    packet::{End, Seen},
     problems::Trouble,
     response::Response,
     round_trip::{self, RoundTrips},
@@ -16,6 +18,9 @@ use crate::{
     server_clock::ServerClock,
     stream::{Position, Stream},
 };
+
+/// The flags of an answer to a SYN.
+const SYN_ACK: Flags = Flags::SYN.union(Flags::ACK);
 
 /// Of Ethernet without options (RFC 9293 §3.7.1), where the ends' agreement was not seen.
 const USUAL_MSS: u16 = 1460;
@@ -95,9 +100,9 @@ pub(crate) struct Connection {
 impl Connection {
     /// A connection that begins with this segment, which stands at `offset` of the file.
     pub(crate) fn new(number: u32, seen: &Seen<'_>, time: i64, offset: u64) -> Self {
-        let from_client = match seen.flags & (SYN | ACK) {
-            SYN => true,
-            flags if flags == SYN | ACK => false,
+        let from_client = match seen.flags & SYN_ACK {
+            Flags::SYN => true,
+            SYN_ACK => false,
             // Who has the lower port serves, for clients take theirs from the upper ones (RFC 6335 §6).
             _ => seen.from.port > seen.to.port,
         };
@@ -107,7 +112,7 @@ impl Connection {
             client,
             server_port: server.port,
             began: time,
-            initial: (seen.flags & (SYN | ACK) == SYN).then_some(seen.seq),
+            initial: (seen.flags & SYN_ACK == Flags::SYN).then_some(seen.seq),
             handshake: Handshake::default(),
             client_sends: Stream::default(),
             server_sends: Stream::default(),
@@ -138,10 +143,10 @@ impl Connection {
 
     /// Whether a segment is the first of another connection between the same ends.
     pub(crate) fn is_over_with(&self, seen: &Seen<'_>) -> bool {
-        match seen.flags & (SYN | ACK) {
-            SYN => self.initial != Some(seen.seq) || seen.from != self.client,
+        match seen.flags & SYN_ACK {
+            Flags::SYN => self.initial != Some(seen.seq) || seen.from != self.client,
             // Of a connection whose SYN the capture lacks.
-            flags if flags == SYN | ACK => {
+            SYN_ACK => {
                 seen.from == self.client
                     || self.client_sends.begins_elsewhere(seen.ack)
                         && self.server_sends.begins_elsewhere(seen.seq.wrapping_add(1))
@@ -163,10 +168,10 @@ impl Connection {
     /// Takes a segment of its own; answers trouble with it.
     pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
         let side = if seen.from == self.client { Side::Client } else { Side::Server };
-        if seen.flags & SYN != 0 {
+        if seen.flags.contains(Flags::SYN) {
             return self.open(seen, side, time);
         }
-        if seen.flags & RST != 0 {
+        if seen.flags.contains(Flags::RST) {
             self.reset = true;
             return None;
         }
@@ -175,26 +180,28 @@ impl Connection {
             Side::Server => (&mut self.server_sends, &mut self.client_sends),
         };
         own.begin(seen.seq);
-        if seen.flags & ACK != 0 {
+        if seen.flags.contains(Flags::ACK) {
             other.begin(seen.ack);
         }
-        if side == Side::Client && seen.flags & ACK != 0 {
+        if side == Side::Client && seen.flags.contains(Flags::ACK) {
             self.complete(seen.ack, time);
         }
         let trouble = match side {
             Side::Client => {
-                let trouble = (seen.flags & ACK != 0).then(|| self.acknowledged_by_client(seen, time)).flatten();
+                let trouble =
+                    (seen.flags.contains(Flags::ACK)).then(|| self.acknowledged_by_client(seen, time)).flatten();
                 self.ask(seen, time).or(trouble)
             }
             Side::Server => {
-                let trouble = (seen.flags & ACK != 0).then(|| self.acknowledged_by_server(seen, time)).flatten();
+                let trouble =
+                    (seen.flags.contains(Flags::ACK)).then(|| self.acknowledged_by_server(seen, time)).flatten();
                 if let Some((value, _)) = seen.options.timestamps {
                     self.clock.get_or_insert_with(|| ServerClock::new(value, time)).read(value, time);
                 }
                 (seen.payload > 0).then(|| self.answer(seen, time, batch)).flatten().or(trouble)
             }
         };
-        if seen.flags & FIN != 0 {
+        if seen.flags.contains(Flags::FIN) {
             self.finished[side as usize] = true;
         }
         trouble

@@ -20,8 +20,11 @@ impl Listed {
         Ok(Listed { numbers: numbers.to_vec(), reached: 0, transmitted: 0 })
     }
 
-    /// A data packet is transmitted: is it one of those?
-    pub(super) fn strikes(&mut self) -> bool {
+    /// A packet is transmitted: is it one of those?
+    pub(super) fn strikes(&mut self, carries_data: bool) -> bool {
+        if !carries_data {
+            return false;
+        }
         let Some(&next) = self.numbers.get(self.reached) else { return false };
         self.transmitted += 1;
         let strikes = self.transmitted == next;
@@ -37,7 +40,7 @@ mod tests {
     #[test]
     fn the_listed_packets_are_lost_and_no_others() {
         let mut listed = Listed::new(&[1, 3, 4]).unwrap();
-        let lost: Vec<bool> = (0..6).map(|_| listed.strikes()).collect();
+        let lost: Vec<bool> = (0..6).map(|_| listed.strikes(true)).collect();
         assert_eq!(lost, [true, false, true, true, false, false]);
     }
 

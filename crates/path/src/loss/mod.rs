@@ -1,39 +1,93 @@
-//! What is lost on the line after its transmission: each packet with a probability, and single data packets by number.
+//! What is lost on the line after its transmission: each packet with a probability, single data packets by number, and by a
+//! model of the channel.
 
 mod listed;
 
 use listed::Listed;
+use serde::{Deserialize, Serialize};
 
 use crate::LinkSpec;
+
+/// The table of models: one line for each, with its file, its type and how a scenario describes it.
+macro_rules! models {
+    ($($(#[$doc:meta])* $model:ident($spec:ident) in $file:ident,)*) => {
+        $(mod $file; use $file::$model; pub use $file::$spec;)*
+
+        /// A model of losses as a scenario describes it.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        pub enum LossModel {
+            $($(#[$doc])* $model($spec),)*
+        }
+
+        /// Losses that depend on more than chance alone.
+        #[derive(Clone, Debug)]
+        enum Model {
+            Listed(Listed),
+            $($model($model),)*
+        }
+
+        impl Model {
+            fn new(spec: &LossModel, key: u64) -> Result<Model, String> {
+                match spec {
+                    $(LossModel::$model(spec) => $model::new(spec, key).map(Model::$model),)*
+                }
+            }
+
+            fn strikes(&mut self, carries_data: bool) -> bool {
+                match self {
+                    Model::Listed(listed) => listed.strikes(carries_data),
+                    $(Model::$model(model) => model.strikes(carries_data),)*
+                }
+            }
+        }
+    };
+}
+
+models! {
+    /// Losses in bursts.
+    GilbertElliott(GilbertElliottSpec) in gilbert_elliott,
+}
 
 /// The losses of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
     /// Probability of each packet, independently of the others (Bernoulli).
     probability: f64,
-    /// Data packets that are lost by their number; none, as nearly always, if no packet is.
-    listed: Option<Box<Listed>>,
+    /// What else loses packets; nothing, as nearly always.
+    models: Vec<Model>,
 }
 
 impl Loss {
-    /// The losses that `spec` asks for.
+    /// The losses that `spec` asks for. `key` keys the draws of a model.
     ///
     /// # Errors
     /// A probability that is none, or numbers that are not ascending from 1: one sentence.
-    pub(crate) fn new(spec: &LinkSpec) -> Result<Loss, String> {
+    pub(crate) fn new(spec: &LinkSpec, key: u64) -> Result<Loss, String> {
         if !(0.0..1.0).contains(&spec.loss) {
             return Err(format!("a loss of {} is not a probability below 1", spec.loss));
         }
-        let listed = if spec.lose.is_empty() { None } else { Some(Box::new(Listed::new(&spec.lose)?)) };
-        Ok(Loss { probability: spec.loss, listed })
+        let mut models = Vec::new();
+        if !spec.lose.is_empty() {
+            models.push(Model::Listed(Listed::new(&spec.lose)?));
+        }
+        if let Some(model) = &spec.loss_model {
+            models.push(Model::new(model, key)?);
+        }
+        Ok(Loss { probability: spec.loss, models })
     }
 
-    /// Whether the packet that is transmitted next is lost. What is listed takes nothing from the random draws, so that
+    /// Whether there are any.
+    pub(crate) fn are_possible(&self) -> bool {
+        self.probability > 0.0 || !self.models.is_empty()
+    }
+
+    /// Whether the packet that is transmitted next is lost. What a model loses takes nothing from the random draws, so that
     /// those of the packets after it stay the same.
     #[inline]
     pub(crate) fn strikes(&mut self, carries_data: bool, random: impl FnOnce() -> f64) -> bool {
-        let by_number = carries_data && self.listed.as_mut().is_some_and(|listed| listed.strikes());
+        let by_model = self.models.iter_mut().fold(false, |lost, model| model.strikes(carries_data) | lost);
         let at_random = self.probability > 0.0 && random() < self.probability;
-        by_number | at_random
+        by_model | at_random
     }
 }

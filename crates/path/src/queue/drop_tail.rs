@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Arrival;
+use super::{Arrival, Limit, Verdict};
+use crate::Nanos;
 
 /// Drop tail as a scenario describes it: exactly one of the limits is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,33 +28,25 @@ pub struct DropTail {
     counts_packet_in_service: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Limit {
-    Packets(u32),
-    Bytes(u64),
-}
-
 impl DropTail {
     /// Builds the queue.
     ///
     /// # Errors
     /// No limit, two limits, or a limit of zero.
-    pub fn new(spec: &DropTailSpec) -> Result<DropTail, String> {
+    pub fn new(spec: &DropTailSpec, _serialization: &impl Fn(u32) -> Nanos) -> Result<DropTail, String> {
         let limit = match (spec.limit_packets, spec.limit_bytes) {
-            (Some(0), None) | (None, Some(0)) => {
-                return Err("a queue of zero holds nothing: give at least one packet".into());
-            }
             (Some(packets), None) => Limit::Packets(packets),
             (None, Some(bytes)) => Limit::Bytes(bytes),
             _ => return Err("a drop-tail queue takes exactly one of limit_packets and limit_bytes".into()),
         };
+        let limit = limit.validate()?;
         Ok(DropTail { limit, counts_packet_in_service: spec.counts_packet_in_service })
     }
 
-    /// Whether the arriving packet fits.
+    /// Whether the arriving packet fits. Nothing is left to chance.
     #[inline]
-    pub fn admits(&self, arrival: &Arrival<'_>) -> bool {
-        match self.limit {
+    pub fn judge(&mut self, arrival: Arrival<'_>, _random: &mut impl FnMut() -> f64) -> Verdict {
+        let fits = match self.limit {
             Limit::Packets(limit) => {
                 // A packet that finds the line idle does not wait.
                 !arrival.line_busy || arrival.packets(self.counts_packet_in_service) < limit
@@ -62,6 +55,7 @@ impl DropTail {
                 !arrival.line_busy
                     || arrival.bytes_held(self.counts_packet_in_service) + u64::from(arrival.bytes) <= limit
             }
-        }
+        };
+        if fits { Verdict::Admit } else { Verdict::Drop }
     }
 }

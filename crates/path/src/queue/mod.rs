@@ -1,10 +1,11 @@
-//! Queue disciplines: who is let in when the line is busy.
+//! Queue disciplines. One that decides on arrival lets a packet in or refuses it, and its link knows at once when the
+//! packet leaves. One that decides on departure holds the packets and says which one leaves next, and which never will.
 
-mod drop_tail;
-mod red;
+mod departure;
+mod limit;
 
-pub use drop_tail::{DropTail, DropTailSpec};
-pub use red::{Red, RedSpec};
+pub use departure::{Held, OnDeparture, Packet, Released};
+pub use limit::Limit;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +24,8 @@ pub struct Arrival<'a> {
     pub backlog: &'a Backlog,
     /// The line is transmitting a packet.
     pub line_busy: bool,
-    /// Since when the line has been idle; meaningful when it is not busy.
-    pub idle_since: Nanos,
+    /// When the line has sent everything accepted so far; not after `now` if it is not busy.
+    pub free_at: Nanos,
 }
 
 impl Arrival<'_> {
@@ -53,53 +54,95 @@ pub enum Verdict {
     Drop,
 }
 
-/// A queue discipline that decides on arrival.
-#[derive(Clone, Debug)]
-pub enum Queue {
-    /// Drop tail.
-    DropTail(DropTail),
-    /// Random early detection.
-    Red(Red),
-}
+/// The table of disciplines: one line for each, with its file, its type and how a scenario describes it.
+macro_rules! disciplines {
+    (
+        on arrival { $($(#[$arrival_doc:meta])* $arrival:ident($arrival_spec:ident) in $arrival_file:ident,)* }
+        on departure { $($(#[$departure_doc:meta])* $departure:ident($departure_spec:ident) in $departure_file:ident,)* }
+    ) => {
+        $(mod $arrival_file; pub use $arrival_file::{$arrival, $arrival_spec};)*
+        $(mod $departure_file; pub use $departure_file::{$departure, $departure_spec};)*
 
-impl Queue {
-    /// What becomes of the arriving packet. `random` gives uniform draws in [0, 1).
-    // By value: what is passed on by reference has to be put together in memory, also for a queue that asks little.
-    #[inline]
-    pub fn judge(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
-        match self {
-            Queue::DropTail(queue) => {
-                if queue.admits(&arrival) {
-                    Verdict::Admit
-                } else {
-                    Verdict::Drop
+        /// A queue discipline as far as it decides on arrival.
+        #[derive(Clone, Debug)]
+        pub enum Queue {
+            $($(#[$arrival_doc])* $arrival($arrival),)*
+            /// The discipline decides on departure: everything comes to it.
+            OnDeparture,
+        }
+
+        impl Queue {
+            /// What becomes of the arriving packet. `random` gives uniform draws in [0, 1).
+            // By value: what is passed on by reference has to be put together in memory, also for a queue that asks little.
+            #[inline]
+            pub fn judge(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
+                match self {
+                    $(Queue::$arrival(queue) => queue.judge(arrival, random),)*
+                    Queue::OnDeparture => Verdict::Admit,
                 }
             }
-            Queue::Red(queue) => queue.judge(arrival, random),
         }
+
+        /// A queue as a scenario describes it.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        pub enum QueueSpec {
+            $($(#[$arrival_doc])* $arrival($arrival_spec),)*
+            $($(#[$departure_doc])* $departure($departure_spec),)*
+        }
+
+        impl QueueSpec {
+            /// Builds what decides on arrival. `serialization` gives the time to send a packet of so many bytes.
+            ///
+            /// # Errors
+            /// An impossible parameter: one sentence that names it.
+            pub fn build(&self, serialization: impl Fn(u32) -> Nanos) -> Result<Queue, String> {
+                match self {
+                    $(QueueSpec::$arrival(spec) => $arrival::new(spec, &serialization).map(Queue::$arrival),)*
+                    $(QueueSpec::$departure(_) => Ok(Queue::OnDeparture),)*
+                }
+            }
+
+            /// Whether it decides on departure.
+            pub fn decides_on_departure(&self) -> bool {
+                match self {
+                    $(QueueSpec::$arrival(_) => false,)*
+                    $(QueueSpec::$departure(_) => true,)*
+                }
+            }
+
+            /// Builds what decides on departure; none if it decides on arrival. `key` keys its hash of flows.
+            ///
+            /// # Errors
+            /// An impossible parameter: one sentence that names it.
+            pub fn build_departure<T: Packet>(
+                &self,
+                key: u64,
+            ) -> Result<Option<Box<dyn OnDeparture<T>>>, String> {
+                match self {
+                    $(QueueSpec::$arrival(_) => Ok(None),)*
+                    $(QueueSpec::$departure(spec) => Ok(Some(Box::new($departure::new(spec, key)?))),)*
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
+    on arrival {
+        /// Drop tail.
+        DropTail(DropTailSpec) in drop_tail,
+        /// Random early detection.
+        Red(RedSpec) in red,
+        /// Proportional integral controller enhanced.
+        Pie(PieSpec) in pie,
     }
-}
-
-/// A queue as a scenario describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum QueueSpec {
-    /// Drop tail.
-    DropTail(DropTailSpec),
-    /// Random early detection.
-    Red(RedSpec),
-}
-
-impl QueueSpec {
-    /// Builds the queue. `serialization` gives the time to send a packet of so many bytes, by which RED ages its
-    /// average over idle time.
-    ///
-    /// # Errors
-    /// An impossible parameter: one sentence that names it.
-    pub fn build(&self, serialization: impl Fn(u32) -> Nanos) -> Result<Queue, String> {
-        match self {
-            QueueSpec::DropTail(spec) => Ok(Queue::DropTail(DropTail::new(spec)?)),
-            QueueSpec::Red(spec) => Ok(Queue::Red(Red::new(spec, serialization(spec.mean_packet_bytes))?)),
-        }
+    on departure {
+        /// Controlled delay.
+        Codel(CodelSpec) in codel,
+        /// Flow queues with CoDel.
+        FqCodel(FqCodelSpec) in fq_codel,
+        /// Strict priority by class.
+        Priority(PrioritySpec) in priority,
     }
 }

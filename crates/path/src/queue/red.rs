@@ -45,11 +45,12 @@ pub struct Red {
 }
 
 impl Red {
-    /// Builds the queue; `mean_serialization` is the time to send one packet of `mean_packet_bytes`.
+    /// Builds the queue; `serialization` is the time to send a packet of so many bytes, by which the average ages over
+    /// idle time.
     ///
     /// # Errors
     /// A limit or mean packet of zero, thresholds that do not rise, a probability or weight outside (0, 1].
-    pub fn new(spec: &RedSpec, mean_serialization: Nanos) -> Result<Red, String> {
+    pub fn new(spec: &RedSpec, serialization: &impl Fn(u32) -> Nanos) -> Result<Red, String> {
         if spec.limit_packets == 0 {
             return Err("a queue of zero holds nothing: give limit_packets of at least 1".into());
         }
@@ -67,6 +68,7 @@ impl Red {
                 return Err(format!("RED's {name} must lie in (0, 1], not {value}"));
             }
         }
+        let mean_serialization = serialization(spec.mean_packet_bytes);
         Ok(Red { spec: spec.clone(), mean_serialization, average_packets: 0.0, count: -1 })
     }
 
@@ -112,7 +114,7 @@ impl Red {
         if arrival.line_busy {
             self.average_packets += weight * (f64::from(arrival.backlog.packets()) - self.average_packets);
         } else if self.mean_serialization > 0 {
-            let idle = (arrival.now - arrival.idle_since) as f64 / self.mean_serialization as f64;
+            let idle = (arrival.now - arrival.free_at) as f64 / self.mean_serialization as f64;
             self.average_packets *= libm::pow(1.0 - weight, idle);
         } else {
             self.average_packets = 0.0;
@@ -153,15 +155,15 @@ mod tests {
             mean_packet_bytes: 1500,
             ecn: false,
         };
-        let mut red = Red::new(&spec, 1_000_000).unwrap();
+        let mut red = Red::new(&spec, &|_| 1_000_000).unwrap();
         let mut backlog = Backlog::default();
         (1..=8).for_each(|packet| backlog.push(packet, 1500));
         let busy =
-            Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, idle_since: 0 };
+            Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 0 };
         assert_eq!(red.judge(busy, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 4.0);
         let backlog = Backlog::default();
-        let idle = Arrival { now: 12_000_000, backlog: &backlog, line_busy: false, idle_since: 10_000_000, ..busy };
+        let idle = Arrival { now: 12_000_000, backlog: &backlog, line_busy: false, free_at: 10_000_000, ..busy };
         assert_eq!(red.judge(idle, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 1.0);
     }

@@ -36,7 +36,7 @@ const TABLE: &[(&str, Meaning)] = &[
     ("tcp_frto", Sets(|environment, value| flag(environment, "f_rto", if value == "0" { "0" } else { "1" }))),
     ("tcp_invalid_ratelimit", Harmless),
     ("tcp_limit_output_bytes", Harmless),
-    ("tcp_min_tso_segs", Sets(|environment, value| pacing(environment, value, |pacing| &mut pacing.burst_segments))),
+    ("tcp_min_tso_segs", Sets(shortest_train)),
     ("tcp_moderate_rcvbuf", Harmless),
     ("tcp_mtu_probing", Only("0")),
     ("tcp_no_metrics_save", Harmless),
@@ -64,7 +64,7 @@ const TABLE: &[(&str, Meaning)] = &[
         "tcp_timestamps",
         Sets(|environment, value| flag(environment, "timestamps", if value == "0" { "0" } else { "1" })),
     ),
-    ("tcp_tso_win_divisor", Harmless),
+    ("tcp_tso_win_divisor", Sets(|environment, value| train(environment, "trains.window_divisor", value))),
     ("tcp_tw_reuse", Harmless),
     ("tcp_window_scaling", Sets(window_scaling)),
     ("tcp_wmem", Harmless),
@@ -111,6 +111,20 @@ fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), S
 fn pacing(environment: &mut Environment, value: &str, field: fn(&mut WindowPacing) -> &mut u32) -> Result<(), String> {
     *field(&mut environment.pacing) = value.parse().map_err(|_| "it is not a whole number".to_owned())?;
     environment.set_pacing(environment.queue_paces)
+}
+
+/// How many segments leave together, paced or not.
+fn shortest_train(environment: &mut Environment, value: &str) -> Result<(), String> {
+    pacing(environment, value, |pacing| &mut pacing.burst_segments)?;
+    train(environment, "trains.min_segments", value)
+}
+
+/// A field of the trains, if the profile has any.
+fn train(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
+    match environment.settings.get("trains") {
+        Some(serde_json::Value::Object(_)) => environment.settings.write(field, value),
+        _ => Ok(()),
+    }
 }
 
 fn congestion_control(environment: &mut Environment, value: &str) -> Result<(), String> {

@@ -49,6 +49,14 @@ fn cut(plan: &mut Plan) {
             spokes.iter_mut().for_each(slow);
         }
         Some(Network::Chain { links }) => links.iter_mut().for_each(slow),
+        Some(Network::Tree { server, group }) => {
+            server.iter_mut().for_each(slow);
+            for group in group {
+                group.count = group.count.min(FEW);
+                slow(&mut group.link);
+                group.draw = Default::default();
+            }
+        }
         None => {}
     }
 }

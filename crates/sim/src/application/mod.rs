@@ -3,23 +3,33 @@
 //! A server is the same for all: it reads requests, answers each with the bytes that the client's object names, and
 //! closes when it has been told that no more will come. The clients differ, a file each.
 
+mod arrivals;
+mod browser;
+pub(crate) mod datagram;
 mod file_transfer;
+mod interleave;
 mod request_response;
+mod video;
 pub(crate) mod web_page;
 
 use firstflight_path::Nanos;
 use firstflight_tcp::{Events, NEVER};
 
 use crate::{
-    connection::{Booked, CLIENT, Connection, Object, Opening, SERVER},
+    connection::{CLIENT, Connection, Object, Opening, SERVER},
     law::Law,
     memory::Pair,
-    plan::{Application, Kind},
-    population::aggregate::{Outcome, Unit},
+    plan::{Application, ArmsOf, Kind},
+    population::{
+        aggregate::{Outcome, Unit},
+        arm_of,
+    },
     random::Purpose,
-    records::{NO_PAGE, Transfer, seconds, seconds_between},
+    records::{NO_PAGE, SenderCounts, Transfer, seconds, seconds_between},
     simulation::Simulation,
 };
+use browser::Browser;
+use datagram::dns::Lookup;
 use web_page::Page;
 
 /// A client of an application.
@@ -29,11 +39,15 @@ pub(crate) struct Client {
     /// Among the application's clients.
     pub(crate) index: u32,
     pub(crate) host: u32,
+    /// Its arm, counted from 1, where users are shared out; 0 is none.
+    arm: u8,
     /// Files, pages or requests begun.
     begun: u32,
     /// Connections opened.
     opened: u32,
     activity: Activity,
+    /// Connections that it keeps for more than one object.
+    browser: Option<Box<Browser>>,
 }
 
 /// What a client is in the middle of.
@@ -45,11 +59,15 @@ enum Activity {
     Page(Page),
     /// Requests on this connection.
     Connected(u32),
+    /// A look-up of a name, or the pause after one.
+    Lookup(Lookup),
+    /// Files that arrive whenever they do; so many of them have ended.
+    Ended(u32),
 }
 
 impl Client {
-    pub(crate) fn new(application: u16, index: u32, host: u32) -> Client {
-        Client { application, index, host, begun: 0, opened: 0, activity: Activity::None }
+    pub(crate) fn new(application: u16, index: u32, host: u32, arm: u8) -> Client {
+        Client { application, index, host, arm, begun: 0, opened: 0, activity: Activity::None, browser: None }
     }
 
     /// Counts the next file, page or request; none once `count` are begun.
@@ -79,7 +97,7 @@ struct Done {
     /// Where its connection is, or was: a failed one has left the slot.
     slot: u32,
     object: Object,
-    booked: Booked,
+    booked: SenderCounts,
     connected_at: Option<Nanos>,
     completed: bool,
 }
@@ -117,16 +135,31 @@ impl<'p> Simulation<'p> {
             Kind::FileTransfer { .. } => self.begin_file(client),
             Kind::WebPage { .. } => self.begin_page(client),
             Kind::RequestResponse { .. } => self.begin_request(client),
+            Kind::ConstantRate(_) | Kind::Game(_) | Kind::Voice(_) => self.begin_streams(client),
+            Kind::Dns(_) => self.look_up(client),
+            Kind::Video { .. } => self.begin_chunk(client),
+            Kind::Arrivals { .. } => self.begin_arrival(client),
         }
     }
 
     /// Opens a connection to the server host that `server_index` draws, and asks for a first object.
     fn open(&mut self, client: u32, server_index: u64, upload: bool, close_when_served: bool, ask: Ask) -> u32 {
-        let spec = self.spec(client);
         let server = self.server_host(client, server_index);
+        let slot = self.connect(client, server, upload);
+        self.ask(slot, ask, close_when_served);
+        slot
+    }
+
+    /// Opens a connection to a server host.
+    fn connect(&mut self, client: u32, server: u32, upload: bool) -> u32 {
+        let spec = self.spec(client);
         let state = &mut self.clients[client as usize];
-        let (host, opened) = (state.host, state.opened);
+        let (host, opened, arm) = (state.host, state.opened, state.arm);
         state.opened += 1;
+        let arm = match self.plan.arms_of {
+            ArmsOf::Users => arm,
+            ArmsOf::Connections => arm_of(self.plan, &self.stream(client, Purpose::Arm), u64::from(opened)),
+        };
         let [isns, loss_key] = self.stream(client, Purpose::InitialSequence).bits(u64::from(opened));
         let opening = Opening {
             client,
@@ -135,7 +168,8 @@ impl<'p> Simulation<'p> {
                 client_host: host,
                 server_host: server,
             },
-            profiles: [&spec.client_tcp, &spec.server_tcp],
+            profiles: spec.ends(arm),
+            arm,
             initial_sequences: [isns as u32, (isns >> 32) as u32],
             loss_key,
             hosts: [host, server],
@@ -146,7 +180,6 @@ impl<'p> Simulation<'p> {
         self.memory.on_open(self.now, slot, &mut self.connections);
         self.note_opening(slot);
         self.connections[slot].ends[CLIENT].connect(self.now);
-        self.ask(slot, ask, close_when_served);
         slot
     }
 
@@ -159,16 +192,20 @@ impl<'p> Simulation<'p> {
         let (request_start, response_start) =
             connection.objects.last().map_or((0, 0), |last| (last.request_end, last.response_end));
         connection.forget_done();
-        connection.objects.push(Object {
+        let object = Object {
             request_end: request_start + ask.request_bytes,
-            response_end: response_start + response_bytes,
+            response_end: response_start.saturating_add(response_bytes),
             bytes: if connection.upload { ask.request_bytes } else { response_bytes },
             page: ask.page,
             number: ask.number,
             asked_at: now,
             first_byte_at: None,
-        });
+        };
+        let object = self.interleaved(slot, object, ask.request_bytes);
+        let connection = &mut self.connections[slot];
+        connection.objects.push(object);
         connection.close_when_served = close_when_served;
+        connection.awaited = [0; 2];
         connection.ends[CLIENT].write(now, ask.request_bytes);
         self.pump_client(slot);
     }
@@ -188,20 +225,32 @@ impl<'p> Simulation<'p> {
             let end = &mut connection.ends[side];
             let readable = end.readable_bytes();
             end.read(now, readable);
-            if side == SERVER {
-                self.serve_in_time(slot);
-            }
-            if side != self.connections[slot].data_sender() {
-                self.progress(slot);
-            }
-            if self.connections[slot].generation != generation {
-                return;
+            if end.received_bytes() >= connection.awaited[side] {
+                self.on_awaited(slot, side);
+                if self.connections[slot].generation != generation {
+                    return;
+                }
             }
         }
         if events.contains(Events::PEER_CLOSED) {
             self.connections[slot].ends[side].close(now);
         }
         self.recycle_if_finished(slot);
+    }
+
+    /// An end has received what its application waited for.
+    #[inline(never)]
+    fn on_awaited(&mut self, slot: u32, side: usize) {
+        if side == SERVER {
+            self.serve_in_time(slot);
+        }
+        if side != self.connections[slot].data_sender() {
+            self.progress(slot);
+        }
+        self.connections[slot].await_more(side);
+        if side == CLIENT {
+            self.await_turns(slot);
+        }
     }
 
     /// The server answers what has arrived: at once, or once it has worked at it.
@@ -232,6 +281,9 @@ impl<'p> Simulation<'p> {
 
     /// The server answers the requests that have arrived.
     fn serve(&mut self, slot: u32) {
+        if self.serve_interleaved(slot) {
+            return;
+        }
         let now = self.now;
         let connection = &mut self.connections[slot];
         let received = connection.ends[SERVER].received_bytes();
@@ -259,6 +311,10 @@ impl<'p> Simulation<'p> {
             if index >= connection.objects.len() {
                 return;
             }
+            if index + 1 < connection.objects.len() {
+                self.note_first_bytes(slot);
+            }
+            let connection = &mut self.connections[slot];
             let start = connection.file_start(index);
             let object = &mut connection.objects[index];
             if delivered > start {
@@ -298,6 +354,9 @@ impl<'p> Simulation<'p> {
             Kind::FileTransfer { .. } => self.file_done(client),
             Kind::WebPage { .. } => self.page_object_done(client, done),
             Kind::RequestResponse { .. } => self.response_done(client, done),
+            Kind::ConstantRate(_) | Kind::Dns(_) | Kind::Game(_) | Kind::Voice(_) => {}
+            Kind::Video { .. } => self.chunk_done(client, done),
+            Kind::Arrivals { .. } => self.arrival_done(client),
         }
     }
 
@@ -308,11 +367,12 @@ impl<'p> Simulation<'p> {
         let booked = connection.book();
         let object = connection.objects[index];
         let client = &self.clients[connection.client as usize];
+        let recorded = self.plan.recorded(client.application, connection.arm);
         let done =
             Done { client: connection.client, slot, object, booked, connected_at: connection.connected_at, completed };
         if let Some(accounts) = &mut self.accounts {
             accounts.enter(&Outcome {
-                application: client.application,
+                application: recorded,
                 unit: Unit::Transfer,
                 completion: completed.then(|| now - object.asked_at),
                 bytes: object.bytes,
@@ -322,7 +382,7 @@ impl<'p> Simulation<'p> {
         }
         self.records.transfers.push(Transfer {
             replicate: self.replicate,
-            application: client.application,
+            application: recorded,
             client: client.index,
             page: object.page,
             object: object.number,
@@ -336,18 +396,12 @@ impl<'p> Simulation<'p> {
                 .delivered_bytes()
                 .saturating_sub(connection.file_start(index))
                 .min(object.bytes),
-            segments_sent: booked.segments_sent,
-            retransmissions: booked.retransmissions,
-            timeouts: booked.timeouts,
-            fast_retransmits: booked.fast_retransmits,
-            early_retransmits: booked.early_retransmits,
-            tail_loss_probes: booked.tail_loss_probes,
-            undos: booked.undos,
-            congestion_marks: booked.congestion_marks,
-            first_flight_segments: booked.first_flight_segments,
-            first_flight_lost: booked.first_flight_lost,
+            sender: booked,
             initial_window_segments: connection.initial_window_segments(),
             completed: u8::from(completed),
+            // Nobody is late in virtual time.
+            disturbed: 0,
+            stall_s: 0.0,
         });
         done
     }

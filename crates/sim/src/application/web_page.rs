@@ -3,12 +3,11 @@
 use firstflight_path::Nanos;
 
 use crate::{
-    application::{Activity, Ask, Done, bytes, nanos},
-    connection::Booked,
+    application::{Activity, Ask, Done, browser::Origin, bytes, nanos},
     plan::{HttpVersion, Kind, Persistent},
     population::aggregate::{Outcome, Unit},
     random::Purpose,
-    records,
+    records::{self, SenderCounts},
     simulation::Simulation,
 };
 
@@ -18,7 +17,12 @@ pub(super) struct Page {
     number: u32,
     started_at: Nanos,
     connected_at: Option<Nanos>,
+    /// In-line objects of all levels.
     inline_objects: u32,
+    /// The level that is being fetched, counted from 1; 0 is the primary.
+    level: u32,
+    /// In-line objects up to and with it.
+    known: u32,
     /// In-line objects asked for.
     asked: u32,
     /// Objects that arrived or failed, the primary included.
@@ -28,11 +32,13 @@ pub(super) struct Page {
     /// Objects that the page will have had when it is complete.
     expected: u32,
     bytes: u64,
-    booked: Booked,
+    booked: SenderCounts,
 }
 
 /// The records number a page's objects with 16 bits. Only the tail of an unbounded law can pass this.
 pub(crate) const MOST_INLINE_OBJECTS: f64 = 65_535.0;
+/// Levels behind the first: all objects of a page are numbered with 20 bits in its draws.
+pub(crate) const MOST_LEVELS: usize = 15;
 
 /// Draws for object `number` of a page: pages have a million numbers each.
 fn object_index(page: u32, number: u32) -> u64 {
@@ -41,19 +47,25 @@ fn object_index(page: u32, number: u32) -> u64 {
 
 impl Simulation<'_> {
     pub(super) fn begin_page(&mut self, client: u32) {
-        let Kind::WebPage { version, inline_count, persistent, request_bytes, count, .. } = &self.spec(client).kind
+        let Kind::WebPage { version, persistent, request_bytes, then, keep_alive_ns, count, .. } =
+            &self.spec(client).kind
         else {
             return;
         };
         let Some(number) = self.clients[client as usize].begin(*count) else { return };
-        let inline_objects =
-            self.draw(client, inline_count, Purpose::InlineCount, u64::from(number)).round().min(MOST_INLINE_OBJECTS)
-                as u32;
+        let levels = 1 + then.len() as u32;
+        let inline_objects = (1..=levels).map(|level| self.level_objects(client, number, level)).sum();
         let joined = *version == HttpVersion::Http11 && *persistent == Persistent::Joined;
         let response_bytes = if joined {
-            (0..=inline_objects).map(|object| self.object_bytes(client, number, object)).sum()
+            let mut object = 0;
+            let inline = (1..=levels).map(|level| {
+                let first = object + 1;
+                object += self.level_objects(client, number, level);
+                (first..=object).map(|object| self.object_bytes(client, number, level, object)).sum::<u64>()
+            });
+            inline.sum::<u64>() + self.object_bytes(client, number, 0, 0)
         } else {
-            self.object_bytes(client, number, 0)
+            self.object_bytes(client, number, 0, 0)
         };
         let alone = joined || inline_objects == 0;
         self.clients[client as usize].activity = Activity::Page(Page {
@@ -61,67 +73,121 @@ impl Simulation<'_> {
             started_at: self.now,
             connected_at: None,
             inline_objects,
+            level: 0,
+            known: 0,
             asked: 0,
             ended: 0,
             arrived: 0,
             expected: if alone { 1 } else { 1 + inline_objects },
             bytes: 0,
-            booked: Booked::default(),
+            booked: SenderCounts::default(),
         });
         let ask = Ask { page: number, number: 0, request_bytes: u64::from(*request_bytes), response_bytes };
+        if self.spec(client).kind.keeps_connections() {
+            if let Some(most) = keep_alive_ns {
+                self.close_idle(client, *most);
+            }
+            let origin = self.origin(client, number, 0);
+            return self.browse(client, origin, ask);
+        }
         let server_closes = alone || *version == HttpVersion::Http10;
         self.open(client, object_index(number, 0), false, server_closes, ask);
     }
 
-    fn object_bytes(&self, client: u32, page: u32, number: u32) -> u64 {
-        let Kind::WebPage { primary, inline, .. } = &self.spec(client).kind else { return 0 };
-        let law = if number == 0 { primary } else { inline };
+    /// In-line objects of a level of a page.
+    fn level_objects(&self, client: u32, page: u32, level: u32) -> u32 {
+        let Kind::WebPage { inline_count, then, .. } = &self.spec(client).kind else { return 0 };
+        let law = if level == 1 { inline_count } else { &then[level as usize - 2].inline_count };
+        let index = u64::from(page) | u64::from(level - 1) << 32;
+        self.draw(client, law, Purpose::InlineCount, index).round().min(MOST_INLINE_OBJECTS) as u32
+    }
+
+    fn object_bytes(&self, client: u32, page: u32, level: u32, number: u32) -> u64 {
+        let Kind::WebPage { primary, inline, then, .. } = &self.spec(client).kind else { return 0 };
+        let law = match level {
+            0 => primary,
+            1 => inline,
+            _ => &then[level as usize - 2].inline,
+        };
         bytes(self.draw(client, law, Purpose::ResponseSize, object_index(page, number)))
     }
 
+    /// Where an object of a page is fetched from: the in-line objects go round the names.
+    fn origin(&self, client: u32, page: u32, object: u32) -> Origin {
+        let Kind::WebPage { hosts, .. } = &self.spec(client).kind else { return Origin { number: 0, server: 0 } };
+        let number = object.saturating_sub(1) % hosts;
+        let servers = &self.servers[usize::from(self.clients[client as usize].application)];
+        let first = self.server_host(client, object_index(page, 0)) - servers.start;
+        let server = servers.start + (first + number) % servers.len() as u32;
+        Origin { number, server }
+    }
+
     pub(super) fn page_object_done(&mut self, client: u32, done: Done) {
+        let keeps_connections = self.spec(client).kind.keeps_connections();
+        if keeps_connections {
+            self.browsed(client, &done);
+        }
+        let Kind::WebPage { version, parallel, .. } = &self.spec(client).kind else { return };
         let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
         page.add(&done);
-        if done.object.number == 0 && !done.completed {
+        if !done.completed && done.object.number == 0 {
             // Without the primary object nobody knows of the others.
             page.expected = 1;
+        } else if !done.completed && *version == HttpVersion::Http11 && !keeps_connections {
+            // All objects of a level are asked for at once, so a connection that fails owes all that is left of it.
+            page.expected = 1 + page.known;
         }
         let page = *page;
         if page.ended >= page.expected {
             return self.end_page(client, page);
         }
-        let primary_arrived = done.object.number == 0;
-        let Kind::WebPage { version, parallel, .. } = &self.spec(client).kind else { return };
-        match version {
-            HttpVersion::Http10 => {
-                let budget = if primary_arrived { parallel.unwrap_or(u32::MAX) } else { 1 };
-                for _ in 0..budget.min(page.inline_objects - page.asked) {
-                    self.ask_inline(client, None);
-                }
-            }
-            HttpVersion::Http11 => {
-                // All in-line objects are asked for at once, so a connection that fails later owes all that is left.
-                if primary_arrived {
-                    for _ in 0..page.inline_objects {
-                        self.ask_inline(client, Some(done.slot));
-                    }
-                }
+        let is_new_level = page.ended == 1 + page.known;
+        if is_new_level {
+            self.begin_level(client);
+        }
+        let Activity::Page(page) = &self.clients[client as usize].activity else { return };
+        let left = page.known - page.asked;
+        let (budget, slot) = match version {
+            HttpVersion::Http10 if is_new_level => (parallel.unwrap_or(u32::MAX), None),
+            HttpVersion::Http10 => (1, None),
+            HttpVersion::Http11 | HttpVersion::Http2 => (u32::MAX, Some(done.slot)),
+        };
+        for _ in 0..budget.min(left) {
+            self.ask_inline(client, slot);
+        }
+    }
+
+    /// What the objects so far have made known is asked for next; levels without objects are passed over.
+    fn begin_level(&mut self, client: u32) {
+        loop {
+            let Activity::Page(page) = &self.clients[client as usize].activity else { return };
+            let objects = self.level_objects(client, page.number, page.level + 1);
+            let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
+            page.level += 1;
+            page.known += objects;
+            if objects > 0 {
+                return;
             }
         }
     }
 
-    /// Asks for the next in-line object, on a connection of its own or on an open one.
+    /// Asks for the next in-line object: on a connection of its own, on an open one, or where the browser has one.
     fn ask_inline(&mut self, client: u32, slot: Option<u32>) {
         let Kind::WebPage { request_bytes, .. } = &self.spec(client).kind else { return };
         let Activity::Page(page) = &mut self.clients[client as usize].activity else { return };
         page.asked += 1;
-        let (number, object, last) = (page.number, page.asked, page.asked == page.inline_objects);
+        let (number, level, object) = (page.number, page.level, page.asked);
+        let last = page.asked == page.inline_objects;
         let ask = Ask {
             page: number,
             number: object,
             request_bytes: u64::from(*request_bytes),
-            response_bytes: self.object_bytes(client, number, object),
+            response_bytes: self.object_bytes(client, number, level, object),
         };
+        if self.spec(client).kind.keeps_connections() {
+            let origin = self.origin(client, number, object);
+            return self.browse(client, origin, ask);
+        }
         match slot {
             None => {
                 self.open(client, object_index(number, object), false, true, ask);
@@ -135,15 +201,19 @@ impl Simulation<'_> {
         self.note_end(page.number + 1, *count);
         self.clients[client as usize].activity = Activity::None;
         self.write_page(client, &page, page.arrived == page.expected);
+        if *count == Some(page.number + 1) {
+            self.close_idle(client, 0);
+        }
         let pause = nanos(self.draw(client, think, Purpose::Think, u64::from(page.number)));
         self.wake_client_at(client, self.now.saturating_add(pause));
     }
 
     fn write_page(&mut self, client: u32, page: &Page, completed: bool) {
         let state = &self.clients[client as usize];
+        let recorded = self.plan.recorded(state.application, state.arm);
         if let Some(accounts) = &mut self.accounts {
             return accounts.enter(&Outcome {
-                application: state.application,
+                application: recorded,
                 unit: Unit::Page,
                 completion: completed.then(|| self.now - page.started_at),
                 bytes: page.bytes,
@@ -152,7 +222,7 @@ impl Simulation<'_> {
         }
         self.records.pages.push(records::Page {
             replicate: self.replicate,
-            application: state.application,
+            application: recorded,
             client: state.index,
             page: page.number,
             start_s: records::seconds(page.started_at),
@@ -186,11 +256,12 @@ impl Simulation<'_> {
 impl Page {
     fn add(&mut self, done: &Done) {
         if done.object.number == 0 {
-            self.connected_at = done.connected_at;
+            // A connection that an earlier page opened was up before.
+            self.connected_at = done.connected_at.filter(|&at| at >= self.started_at);
         }
         self.ended += 1;
         self.arrived += u32::from(done.completed);
         self.bytes += done.object.bytes;
-        self.booked.add(&done.booked);
+        self.booked += done.booked;
     }
 }

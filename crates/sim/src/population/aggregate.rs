@@ -5,21 +5,17 @@
 use firstflight_path::Nanos;
 
 use crate::{
-    connection::Booked,
+    histogram::{Bins, Histogram},
     plan::{Application, Direction, Kind, Plan},
-    records::{Aggregate, Aggregates, HistogramBin, Histograms},
+    records::{Aggregate, Aggregates, HistogramBin, Histograms, SenderCounts, Sums},
 };
 
-use super::{
-    Path,
-    histogram::{Bins, Histogram},
-    spec::Buckets,
-};
+use super::{Path, spec::Buckets};
 
 /// Something that was asked for, with what became of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
-    /// Index of the application.
+    /// Index of the application, as the records number it.
     pub(crate) application: u16,
     /// A transfer or a page.
     pub(crate) unit: Unit,
@@ -28,7 +24,7 @@ pub(crate) struct Outcome {
     /// Bytes asked for.
     pub(crate) bytes: u64,
     /// What it cost.
-    pub(crate) booked: Booked,
+    pub(crate) booked: SenderCounts,
 }
 
 /// What is counted.
@@ -41,10 +37,10 @@ pub(crate) enum Unit {
 }
 
 /// Dimensions of the buckets: all together, and the four of [`Buckets`].
-const DIMENSIONS: usize = 5;
+const DIMENSIONS: usize = firstflight_records::DIMENSIONS.len();
 
 /// Units: transfers and pages.
-const UNITS: usize = 2;
+const UNITS: usize = firstflight_records::COUNTED.len();
 
 /// The accounts of a replicate.
 #[derive(Debug)]
@@ -71,14 +67,7 @@ struct Cell {
     completed: u64,
     /// Wider than the column, whose end many long times can pass.
     completion_ns_sum: u128,
-    bytes: u64,
-    segments_sent: u64,
-    retransmissions: u64,
-    timeouts: u64,
-    with_retransmission: u64,
-    first_flight_segments: u64,
-    first_flight_lost: u64,
-    with_first_flight_loss: u64,
+    sums: Sums,
     times: Histogram,
 }
 
@@ -94,11 +83,14 @@ impl Accounts {
         Accounts {
             buckets: buckets.clone(),
             bins: Bins::get(),
-            payload_bytes: plan.applications.iter().map(payload_bytes).collect(),
-            has_pages: plan.applications.iter().map(|spec| matches!(spec.kind, Kind::WebPage { .. })).collect(),
+            payload_bytes: plan.recorded_applications().map(|(spec, _, arm)| payload_bytes(spec, arm)).collect(),
+            has_pages: plan
+                .recorded_applications()
+                .map(|(spec, ..)| matches!(spec.kind, Kind::WebPage { .. }))
+                .collect(),
             first,
             block,
-            cells: vec![Cell::default(); plan.applications.len() * UNITS * block],
+            cells: vec![Cell::default(); plan.recorded_applications().count() * UNITS * block],
             user: [0; DIMENSIONS - 1],
         }
     }
@@ -161,14 +153,7 @@ impl Accounts {
                 count: cell.count,
                 completed: cell.completed,
                 completion_ns_sum,
-                bytes: cell.bytes,
-                segments_sent: cell.segments_sent,
-                retransmissions: cell.retransmissions,
-                timeouts: cell.timeouts,
-                with_retransmission: cell.with_retransmission,
-                first_flight_segments: cell.first_flight_segments,
-                first_flight_lost: cell.first_flight_lost,
-                with_first_flight_loss: cell.with_first_flight_loss,
+                sums: cell.sums,
             });
             for (bin, count) in cell.times.drain() {
                 histograms.push(HistogramBin { replicate, application, unit, dimension, bucket, bin, count });
@@ -188,14 +173,16 @@ impl Cell {
             self.completion_ns_sum += u128::from(time);
             self.times.count(bin);
         }
-        self.bytes += outcome.bytes;
-        self.segments_sent += u64::from(booked.segments_sent);
-        self.retransmissions += u64::from(booked.retransmissions);
-        self.timeouts += u64::from(booked.timeouts);
-        self.with_retransmission += u64::from(booked.retransmissions > 0);
-        self.first_flight_segments += u64::from(booked.first_flight_segments);
-        self.first_flight_lost += u64::from(booked.first_flight_lost);
-        self.with_first_flight_loss += u64::from(booked.first_flight_lost > 0);
+        self.sums += Sums {
+            bytes: outcome.bytes,
+            segments_sent: booked.segments_sent.into(),
+            retransmissions: booked.retransmissions.into(),
+            timeouts: booked.timeouts.into(),
+            with_retransmission: (booked.retransmissions > 0).into(),
+            first_flight_segments: booked.first_flight_segments.into(),
+            first_flight_lost: booked.first_flight_lost.into(),
+            with_first_flight_loss: (booked.first_flight_lost > 0).into(),
+        };
     }
 }
 
@@ -205,10 +192,11 @@ fn bucket(borders: &[f64], value: f64) -> usize {
 }
 
 /// Payload of a full segment of the end that sends the files.
-fn payload_bytes(spec: &Application) -> u64 {
+fn payload_bytes(spec: &Application, arm: u8) -> u64 {
+    let [client, server] = spec.ends(arm);
     let (sender, receiver) = match spec.kind {
-        Kind::FileTransfer { direction: Direction::Upload, .. } => (&spec.client_tcp, &spec.server_tcp),
-        _ => (&spec.server_tcp, &spec.client_tcp),
+        Kind::FileTransfer { direction: Direction::Upload, .. } => (client, server),
+        _ => (server, client),
     };
     u64::from(sender.full_payload_bytes(receiver))
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::{
     Plan,
+    plan::ArmsOf,
     random::{Purpose, Stream},
     records::Users,
 };
@@ -52,5 +53,27 @@ pub(crate) fn runs_application(plan: &Plan, seed: u64, replicate: u32, applicati
     share >= 1.0 || {
         let stream = Stream::new(seed, replicate, Purpose::Share, application as u32, user);
         stream.uniforms(0)[0] < share
+    }
+}
+
+/// The arm of an owner, counted from 1; 0 is none. A larger share holds all owners of a smaller one.
+pub(crate) fn arm_of(plan: &Plan, owner: &Stream, index: u64) -> u8 {
+    if plan.arms.is_empty() {
+        return 0;
+    }
+    let draw = owner.uniforms(index)[0];
+    let mut shared = 0.0;
+    let is_in = |share: f64| {
+        shared += share;
+        draw < shared
+    };
+    plan.arms.iter().map(|arm| arm.share).position(is_in).map_or(0, |index| index as u8 + 1)
+}
+
+/// The arm of a user, if users are shared out.
+pub(crate) fn arm_of_user(plan: &Plan, seed: u64, replicate: u32, user: u32) -> u8 {
+    match plan.arms_of {
+        ArmsOf::Users => arm_of(plan, &Stream::new(seed, replicate, Purpose::Arm, 0, user), 0),
+        ArmsOf::Connections => 0,
     }
 }

@@ -14,7 +14,7 @@ pub(crate) mod aggregate;
 mod column;
 mod copula;
 mod draw;
-mod histogram;
+
 mod marginal;
 mod paths;
 mod spec;
@@ -22,9 +22,10 @@ mod spec;
 use std::ops::Range;
 
 pub use column::Column;
-pub(crate) use draw::runs_application;
 pub use draw::{Drawn, draw};
+pub(crate) use draw::{arm_of, arm_of_user, runs_application};
 pub use paths::{Path, Paths};
+pub(crate) use spec::check;
 pub use spec::{Buckets, Draw, Keep, MarginalsSpec, PathsSpec, PopulationSpec, TableSpec};
 
 use crate::{

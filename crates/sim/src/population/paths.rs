@@ -238,6 +238,7 @@ fn link(rate_bps: u64, delay_ns: Nanos, loss: f64, limit_bytes: u64) -> LinkSpec
         delay_ns,
         loss,
         lose: Vec::new(),
+        loss_model: None,
         queue: QueueSpec::DropTail(queue),
         quick_start: None,
         burst: None,

@@ -300,11 +300,11 @@ fn check_loss_law(law: &Law) -> Result<(), String> {
     }
 }
 
-/// Checks a figure of a path, a weight or a size.
+/// Checks a figure of a path or a link, a weight or a size.
 pub(crate) fn check(name: &str, value: f64) -> Result<(), String> {
     let (is_right, bounds) = match name {
-        "rtt_ns" | "buffer_ns" => ((0.0..=LONGEST_TIME_NS).contains(&value), "from 0 to 1e18"),
-        "down_bps" | "up_bps" => ((2.0..=8e12).contains(&value), "from 2 to 8e12"),
+        "rtt_ns" | "buffer_ns" | "delay_ns" => ((0.0..=LONGEST_TIME_NS).contains(&value), "from 0 to 1e18"),
+        "down_bps" | "up_bps" | "rate_bps" => ((2.0..=8e12).contains(&value), "from 2 to 8e12"),
         "loss" => ((0.0..1.0).contains(&value), "at least 0 and below 1"),
         "bytes" => ((1.0..=8e12).contains(&value), "from 1 to 8e12"),
         _ => ((0.0..f64::INFINITY).contains(&value), "at least 0"),

@@ -1,16 +1,17 @@
 //! The loop: take the earliest event, move a packet or wake an endpoint, book what happened.
 
+mod departure;
 mod setup;
 mod user;
 mod watch;
 
 use std::ops::Range;
 
-use firstflight_path::{Fate, Link, Nanos, Offered};
+use firstflight_path::{Fate, Holding, Left, Link, Nanos, Offered};
 use firstflight_tcp::{NEVER, Segment};
 
 use crate::{
-    application::Client,
+    application::{Client, datagram::DatagramStream},
     capture::Capture,
     connection::{Arena, CLIENT},
     memory::Memory,
@@ -18,7 +19,7 @@ use crate::{
     plan::{Plan, ServerChoice},
     population::aggregate::Accounts,
     random::{Purpose, Sequence, Stream},
-    records::{LinkInterval, Records},
+    records::Records,
     ring::Ring,
     scheduler::{self, IDLE, Scheduler},
     tap::Tap,
@@ -45,6 +46,10 @@ struct Line {
     /// In the order of arrival at the far end; only the head is in the scheduler.
     in_flight: Ring<InFlight>,
     queue_draws: Sequence,
+    /// The packets that wait, if the queue decides on departure.
+    holding: Option<Holding<Packet>>,
+    /// The source of its departures in the scheduler.
+    departures: u32,
 }
 
 /// One replicate of a plan; of a plan with a population, the users of replicates one after the other.
@@ -57,9 +62,18 @@ pub struct Simulation<'p> {
     pub(crate) routes: Routes,
     scheduler: Scheduler,
     timers: Timers,
+    /// The scheduler's source of timers; those before it are the links, those after it their departures.
     timer_source: u32,
+    /// The link of each source of departures.
+    departing: Vec<u32>,
+    /// What left a queue a moment ago.
+    left: Vec<Left<Packet>>,
     /// Options of the packets on the links.
     options: OptionTable,
+    /// Where segments are made that arrive and that leave. Between two of them only what every segment has is left of the
+    /// first, which the second overwrites.
+    incoming: Segment,
+    outgoing: Segment,
     /// Events scheduled so far: breaks ties.
     order: u64,
     pub(crate) connections: Arena,
@@ -68,6 +82,8 @@ pub struct Simulation<'p> {
     /// Some profile asks for a rate by Quick-Start.
     asks_for_rates: bool,
     pub(crate) clients: Vec<Client>,
+    /// Streams of datagrams.
+    pub(crate) streams: Vec<DatagramStream>,
     /// Server hosts of each application.
     pub(crate) servers: Vec<Range<u32>>,
     pub(crate) records: Records,
@@ -75,10 +91,12 @@ pub struct Simulation<'p> {
     tap: Option<Tap>,
     /// There is a capture or a tap.
     is_watched: bool,
-    /// Every link is plain.
-    has_plain_links: bool,
+    /// Somebody watches, routers have a say or some link is not plain.
+    is_special: bool,
     /// Clients with a count that are not done with it.
     unfinished: u32,
+    /// The run goes on to its end whatever the clients have done.
+    stays: bool,
     /// Where transfers and pages of a population go that is kept in aggregates.
     pub(crate) accounts: Option<Box<Accounts>>,
     /// The user of a population who is being simulated.
@@ -88,13 +106,20 @@ pub struct Simulation<'p> {
 impl<'p> Simulation<'p> {
     /// Runs to the end of the plan's duration and hands over the records.
     pub fn run(mut self) -> Records {
-        while self.step() {}
+        self.run_events();
         self.now = self.plan.duration_ns;
         self.finish()
     }
 
+    /// Deals with events until the plan's duration is over or nobody is left who has something to do.
+    // The one loop, with all of an event in it that is not called from elsewhere.
+    #[inline(never)]
+    fn run_events(&mut self) {
+        while (self.stays || self.unfinished > 0) && self.step() {}
+    }
+
     /// Deals with the earliest event; false if there is none before the end of the plan's duration.
-    #[inline]
+    #[inline(always)]
     fn step(&mut self) -> bool {
         let Some((time, source)) = self.scheduler.next() else { return false };
         if time >= self.plan.duration_ns {
@@ -103,16 +128,18 @@ impl<'p> Simulation<'p> {
         debug_assert!(time >= self.now, "time runs backwards");
         self.now = time;
         self.records.counts.events += 1;
-        if source == self.timer_source {
+        if source < self.timer_source {
+            self.arrive(source);
+        } else if source == self.timer_source {
             self.fire_timer();
         } else {
-            self.arrive(source);
+            self.depart(self.departing[(source - self.timer_source - 1) as usize]);
         }
         true
     }
 
     /// The packet at the head of a link reaches the far end.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, source: u32) {
         let line = &mut self.lines[source as usize];
         let Some(&InFlight { mut packet, .. }) = line.in_flight.front() else { return };
@@ -130,27 +157,30 @@ impl<'p> Simulation<'p> {
 
     /// Offers a packet to the link of its hop, and to the links after it as far as they can be computed ahead.
     #[inline(never)]
-    fn forward(&mut self, packet: Packet) {
-        let is_special = self.is_watched || !self.has_plain_links || self.asks_for_rates && packet.has_segment();
-        if is_special { self.forward_special(packet) } else { self.forward_as::<false>(packet) }
+    pub(crate) fn forward(&mut self, packet: Packet) {
+        if self.is_special {
+            self.forward_special(packet, self.now);
+        } else {
+            self.forward_as::<false>(packet, self.now);
+        }
     }
 
-    /// As [`Simulation::forward`], where somebody watches, routers have a say or links have token buckets.
+    /// As [`Simulation::forward`] from `at` on, where somebody watches, routers have a say or links are not plain.
     #[inline(never)]
-    fn forward_special(&mut self, packet: Packet) {
-        self.forward_as::<true>(packet);
+    fn forward_special(&mut self, packet: Packet, at: Nanos) {
+        self.forward_as::<true>(packet, at);
     }
 
     #[inline(always)]
-    fn forward_as<const SPECIAL: bool>(&mut self, mut packet: Packet) {
-        let bytes = self.plan.header_bytes + packet.payload_and_option_bytes(&self.options);
+    fn forward_as<const SPECIAL: bool>(&mut self, mut packet: Packet, mut at: Nanos) {
+        let bytes = packet.bytes(self.plan.header_bytes, &self.options);
         let offered = Offered {
             bytes,
             ecn_capable: packet.is_ecn_capable(),
             carries_data: packet.carries_data(),
             connection: packet.to(),
+            class: 0,
         };
-        let mut at = self.now;
         loop {
             let hop = self.routes.hops[packet.hop() as usize];
             let line = &mut self.lines[hop.link as usize];
@@ -158,8 +188,12 @@ impl<'p> Simulation<'p> {
             if SPECIAL && self.asks_for_rates && packet.has_segment() {
                 packet.pass_router(at, &mut line.link, &mut self.options);
             }
-            let (draws, connections) = (&mut line.queue_draws, &mut self.connections);
-            let lost = || connections.loss_draw(&packet, hop.link);
+            if SPECIAL && line.holding.is_some() {
+                debug_assert_eq!(at, self.now, "a queue that decides on departure cannot be computed ahead");
+                return self.wait(packet, hop.link, offered);
+            }
+            let (draws, connections, streams) = (&mut line.queue_draws, &mut self.connections, &mut self.streams);
+            let lost = || loss_draw(connections, streams, &packet, hop.link);
             let fate = if SPECIAL {
                 line.link.offer(at, offered, || draws.uniform(), lost)
             } else {
@@ -180,19 +214,27 @@ impl<'p> Simulation<'p> {
                 packet.advance();
                 continue;
             }
-            let order = self.order;
-            self.order += 1;
-            let in_flight = &mut self.lines[hop.link as usize].in_flight;
-            if in_flight.is_empty() {
-                self.scheduler.set(hop.link, scheduler::key(at, order, hop.link));
-            }
-            in_flight.push_back(InFlight { at, order, packet });
-            return;
+            return self.put_in_flight(packet, hop.link, at);
         }
+    }
+
+    /// A packet is on a link and reaches its far end at `at`.
+    #[inline(always)]
+    fn put_in_flight(&mut self, packet: Packet, link: u32, at: Nanos) {
+        let order = self.order;
+        self.order += 1;
+        let in_flight = &mut self.lines[link as usize].in_flight;
+        if in_flight.is_empty() {
+            self.scheduler.advance(link, scheduler::key(at, order, link));
+        }
+        in_flight.push_back(InFlight { at, order, packet });
     }
 
     #[cold]
     fn lose(&mut self, packet: &Packet, link: u32, at: Nanos, fate: Fate) {
+        if let Some(datagram) = packet.datagram() {
+            return self.lose_datagram(&datagram, at);
+        }
         let segment = &packet.peek(&self.options);
         packet.discard(&mut self.options);
         if at >= self.plan.duration_ns {
@@ -222,15 +264,18 @@ impl<'p> Simulation<'p> {
         if self.is_watched {
             self.note_delivery(packet, slot, side);
         }
-        let connection = &mut self.connections[slot];
+        let Some(connection) = self.connections.get_mut(slot) else { return self.deliver_datagram(packet) };
         if connection.generation != packet.generation() {
             return packet.discard(&mut self.options);
         }
-        let mut segment = Segment::EMPTY;
-        packet.open_into(&mut self.options, &mut segment);
-        connection.ends[side].handle_segment(self.now, &segment);
+        packet.open_into(&mut self.options, &mut self.incoming);
+        connection.ends[side].handle_segment(self.now, &self.incoming);
         if self.is_watched {
+            let segment = self.incoming;
             self.note_received(slot, side, &segment);
+        }
+        if packet.is_more_than_a_header() {
+            self.incoming = Segment::EMPTY;
         }
         self.react(slot, side);
     }
@@ -253,10 +298,9 @@ impl<'p> Simulation<'p> {
     /// Sends what an end has to send, and arms its timer.
     #[inline]
     pub(crate) fn pump(&mut self, slot: u32, side: usize) {
-        let mut empty = Segment::EMPTY;
-        let segment = &mut empty;
         loop {
             let connection = &mut self.connections[slot];
+            let segment = &mut self.outgoing;
             if !connection.ends[side].poll_transmit_into(self.now, segment) {
                 break;
             }
@@ -265,7 +309,11 @@ impl<'p> Simulation<'p> {
             let packet = Packet::new(segment, to, connection.generation, hop, &mut self.options);
             self.records.counts.data_packets += u64::from(segment.payload_bytes > 0);
             if self.is_watched {
-                self.note_sent(slot, side, segment);
+                let segment = *segment;
+                self.note_sent(slot, side, &segment);
+            }
+            if packet.is_more_than_a_header() {
+                self.outgoing = Segment::EMPTY;
             }
             self.forward(packet);
         }
@@ -277,11 +325,11 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    fn set_timer(&mut self, time: Nanos, wake: Wake) {
+    pub(crate) fn set_timer(&mut self, time: Nanos, wake: Wake) {
         let order = self.order;
         self.order += 1;
         if self.timers.push(time, order, wake) {
-            self.scheduler.set(self.timer_source, scheduler::key(time, order, self.timer_source));
+            self.scheduler.advance(self.timer_source, scheduler::key(time, order, self.timer_source));
         }
     }
 
@@ -303,6 +351,7 @@ impl<'p> Simulation<'p> {
         match wake {
             Wake::Client(client) => self.wake_client(client),
             Wake::Server(slot) => self.answer(slot, time),
+            Wake::Stream(stream) => self.wake_stream(stream),
             Wake::Endpoint(end) => {
                 let (slot, side) = (end / 2, (end % 2) as usize);
                 let connection = &mut self.connections[slot];
@@ -325,6 +374,11 @@ impl<'p> Simulation<'p> {
 
     /// Writes the rows of objects and pages on their way.
     fn book_what_is_unfinished(&mut self) {
+        for line in &mut self.lines {
+            if let Some(holding) = &mut line.holding {
+                holding.close(&mut line.link, self.now, |packet| packet.discard(&mut self.options));
+            }
+        }
         debug_assert_eq!(self.options.in_use(), self.packets_with_options(), "options without a packet");
         for slot in 0..self.connections.len() {
             if self.connections[slot].live {
@@ -332,13 +386,14 @@ impl<'p> Simulation<'p> {
             }
         }
         self.book_unfinished_pages();
+        self.book_streams();
     }
 
     fn finish(mut self) -> Records {
         self.book_what_is_unfinished();
         for (index, line) in self.lines.iter().enumerate() {
-            for interval in line.link.meter().intervals() {
-                self.records.links.push(LinkInterval::new(self.replicate, index as u16, interval));
+            for (start, length, counts) in line.link.meter().intervals() {
+                self.records.links.push(counts.row(self.replicate, index as u16, start, length));
             }
         }
         (self.records.segments, self.records.crossings) = self.capture.map(Capture::into_tables).unzip();
@@ -347,7 +402,7 @@ impl<'p> Simulation<'p> {
 
     /// Packets on the links that carry options.
     fn packets_with_options(&self) -> usize {
-        self.lines.iter().flat_map(|line| line.in_flight.iter()).filter(|flying| flying.packet.has_options()).count()
+        self.lines.iter().flat_map(|line| line.in_flight.iter()).filter(|flying| flying.packet.is_in_table()).count()
     }
 
     /// A stream of draws of a client.
@@ -387,5 +442,14 @@ impl<'p> Simulation<'p> {
     /// Sends what a client has to send after it was given work outside of an event of its connection.
     pub(crate) fn pump_client(&mut self, slot: u32) {
         self.pump(slot, CLIENT);
+    }
+}
+
+/// The draw by which a packet is lost at random on a link.
+#[inline]
+fn loss_draw(connections: &mut Arena, streams: &mut [DatagramStream], packet: &Packet, link: u32) -> f64 {
+    match packet.datagram() {
+        None => connections.loss_draw(packet, link),
+        Some(datagram) => streams[datagram.stream as usize].loss_draw(link),
     }
 }

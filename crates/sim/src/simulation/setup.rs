@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use firstflight_path::{Link, Meter};
+use firstflight_path::{Holding, Link, Meter};
+use firstflight_tcp::Segment;
 
 use crate::{
     application::Client,
@@ -10,7 +11,8 @@ use crate::{
     connection::Arena,
     memory::Memory,
     packet::OptionTable,
-    plan::{Plan, ServerChoice},
+    plan::{Kind, Plan, ServerChoice},
+    population::{arm_of_user, runs_application},
     random::{Purpose, Sequence, Stream},
     records::{NO_LINK, Records},
     ring::Ring,
@@ -23,7 +25,7 @@ use super::{Line, NOTHING, Simulation, user::User};
 
 /// Links that a network can have: the records number them with 16 bits.
 const MOST_LINKS: usize = NO_LINK as usize;
-const _: () = assert!(MOST_LINKS < MAX_SOURCES);
+const _: () = assert!(2 * MOST_LINKS < MAX_SOURCES);
 
 /// Rows that the links' meters can fill: each costs about 100 bytes from the start.
 const MOST_METER_ROWS: u64 = 10_000_000;
@@ -43,7 +45,7 @@ impl<'p> Simulation<'p> {
     /// # Errors
     /// A plan whose network or hosts do not fit together: one sentence.
     pub fn new(plan: &'p Plan, seed: u64, replicate: u32, capture: bool) -> Result<Simulation<'p>, String> {
-        let topology = Topology::new(plan.network()?)?;
+        let topology = Topology::new(plan.network()?, seed, replicate)?;
         let mut clients = Vec::new();
         let mut servers = Vec::new();
         for (application, spec) in plan.applications.iter().enumerate() {
@@ -53,9 +55,10 @@ impl<'p> Simulation<'p> {
             };
             let client_hosts = hosts(&spec.client_hosts)?;
             servers.push(hosts(&spec.server_hosts)?);
-            clients.extend((0..spec.clients).map(|index| {
+            let runs = |&index: &u32| runs_application(plan, seed, replicate, application, index);
+            clients.extend((0..spec.clients).filter(runs).map(|index| {
                 let host = client_hosts.start + index % client_hosts.len() as u32;
-                Client::new(application as u16, index, host)
+                Client::new(application as u16, index, host, arm_of_user(plan, seed, replicate, index))
             }));
         }
         if topology.links().len() > MOST_LINKS {
@@ -76,6 +79,7 @@ impl<'p> Simulation<'p> {
         let places = Places { clients, servers, pairs };
         let mut simulation = Simulation::assemble(plan, seed, replicate, &topology, places)?;
         (simulation.capture, simulation.is_watched) = (capture.then(Capture::default), capture);
+        simulation.is_special |= capture;
         simulation.start_clients();
         Ok(simulation)
     }
@@ -92,11 +96,21 @@ impl<'p> Simulation<'p> {
         // A population keeps nothing of its links.
         let metered = if plan.population.is_some() { 0 } else { plan.duration_ns };
         let meter = Meter::new(metered, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
-        let mut lines = Vec::with_capacity(topology.links().len());
+        let mut lines: Vec<Line> = Vec::with_capacity(topology.links().len());
+        let timer_source = topology.links().len() as u32;
+        let mut departing = Vec::new();
         for (index, (name, spec)) in topology.links().iter().enumerate() {
-            let link = Link::new(spec, meter.clone()).map_err(|error| format!("link {name:?}: {error}"))?;
-            let queue_draws = Sequence::new(Stream::new(seed, replicate, Purpose::Queue, 0, index as u32));
-            lines.push(Line { link, in_flight: Ring::new(NOTHING), queue_draws });
+            let named = |error| format!("link {name:?}: {error}");
+            let queue_stream = Stream::new(seed, replicate, Purpose::Queue, 0, index as u32);
+            let [queue_key, link_key] = queue_stream.bits(0);
+            let link = Link::new(spec, meter.clone(), link_key).map_err(named)?;
+            let holding = Holding::new(spec, queue_key).map_err(named)?;
+            if holding.is_some() {
+                departing.push(index as u32);
+            }
+            let departures = timer_source + departing.len() as u32;
+            let queue_draws = Sequence::new(queue_stream);
+            lines.push(Line { link, in_flight: Ring::new(NOTHING), queue_draws, holding, departures });
         }
         for &(client, server) in &pairs {
             let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
@@ -111,7 +125,7 @@ impl<'p> Simulation<'p> {
         }
         let records = Records {
             link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),
-            application_names: plan.applications.iter().map(|application| application.name.clone()).collect(),
+            application_names: plan.recorded_applications().map(|(_, name, _)| name).collect(),
             ..Records::default()
         };
         Ok(Simulation {
@@ -119,24 +133,30 @@ impl<'p> Simulation<'p> {
             seed,
             replicate,
             now: 0,
-            scheduler: Scheduler::new(lines.len() + 1),
-            timer_source: lines.len() as u32,
-            has_plain_links: lines.iter().all(|line| line.link.is_plain()),
+            scheduler: Scheduler::new(lines.len() + 1 + departing.len()),
+            timer_source,
+            departing,
+            left: Vec::new(),
+            is_special: plan.asks_for_rates() || !lines.iter().all(|line| line.link.is_plain()),
             lines,
             routes,
             timers: Timers::default(),
             options: OptionTable::default(),
+            incoming: Segment::EMPTY,
+            outgoing: Segment::EMPTY,
             order: 0,
             connections: Arena::default(),
             memory: Memory::new(plan),
             asks_for_rates: plan.asks_for_rates(),
             clients,
+            streams: Vec::new(),
             servers,
             records,
             capture: None,
             is_watched: false,
             tap: None,
             unfinished: 0,
+            stays: true,
             accounts: None,
             user: User::default(),
         })
@@ -159,7 +179,11 @@ fn host_pairs(plan: &Plan, clients: &[Client], servers: &[Range<u32>]) -> Vec<(u
     let mut random = Vec::new();
     for client in clients {
         let hosts = &servers[usize::from(client.application)];
-        match plan.applications[usize::from(client.application)].server_choice {
+        let spec = &plan.applications[usize::from(client.application)];
+        match spec.server_choice {
+            _ if matches!(spec.kind, Kind::WebPage { hosts: 2.., .. }) => {
+                random.push((client.application, client.host))
+            }
             ServerChoice::Random => random.push((client.application, client.host)),
             ServerChoice::ByClient => pairs.push((client.host, hosts.start + client.index % hosts.len() as u32)),
         }

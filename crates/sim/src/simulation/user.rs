@@ -8,7 +8,7 @@ use firstflight_path::{
 use crate::{
     application::Client,
     plan::{LinkPair, Network, Plan},
-    population::{Keep, Path, PopulationSpec, aggregate::Accounts, runs_application},
+    population::{Keep, Path, PopulationSpec, aggregate::Accounts, arm_of_user, runs_application},
     random::{Purpose, Sequence, Stream},
     records::{Aggregates, Histograms, Records, Users},
     topology::Topology,
@@ -26,8 +26,6 @@ const USER_HOST: u32 = 1;
 pub(super) struct User {
     /// Size of the response that the table of paths names.
     bytes: Option<f64>,
-    /// No application of the plan has a count, so users stay to the end.
-    stays: bool,
 }
 
 impl<'p> Simulation<'p> {
@@ -36,7 +34,7 @@ impl<'p> Simulation<'p> {
     /// # Errors
     /// Parts that do not fit together: one sentence.
     pub(crate) fn of_users(plan: &'p Plan, population: &PopulationSpec, seed: u64) -> Result<Simulation<'p>, String> {
-        let topology = Topology::new(&Network::Chain { links: vec![PLACEHOLDER] })?;
+        let topology = Topology::new(&Network::Chain { links: vec![PLACEHOLDER] }, seed, 0)?;
         let places = Places {
             clients: Vec::with_capacity(plan.applications.len()),
             servers: vec![SERVER_HOST..SERVER_HOST + 1; plan.applications.len()],
@@ -51,7 +49,8 @@ impl<'p> Simulation<'p> {
         } else {
             simulation.records.users = Some(Users::default());
         }
-        simulation.user.stays = plan.applications.iter().all(|application| application.kind.count().is_none());
+        // Without a count users stay to the end.
+        simulation.stays = plan.applications.iter().all(|application| application.kind.count().is_none());
         Ok(simulation)
     }
 
@@ -84,7 +83,7 @@ impl<'p> Simulation<'p> {
         if let Some(accounts) = &mut self.accounts {
             accounts.begin_user(path);
         }
-        while (self.unfinished > 0 || self.user.stays) && self.step() {}
+        self.run_events();
         self.book_what_is_unfinished();
         if let Some(users) = &mut self.records.users {
             users.push(path.row(self.replicate, user));
@@ -108,19 +107,23 @@ impl<'p> Simulation<'p> {
         self.connections.release_all();
         self.memory.clear();
         for (index, (line, spec)) in self.lines.iter_mut().zip([path.down(), path.up()]).enumerate() {
-            line.link.restart(&spec)?;
-            line.in_flight.clear();
             let member = 2 * user + index as u32;
-            line.queue_draws = Sequence::new(Stream::new(self.seed, self.replicate, Purpose::Queue, 0, member));
+            let queue_stream = Stream::new(self.seed, self.replicate, Purpose::Queue, 0, member);
+            line.link.restart(&spec, queue_stream.bits(0)[1])?;
+            line.in_flight.clear();
+            line.queue_draws = Sequence::new(queue_stream);
+            debug_assert!(line.holding.is_none(), "a user's queues decide on arrival");
         }
         if self.lines.iter().all(|line| line.link.transit(self.plan.header_bytes) == 0) {
             return Err("the path takes no time: give it a round trip or lower rates".into());
         }
         self.user.bytes = path.bytes;
         self.clients.clear();
+        self.streams.clear();
+        let arm = arm_of_user(self.plan, self.seed, self.replicate, user);
         for application in 0..self.plan.applications.len() {
             if runs_application(self.plan, self.seed, self.replicate, application, user) {
-                self.clients.push(Client::new(application as u16, user, USER_HOST));
+                self.clients.push(Client::new(application as u16, user, USER_HOST, arm));
             }
         }
         self.start_clients();
@@ -146,6 +149,7 @@ const NO_LINE: LinkSpec = LinkSpec {
     delay_ns: 1,
     loss: 0.0,
     lose: Vec::new(),
+    loss_model: None,
     queue: QueueSpec::DropTail(DropTailSpec {
         limit_packets: Some(1),
         limit_bytes: None,

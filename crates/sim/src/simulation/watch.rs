@@ -20,7 +20,7 @@ impl<'p> Simulation<'p> {
     /// # Errors
     /// As [`Simulation::new`]; no link of that name; a client's or server's place where no connection begins.
     pub fn watch(plan: &'p Plan, seed: u64, replicate: u32, place: &Place) -> Result<Watched, String> {
-        let topology = Topology::new(plan.network()?)?;
+        let topology = Topology::new(plan.network()?, seed, replicate)?;
         let tap = match place {
             Place::Link(name) => Tap::at_link(name, &topology)?,
             Place::Client | Place::Server => {
@@ -30,8 +30,8 @@ impl<'p> Simulation<'p> {
         };
         let mut simulation = Simulation::new(plan, seed, replicate, false)?;
         simulation.tap = Some(tap);
-        simulation.is_watched = true;
-        while simulation.step() {}
+        (simulation.is_watched, simulation.is_special) = (true, true);
+        simulation.run_events();
         Ok(simulation.tap.map(|tap| tap.into_watched(plan.duration_ns)).unwrap_or_default())
     }
 
@@ -75,6 +75,9 @@ impl<'p> Simulation<'p> {
     /// For those who watch packets: one reaches the host of an end, whether or not its connection is over by then.
     #[cold]
     pub(super) fn note_delivery(&mut self, packet: &Packet, slot: u32, side: usize) {
+        if packet.datagram().is_some() {
+            return;
+        }
         if let Some(tap) = &mut self.tap {
             tap.received(self.now, (slot, packet.generation()), side, &packet.peek(&self.options));
         }
@@ -96,7 +99,8 @@ impl<'p> Simulation<'p> {
             _ => self.lines[link as usize].link.last_transmission(bytes),
         };
         let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
-        if let Some(tap) = &mut self.tap {
+        let stream = packet.datagram().map(|datagram| &self.streams[datagram.stream as usize]);
+        if let (Some(tap), None) = (&mut self.tap, stream) {
             let mut segment = packet.peek(&self.options);
             if matches!(fate, Fate::Marked(_)) {
                 segment.ecn = Ecn::Congestion;
@@ -106,15 +110,21 @@ impl<'p> Simulation<'p> {
         let Some(capture) = &mut self.capture else { return };
         // A link computed ahead may look beyond the end of the run.
         if at < self.plan.duration_ns {
-            let connection = &self.connections[slot];
-            let is_alive = connection.generation == packet.generation();
+            let (connection, from_server) = match stream {
+                Some(stream) => (NO_CONNECTION, stream.is_from_server()),
+                None => {
+                    let connection = &self.connections[slot];
+                    let is_alive = connection.generation == packet.generation();
+                    (if is_alive { connection.number } else { NO_CONNECTION }, sender == SERVER)
+                }
+            };
             capture.crossed(
                 Crossing {
                     time_ns: at as i64,
                     replicate: self.replicate,
                     link: link as u16,
-                    connection: if is_alive { connection.number } else { NO_CONNECTION },
-                    from_server: u8::from(sender == SERVER),
+                    connection,
+                    from_server: u8::from(from_server),
                     bytes,
                     event: 0,
                     start_ns: start as i64,

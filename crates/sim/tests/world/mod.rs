@@ -106,7 +106,7 @@ pub fn exact(records: Records) -> Vec<(String, Vec<u8>)> {
     let tables = records.into_tables().into_iter();
     tables
         .flat_map(|(table, columns)| {
-            columns.into_iter().map(move |(name, column)| (format!("{table}.{name}"), column.to_le_bytes()))
+            columns.into_iter().map(move |(name, column)| (format!("{table}.{name}"), column.bytes))
         })
         .collect()
 }

@@ -39,7 +39,7 @@ enum Step {
         window: u16,
         mss: u16,
         scale: u8,
-        flags: u8,
+        flags: u16,
         options: Options,
     },
     /// What a peer would send next: SYN while there was none, then data and an ACK that may lag behind.
@@ -60,7 +60,7 @@ enum Step {
         seq: u32,
         ack: u32,
         payload: u32,
-        flags: u8,
+        flags: u16,
         options: Options,
     },
     Write(u16),

@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
     LostSyn, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RestartWindow, RtoEstimator,
-    RtoRules, RttSamples, SlowStartGrowth, SsthreshBase, Startup, WindowPacing, WindowValidation,
+    RtoRules, RttSamples, SlowStartGrowth, SsthreshBase, Startup, Trains, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -85,6 +85,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         app_limited_decay: window_validation == WindowValidation::CwndLimited && u.arbitrary()?,
         startup: if paced_by_itself || pacing.is_some() { Startup::Window } else { startup(u)? },
         pacing,
+        trains: u.arbitrary::<bool>()?.then_some(Trains { min_segments: 2, window_divisor: 3 }),
         slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
         congestion_avoidance: *u.choose(&[CongestionAvoidance::PerAck, CongestionAvoidance::PerWindow])?,
         ssthresh_base: *u.choose(&[SsthreshBase::FlightSize, SsthreshBase::Cwnd])?,

@@ -1,18 +1,22 @@
 //! A complete set of behaviours by name, every one of them a field that can be overridden.
 
+mod choices;
 mod validity;
 
+pub use choices::Choices;
+
 use crate::Nanos;
-use crate::ack_policy::{AckPolicy, AdaptiveAck};
-use crate::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
-use crate::initial_window::InitialWindow;
-use crate::lost_syn::LostSyn;
-use crate::nagle::Nagle;
-use crate::recovery::RecoveryAlgorithm;
-use crate::restart_window::{IdleCheck, RestartWindow};
-use crate::startup::Startup;
-use crate::timestamps::OPTION_BYTES;
-use crate::window_pacing::WindowPacing;
+use crate::connection::timestamps::OPTION_BYTES;
+use crate::receiver::ack::{AckPolicy, AdaptiveAck};
+use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
+use crate::sender::initial_window::InitialWindow;
+use crate::sender::initial_window::LostSyn;
+use crate::sender::initial_window::{IdleCheck, RestartWindow};
+use crate::sender::nagle::Nagle;
+use crate::sender::pacing::WindowPacing;
+use crate::sender::recovery::RecoveryAlgorithm;
+use crate::sender::startup::Startup;
+use crate::sender::trains::Trains;
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -108,6 +112,8 @@ pub struct Profile {
     pub app_limited_decay: bool,
     /// How a window leaves that no start-up scheme and no controller paces; none: as acknowledgements open it.
     pub pacing: Option<WindowPacing>,
+    /// With `recovery = sack`: how segments leave together that nothing paces; none: each as soon as it may.
+    pub trains: Option<Trains>,
     /// What begins a connection besides its initial window.
     pub startup: Startup,
     /// Growth of cwnd in slow start.
@@ -303,6 +309,7 @@ impl Profile {
             window_validation: WindowValidation::Off,
             app_limited_decay: false,
             pacing: None,
+            trains: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
             congestion_avoidance: CongestionAvoidance::PerAck,
@@ -380,6 +387,8 @@ impl Profile {
             window_validation: WindowValidation::CwndLimited,
             // tcp_cwnd_application_limited, if tcp_slow_start_after_idle = 1.
             app_limited_decay: true,
+            // tcp_min_tso_segs, tcp_tso_win_divisor.
+            trains: Some(Trains::LINUX),
             // tcp_slow_start and tcp_cong_avoid_ai count segments acknowledged.
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
@@ -460,6 +469,7 @@ impl Profile {
             window_validation: WindowValidation::Off,
             app_limited_decay: false,
             pacing: None,
+            trains: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
             congestion_avoidance: CongestionAvoidance::PerAck,

@@ -2,12 +2,12 @@
 
 use super::{LARGEST_WINDOW, Profile, RecoveryExit, RtoEstimator, RtoRules, RttSamples, SECOND, WindowValidation};
 use crate::Nanos;
-use crate::ack_policy::AckPolicy;
-use crate::congestion::CongestionAlgorithm;
-use crate::recovery::RecoveryAlgorithm;
-use crate::restart_window::RestartWindow;
-use crate::startup::Startup;
-use crate::timestamps::OPTION_BYTES;
+use crate::connection::timestamps::OPTION_BYTES;
+use crate::receiver::ack::AckPolicy;
+use crate::sender::congestion::CongestionAlgorithm;
+use crate::sender::initial_window::RestartWindow;
+use crate::sender::recovery::RecoveryAlgorithm;
+use crate::sender::startup::Startup;
 
 impl Profile {
     /// Checks that every field is within its range, and that none is without effect beside the others.
@@ -84,6 +84,9 @@ impl Profile {
         within("duplicate_ack_threshold", self.duplicate_ack_threshold.into(), 1, 255)?;
         if let Some(pacing) = &self.pacing {
             pacing.validate(within)?;
+        }
+        if let Some(trains) = &self.trains {
+            trains.validate(within)?;
         }
         self.startup.validate(within, most_segments, LONGEST_TIMEOUT)?;
         self.rto.validate(within)

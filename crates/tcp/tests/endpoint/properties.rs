@@ -378,7 +378,7 @@ proptest! {
                 window,
                 mss,
                 window_scale: if scale == 15 { 255 } else { scale },
-                flags: Flags::from_bits(if dice.percent(60) { 16 | flags & 192 } else { flags }),
+                flags: Flags::from_bits(u16::from(if dice.percent(60) { 16 | flags & 192 } else { flags })),
                 sack_permitted: dice.percent(50),
                 timestamps: dice.percent(50).then(|| Timestamps { value: dice.roll() as u32, echo: dice.roll() as u32 }),
                 sack: stray_blocks(&mut dice, near(ours, ack)),

@@ -1,7 +1,8 @@
 //! A receive window that begins small and grows.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, InitialWindow, Nanos, Profile, ReceiveWindowGrowth};
+use firstflight_tcp::{AckPolicy, Endpoint, Flags, InitialWindow, Nanos, Profile, ReceiveWindowGrowth, Segment};
+use std::sync::Arc;
 
 const MEBIBYTE: u32 = 1 << 20;
 
@@ -137,4 +138,50 @@ fn a_reader_that_takes_little_at_a_time_makes_no_silly_window() {
     let opened: Vec<u64> = windows(&wire).into_iter().skip(count).map(|(_, window)| window).collect();
     let first = *opened.iter().find(|window| **window > 0).expect("in the end there is room");
     assert!(first >= 1460, "{first}");
+}
+
+/// A Linux receiver whose peer announced an MSS of 536 and sends segments of 1400 bytes all the same.
+struct Receiver(Endpoint);
+
+impl Receiver {
+    const PEER_ISN: u32 = 9;
+
+    fn new() -> Self {
+        let mut receiver = Self(Endpoint::server(Arc::new(Profile::linux()), SERVER_ISN));
+        let syn = Segment { flags: Flags::SYN, mss: 536, window_scale: 7, sack_permitted: true, ..Segment::EMPTY };
+        receiver.take(Segment { seq: Self::PEER_ISN, window: 65535, ..syn });
+        receiver.take(bare_ack(Self::PEER_ISN + 1, SERVER_ISN + 1));
+        receiver
+    }
+
+    fn take(&mut self, segment: Segment) -> Option<Segment> {
+        self.0.handle_segment(0, &segment);
+        self.0.poll_transmit(0)
+    }
+
+    /// A segment arrives, by its number from 0; answers the window that its ACK announces.
+    fn window_after(&mut self, number: u32) -> u64 {
+        let seq = Self::PEER_ISN + 1 + 1400 * number;
+        let ack = self.take(Segment { payload_bytes: 1400, ..bare_ack(seq, SERVER_ISN + 1) }).unwrap();
+        self.0.advertised_window_bytes(&ack)
+    }
+}
+
+// Linux, tcp_grow_window: 2 * advmss.
+#[test]
+fn what_arrives_ahead_of_a_hole_opens_the_window_by_two_segments_of_our_mss() {
+    let mut receiver = Receiver::new();
+    let first = receiver.window_after(1);
+    let last = (2..4).map(|number| receiver.window_after(number)).last().unwrap();
+    let grown = last - first;
+    assert!(grown.abs_diff(2 * 2 * 1460) < 128, "{grown} bytes, announced in units of 128");
+}
+
+// Linux, tcp_data_queue_ofo: all the bits are present, so the segment is dropped.
+#[test]
+fn what_is_held_already_does_not_open_the_window() {
+    let mut receiver = Receiver::new();
+    let first = receiver.window_after(1);
+    assert_eq!(receiver.window_after(1), first);
+    assert!(receiver.window_after(2) > first);
 }

@@ -145,3 +145,24 @@ fn without_a_round_trip_it_is_slow_start_with_the_initial_window() {
     wire.run_until(start + 99 * MS);
     assert_eq!(wire.departures(start), [0; 10]);
 }
+
+#[test]
+fn after_a_timeout_the_controller_is_alone() {
+    let mut wire = Wire::connected(&rapid(), 50 * MS);
+    let start = wire.now;
+    // Nothing gets through after the 12th segment, until the timer expires.
+    let mut count = 0;
+    wire.lose(50 * MS, move |sent| {
+        count += u32::from(sent.from == Server && sent.segment.payload_bytes > 0);
+        sent.from == Server && count > 12 && sent.at < start + 500 * MS
+    });
+    wire.server.write(wire.now, 50 * 1460);
+    while wire.server.stats().timeouts == 0 {
+        wire.step();
+    }
+    let acknowledged = wire.server.acknowledged_bytes();
+    while wire.server.acknowledged_bytes() == acknowledged {
+        wire.step();
+    }
+    assert_eq!(wire.server.cwnd_bytes(), 2 * 1460, "slow start, not threefold growth");
+}

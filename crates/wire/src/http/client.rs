@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::head::{self, Head};
 use crate::{
+    Error,
     application::{Application, Conversation},
     report::{End, Report, Response},
 };
@@ -41,18 +42,19 @@ impl Fetch {
     ///
     /// # Errors
     /// One sentence: what is wrong and what would be right.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self) -> Result<(), Error> {
+        let wrong = |problem| Err(Error::Fetch { fetch: self.fetch, problem });
         if self.paths.is_empty() {
-            return Err(format!("fetch {}: there are no paths; give at least one", self.fetch));
+            return wrong("there are no paths; give at least one".into());
         }
         let bad = |path: &&String| !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic());
         if let Some(path) = self.paths.iter().find(bad) {
-            return Err(format!("fetch {}: {path:?} is no path; it begins with / and has no spaces", self.fetch));
+            return wrong(format!("{path:?} is no path; it begins with / and has no spaces"));
         }
         let least = (0..self.paths.len()).map(|index| self.request(index, "").len()).max().unwrap_or(0);
         if self.request_bytes > 0 && (self.request_bytes as usize) < least {
             let asked = self.request_bytes;
-            return Err(format!("fetch {}: request_bytes is {asked}; the request takes at least {least}", self.fetch));
+            return wrong(format!("request_bytes is {asked}; the request takes at least {least}"));
         }
         Ok(())
     }
@@ -285,7 +287,7 @@ mod tests {
     #[test]
     fn a_request_is_as_long_as_asked_or_refused() {
         let padded = Fetch { request_bytes: 300, ..fetch(&["/a", "/bcd"]) };
-        assert_eq!(padded.validate(), Ok(()));
+        assert!(padded.validate().is_ok());
         assert_eq!([padded.padded_request(0).len(), padded.padded_request(1).len()], [300, 300]);
         let least = padded.request(1, "").len() as u32;
         for request_bytes in least..least + 3 {
@@ -294,7 +296,7 @@ mod tests {
         }
         assert!(padded.padded_request(0).starts_with("GET /a?xxx"));
         let short = Fetch { request_bytes: 20, ..padded.clone() };
-        assert!(short.validate().unwrap_err().contains("request_bytes is 20"));
+        assert!(short.validate().unwrap_err().to_string().contains("request_bytes is 20"));
         assert!(Fetch { paths: vec!["a b".into()], ..padded.clone() }.validate().is_err());
         assert!(Fetch { paths: vec![], ..padded }.validate().is_err());
     }

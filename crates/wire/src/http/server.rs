@@ -1,4 +1,4 @@
-//! A server of files that need not exist: `/N` has N bytes, those of [`firstflight_pcap::write_payload`], and so has
+//! A server of files that need not exist: `/N` has N bytes, those of [`firstflight_segment::write_payload`], and so has
 //! `/H/N`, with a response header of H bytes.
 
 use std::ops::RangeInclusive;

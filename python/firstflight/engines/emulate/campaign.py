@@ -18,6 +18,7 @@ from ... import _native
 from ...errors import MachineError, RequestError
 from ...records.machine import usable_cpus
 from ...scenario import Cell, Scenario
+from ...scenario.datagrams import DatagramApplication
 from . import probe, selfcheck
 from .accounts import added, refuse_losses
 from .disturbance import STALL_RULE_S
@@ -81,7 +82,7 @@ def jobs(group: Sequence[Cell]) -> int:
     no median by more than 0.7 ms. At 100 Mbit/s programs want a CPU more often than there are two: four at once
     lengthened 500 kB by 14 %, and the link box saw none of it.
     """
-    fastest = max(cell.scenario.one_network("The engine emulate").capacity_bps() for cell in group)
+    fastest = max(cell.scenario.one_network("The engine emulate", plain=True).capacity_bps() for cell in group)
     return 1 if fastest > _BEARS_NEIGHBOURS_BPS else 2 * usable_cpus()
 
 
@@ -119,6 +120,10 @@ class Prepared:
             zip(self.plan["applications"], layout.placements, strict=True)
         ):
             where = f'scenario "{scenario.name}": application.{application["name"]}'
+            if isinstance(scenario.application[index], DatagramApplication):
+                raise RequestError(
+                    f'{where}.kind: "{application["kind"]}" is not TCP, so run it with the engine simulate'
+                )
             _refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
             client_stack, server_stack = scenario.stacks(index)
             client = _client_settings(application, client_stack, where)
@@ -195,6 +200,17 @@ def _refuse_what_programs_cannot(application: Mapping[str, Any], header: int | N
         raise RequestError(f"{where}.response_header: nginx sends a header; leave it out, or write its length")
     if application.get("direction") == "upload":
         raise RequestError(f'{where}.direction: the emulator does downloads only; write "download", or use simulate')
+    if application["class"]:
+        raise RequestError(f"{where}.priority: the kernel is not told a packet's class; leave it out, or use simulate")
+    if application["kind"] in ("video", "arrivals"):
+        raise RequestError(f"{where}.kind: the emulator has no {application['kind']}; use simulate")
+    if application["kind"] == "web_page" and (
+        application["version"] == "2" or application["persistent"] == "keep_alive" or "then" in application
+    ):
+        raise RequestError(
+            f'{where}: the emulator fetches pages with HTTP/1.0, or 1.1 "joined", of one level; write that, or use '
+            "simulate"
+        )
     if (
         application["kind"] == "web_page"
         and application["version"] == "1.1"
@@ -369,7 +385,7 @@ class Campaign:
 
 
 def _queue_s(queue: Mapping[str, Any], rate_bps: float | None) -> float:
-    packets = queue.get("limit_packets")
+    packets, size = selfcheck.held(queue)
     # One more is in service.
-    content = queue["limit_bytes"] + _PACKET_BYTES if packets is None else (packets + 1) * _PACKET_BYTES
+    content = size + _PACKET_BYTES if packets is None else (packets + 1) * _PACKET_BYTES
     return 8 * content / rate_bps if rate_bps else 0.0

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...errors import MachineError, RequestError
 from ...scenario.tcp import profile as named_profile
+from ..initial_window import initial_window_bytes
 
 # Bytes of a segment that timestamps take (RFC 7323).
 _TIMESTAMPS_BYTES = 12
@@ -21,6 +22,8 @@ _LARGEST_MSS = 1460
 _SMALLEST_MSS = 88
 _MILLISECOND = 1_000_000
 
+# Policies for the initial window that a number of segments can stand for.
+_INITIAL_WINDOWS = ("fixed", "rfc2581", "rfc3390", "rfc6928", "linux")
 # Fields of which a kernel has one behaviour only.
 _LINUX_ONLY = (
     "loss_window_segments",
@@ -37,6 +40,7 @@ _LINUX_ONLY = (
     "early_retransmit",
     "window_validation",
     "pacing",
+    "trains",
     "startup",
     "idle_check",
     "slow_start_growth",
@@ -123,26 +127,16 @@ def segment_bytes(profile: Mapping[str, Any]) -> int:
 def initial_window_segments(profile: Mapping[str, Any], where: str) -> int:
     """The initial window in whole segments, which is what a kernel counts in.
 
-    Sources as in `engines.model.initial_window`. RequestError for a policy that no kernel has.
+    RequestError for a policy that no kernel has.
     """
     policy = profile["initial_window"]
+    if policy["policy"] not in _INITIAL_WINDOWS:
+        raise RequestError(
+            f'{where}.initial_window: no kernel has the policy "{policy["policy"]}"; write a number of segments, or '
+            'stack = "firstflight" for this end'
+        )
     segment = segment_bytes(profile)
-    match policy["policy"]:
-        case "fixed":
-            return int(policy["segments"])
-        case "linux":
-            return 10
-        case "rfc2581":
-            return 2
-        case "rfc3390":
-            return min(4 * segment, max(2 * segment, 4380)) // segment
-        case "rfc6928":
-            return min(10 * segment, max(2 * segment, 14600)) // segment
-        case unknown:
-            raise RequestError(
-                f'{where}.initial_window: no kernel has the policy "{unknown}"; write a number of segments, or '
-                'stack = "firstflight" for this end'
-            )
+    return initial_window_bytes(policy, segment) // segment
 
 
 def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:

@@ -200,7 +200,7 @@ def _rate(campaign: "Campaign") -> dict[str, Any] | None:
     room = min(_room(link["queue"]) for link in crossed)
     lasting = max(3, round(_TRAIN_LASTS_S * asked / (8 * _TRAIN_BYTES)))
     packets = min(_TRAIN_PACKETS, room, lasting)
-    if packets < 2 or any(link["loss"] or link["lose"] or "burst" in link for link in crossed):
+    if packets < 2 or any(link["loss"] or link["lose"] or {"burst", "loss_model"} & link.keys() for link in crossed):
         return None
     trains = min(max(_FEWEST_TRAINS, _PACKETS // packets), _MOST_TRAINS if asked > 1e6 else _FEWEST_TRAINS)
     interval_s = 2 * 8 * _TRAIN_BYTES * packets / asked + 0.005
@@ -242,5 +242,13 @@ def _room(queue: dict[str, Any]) -> int:
     """Packets of a train that a queue holds for certain, that in service not counted."""
     if "min_threshold_packets" in queue:
         return int(queue["min_threshold_packets"])
-    limit = queue.get("limit_packets")
-    return int(queue["limit_bytes"] // _TRAIN_BYTES if limit is None else limit)
+    packets, size = held(queue)
+    return size // _TRAIN_BYTES if packets is None else packets
+
+
+def held(queue: Mapping[str, Any]) -> tuple[int | None, int]:
+    """What a queue holds at the most: packets, or none and bytes."""
+    limit = queue.get("limit") or queue.get("codel", {}).get("limit")
+    if limit is None:
+        limit = {"packets": queue.get("limit_packets"), "bytes": queue.get("limit_bytes")}
+    return limit.get("packets"), limit.get("bytes") or 0

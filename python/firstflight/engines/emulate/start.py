@@ -54,8 +54,12 @@ ELSE_MEND = "run as root, or in a container with --privileged"
 class Inside:
     """The first process of a testbed, running in its own user, network, PID and mount namespaces."""
 
-    def __init__(self) -> None:
-        """Start it and wait until it answers. MachineError, one sentence with what mends it, if it does not."""
+    def __init__(self, *modules: str) -> None:
+        """Start it and wait until it answers. MachineError, one sentence with what mends it, if it does not.
+
+        `modules`: those with further commands.
+        """
+        self._modules = modules
         self.mark = uuid.uuid4().hex
         # What unshare or Python say when they cannot start, kept where no file is left behind.
         self._said = os.memfd_create("testbed")
@@ -97,7 +101,7 @@ class Inside:
         if _is_root():
             enter = [sys.executable, "-I", "-S", str(_ENTER), str(its.fileno()), unshare, *_OTHERS]
         return subprocess.Popen(
-            [*enter, sys.executable, "-P", "-m", f"{__package__}.inside", str(its.fileno())],
+            [*enter, sys.executable, "-P", "-m", f"{__package__}.inside", str(its.fileno()), *self._modules],
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,

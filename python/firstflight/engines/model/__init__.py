@@ -22,7 +22,7 @@ import polars as pl
 
 from firstflight.records.schema import TABLES, empty
 
-from .initial_window import initial_window_bytes
+from ..initial_window import initial_window_bytes
 from .per_segment import Outcome, compute
 from .single_transfer import SingleTransfer, from_plan, from_scenario
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .initial_window import initial_window_bytes
+from ..initial_window import initial_window_bytes
 from .single_transfer import SingleTransfer
 from .timer import RetransmissionTimer
 

@@ -60,7 +60,7 @@ class SingleTransfer:
 
 def from_scenario(scenario: Scenario) -> SingleTransfer:
     """The one transfer of `scenario`. RequestError for any other scenario, naming what is too much."""
-    scenario.one_network("The engine model")
+    scenario.one_network("The engine model", plain=True)
     return from_plan(scenario.to_plan())
 
 
@@ -95,6 +95,8 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
             raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
         if link["lose"]:
             raise _refusal(f"a link on its way loses data packets (lose = {link['lose']})")
+        if "loss_model" in link:
+            raise _refusal(f"a link on its way loses packets (loss = {link['loss_model']['kind']})")
         if "burst" in link:
             raise _refusal(f"a link on its way has a token bucket (burst = {link['burst']['bytes']} B)")
     for end in ("client", "server"):

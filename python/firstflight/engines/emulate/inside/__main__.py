@@ -1,7 +1,8 @@
 """The first process of a testbed: it does what the runner asks over a socket, and the testbed ends with it.
 
-    python -m firstflight.engines.emulate.inside SOCKET
+    python -m firstflight.engines.emulate.inside SOCKET [MODULE...]
 
+MODULE: one with further commands (`commands.command`).
 Messages are JSON, one a line. Asked: {"id", "do", "with"}; answered: {"id", "answer"} or {"id", "error", "kind"}.
 Bytes are {"base64"}. Unasked comes {"ended": SENTENCE} before the testbed ends on its own account. When the socket
 ends, so does everything here: the kernel kills all processes of a PID namespace whose first one is gone, and frees what
@@ -11,6 +12,7 @@ they held.
 import base64
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import resource
@@ -70,6 +72,8 @@ def main() -> NoReturn:
     line = socket.socket(fileno=int(sys.argv[1]))
     line.set_inheritable(False)
     runner = Runner(line)
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
     try:
         _prepare()
     except FirstflightError as error:

@@ -1,0 +1,103 @@
+//! Losses in bursts: a channel that is good or bad, of which each packet takes a step.
+//!
+//! E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39(5), 1960; E. O. Elliott, "Estimates
+//! of Error Rates for Codes on Burst-Noise Channels", ibid. 42(5), 1963. Linux's `netem loss gemodel` is the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::hash::uniform;
+
+/// The channel as a scenario describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GilbertElliottSpec {
+    /// Probability that a packet makes the good channel bad.
+    pub to_bad: f64,
+    /// Probability that a packet makes the bad channel good.
+    pub to_good: f64,
+    /// Probability that a packet is lost on the bad channel.
+    pub loss_in_bad: f64,
+    /// Probability that a packet is lost on the good channel.
+    pub loss_in_good: f64,
+}
+
+/// A channel, good at first. Its draws are numbered by the link's packets.
+#[derive(Clone, Debug)]
+pub(super) struct GilbertElliott {
+    spec: GilbertElliottSpec,
+    key: u64,
+    packets: u64,
+    is_bad: bool,
+}
+
+impl GilbertElliott {
+    /// A channel with draws by `key`.
+    ///
+    /// # Errors
+    /// What is no probability, or a channel that loses everything for ever.
+    pub(super) fn new(spec: &GilbertElliottSpec, key: u64) -> Result<GilbertElliott, String> {
+        for (name, value) in [
+            ("to_bad", spec.to_bad),
+            ("to_good", spec.to_good),
+            ("loss_in_bad", spec.loss_in_bad),
+            ("loss_in_good", spec.loss_in_good),
+        ] {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(format!("a {name} of {value} is not a probability from 0 to 1"));
+            }
+        }
+        if spec.loss_in_good >= 1.0 || spec.to_bad > 0.0 && spec.to_good == 0.0 && spec.loss_in_bad >= 1.0 {
+            return Err("the channel loses everything for ever: set to_good above 0, or a loss below 1".into());
+        }
+        Ok(GilbertElliott { spec: *spec, key, packets: 0, is_bad: false })
+    }
+
+    /// A packet is transmitted: the channel takes its step, and then the packet is lost or not.
+    pub(super) fn strikes(&mut self, _carries_data: bool) -> bool {
+        let [step, loss] = [0, 1].map(|draw| uniform(self.key, 2 * self.packets + draw));
+        self.packets += 1;
+        self.is_bad = if self.is_bad { step >= self.spec.to_good } else { step < self.spec.to_bad };
+        loss < if self.is_bad { self.spec.loss_in_bad } else { self.spec.loss_in_good }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BURSTS: GilbertElliottSpec =
+        GilbertElliottSpec { to_bad: 0.01, to_good: 0.25, loss_in_bad: 1.0, loss_in_good: 0.0 };
+
+    #[test]
+    fn losses_are_as_many_and_come_in_bursts_as_long_as_the_channel_says() {
+        let mut channel = GilbertElliott::new(&BURSTS, 5).unwrap();
+        let lost: Vec<bool> = (0..200_000).map(|_| channel.strikes(true)).collect();
+        let losses = lost.iter().filter(|lost| **lost).count() as f64;
+        let bursts = lost.windows(2).filter(|pair| pair == &[false, true]).count() as f64;
+        // The share of time in the bad state is to_bad / (to_bad + to_good), its mean length 1 / to_good.
+        assert!((losses / 2e5 - 0.01 / 0.26).abs() < 0.002, "{losses} lost");
+        assert!((losses / bursts - 4.0).abs() < 0.2, "{bursts} bursts");
+    }
+
+    #[test]
+    fn the_same_key_loses_the_same_packets() {
+        let lost = |key| {
+            let mut channel = GilbertElliott::new(&BURSTS, key).unwrap();
+            (0..1000).map(|_| channel.strikes(true)).collect::<Vec<_>>()
+        };
+        assert_eq!(lost(1), lost(1));
+        assert_ne!(lost(1), lost(2));
+    }
+
+    #[test]
+    fn what_is_no_probability_or_loses_everything_is_refused() {
+        for spec in [
+            GilbertElliottSpec { to_bad: 1.1, ..BURSTS },
+            GilbertElliottSpec { to_good: f64::NAN, ..BURSTS },
+            GilbertElliottSpec { to_good: 0.0, ..BURSTS },
+            GilbertElliottSpec { loss_in_good: 1.0, ..BURSTS },
+        ] {
+            assert!(GilbertElliott::new(&spec, 0).is_err(), "{spec:?}");
+        }
+    }
+}

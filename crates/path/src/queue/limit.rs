@@ -1,0 +1,36 @@
+//! How much a queue holds.
+
+use serde::{Deserialize, Serialize};
+
+/// A limit in packets or in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes, headers included.
+    Bytes(u64),
+}
+
+impl Limit {
+    /// Checks that it is not zero.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) fn validate(self) -> Result<Limit, String> {
+        match self {
+            Limit::Packets(0) | Limit::Bytes(0) => {
+                Err("a queue of zero holds nothing: give at least one packet".into())
+            }
+            limit => Ok(limit),
+        }
+    }
+
+    /// Whether a queue that holds so much is over the limit.
+    pub(super) fn is_exceeded_by(self, packets: u32, bytes: u64) -> bool {
+        match self {
+            Limit::Packets(limit) => packets > limit,
+            Limit::Bytes(limit) => bytes > limit,
+        }
+    }
+}

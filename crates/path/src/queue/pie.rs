@@ -1,0 +1,170 @@
+//! Proportional integral controller enhanced: RFC 8033, with its names. It decides on arrival.
+//!
+//! The queueing delay is what a packet would wait that came at the moment of the update: of a line whose rate is known
+//! it need not be estimated (section 4.3 estimates it where it is not).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Arrival, Limit, Verdict};
+use crate::Nanos;
+
+/// PIE as a scenario describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PieSpec {
+    /// What is held at the most; beyond that arrivals are dropped.
+    pub limit: Limit,
+    /// `QDELAY_REF`: the delay that the controller aims at.
+    pub target_ns: Nanos,
+    /// `T_UPDATE`: time between two updates of the drop probability.
+    pub update_ns: Nanos,
+    /// `MAX_BURST`: for how long a burst passes after the queue was empty.
+    pub max_burst_ns: Nanos,
+    /// Section 5.4: no drop before the probabilities add up to 0.85, one for certain at 8.5.
+    pub derandomize: bool,
+    /// Mark packets that are ECN-capable in place of dropping them, while the probability is below 0.1 (section 5.1).
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+/// A PIE queue.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    spec: PieSpec,
+    drop_prob: f64,
+    accu_prob: f64,
+    qdelay_old: Nanos,
+    burst_allowance: Nanos,
+    /// When the probability is updated next.
+    next_update: Nanos,
+    /// The largest packet so far.
+    largest_packet: u32,
+}
+
+// Section 4.2: in 1/s; the RFC's 1/8 and 1 + 1/4.
+const ALPHA: f64 = 0.125;
+const BETA: f64 = 1.25;
+// Section 5.1.
+const MARK_ECN_THRESHOLD: f64 = 0.1;
+
+impl Pie {
+    /// Builds the queue, which needs no serialization time.
+    ///
+    /// # Errors
+    /// A limit of zero, times that are none.
+    pub fn new(spec: &PieSpec, _serialization: &impl Fn(u32) -> Nanos) -> Result<Pie, String> {
+        spec.limit.validate()?;
+        if spec.target_ns == 0 || spec.update_ns == 0 {
+            return Err(format!(
+                "PIE needs a target and an update time above 0, not {} ns and {} ns",
+                spec.target_ns, spec.update_ns
+            ));
+        }
+        Ok(Pie {
+            spec: *spec,
+            drop_prob: 0.0,
+            accu_prob: 0.0,
+            qdelay_old: 0,
+            burst_allowance: spec.max_burst_ns,
+            next_update: 0,
+            largest_packet: 0,
+        })
+    }
+
+    /// The drop probability.
+    pub fn drop_probability(&self) -> f64 {
+        self.drop_prob
+    }
+
+    /// What becomes of the arriving packet: section 4.1.
+    // Out of line: drop tail is what most links have, and its way must stay short.
+    #[inline(never)]
+    pub fn judge(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
+        self.update(&arrival);
+        self.largest_packet = self.largest_packet.max(arrival.bytes);
+        if !arrival.line_busy {
+            return Verdict::Admit;
+        }
+        let bytes = arrival.backlog.bytes() + u64::from(arrival.bytes);
+        if self.spec.limit.is_exceeded_by(arrival.backlog.packets() + 1, bytes) {
+            self.accu_prob = 0.0;
+            return Verdict::Drop;
+        }
+        if self.burst_allowance > 0 || !self.drops_early(&arrival, random) {
+            return Verdict::Admit;
+        }
+        self.accu_prob = 0.0;
+        if self.spec.ecn && arrival.ecn_capable && self.drop_prob < MARK_ECN_THRESHOLD {
+            Verdict::Mark
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    /// `drop_early` of sections 4.1 and 5.4.
+    fn drops_early(&mut self, arrival: &Arrival<'_>, random: &mut impl FnMut() -> f64) -> bool {
+        let is_uncongested = self.qdelay_old < self.spec.target_ns / 2 && self.drop_prob < 0.2;
+        if is_uncongested || arrival.backlog.bytes() <= 2 * u64::from(self.largest_packet) {
+            return false;
+        }
+        if self.spec.derandomize {
+            if self.drop_prob == 0.0 {
+                self.accu_prob = 0.0;
+            }
+            self.accu_prob += self.drop_prob;
+            if self.accu_prob < 0.85 {
+                return false;
+            }
+            if self.accu_prob >= 8.5 {
+                return true;
+            }
+        }
+        random() < self.drop_prob
+    }
+
+    /// The updates that were due before this arrival, sections 4.2 and 4.4.
+    fn update(&mut self, arrival: &Arrival<'_>) {
+        while self.next_update <= arrival.now {
+            let qdelay = arrival.free_at.saturating_sub(self.next_update);
+            self.step(qdelay);
+            self.next_update += self.spec.update_ns;
+            let is_at_rest = self.drop_prob == 0.0 && self.qdelay_old == 0 && !arrival.line_busy;
+            if is_at_rest && self.burst_allowance == self.spec.max_burst_ns {
+                // Until the arrival all updates find what this one found.
+                let missed = (arrival.now - self.next_update.min(arrival.now)) / self.spec.update_ns;
+                self.next_update += missed * self.spec.update_ns;
+            }
+        }
+    }
+
+    fn step(&mut self, qdelay: Nanos) {
+        let seconds = |nanos: i128| nanos as f64 / 1e9;
+        let (current, target) = (i128::from(qdelay), i128::from(self.spec.target_ns));
+        let mut p = ALPHA * seconds(current - target) + BETA * seconds(current - i128::from(self.qdelay_old));
+        // Table of section 4.2: small probabilities change in small steps.
+        p /= match self.drop_prob {
+            prob if prob < 0.000_001 => 2048.0,
+            prob if prob < 0.000_01 => 512.0,
+            prob if prob < 0.000_1 => 128.0,
+            prob if prob < 0.001 => 32.0,
+            prob if prob < 0.01 => 8.0,
+            prob if prob < 0.1 => 2.0,
+            _ => 1.0,
+        };
+        // Section 5.5: no jump of more than 2 % once the probability is high.
+        if self.drop_prob >= 0.1 && p > 0.02 {
+            p = 0.02;
+        }
+        self.drop_prob += p;
+        if qdelay == 0 && self.qdelay_old == 0 {
+            self.drop_prob *= 0.98;
+        }
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
+        self.burst_allowance = self.burst_allowance.saturating_sub(self.spec.update_ns);
+        let is_low = |qdelay: Nanos| qdelay < self.spec.target_ns / 2;
+        if self.drop_prob == 0.0 && is_low(qdelay) && is_low(self.qdelay_old) {
+            self.burst_allowance = self.spec.max_burst_ns;
+        }
+        self.qdelay_old = qdelay;
+    }
+}

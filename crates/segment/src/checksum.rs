@@ -1,0 +1,49 @@
+//! The Internet checksum (RFC 1071).
+
+/// A sum under way: 16-bit words, in one's complement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Checksum(u64);
+
+impl Checksum {
+    /// Adds bytes that begin at an even place of what is summed.
+    // RFC 1071 §4.1: an odd last byte is padded on the right with zero.
+    pub(crate) fn add(mut self, bytes: &[u8]) -> Self {
+        let words = bytes.chunks_exact(2);
+        self.0 += words.remainder().first().map_or(0, |&last| u64::from(last) << 8);
+        self.0 += words.map(|word| u64::from(word[0]) << 8 | u64::from(word[1])).sum::<u64>();
+        self
+    }
+
+    /// The checksum of a header in which two bytes at an even place have changed.
+    // RFC 1624 section 3, equation 3: HC' = ~(~HC + ~m + m').
+    pub(crate) fn updated(checksum: [u8; 2], before: [u8; 2], after: [u8; 2]) -> [u8; 2] {
+        let inverse = |word: [u8; 2]| !u16::from_be_bytes(word);
+        let sum = u64::from(inverse(checksum)) + u64::from(inverse(before)) + u64::from(u16::from_be_bytes(after));
+        Self(sum).finish().to_be_bytes()
+    }
+
+    /// What goes into the header.
+    pub(crate) fn finish(self) -> u16 {
+        let mut sum = self.0;
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !(sum as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_rfc_1071_section_3_comes_out() {
+        let sum = Checksum::default().add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).finish();
+        assert_eq!(sum, !0xddf2);
+    }
+
+    #[test]
+    fn an_odd_byte_counts_as_the_left_one_of_its_word() {
+        assert_eq!(Checksum::default().add(&[1, 2, 3]).finish(), Checksum::default().add(&[1, 2, 3, 0]).finish());
+    }
+}

@@ -1,0 +1,234 @@
+//! The IPv4 header (RFC 791 section 3.1).
+
+use std::net::Ipv4Addr;
+
+use crate::{
+    Ecn, Malformed, Options, QUICK_START_BYTES, QuickStart, Segment, TCP, checksum::Checksum, kind, packet::Envelope,
+};
+
+/// A header without options.
+pub const FIXED_BYTES: usize = 20;
+
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS: u16 = 0x2000;
+const FRAGMENT_OFFSET: u16 = 0x1fff;
+const CHECKSUM_AT: usize = 10;
+const ECN: u8 = 0b11;
+
+/// Functions of the Quick-Start option (RFC 4782 section 3.1).
+const REQUEST: u8 = 0;
+const REPORT: u8 = 0b1000;
+
+/// A look at an IPv4 header.
+#[derive(Clone, Copy, Debug)]
+pub struct Ipv4<'a>(&'a [u8; FIXED_BYTES]);
+
+impl<'a> Ipv4<'a> {
+    /// The header at the beginning of these bytes, if they have its fixed part.
+    #[inline]
+    pub fn at(packet: &'a [u8]) -> Option<Self> {
+        packet.first_chunk().map(Self)
+    }
+
+    /// Version of the Internet Protocol.
+    #[inline]
+    pub fn version(self) -> u8 {
+        self.0[0] >> 4
+    }
+
+    /// Bytes of the header, which may be fewer than its fixed part has.
+    #[inline]
+    pub fn header_bytes(self) -> usize {
+        usize::from(self.0[0] & 15) * 4
+    }
+
+    /// Bytes of the packet as its header says; 0 where a card was to divide it.
+    #[inline]
+    pub fn total_bytes(self) -> u16 {
+        self.half(2)
+    }
+
+    /// Identification.
+    #[inline]
+    pub fn identification(self) -> u16 {
+        self.half(4)
+    }
+
+    /// Whether it begins behind the beginning of a packet.
+    #[inline]
+    pub fn is_later_fragment(self) -> bool {
+        self.half(6) & FRAGMENT_OFFSET != 0
+    }
+
+    /// Whether it is not all of a packet.
+    #[inline]
+    pub fn is_fragment(self) -> bool {
+        self.half(6) & (FRAGMENT_OFFSET | MORE_FRAGMENTS) != 0
+    }
+
+    /// Hops that it may still take.
+    #[inline]
+    pub fn time_to_live(self) -> u8 {
+        self.0[8]
+    }
+
+    /// Protocol that it carries.
+    #[inline]
+    pub fn protocol(self) -> u8 {
+        self.0[9]
+    }
+
+    /// The ECN bits.
+    #[inline]
+    pub fn ecn(self) -> Ecn {
+        match self.0[1] & ECN {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            2 => Ecn::Capable0,
+            _ => Ecn::Congestion,
+        }
+    }
+
+    /// Where it came from.
+    #[inline]
+    pub fn source(self) -> Ipv4Addr {
+        self.address(12)
+    }
+
+    /// Where it goes.
+    #[inline]
+    pub fn destination(self) -> Ipv4Addr {
+        self.address(16)
+    }
+
+    #[inline]
+    fn half(self, at: usize) -> u16 {
+        u16::from_be_bytes([self.0[at], self.0[at + 1]])
+    }
+
+    #[inline]
+    fn address(self, at: usize) -> Ipv4Addr {
+        Ipv4Addr::new(self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3])
+    }
+}
+
+/// Sets "congestion experienced" (RFC 3168 section 5) in a packet whose header is whole.
+pub fn mark(packet: &mut [u8]) {
+    let before = [packet[0], packet[1]];
+    packet[1] |= ECN;
+    let after = [packet[0], packet[1]];
+    let checksum = Checksum::updated([packet[CHECKSUM_AT], packet[CHECKSUM_AT + 1]], before, after);
+    packet[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum);
+}
+
+/// Lets a router answer the Quick-Start request that a packet, whose header is whole, may carry: `answer` gives the rate
+/// code granted of the one asked for; none: the router does not know such requests.
+// RFC 4782 section 3.3: a router that takes part lowers QS TTL and TTL alike, one that does not lowers the TTL alone, by
+// which the receiver knows. No TTL is lowered here, so the QS TTL is raised instead: once, for what matters is whether
+// they differ.
+pub fn answer_quick_start(packet: &mut [u8], answer: impl FnOnce(u8) -> Option<u8>) {
+    let Some(ip) = Ipv4::at(packet) else { return };
+    let (header_bytes, time_to_live) = (ip.header_bytes(), ip.time_to_live());
+    let mut options = Options(packet.get(FIXED_BYTES..header_bytes).unwrap_or_default());
+    let request = loop {
+        match options.next() {
+            Some(Ok((kind::QUICK_START, value))) if value.len() + 2 == QUICK_START_BYTES as usize => break value,
+            Some(Ok(_)) => {}
+            _ => return,
+        }
+    };
+    if request[0] >> 4 != REQUEST || request[1] != time_to_live {
+        return;
+    }
+    let (asked, at) = (request[0] & 15, header_bytes - options.0.len() - request.len());
+    match answer(asked) {
+        Some(granted) => packet[at] = granted & 15,
+        None => packet[at + 1] = time_to_live.wrapping_add(1),
+    }
+    write_checksum(&mut packet[..header_bytes]);
+}
+
+fn write_checksum(header: &mut [u8]) {
+    header[CHECKSUM_AT..CHECKSUM_AT + 2].fill(0);
+    let checksum = Checksum::default().add(header).finish();
+    header[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// The Quick-Start option, if the segment carries one: bytes, and how many there are.
+// RFC 4782 section 3.1: function 0000 is a rate request, 1000 a report of the approved rate, whose third byte is unused. A
+// router that takes part lowers the QS TTL as it lowers the TTL, so their difference stays; one that does not take part
+// shows as a difference that has changed. The nonce, which lets a sender check the receiver's honesty, is not modeled and
+// stands as zero.
+pub(crate) fn options_of(segment: &Segment, time_to_live: u8) -> ([u8; QUICK_START_BYTES as usize], usize) {
+    let [function_and_rate, quick_start_ttl] = match segment.quick_start {
+        QuickStart::None => return Default::default(),
+        QuickStart::Request { rate, approved } => {
+            [REQUEST << 4 | rate & 15, time_to_live.wrapping_add(u8::from(!approved))]
+        }
+        QuickStart::Report { rate } => [REPORT << 4 | rate & 15, 0],
+    };
+    let length = QUICK_START_BYTES as u8;
+    ([kind::QUICK_START, length, function_and_rate, quick_start_ttl, 0, 0, 0, 0], length.into())
+}
+
+/// Appends the header with its checksum.
+// RFC 3168 section 5: the ECN field is the low two bits of the former TOS byte. Path MTU discovery (RFC 1191) sets DF.
+pub(crate) fn write_header(ecn: Ecn, envelope: &Envelope, options: &[u8], total_length: u16, into: &mut Vec<u8>) {
+    let start = into.len();
+    let words = ((FIXED_BYTES + options.len()) / 4) as u8;
+    into.extend_from_slice(&[4 << 4 | words, ecn as u8]);
+    into.extend_from_slice(&total_length.to_be_bytes());
+    into.extend_from_slice(&envelope.identification.to_be_bytes());
+    into.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
+    into.extend_from_slice(&[envelope.time_to_live, TCP, 0, 0]);
+    into.extend_from_slice(&envelope.source.ip().octets());
+    into.extend_from_slice(&envelope.destination.ip().octets());
+    into.extend_from_slice(options);
+    write_checksum(&mut into[start..]);
+}
+
+const HEADER: &str = "IPv4";
+
+/// The header at the beginning of a packet, checked, and what its options say; what follows it may be cut.
+pub(crate) fn read_header(bytes: &[u8]) -> Result<(Ipv4<'_>, QuickStart), Malformed> {
+    let short = |needs| Malformed::Short { header: HEADER, needs, has: bytes.len() };
+    let ip = Ipv4::at(bytes).ok_or(short(FIXED_BYTES))?;
+    if ip.version() != 4 {
+        return Err(Malformed::Version(ip.version()));
+    }
+    let header_bytes = ip.header_bytes();
+    if header_bytes < FIXED_BYTES || header_bytes > usize::from(ip.total_bytes()) {
+        return Err(Malformed::HeaderLength { header: HEADER, bytes: header_bytes });
+    }
+    let header = bytes.get(..header_bytes).ok_or(short(header_bytes))?;
+    if Checksum::default().add(header).finish() != 0 {
+        return Err(Malformed::Checksum(HEADER));
+    }
+    if ip.is_fragment() {
+        return Err(Malformed::Fragment);
+    }
+    if ip.protocol() != TCP {
+        return Err(Malformed::Protocol(ip.protocol()));
+    }
+    let mut quick_start = QuickStart::None;
+    for option in Options(&header[FIXED_BYTES..]) {
+        let malformed = |kind| Malformed::Option { header: HEADER, kind };
+        let (kind, value) = option.map_err(malformed)?;
+        if kind == kind::QUICK_START {
+            quick_start = read_quick_start(value, ip.time_to_live()).ok_or(malformed(kind))?;
+        }
+    }
+    Ok((ip, quick_start))
+}
+
+// RFC 4782 section 3.1; see the writer's side for the TTL.
+fn read_quick_start(value: &[u8], time_to_live: u8) -> Option<QuickStart> {
+    let &[function_and_rate, quick_start_ttl, ..]: &[u8; QUICK_START_BYTES as usize - 2] = value.try_into().ok()?;
+    let rate = function_and_rate & 15;
+    Some(match function_and_rate >> 4 {
+        REQUEST => QuickStart::Request { rate, approved: quick_start_ttl == time_to_live },
+        REPORT => QuickStart::Report { rate },
+        // RFC 4782 section 3.1 knows no other function.
+        _ => QuickStart::None,
+    })
+}

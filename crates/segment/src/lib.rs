@@ -1,0 +1,36 @@
+//! TCP segments: their fields, flags, options and sequence numbers; and the packets that carry them. The only crate that
+//! reads or writes headers, and a leaf: it depends on no other.
+//!
+//! [`write_packet`] makes the bytes of an IPv4 packet from a [`Segment`]: real headers, options in Linux's order, both
+//! checksums, and a payload that is a function of the stream offset alone, so that a retransmission carries the bytes of
+//! the first transmission; [`write_packet_with`] takes the payload from its caller. [`read_packet`] is the inverse, for what
+//! a network brings, and [`read_headers`] for what a capture has cut. Who needs a few fields of a header takes a look at
+//! it: [`Ipv4`], [`Ipv6`], [`Tcp`], [`Options`].
+
+mod checksum;
+mod ipv4;
+mod ipv6;
+mod malformed;
+mod options;
+mod packet;
+mod payload;
+mod read;
+mod segment;
+pub mod sequence;
+mod tcp;
+
+pub use ipv4::{FIXED_BYTES as IPV4_BYTES, Ipv4, answer_quick_start, mark};
+pub use ipv6::{Ipv6, Upper};
+pub use malformed::Malformed;
+pub use options::{Options, QUICK_START_BYTES, TIMESTAMPS_BYTES, kind};
+pub use packet::{Envelope, Unrepresentable, write_packet, write_packet_with};
+pub use payload::write_payload;
+pub use read::{Packet, read_headers, read_packet};
+pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, SentAt, Timestamps};
+pub use tcp::{FIXED_BYTES as TCP_BYTES, Tcp, ports};
+
+/// Protocol number of TCP in the header of the Internet Protocol.
+pub const TCP: u8 = 6;
+
+/// Protocol number of UDP.
+pub const UDP: u8 = 17;

@@ -1,0 +1,280 @@
+//! What travels between two endpoints: a TCP header without addresses, and a byte count in place of the payload.
+
+use std::{
+    num::NonZeroU64,
+    ops::{BitAnd, BitOr},
+};
+
+use crate::options::{QUICK_START_BYTES, TIMESTAMPS_BYTES, sack_bytes};
+
+/// Value of [`Segment::window_scale`] when the option is absent (the option itself never exceeds 14, RFC 7323 §2.3).
+pub const NO_WINDOW_SCALE: u8 = 255;
+
+/// The control bits of a segment, with the values they have on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// No control bit.
+    pub const NONE: Self = Self(0);
+    /// The sender has no more data.
+    pub const FIN: Self = Self(1);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(2);
+    /// Reset the connection.
+    pub const RST: Self = Self(4);
+    /// Push: the last byte handed over so far is in this segment.
+    pub const PSH: Self = Self(8);
+    /// The acknowledgement field is significant.
+    pub const ACK: Self = Self(16);
+    /// ECN echo (RFC 3168 §6.1): congestion was experienced; on a SYN, part of the negotiation.
+    pub const ECE: Self = Self(64);
+    /// Congestion window reduced (RFC 3168 §6.1).
+    pub const CWR: Self = Self(128);
+    /// Accurate ECN (RFC 9768 §3.1.1), in the header the low bit of the byte before the others; nothing here sets it.
+    pub const AE: Self = Self(256);
+
+    /// The bits as they stand in a header.
+    #[inline]
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Flags from header bits; URG, which no rule here reads, and the reserved bits are dropped.
+    #[inline]
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits & 0x1df)
+    }
+
+    /// Whether every bit of `other` is set.
+    #[inline]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is set.
+    #[inline]
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Both sets of bits (the `|` operator, usable in constants).
+    #[inline]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        self.union(other)
+    }
+}
+
+impl BitAnd for Flags {
+    type Output = Self;
+
+    #[inline]
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// The two ECN bits of the IP header (RFC 3168 §5), with the values they have on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The packet is not ECN-capable.
+    #[default]
+    NotCapable = 0,
+    /// ECN-capable, ECT(1).
+    Capable1 = 1,
+    /// ECN-capable, ECT(0).
+    Capable0 = 2,
+    /// Congestion experienced.
+    Congestion = 3,
+}
+
+/// The timestamps option (RFC 7323 §3.2), in milliseconds of each side's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Timestamps {
+    /// TSval.
+    pub value: u32,
+    /// TSecr; significant with [`Flags::ACK`].
+    pub echo: u32,
+}
+
+/// Ranges in a SACK option.
+pub const MOST_SACK_BLOCKS: usize = 4;
+
+/// The SACK option (RFC 2018 §3): ranges of sequence numbers `[left, right)` in the order of the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SackBlocks {
+    count: u8,
+    blocks: [[u32; 2]; MOST_SACK_BLOCKS],
+}
+
+impl SackBlocks {
+    /// No option.
+    pub const NONE: Self = Self { count: 0, blocks: [[0; 2]; MOST_SACK_BLOCKS] };
+
+    /// Adds a range after the others; without effect once there are [`MOST_SACK_BLOCKS`].
+    pub fn push(&mut self, left: u32, right: u32) {
+        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+            *block = [left, right];
+            self.count += 1;
+        }
+    }
+
+    /// The ranges.
+    #[inline]
+    pub fn as_slice(&self) -> &[[u32; 2]] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// Whether the option is absent.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// The Quick-Start option of the IP header (RFC 4782 §3.1): the rate code N stands for 40 kbit/s x 2^N.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum QuickStart {
+    /// Absent.
+    #[default]
+    None,
+    /// A request: routers on the path may lower the rate; one that does not know the option leaves its TTL short of the
+    /// hops travelled, which makes the request void: `approved` stands for what a TTL that fits would show.
+    Request {
+        /// Rate code N, 1 to 15; 0 once a router refused.
+        rate: u8,
+        /// Whether every router so far has taken part.
+        approved: bool,
+    },
+    /// A report of the rate that the sender may use.
+    Report {
+        /// Rate code N that was granted; 0: none.
+        rate: u8,
+    },
+}
+
+impl QuickStart {
+    /// Bits a second that a rate code stands for, headers included.
+    // RFC 4782 §3.1: the request rate is K*2^N bps, for K set to 40,000; for N=0 it is zero.
+    pub const fn bits_per_second(code: u8) -> u64 {
+        if code == 0 { 0 } else { 40_000 << code }
+    }
+
+    /// The largest code whose rate is not above `bits_per_second`; 0 if there is none.
+    pub const fn code_within(bits_per_second: u64) -> u8 {
+        let mut code = 0;
+        while code < 15 && Self::bits_per_second(code + 1) <= bits_per_second {
+            code += 1;
+        }
+        code
+    }
+}
+
+/// A moment on the clock of a simulation; an `Option` of it takes no more than it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SentAt(NonZeroU64);
+
+impl SentAt {
+    /// The moment in nanoseconds; `u64::MAX` is taken for the one before.
+    #[inline]
+    pub const fn new(nanos: u64) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(nanos))
+    }
+
+    /// The moment in nanoseconds.
+    #[inline]
+    pub const fn nanos(self) -> u64 {
+        self.0.get() - 1
+    }
+}
+
+// Each segment is copied where it is queued, so its size counts.
+const _: () = assert!(size_of::<Segment>() <= 88);
+
+/// One TCP segment. The payload is a length: its bytes are those of the sender's stream that begin at `seq`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Segment {
+    /// Sequence number of the first byte (of the SYN if there is one).
+    pub seq: u32,
+    /// Next sequence number expected from the other side; significant with [`Flags::ACK`].
+    pub ack: u32,
+    /// Length of the payload in bytes.
+    pub payload_bytes: u32,
+    /// Window field as on the wire, that is, before scaling.
+    pub window: u16,
+    /// Maximum segment size option in bytes, on a SYN only; 0 if absent.
+    pub mss: u16,
+    /// Window scale option, on a SYN only; [`NO_WINDOW_SCALE`] if absent.
+    pub window_scale: u8,
+    /// Control bits.
+    pub flags: Flags,
+    /// SACK-permitted option (RFC 2018 §2), on a SYN only.
+    pub sack_permitted: bool,
+    /// The ECN bits of the IP header.
+    pub ecn: Ecn,
+    /// Quick-Start request or report, in the IP header.
+    pub quick_start: QuickStart,
+    /// Quick-Start response (TCP option, RFC 4782 §4.2): the rate code that was granted; 0: none.
+    pub quick_start_response: Option<u8>,
+    /// Timestamps option.
+    pub timestamps: Option<Timestamps>,
+    /// SACK option.
+    pub sack: SackBlocks,
+    /// The sender's note for meters that some of this was sent before. Not on the wire; no rule reads it.
+    pub retransmission: bool,
+    /// When the segment was sent, with `rto.samples = ack_one_way`: ns-2's header has it at no cost (`hdr_tcp::ts()`).
+    /// Not on the wire.
+    pub sent_at: Option<SentAt>,
+}
+
+impl Segment {
+    /// No payload, no flag, no option.
+    pub const EMPTY: Self = Self {
+        seq: 0,
+        ack: 0,
+        payload_bytes: 0,
+        window: 0,
+        mss: 0,
+        window_scale: NO_WINDOW_SCALE,
+        flags: Flags::NONE,
+        sack_permitted: false,
+        ecn: Ecn::NotCapable,
+        quick_start: QuickStart::None,
+        quick_start_response: None,
+        timestamps: None,
+        sack: SackBlocks::NONE,
+        retransmission: false,
+        sent_at: None,
+    };
+
+    /// Bytes on the wire of what not every segment carries: timestamps (RFC 7323 §3.2) and SACK (RFC 2018 §3), each
+    /// behind two no-operations that align it, and Quick-Start's IP or TCP option (RFC 4782 §3.1, §4.1). A SYN's other
+    /// options are not counted.
+    #[inline]
+    pub fn option_bytes(&self) -> u32 {
+        let mut bytes = if self.quick_start == QuickStart::None { 0 } else { QUICK_START_BYTES };
+        bytes += if self.quick_start_response.is_some() { QUICK_START_BYTES } else { 0 };
+        if !self.flags.contains(Flags::SYN) {
+            bytes += if self.timestamps.is_some() { TIMESTAMPS_BYTES } else { 0 };
+            bytes += sack_bytes(self.sack.as_slice().len());
+        }
+        bytes
+    }
+
+    /// Sequence numbers that the segment takes: payload bytes, plus one for SYN, plus one for FIN.
+    #[inline]
+    pub fn sequence_length(&self) -> u32 {
+        let bits = self.flags.bits() as u32;
+        self.payload_bytes.saturating_add((bits >> 1 & 1) + (bits & 1))
+    }
+}

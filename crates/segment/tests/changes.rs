@@ -1,0 +1,47 @@
+//! What a link or router changes in a packet on its way.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use firstflight_segment::{Ecn, Envelope, Flags, QuickStart, Segment, answer_quick_start, mark, write_packet};
+
+fn packet(segment: Segment) -> Vec<u8> {
+    let envelope = Envelope {
+        source: SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 1), 80),
+        destination: SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 2), 40_000),
+        identification: 7,
+        time_to_live: 64,
+        stream_offset: 0,
+    };
+    let mut bytes = Vec::new();
+    write_packet(&segment, &envelope, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_mark_leaves_the_packet_as_its_sender_would_have_written_it() {
+    let mut marked = packet(Segment { ecn: Ecn::Capable0, ..Segment::EMPTY });
+    mark(&mut marked);
+    assert_eq!(marked, packet(Segment { ecn: Ecn::Congestion, ..Segment::EMPTY }));
+}
+
+#[test]
+fn a_quick_start_request_leaves_a_link_as_a_router_would_have_written_it() {
+    let asking = |rate, approved| {
+        packet(Segment { flags: Flags::SYN, quick_start: QuickStart::Request { rate, approved }, ..Segment::EMPTY })
+    };
+    for (answer, expected) in [(Some(4), asking(4, true)), (None, asking(9, false))] {
+        let mut passing = asking(9, true);
+        answer_quick_start(&mut passing, |asked| {
+            assert_eq!(asked, 9);
+            answer
+        });
+        assert_eq!(passing, expected);
+    }
+    // Void already, a report, and no option at all: nobody is asked.
+    let report = packet(Segment { quick_start: QuickStart::Report { rate: 9 }, ..Segment::EMPTY });
+    for mut passing in [asking(9, false), report, packet(Segment::EMPTY)] {
+        let before = passing.clone();
+        answer_quick_start(&mut passing, |_| panic!("there is nothing to answer"));
+        assert_eq!(passing, before);
+    }
+}

@@ -1,0 +1,199 @@
+//! The connections of a browser: which are open to each host, which are idle, and what waits for one.
+
+use std::collections::VecDeque;
+
+use firstflight_path::Nanos;
+
+use crate::{
+    application::{
+        Ask, Done,
+        interleave::{Interleave, Span},
+    },
+    connection::{Arena, CLIENT, Object, SERVER},
+    plan::{HttpVersion, Kind},
+    simulation::Simulation,
+};
+
+/// What a browser has open, and what waits.
+#[derive(Debug, Default)]
+pub(super) struct Browser {
+    open: Vec<OpenConnection>,
+    waiting: VecDeque<(Origin, Ask)>,
+}
+
+/// A name that objects are fetched from: its number in the page, and the host that serves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) number: u32,
+    pub(super) server: u32,
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+struct OpenConnection {
+    slot: u32,
+    generation: u32,
+    origin: Origin,
+    /// Objects asked for and not there yet.
+    outstanding: u32,
+    idle_since: Nanos,
+    interleave: Option<Interleave>,
+}
+
+impl Browser {
+    fn in_slot(&mut self, slot: u32) -> Option<&mut OpenConnection> {
+        self.open.iter_mut().find(|open| open.slot == slot)
+    }
+
+    /// Forgets connections that have failed.
+    fn forget_dead(&mut self, connections: &Arena) {
+        self.open.retain(|open| connections[open.slot].generation == open.generation);
+    }
+}
+
+impl Simulation<'_> {
+    fn browser(&mut self, client: u32) -> &mut Browser {
+        self.clients[client as usize].browser.get_or_insert_default()
+    }
+
+    /// Asks for an object as soon as its host has a connection to spare.
+    pub(super) fn browse(&mut self, client: u32, origin: Origin, ask: Ask) {
+        self.browser(client).waiting.push_back((origin, ask));
+        self.fill_connections(client);
+    }
+
+    /// An object is there, or never will be.
+    pub(super) fn browsed(&mut self, client: u32, done: &Done) {
+        let now = self.now;
+        if let Some(interleave) = self.interleave(done.slot) {
+            interleave.forget((done.object.page, done.object.number));
+        }
+        if let Some(open) = self.browser(client).in_slot(done.slot) {
+            open.outstanding = open.outstanding.saturating_sub(1);
+            open.idle_since = now;
+        }
+        self.fill_connections(client);
+    }
+
+    /// Puts what waits on connections, old and new, as far as they go.
+    fn fill_connections(&mut self, client: u32) {
+        let Kind::WebPage { version, connections, frame_bytes, .. } = &self.spec(client).kind else { return };
+        let is_multiplexed = *version == HttpVersion::Http2;
+        let (most, depth) = if is_multiplexed { (1, u32::MAX) } else { (*connections, 1) };
+        let Some(browser) = &mut self.clients[client as usize].browser else { return };
+        browser.forget_dead(&self.connections);
+        let room = |browser: &Browser, origin: Origin| {
+            let mut own = browser.open.iter().filter(|open| open.origin == origin);
+            let open = own.clone().find(|open| open.outstanding < depth).map(|open| open.slot);
+            (open.is_some() || own.by_ref().count() < most as usize).then_some(open)
+        };
+        loop {
+            let Some(browser) = &mut self.clients[client as usize].browser else { return };
+            let places = browser.waiting.iter().map(|(origin, _)| room(browser, *origin));
+            let Some((index, open)) = places.enumerate().find_map(|(index, room)| Some((index, room?))) else { return };
+            let Some((origin, ask)) = browser.waiting.remove(index) else { return };
+            let interleave = is_multiplexed.then(|| Interleave::new(*frame_bytes));
+            match open {
+                Some(slot) => {
+                    if let Some(open) = browser.in_slot(slot) {
+                        open.outstanding += 1;
+                    }
+                    self.ask(slot, ask, false);
+                }
+                None => {
+                    let slot = self.connect(client, origin.server, false);
+                    let generation = self.connections[slot].generation;
+                    let opened =
+                        OpenConnection { slot, generation, origin, outstanding: 1, idle_since: self.now, interleave };
+                    self.browser(client).open.push(opened);
+                    self.ask(slot, ask, false);
+                }
+            }
+        }
+    }
+
+    /// Closes what has been idle for `most`, as servers do after their keep-alive time.
+    // It is closed when it would be used again, which costs the path a FIN later than a server's timer would.
+    pub(super) fn close_idle(&mut self, client: u32, most: Nanos) {
+        let now = self.now;
+        let Some(browser) = &mut self.clients[client as usize].browser else { return };
+        browser.forget_dead(&self.connections);
+        let is_old = |open: &OpenConnection| open.outstanding == 0 && now.saturating_sub(open.idle_since) >= most;
+        let old: Vec<u32> = browser.open.iter().filter(|open| is_old(open)).map(|open| open.slot).collect();
+        browser.open.retain(|open| !is_old(open));
+        for slot in old {
+            self.connections[slot].ends[CLIENT].close(now);
+            self.pump_client(slot);
+        }
+    }
+
+    fn interleave(&mut self, slot: u32) -> Option<&mut Interleave> {
+        let connection = &self.connections[slot];
+        let open = self.clients[connection.client as usize].browser.as_mut()?.in_slot(slot)?;
+        open.interleave.as_mut().filter(|_| open.generation == connection.generation)
+    }
+
+    /// An object that is asked for, as it stands on its connection: where its response will be in the stream is not
+    /// known before the server answers, if responses take turns.
+    pub(super) fn interleaved(&mut self, slot: u32, object: Object, request_bytes: u64) -> Object {
+        let Some(interleave) = self.interleave(slot) else { return object };
+        interleave.requested += request_bytes;
+        Object { request_end: interleave.requested, response_end: u64::MAX, ..object }
+    }
+
+    /// The server answers the requests that have arrived on a connection whose responses take turns; false on any other.
+    pub(super) fn serve_interleaved(&mut self, slot: u32) -> bool {
+        let now = self.now;
+        if self.interleave(slot).is_none() {
+            return false;
+        }
+        let connection = &self.connections[slot];
+        let end = &connection.ends[SERVER];
+        let (received, sent) = (end.received_bytes(), end.acknowledged_bytes() + u64::from(end.flight_bytes()));
+        let asked = &connection.objects[connection.served..];
+        let new: Vec<Object> = asked.iter().take_while(|object| object.request_end <= received).copied().collect();
+        let Some(interleave) = self.interleave(slot) else { return false };
+        let mut bytes = 0;
+        for object in &new {
+            interleave.add((object.page, object.number), object.bytes, sent);
+            bytes += interleave.stream_bytes(object.bytes);
+        }
+        let spans: Vec<Span> = interleave.spans().to_vec();
+        let connection = &mut self.connections[slot];
+        connection.served += new.len();
+        let answered = &mut connection.objects[connection.done..connection.served];
+        for object in answered.iter_mut() {
+            if let Some(span) = spans.iter().find(|span| span.name == (object.page, object.number)) {
+                object.response_end = span.end;
+            }
+        }
+        answered.sort_by_key(|object| object.response_end);
+        connection.awaited[CLIENT] = 0;
+        if bytes > 0 {
+            connection.ends[SERVER].write(now, bytes);
+        }
+        true
+    }
+
+    /// Where responses take turns, any packet can hold the first byte of one.
+    pub(super) fn await_turns(&mut self, slot: u32) {
+        if self.interleave(slot).is_some() {
+            self.connections[slot].awaited[CLIENT] = 0;
+        }
+    }
+
+    /// Notes the first bytes of the responses that have begun to arrive on such a connection.
+    #[cold]
+    pub(super) fn note_first_bytes(&mut self, slot: u32) {
+        let now = self.now;
+        let Some(spans) = self.interleave(slot).map(|interleave| interleave.spans().to_vec()) else { return };
+        let connection = &mut self.connections[slot];
+        let delivered = connection.delivered_bytes();
+        for object in &mut connection.objects[connection.done..connection.served] {
+            let begins = spans.iter().find(|span| span.name == (object.page, object.number));
+            if begins.is_some_and(|span| delivered > span.start) {
+                object.first_byte_at.get_or_insert(now);
+            }
+        }
+    }
+}

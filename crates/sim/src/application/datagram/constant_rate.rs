@@ -1,0 +1,55 @@
+//! Datagrams of one size at a constant rate.
+
+use firstflight_path::Nanos;
+use serde::Deserialize;
+
+use super::{Datagrams, Flow, Play, Ways};
+use crate::law::Law;
+
+/// A stream of constant bit rate.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ConstantRate {
+    /// Bits a second, headers included.
+    pub rate_bps: u64,
+    /// Bytes of a datagram's payload.
+    pub payload_bytes: u32,
+    /// Bytes of its headers.
+    pub datagram_header_bytes: u32,
+    /// Which ends send.
+    pub direction: Ways,
+    /// How long; none: to the end of the run.
+    pub length_ns: Option<Nanos>,
+    /// A datagram that takes longer is late; none: none is.
+    pub deadline_ns: Option<Nanos>,
+}
+
+impl ConstantRate {
+    /// Time between two datagrams, to the nearest nanosecond.
+    fn interval(&self) -> Nanos {
+        let bits = 8 * (u64::from(self.payload_bytes) + u64::from(self.datagram_header_bytes));
+        (u128::from(bits) * 1_000_000_000 + u128::from(self.rate_bps / 2))
+            .checked_div(self.rate_bps.into())
+            .unwrap_or(0) as Nanos
+    }
+}
+
+impl Datagrams for ConstantRate {
+    fn flows(&self) -> Vec<Flow> {
+        let flow = |&from_server: &bool| Flow {
+            interval: self.interval(),
+            payload: Law::Constant { value: f64::from(self.payload_bytes) },
+            header_bytes: self.datagram_header_bytes,
+            length: self.length_ns,
+            play: self.deadline_ns.map_or(Play::Always, Play::AfterSending),
+            ..Flow::new(from_server)
+        };
+        self.direction.senders().iter().map(flow).collect()
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.rate_bps == 0 {
+            return Err("rate_bps is 0: give at least 1".into());
+        }
+        self.flows().iter().try_for_each(Flow::validate)
+    }
+}

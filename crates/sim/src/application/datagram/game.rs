@@ -1,0 +1,45 @@
+//! Games: a client sends what its player does, the server the state of the world at each tick.
+
+use firstflight_path::Nanos;
+use serde::Deserialize;
+
+use super::{Datagrams, Flow, Play};
+use crate::law::Law;
+
+/// A game.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Game {
+    /// Time between two datagrams of a client.
+    pub client_interval_ns: Nanos,
+    /// Time between two ticks of the server, at which it sends to all clients.
+    pub tick_ns: Nanos,
+    /// Payload of a client's datagram.
+    pub client_payload: Law,
+    /// Payload of a server's.
+    pub server_payload: Law,
+    /// Bytes of a datagram's headers.
+    pub datagram_header_bytes: u32,
+    /// How long a client plays; none: to the end of the run.
+    pub length_ns: Option<Nanos>,
+    /// A datagram that takes longer is late; none: none is.
+    pub deadline_ns: Option<Nanos>,
+}
+
+impl Datagrams for Game {
+    fn flows(&self) -> Vec<Flow> {
+        let flow = |from_server: bool, interval: Nanos, payload: &Law| Flow {
+            interval,
+            payload: payload.clone(),
+            header_bytes: self.datagram_header_bytes,
+            length: self.length_ns,
+            play: self.deadline_ns.map_or(Play::Always, Play::AfterSending),
+            at_ticks: from_server,
+            ..Flow::new(from_server)
+        };
+        vec![flow(false, self.client_interval_ns, &self.client_payload), flow(true, self.tick_ns, &self.server_payload)]
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        self.flows().iter().try_for_each(Flow::validate)
+    }
+}

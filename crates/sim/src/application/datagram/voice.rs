@@ -1,0 +1,78 @@
+//! Calls: a frame of voice each interval over RTP.
+
+use firstflight_path::Nanos;
+use serde::Deserialize;
+
+use super::{Call, Datagrams, Flow, Play, Ways, e_model::Impairment};
+use crate::law::Law;
+
+/// A call.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Voice {
+    /// How voice is coded.
+    pub codec: Codec,
+    /// Bits a second of coded voice.
+    pub bit_rate_bps: u64,
+    /// Voice in a datagram.
+    pub frame_ns: Nanos,
+    /// How long the receiver keeps the first datagram before it plays it.
+    pub playout_ns: Nanos,
+    /// What the codec costs a listener; none: nobody has said, so there is no rating.
+    pub impairment: Option<Impairment>,
+    /// Bytes of IP, UDP and RTP headers.
+    pub datagram_header_bytes: u32,
+    /// Who speaks.
+    pub direction: Ways,
+    /// How long; none: to the end of the run.
+    pub length_ns: Option<Nanos>,
+}
+
+/// Codecs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Codec {
+    /// ITU-T G.711.
+    G711,
+    /// RFC 6716.
+    Opus,
+}
+
+impl Codec {
+    /// How far it looks ahead before it can code a frame.
+    fn look_ahead(self) -> Nanos {
+        match self {
+            // G.711 codes each sample by itself.
+            Codec::G711 => 0,
+            // RFC 6716 section 2: 2.5 ms of CELT, which its encoder delays by another 4 ms so that modes can change.
+            Codec::Opus => 6_500_000,
+        }
+    }
+}
+
+impl Datagrams for Voice {
+    fn flows(&self) -> Vec<Flow> {
+        let payload_bytes = (u128::from(self.bit_rate_bps) * u128::from(self.frame_ns)).div_ceil(8_000_000_000);
+        let flow = |&from_server: &bool| Flow {
+            interval: self.frame_ns,
+            payload: Law::Constant { value: payload_bytes as f64 },
+            header_bytes: self.datagram_header_bytes,
+            length: self.length_ns,
+            play: Play::AfterFirst(self.playout_ns),
+            call: Some(Call {
+                coding_delay: self.frame_ns.saturating_add(self.codec.look_ahead()),
+                impairment: self.impairment,
+            }),
+            ..Flow::new(from_server)
+        };
+        self.direction.senders().iter().map(flow).collect()
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if let Some(Impairment { ie, bpl }) = self.impairment
+            && !((0.0..95.0).contains(&ie) && bpl > 0.0 && bpl.is_finite())
+        {
+            return Err(format!("impairment: ie is {ie} and bpl {bpl}; ie must be 0 to below 95 and bpl above 0"));
+        }
+        self.flows().iter().try_for_each(Flow::validate)
+    }
+}

@@ -1,0 +1,78 @@
+//! Links whose queue decides on departure: packets wait in it, and an event lets the next one leave.
+
+use firstflight_path::{Fate, Left, Nanos, Offered};
+
+use crate::{
+    packet::Packet,
+    scheduler::{self, IDLE},
+    topology::Then,
+};
+
+use super::{Simulation, loss_draw};
+
+impl Simulation<'_> {
+    /// A packet comes to the queue of a link.
+    pub(super) fn wait(&mut self, packet: Packet, link: u32, offered: Offered) {
+        let client = match packet.datagram() {
+            Some(datagram) => Some(self.streams[datagram.stream as usize].client()),
+            None => {
+                let connection = &self.connections[packet.to() / 2];
+                (connection.generation == packet.generation()).then_some(connection.client)
+            }
+        };
+        // A packet whose connection is over belongs to no application any more.
+        let class = client
+            .map_or(0, |client| self.plan.applications[usize::from(self.clients[client as usize].application)].class);
+        self.let_leave(link, Some((packet, Offered { class, ..offered })));
+    }
+
+    /// The line of a link takes the next packet.
+    #[cold]
+    pub(super) fn depart(&mut self, link: u32) {
+        self.let_leave(link, None);
+    }
+
+    fn let_leave(&mut self, link: u32, arrival: Option<(Packet, Offered)>) {
+        let mut left = std::mem::take(&mut self.left);
+        let line = &mut self.lines[link as usize];
+        let Some(holding) = &mut line.holding else { return };
+        let (connections, streams) = (&mut self.connections, &mut self.streams);
+        let loss_draw = |packet: &Packet| loss_draw(connections, streams, packet, link);
+        match arrival {
+            Some((packet, offered)) => {
+                holding.offer(&mut line.link, self.now, offered, packet, loss_draw, &mut left);
+            }
+            None => holding.advance(&mut line.link, self.now, loss_draw, &mut left),
+        }
+        let key = holding.due().map_or(IDLE, |due| {
+            let order = self.order;
+            self.order += 1;
+            scheduler::key(due, order, line.departures)
+        });
+        self.scheduler.set(line.departures, key);
+        for Left { packet, offered, arrived, at, fate } in left.drain(..) {
+            if self.is_watched {
+                self.note_crossing(&packet, link, arrived, offered.bytes, fate);
+            }
+            self.follow(packet, link, at, fate);
+        }
+        self.left = left;
+    }
+
+    /// Brings a packet that left a queue to the far end of its link, or loses it.
+    fn follow(&mut self, mut packet: Packet, link: u32, at: Nanos, fate: Fate) {
+        let arrival = match fate {
+            Fate::Arrives(arrival) => arrival,
+            Fate::Marked(arrival) => {
+                packet.mark();
+                arrival
+            }
+            fate => return self.lose(&packet, link, at, fate),
+        };
+        if self.routes.hops[packet.hop() as usize].then == Then::Computed {
+            packet.advance();
+            return self.forward_special(packet, arrival);
+        }
+        self.put_in_flight(packet, link, arrival);
+    }
+}

@@ -1,0 +1,99 @@
+//! Routes: which links a packet crosses in turn, and which of them are computed together.
+
+use std::collections::HashMap;
+
+use firstflight_path::LinkSpec;
+
+use super::Topology;
+
+/// A step of a route.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// The link to cross.
+    pub link: u32,
+    /// What follows.
+    pub then: Then,
+}
+
+/// What follows on a hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The next link is fed by this one alone, so packets enter it in the order in which they leave here: its share of
+    /// the schedule is computed at once, without an event between.
+    Computed,
+    /// The next link has other feeders: an event brings the packet there in its turn.
+    Event,
+    /// The far end is the destination.
+    Deliver,
+}
+
+/// The routes in use, as runs of hops in one table.
+#[derive(Debug, Default)]
+pub struct Routes {
+    /// Hop table; a route is a run of it that ends with [`Then::Deliver`].
+    pub hops: Vec<Hop>,
+    index: HashMap<(u32, u32), u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Feeder {
+    Nobody,
+    Link(u32),
+    Several,
+}
+
+impl Routes {
+    /// Lays the routes between all `pairs` of hosts, in both directions.
+    ///
+    /// # Errors
+    /// A pair without a link between them.
+    pub fn new(topology: &Topology, pairs: impl Iterator<Item = (u32, u32)>) -> Result<Routes, String> {
+        let mut routes = Routes::default();
+        // What a queue that decides on departure lets go when is not known ahead of time.
+        let unfed = |(_, spec): &(String, LinkSpec)| match spec.queue.decides_on_departure() {
+            true => Feeder::Several,
+            false => Feeder::Nobody,
+        };
+        let mut feeders: Vec<Feeder> = topology.links().iter().map(unfed).collect();
+        for (client, server) in pairs {
+            for ends in [(client, server), (server, client)] {
+                if routes.index.contains_key(&ends) {
+                    continue;
+                }
+                let path = topology.path(ends.0, ends.1)?;
+                routes.index.insert(ends, routes.hops.len() as u32);
+                // An endpoint that feeds a link is like a second feeder: nothing is known of it ahead of time.
+                feeders[path[0] as usize] = Feeder::Several;
+                for pair in path.windows(2) {
+                    let feeder = &mut feeders[pair[1] as usize];
+                    *feeder = match *feeder {
+                        Feeder::Nobody => Feeder::Link(pair[0]),
+                        Feeder::Link(link) if link == pair[0] => Feeder::Link(link),
+                        _ => Feeder::Several,
+                    };
+                }
+                let last = path.len() - 1;
+                routes.hops.extend(
+                    path.iter().enumerate().map(|(index, &link)| Hop {
+                        link,
+                        then: if index == last { Then::Deliver } else { Then::Event },
+                    }),
+                );
+            }
+        }
+        for index in 1..routes.hops.len() {
+            let before = routes.hops[index - 1];
+            let only_feeder = feeders[routes.hops[index].link as usize] == Feeder::Link(before.link);
+            if before.then == Then::Event && only_feeder {
+                routes.hops[index - 1].then = Then::Computed;
+            }
+        }
+        Ok(routes)
+    }
+
+    /// The first hop from one host to another.
+    #[inline]
+    pub fn first_hop(&self, from: u32, to: u32) -> u32 {
+        self.index[&(from, to)]
+    }
+}

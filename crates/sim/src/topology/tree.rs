@@ -1,0 +1,112 @@
+//! Trees: groups of links behind one another, with users at the ends and servers at the root.
+
+use firstflight_path::LinkSpec;
+
+use crate::{
+    law::Law,
+    plan::{Group, LinkLaws, LinkPair},
+    population,
+    random::{Purpose, Stream},
+    records::NO_LINK,
+};
+
+use super::{Host, Topology};
+
+/// Groups of a tree: random streams number them with 8 bits.
+const MOST_GROUPS: usize = 256;
+/// Links with two directions each, which the records number with 16 bits.
+const MOST_PAIRS: u64 = NO_LINK as u64 / 2;
+/// All hosts at the ends of a tree.
+const USERS: &str = "users";
+const SERVER: &str = "server";
+
+impl Topology {
+    /// Lays out a tree behind the root.
+    pub(super) fn tree(
+        &mut self,
+        server: &[LinkPair],
+        groups: &[Group],
+        seed: u64,
+        replicate: u32,
+    ) -> Result<(), String> {
+        self.group(SERVER, server, |forward, reverse| Host { router: 0, up: forward, down: reverse })?;
+        if groups.is_empty() || groups.len() > MOST_GROUPS {
+            return Err(format!("a tree has 1 to {MOST_GROUPS} groups, not {}", groups.len()));
+        }
+        let first_user = self.hosts.len() as u32;
+        // The routers of each group that has groups behind it.
+        let mut routers: Vec<Vec<usize>> = Vec::with_capacity(groups.len());
+        let mut pairs = server.len() as u64;
+        for (index, group) in groups.iter().enumerate() {
+            let parents = self.parents(&groups[..index], &routers, group)?;
+            pairs = pairs.saturating_add(parents.len() as u64 * u64::from(group.count));
+            if pairs > MOST_PAIRS {
+                return Err(format!("with group {:?} the tree has {pairs} links; at most {MOST_PAIRS}", group.name));
+            }
+            let has_more = groups[index + 1..].iter().any(|other| other.behind.as_deref() == Some(group.name.as_str()));
+            let first_host = self.hosts.len() as u32;
+            let mut own = Vec::new();
+            let places = parents.iter().flat_map(|&parent| (0..group.count).map(move |_| parent));
+            for (instance, parent) in places.enumerate() {
+                let name = format!("{}[{instance}]", group.name);
+                let stream = Stream::new(seed, replicate, Purpose::Link, index as u32, instance as u32);
+                let pair = drawn(group, &stream).map_err(|error| format!("link {name:?}: {error}"))?;
+                let trunk = self.pair(name, &pair);
+                if has_more {
+                    own.push(self.router(parent, trunk));
+                } else {
+                    let [down, up] = trunk.map(Some);
+                    self.hosts.push(Host { router: parent, up, down });
+                }
+            }
+            if !has_more {
+                self.groups.push((group.name.clone(), first_host..self.hosts.len() as u32));
+            }
+            routers.push(own);
+        }
+        self.groups.push((USERS.into(), first_user..self.hosts.len() as u32));
+        Ok(())
+    }
+
+    /// The routers behind which a group is.
+    fn parents(&self, earlier: &[Group], routers: &[Vec<usize>], group: &Group) -> Result<Vec<usize>, String> {
+        if group.count == 0 {
+            return Err(format!("group {:?} has count 0: give it at least one link", group.name));
+        }
+        if [SERVER, USERS].contains(&group.name.as_str()) || earlier.iter().any(|other| other.name == group.name) {
+            return Err(format!("the name {:?} of a group is taken: give it another one", group.name));
+        }
+        let Some(behind) = &group.behind else { return Ok(vec![0]) };
+        let parent = earlier.iter().position(|other| other.name == *behind);
+        let parent = parent.ok_or_else(|| {
+            format!("group {:?} is behind {behind:?}, but no group before it is called so", group.name)
+        })?;
+        Ok(routers[parent].clone())
+    }
+}
+
+/// A link of a group. Both directions are drawn at the same quantile: the fastest way down has the fastest way up.
+fn drawn(group: &Group, stream: &Stream) -> Result<LinkPair, String> {
+    let mut pair = group.link.clone();
+    for (spec, laws) in [&mut pair.forward, &mut pair.reverse].into_iter().zip(&group.draw) {
+        draw_into(spec, laws, stream)?;
+    }
+    Ok(pair)
+}
+
+fn draw_into(spec: &mut LinkSpec, laws: &LinkLaws, stream: &Stream) -> Result<(), String> {
+    let draw = |law: &Option<Law>, name: &str, index: u64| {
+        let value = law.as_ref().map(|law| law.quantile(stream.uniforms(index)[0]));
+        value.map(|value| population::check(name, value).map(|()| value)).transpose()
+    };
+    if let Some(rate) = draw(&laws.rate_bps, "rate_bps", 0)? {
+        spec.rate_bps = Some(libm::round(rate) as u64);
+    }
+    if let Some(delay) = draw(&laws.delay_ns, "delay_ns", 1)? {
+        spec.delay_ns = libm::round(delay) as u64;
+    }
+    if let Some(loss) = draw(&laws.loss, "loss", 2)? {
+        spec.loss = loss;
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! What plain TCP does without, behind one pointer, so that a connection without any of it is small and skips all of it
+//! with one look.
+
+use super::Reset;
+use super::socket_options::RecordEnds;
+use crate::profile::{Profile, WindowValidation};
+use crate::receiver::Memory;
+use crate::receiver::ack::Arrivals;
+use crate::receiver::window::GrowingWindow;
+use crate::sender::startup::Launch;
+use crate::sender::window_validation::Validation;
+
+/// All of it, or nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extras(Option<Box<Extra>>);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Extra {
+    /// The start-up scheme and the pacer, as long as there is something for them to do.
+    pub launch: Option<Box<Launch>>,
+    pub memory: Memory,
+    pub validation: Option<Validation>,
+    /// Ends of records, in order: places that no segment spans.
+    pub record_ends: RecordEnds,
+    /// The reset that is due.
+    pub reset: Reset,
+}
+
+impl Extra {
+    fn new(profile: &Profile, initial_sequence: u32) -> Self {
+        Self {
+            launch: None,
+            memory: Memory::new(profile, initial_sequence),
+            validation: Validation::new(profile.window_validation, profile.mss_bytes),
+            record_ends: RecordEnds::default(),
+            reset: Reset::default(),
+        }
+    }
+}
+
+impl Extras {
+    /// What a connection of this profile needs from the beginning, in the memory of one that is over, if there is any.
+    pub fn for_another(self, profile: &Profile, initial_sequence: u32) -> Self {
+        let needed = Memory::is_needed(profile) || profile.window_validation != WindowValidation::Off;
+        if !needed {
+            return Self(None);
+        }
+        let new = Extra::new(profile, initial_sequence);
+        match self.0 {
+            Some(mut old) => {
+                *old = new;
+                Self(Some(old))
+            }
+            None => Self(Some(Box::new(new))),
+        }
+    }
+
+    /// To be added to.
+    #[cold]
+    pub fn get_or_new(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Extra {
+        self.0.get_or_insert_with(|| Box::new(Extra::new(profile, initial_sequence)))
+    }
+
+    #[inline]
+    pub fn launch(&self) -> Option<&Launch> {
+        self.0.as_deref()?.launch.as_deref()
+    }
+
+    #[inline]
+    pub fn launch_mut(&mut self) -> Option<&mut Launch> {
+        self.0.as_deref_mut()?.launch.as_deref_mut()
+    }
+
+    /// The start-up scheme and the pacer have nothing more to do.
+    pub fn end_launch(&mut self) {
+        if let Some(extra) = self.0.as_deref_mut() {
+            extra.launch = None;
+        }
+    }
+
+    #[inline]
+    pub fn validation(&self) -> Option<&Validation> {
+        self.0.as_deref()?.validation.as_ref()
+    }
+
+    #[inline]
+    pub fn validation_mut(&mut self) -> Option<&mut Validation> {
+        self.0.as_deref_mut()?.validation.as_mut()
+    }
+
+    #[inline]
+    pub fn memory(&self) -> Option<&Memory> {
+        Some(&self.0.as_deref()?.memory)
+    }
+
+    #[inline]
+    pub fn memory_mut(&mut self) -> Option<&mut Memory> {
+        Some(&mut self.0.as_deref_mut()?.memory)
+    }
+
+    /// With the adaptive acknowledgement policy.
+    #[inline]
+    pub fn arrivals(&self) -> Option<&Arrivals> {
+        self.memory()?.arrivals.as_ref()
+    }
+
+    #[inline]
+    pub fn arrivals_mut(&mut self) -> Option<&mut Arrivals> {
+        self.memory_mut()?.arrivals.as_mut()
+    }
+
+    /// A window that grows.
+    #[inline]
+    pub fn growing_window(&self) -> Option<&GrowingWindow> {
+        self.memory()?.window.as_ref()
+    }
+
+    #[inline]
+    pub fn record_ends(&self) -> Option<&RecordEnds> {
+        Some(&self.0.as_deref()?.record_ends)
+    }
+
+    /// The reset that is due.
+    pub fn reset(&self) -> Reset {
+        self.0.as_deref().map_or(Reset::default(), |extra| extra.reset)
+    }
+}

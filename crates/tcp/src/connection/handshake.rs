@@ -1,0 +1,238 @@
+//! From closed to established.
+
+use super::{Endpoint, State, due, feature};
+use crate::connection::Events;
+use crate::connection::timestamps::round_trip;
+use crate::receiver::window;
+use crate::segment::{Ecn, Flags, NO_WINDOW_SCALE, Segment, SentAt};
+use crate::sender::recovery::{Edges, Facts, RttSample};
+use crate::sequence::{near, origin, wire};
+use crate::{NEVER, Nanos};
+
+/// Largest window field of a SYN, and of any segment without scaling.
+pub(crate) const LARGEST_FIELD: u32 = 65535;
+
+/// Segment size towards a peer that announced none.
+// RFC 9293 §3.7.1: if an MSS option is not received, assume 536 for IPv4.
+const DEFAULT_MSS: u32 = 536;
+
+impl Endpoint {
+    /// Opens the connection: a SYN is due. Without effect unless the endpoint is a client not opened before.
+    pub fn connect(&mut self, _now: Nanos) {
+        if self.state == State::Closed && self.highest_sent == self.initial() {
+            self.state = State::SynSent;
+            self.due |= due::SYN;
+        }
+    }
+
+    /// A segment arrived before the connection is established.
+    pub(crate) fn on_handshake_segment(&mut self, now: Nanos, segment: &Segment) {
+        self.note_quick_start(segment);
+        match self.state {
+            State::Listen => self.on_listening(now, segment),
+            State::SynSent => self.on_syn_sent(now, segment),
+            State::SynReceived => self.on_syn_received(now, segment),
+            _ => self.refuse(segment),
+        }
+    }
+
+    // RFC 9293 §3.10.7.2.
+    fn on_listening(&mut self, now: Nanos, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.refuse(segment);
+        } else if segment.flags.contains(Flags::SYN) {
+            self.learn_peer(now, segment);
+            self.state = State::SynReceived;
+            self.due |= due::SYN;
+        }
+    }
+
+    // RFC 9293 §3.10.7.3.
+    fn on_syn_sent(&mut self, now: Nanos, segment: &Segment) {
+        let acknowledges = segment.flags.contains(Flags::ACK);
+        let ours_was_sent = self.highest_sent > self.initial();
+        if acknowledges && !(ours_was_sent && near(self.una, segment.ack) == self.initial() + 1) {
+            return self.refuse(segment);
+        }
+        if segment.flags.contains(Flags::RST) {
+            if acknowledges {
+                self.finish(State::Closed, Events::RESET);
+            }
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.learn_peer(now, segment);
+        if acknowledges {
+            // RFC 9040 §C.3 step 3: a SYN-ACK that is marked counts as an initial window that is too large.
+            self.initial_window_failed |= segment.ecn == Ecn::Congestion;
+            self.establish(now, segment);
+            self.due |= due::ACK;
+            if !self.profile.data_on_handshake_ack {
+                self.due |= due::ACK_FIRST;
+            }
+        } else {
+            // Simultaneous open: our SYN goes out again, with the ACK.
+            self.state = State::SynReceived;
+            self.last_sent_at = NEVER;
+            self.due |= due::SYN;
+        }
+    }
+
+    // RFC 9293 §3.10.7.4, as far as it concerns SYN-RECEIVED.
+    fn on_syn_received(&mut self, now: Nanos, segment: &Segment) {
+        let acknowledged = segment.flags.contains(Flags::ACK).then(|| near(self.una, segment.ack));
+        let ours = acknowledged == Some(self.initial() + 1);
+        let seq = near(self.rcv_nxt, segment.seq);
+        if segment.flags.contains(Flags::RST) {
+            // One endpoint is one connection, so it does not return to LISTEN: that is its owner's affair.
+            return self.on_reset(seq);
+        }
+        if segment.flags.contains(Flags::SYN) {
+            if seq + 1 != self.rcv_nxt {
+                self.due |= due::ACK;
+            } else if ours {
+                self.establish(now, segment);
+                self.due |= due::ACK;
+            } else if acknowledged.is_none() {
+                // The peer's SYN again: our SYN-ACK was lost, or is late.
+                self.repeat_syn();
+                self.set_retransmit_timer(now, self.rtt.rto());
+            }
+            return;
+        }
+        if !self.is_acceptable(seq, segment.sequence_length()) {
+            self.due |= due::ACK;
+        } else if ours {
+            self.establish(now, segment);
+            self.on_synchronised(now, segment);
+        } else if acknowledged.is_some() {
+            self.refuse(segment);
+        }
+    }
+
+    /// Takes over what the peer's SYN says.
+    fn learn_peer(&mut self, now: Nanos, segment: &Segment) {
+        self.peer_initial_sequence = segment.seq;
+        self.rcv_nxt = origin(segment.seq) + 1;
+        self.read_next = self.rcv_nxt;
+        // RFC 9293 §3.7.1: the effective MSS is bounded by what the peer is willing to receive.
+        let offered = if segment.mss == 0 { DEFAULT_MSS } else { u32::from(segment.mss) };
+        self.negotiate(now, segment, self.profile.mss_bytes.min(offered));
+        // RFC 7323 §2.2 and §2.3: scaling is on only if both SYNs carry the option; a shift above 14 counts as 14.
+        if segment.window_scale != NO_WINDOW_SCALE && self.profile.window_scaling {
+            self.scaling_is_on = true;
+            self.snd_shift = segment.window_scale.min(14);
+            self.rcv_shift = self.own_shift();
+        }
+        // A SYN can announce no more than 65535 bytes; our first segment after it tells the rest of a scaled window.
+        // Counting that as announced already keeps it from passing for a window that reading has opened.
+        self.begin_receiving(now);
+        self.set_peer_window(u32::from(segment.window));
+        self.window_seq = origin(segment.seq);
+        self.window_ack = self.una;
+        // The controller must not hold a window in segments of the old size.
+        let window = self.initial_window_bytes();
+        self.controller.restart(&Self::start(&self.profile, self.initial(), self.mss, window));
+    }
+
+    /// Our SYN is acknowledged and the peer's is known.
+    fn establish(&mut self, now: Nanos, segment: &Segment) {
+        self.una = self.initial() + 1;
+        self.nxt = self.una;
+        self.state = State::Established;
+        self.retries = 0;
+        self.retransmit_deadline = NEVER;
+        self.due &= !due::SYN;
+        self.events |= Events::CONNECTED;
+        let (sample, rtt) = self.handshake_rtt(now, segment);
+        let timed = self.last_sent_at != NEVER || self.features & feature::ACK_ONE_WAY != 0;
+        self.last_sent_at = NEVER;
+        self.sample_rtt(now, sample);
+        if !timed && self.stats.syn_retransmissions > 0 {
+            self.rtt.restart_after_syn_loss(&self.profile.rto);
+        }
+        let lost = if self.was_syn_repeated_needlessly(segment) { 0 } else { self.stats.syn_retransmissions };
+        self.apply(now, &Facts { edges: Edges::ESTABLISHED, rtt, lost, ..Facts::default() });
+    }
+
+    /// What the handshake says of the RTT: the sample for the estimator, and the first candidate for the shortest RTT.
+    fn handshake_rtt(&self, now: Nanos, segment: &Segment) -> (RttSample, Option<Nanos>) {
+        let timed = self.last_sent_at != NEVER;
+        if self.features & feature::ACK_ONE_WAY != 0 {
+            let sample =
+                segment.sent_at.map(SentAt::nanos).map(|sent_at| RttSample::OneWay { sent_at, ends_backoff: timed });
+            (sample.unwrap_or_default(), None)
+        } else if timed {
+            (RttSample::Timed { sent_at: self.last_sent_at }, Some(now - self.last_sent_at))
+        } else {
+            // RFC 7323 §4.1: the echo tells which of several copies was acknowledged.
+            let age = self.echoed_age(now, segment).filter(|_| self.stats.syn_retransmissions > 0);
+            let rtt = age.map(round_trip);
+            (rtt.map_or(RttSample::None, |rtt| RttSample::Timed { sent_at: now.saturating_sub(rtt) }), rtt)
+        }
+    }
+
+    /// Whether the segment that completes the handshake shows that the first copy of our SYN or SYN-ACK arrived.
+    // Linux, tcp_try_undo_spurious_syn: the echo is the timestamp of the first copy.
+    fn was_syn_repeated_needlessly(&self, segment: &Segment) -> bool {
+        let echo = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0).map(|theirs| theirs.echo);
+        self.profile.undo_spurious_syn
+            && self.stats.syn_retransmissions > 0
+            && echo.zip(self.extras.memory()).is_some_and(|(echo, memory)| memory.timestamps.echoes_first_syn(echo))
+    }
+
+    /// Our SYN or SYN-ACK is due again.
+    pub(crate) fn repeat_syn(&mut self) {
+        self.stats.syn_retransmissions += 1;
+        // RFC 6298 §3: Karn's algorithm, no sample from what was sent twice.
+        self.last_sent_at = NEVER;
+        self.due |= due::SYN;
+    }
+
+    /// Our SYN or SYN-ACK.
+    pub(crate) fn syn_segment(&mut self, now: Nanos) -> Segment {
+        let answering = self.state == State::SynReceived;
+        if self.highest_sent == self.initial() {
+            self.last_sent_at = now;
+            if let Some(memory) = self.extras.memory_mut() {
+                memory.timestamps.note_first_syn(now);
+            }
+        }
+        self.nxt = self.initial() + 1;
+        self.highest_sent = self.nxt;
+        if self.retransmit_deadline == NEVER {
+            self.set_retransmit_timer(now, self.rtt.rto());
+        }
+        self.stats.segments_sent += 1;
+        let offers_scaling = self.profile.window_scaling && (!answering || self.scaling_is_on);
+        let mut segment = Segment {
+            seq: self.initial_sequence,
+            ack: if answering { wire(self.rcv_nxt) } else { 0 },
+            payload_bytes: 0,
+            window: self.first_window_bytes().min(LARGEST_FIELD) as u16,
+            mss: self.profile.mss_bytes as u16,
+            window_scale: if offers_scaling { self.own_shift() } else { NO_WINDOW_SCALE },
+            flags: if answering { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            quick_start: self.quick_start_request(),
+            quick_start_response: self.quick_start_response(),
+            retransmission: self.stats.syn_retransmissions > 0,
+            ..Segment::EMPTY
+        };
+        self.offer(now, answering, &mut segment);
+        segment
+    }
+
+    /// Shift that makes the receive window expressible in a window field.
+    fn own_shift(&self) -> u8 {
+        let largest = self.profile.receive_window_bytes;
+        match self.profile.receive_window_growth {
+            Some(growth) if growth.initial_bytes < largest => window::shift(largest),
+            _ => (0..14).find(|&shift| largest >> shift <= LARGEST_FIELD).unwrap_or(14),
+        }
+    }
+}

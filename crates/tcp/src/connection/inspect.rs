@@ -1,0 +1,234 @@
+//! What can be seen of an endpoint from outside.
+
+use super::{Endpoint, State, feature};
+use crate::Nanos;
+use crate::connection::Stats;
+use crate::connection::timestamps::OPTION_BYTES;
+use crate::profile::Profile;
+use crate::segment::{Flags, Segment};
+use crate::sender::recovery::Recovery;
+use crate::sequence::{Position, near, origin};
+
+/// A snapshot of the sender, in Linux's terms (`struct tcp_info`), counted in segments.
+///
+/// Only a scoreboard (`recovery = sack`) keeps `sacked`, `lost`, `retransmitted`, `reordering`, `reordering_seen`,
+/// `delivered`, `delivered_marked`, `dsack_duplicates` and `min_rtt_ns`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Info {
+    /// `tcpi_snd_cwnd`.
+    pub cwnd_segments: u32,
+    /// `tcpi_snd_ssthresh`; `u32::MAX`: arbitrarily high.
+    pub ssthresh_segments: u32,
+    /// `tcpi_ca_state`: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
+    pub recovery_state: u8,
+    /// `tcpi_unacked`: segments sent and not acknowledged cumulatively.
+    pub unacked: u32,
+    /// `tcpi_sacked`: of these, acknowledged selectively (or counted so by duplicate acknowledgements).
+    pub sacked: u32,
+    /// `tcpi_lost`: of these, marked lost.
+    pub lost: u32,
+    /// `tcpi_retrans`: of these, retransmitted and not yet acknowledged.
+    pub retransmitted: u32,
+    /// `tcpi_total_retrans`.
+    pub total_retransmitted: u32,
+    /// `tcpi_retransmits`: consecutive timeouts.
+    pub retries: u32,
+    /// `tcpi_backoff`: times that the timeout, or the interval between probes of a closed window, was lengthened.
+    pub backoff: u32,
+    /// `tcpi_reordering`: segments by which the network is known to reorder.
+    pub reordering: u32,
+    /// `tcpi_reord_seen`: times that reordering was noticed.
+    pub reordering_seen: u32,
+    /// `tcpi_rtt`, smoothed, 0 without a sample.
+    pub srtt_ns: Nanos,
+    /// `tcpi_rttvar`.
+    pub rttvar_ns: Nanos,
+    /// `tcpi_min_rtt`; `u64::MAX` without a sample.
+    pub min_rtt_ns: Nanos,
+    /// `tcpi_rto`.
+    pub rto_ns: Nanos,
+    /// `tcpi_snd_mss`.
+    pub mss_bytes: u32,
+    /// `tcpi_advmss`.
+    pub announced_mss_bytes: u32,
+    /// `tcpi_delivered`, in segments.
+    pub delivered: u32,
+    /// `tcpi_delivered_ce`: of these, acknowledged with an echo of a congestion mark.
+    pub delivered_marked: u32,
+    /// `tcpi_dsack_dups`.
+    pub dsack_duplicates: u32,
+    /// `tcpi_notsent_bytes`.
+    pub not_sent_bytes: u64,
+    /// `tcpi_pacing_rate` in bytes a second, if segments are paced.
+    pub pacing_rate: Option<u64>,
+    /// Whether the sender keeps a scoreboard.
+    pub scoreboard: bool,
+    /// Whether timestamps are in use on the connection.
+    pub timestamps: bool,
+    /// Whether selective acknowledgements are in use on the connection.
+    pub sack: bool,
+    /// Whether window scaling is in use on the connection.
+    pub window_scaling: bool,
+    /// Whether ECN is in use on the connection.
+    pub ecn: bool,
+}
+
+impl Endpoint {
+    /// What a stack developer would look at.
+    pub fn info(&self) -> Info {
+        let mss = self.mss.max(1);
+        let ssthresh = self.ssthresh_bytes();
+        let mut info = Info {
+            cwnd_segments: self.cwnd_bytes() / mss,
+            ssthresh_segments: if ssthresh == u32::MAX { u32::MAX } else { ssthresh / mss },
+            unacked: self.flight_bytes().div_ceil(mss),
+            total_retransmitted: self.stats.retransmissions,
+            retries: self.retries,
+            backoff: if self.persisting { self.persist_backoff.into() } else { self.rtt.backoffs() },
+            srtt_ns: self.srtt().unwrap_or(0),
+            min_rtt_ns: Nanos::MAX,
+            rttvar_ns: self.rtt.variation(&self.profile.rto),
+            rto_ns: self.rto(),
+            mss_bytes: self.mss,
+            // Linux takes the timestamps off (`advmss`).
+            announced_mss_bytes: if self.features & feature::TIMESTAMPS == 0 {
+                self.profile.mss_bytes
+            } else {
+                self.profile.mss_bytes.saturating_sub(OPTION_BYTES)
+            },
+            pacing_rate: self.extras.launch().and_then(|launch| launch.rate()),
+            not_sent_bytes: self.data_end.saturating_sub(self.nxt),
+            scoreboard: self.recovery.scoreboard().is_some(),
+            window_scaling: self.scaling_is_on,
+            timestamps: self.features & feature::TIMESTAMPS != 0,
+            sack: self.features & feature::SACK != 0,
+            ecn: self.features & feature::ECN != 0,
+            ..Info::default()
+        };
+        match &self.recovery {
+            Recovery::Counting(counting) => info.recovery_state = counting.state(self.una),
+            Recovery::Scoreboard(scoreboard) => scoreboard.describe(&mut info),
+        }
+        info
+    }
+
+    /// Bytes received in order and not read yet.
+    #[inline]
+    pub fn readable_bytes(&self) -> u64 {
+        // The peer's FIN takes a position but is nothing to read.
+        self.rcv_nxt.min(self.peer_fin) - self.read_next
+    }
+
+    /// Bytes of the peer's stream received in order so far.
+    #[inline]
+    pub fn received_bytes(&self) -> u64 {
+        let first = self.peer_initial_sequence().map(|sequence| origin(sequence) + 1);
+        first.map_or(0, |first| self.rcv_nxt.min(self.peer_fin) - first)
+    }
+
+    /// Up to which offset of the peer's stream everything from `offset` on has arrived, in order or ahead of a hole;
+    /// `offset` itself if that byte has not. A caller that keeps the bytes asks after
+    /// [`handle_segment`](Self::handle_segment) which of them count. The peer's FIN may count as a byte.
+    pub fn arrived_until(&self, offset: u64) -> u64 {
+        let Some(sequence) = self.peer_initial_sequence() else { return offset };
+        let first = origin(sequence) + 1;
+        let position = first + offset;
+        let until = if position < self.rcv_nxt { self.rcv_nxt } else { self.reassembly.held_until(position) };
+        until - first
+    }
+
+    /// Bytes written that the peer has acknowledged.
+    #[inline]
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.una.min(self.data_end).saturating_sub(self.initial() + 1)
+    }
+
+    /// State of the connection.
+    #[inline]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether the state is Closed or TimeWait: nothing more will happen by itself.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        matches!(self.state, State::Closed | State::TimeWait)
+    }
+
+    /// Congestion window in bytes, inflation during fast recovery included.
+    #[inline]
+    pub fn cwnd_bytes(&self) -> u32 {
+        self.recovery.cwnd(self.controller.window(), self.mss)
+    }
+
+    /// Slow start threshold in bytes; `u32::MAX` stands for "arbitrarily high".
+    #[inline]
+    pub fn ssthresh_bytes(&self) -> u32 {
+        self.controller.ssthresh()
+    }
+
+    /// Effective segment size in bytes: the smaller of both ends' (the profile's before the handshake).
+    #[inline]
+    pub fn mss_bytes(&self) -> u32 {
+        self.mss
+    }
+
+    /// Sequence numbers sent and not acknowledged, of which a timeout forgets those it sends again.
+    #[inline]
+    pub fn flight_bytes(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    /// Smoothed round-trip time, once there is a sample.
+    pub fn srtt(&self) -> Option<Nanos> {
+        self.rtt.smoothed(&self.profile.rto)
+    }
+
+    /// Retransmission timeout in force, back-off included.
+    pub fn rto(&self) -> Nanos {
+        self.rtt.rto()
+    }
+
+    /// Our initial sequence number.
+    pub fn initial_sequence(&self) -> u32 {
+        self.initial_sequence
+    }
+
+    /// Position of our SYN.
+    #[inline]
+    pub(crate) fn initial(&self) -> Position {
+        origin(self.initial_sequence)
+    }
+
+    /// The peer's initial sequence number, once its SYN arrived.
+    pub fn peer_initial_sequence(&self) -> Option<u32> {
+        (self.rcv_nxt > 0).then_some(self.peer_initial_sequence)
+    }
+
+    /// Window in bytes that a segment *sent by this endpoint* announces.
+    // RFC 7323 §2.2: the window field of a SYN is never scaled.
+    pub fn advertised_window_bytes(&self, segment: &Segment) -> u64 {
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.rcv_shift };
+        u64::from(segment.window) << shift
+    }
+
+    /// Whether the data byte with this sequence number belongs to the first flight: what is sent before data is
+    /// acknowledged for the first time.
+    #[inline]
+    pub fn in_first_flight(&self, seq: u32) -> bool {
+        let position = near(self.nxt, seq);
+        let first_flight_end = self.initial() + u64::from(self.first_flight);
+        position > self.initial() && position < first_flight_end.min(self.highest_sent).min(self.data_end)
+    }
+
+    /// Counters.
+    #[inline]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The profile in force.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+}

@@ -1,0 +1,375 @@
+//! One end of a connection: its state, and what the application sees of it.
+
+mod close;
+pub(crate) mod ecn;
+mod events;
+mod extras;
+pub(crate) mod handshake;
+mod inspect;
+mod options;
+mod receive;
+mod socket_options;
+mod stats;
+pub(crate) mod timestamps;
+
+pub use events::Events;
+use extras::Extras;
+pub use inspect::Info;
+pub use stats::Stats;
+
+use crate::profile::{LARGEST_WINDOW, Profile};
+use crate::receiver::Memory;
+use crate::receiver::reassembly::Reassembly;
+use crate::segment::Flags;
+use crate::sender::congestion::{Controller, Other, Start};
+use crate::sender::nagle::Nagle;
+use crate::sender::recovery::{Recovery, Scoreboard};
+use crate::sender::rtt::{LinuxVariation, RttEstimator};
+use crate::sequence::{NOWHERE, Position, origin, wire};
+use crate::{NEVER, Nanos};
+use ecn::EcnState;
+use std::sync::Arc;
+
+/// The states of RFC 9293 §3.3.2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum State {
+    /// No connection: not opened yet, or over.
+    Closed,
+    /// A server that waits for a SYN.
+    Listen,
+    /// A client that sent its SYN.
+    SynSent,
+    /// SYNs went both ways, ours is not acknowledged.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// Our FIN is sent.
+    FinWait1,
+    /// Our FIN is acknowledged.
+    FinWait2,
+    /// The peer's FIN arrived, ours is not sent.
+    CloseWait,
+    /// Both FINs are sent, ours is not acknowledged.
+    Closing,
+    /// As `Closing`, but the peer's FIN came first.
+    LastAck,
+    /// Over; late segments are still acknowledged.
+    TimeWait,
+}
+
+/// Things to send as soon as the caller polls, as a set of bits.
+pub(crate) mod due {
+    /// The reset in `Extra::reset`.
+    pub const RESET: u8 = 1;
+    /// SYN or SYN-ACK.
+    pub const SYN: u8 = 2;
+    /// An acknowledgement alone, ahead of data.
+    pub const ACK_FIRST: u8 = 4;
+    /// The first unacknowledged segment again.
+    pub const RETRANSMIT: u8 = 8;
+    /// A probe of a closed window.
+    pub const PROBE: u8 = 16;
+    /// Whatever fits a window too small for a full segment.
+    pub const OVERRIDE: u8 = 32;
+    /// An acknowledgement, alone if no data goes out.
+    pub const ACK: u8 = 64;
+    /// What comes before data.
+    pub const URGENT: u8 = RESET | SYN | ACK_FIRST | RETRANSMIT | PROBE;
+}
+
+/// What every segment of a connection has to do besides carrying data, as a set of bits. None for plain TCP, so that
+/// one test skips it all.
+pub(crate) mod feature {
+    /// Selective acknowledgements are agreed on.
+    pub const SACK: u8 = 1;
+    /// Timestamps are agreed on.
+    pub const TIMESTAMPS: u8 = 2;
+    /// Explicit congestion notification is agreed on.
+    pub const ECN: u8 = 4;
+    /// Acknowledgements follow what arrives.
+    pub const ADAPTIVE_ACK: u8 = 8;
+    /// The receiver remembers what arrives.
+    pub const RECEIVER: u8 = 16;
+    /// A Quick-Start option waits for the next segment.
+    pub const QUICK_START: u8 = 32;
+    /// Segments note when they were sent, and ACKs are timed by that.
+    pub const ACK_ONE_WAY: u8 = 64;
+}
+
+/// End of an endless stream: later than any position that a connection can reach.
+pub(crate) const ENDLESS: Position = 1 << 62;
+
+/// Length of a burst that still goes on. The peer's window bounds what is sent before an acknowledgement to 2^30.
+pub(crate) const OPEN: u32 = u32::MAX;
+
+/// A reset that waits to be sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reset {
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) flags: Flags,
+    /// It belongs to a connection with timestamps.
+    pub(crate) stamped: bool,
+}
+
+/// Memory of a connection that is over.
+#[derive(Default)]
+struct Kept {
+    controller: Option<Box<Other>>,
+    extras: Extras,
+    rtt: Option<Box<LinuxVariation>>,
+    scoreboard: Option<Box<Scoreboard>>,
+}
+
+/// One end of a TCP connection. The crate's documentation holds the contract.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    // What every segment touches comes first.
+    /// SND.UNA: first position not acknowledged.
+    pub(crate) una: Position,
+    /// SND.NXT: next position to send; goes back to `una` when the retransmission timer expires.
+    pub(crate) nxt: Position,
+    /// One past the highest position sent.
+    pub(crate) highest_sent: Position,
+    /// One past the last byte that the application wrote: the position of our FIN.
+    pub(crate) data_end: Position,
+    /// RCV.NXT: next position expected.
+    pub(crate) rcv_nxt: Position,
+    /// Next position that the application will read.
+    pub(crate) read_next: Position,
+    /// Right edge of the window announced.
+    pub(crate) rcv_edge: Position,
+    /// Sequence position and acknowledgement of the latest window update (SND.WL1, SND.WL2).
+    pub(crate) window_seq: Position,
+    pub(crate) window_ack: Position,
+    /// Expiry of the retransmission timer or, if `persisting`, of the persist timer.
+    pub(crate) retransmit_deadline: Nanos,
+    pub(crate) ack_deadline: Nanos,
+    /// One past the last segment of new data that was not full.
+    pub(crate) small_end: Position,
+    /// When payload was last sent; during the handshake, when our SYN or SYN-ACK was sent, unless it was sent twice. Else
+    /// `NEVER`.
+    pub(crate) last_sent_at: Nanos,
+    pub(crate) profile: Arc<Profile>,
+    /// What only some connections have.
+    pub(crate) extras: Extras,
+    pub(crate) state: State,
+    pub(crate) due: u8,
+    pub(crate) features: u8,
+    pub(crate) events: Events,
+    pub(crate) ecn: EcnState,
+    /// Shifts of the window fields that we send and receive.
+    pub(crate) rcv_shift: u8,
+    pub(crate) snd_shift: u8,
+    /// Both SYNs carry the window scale option.
+    pub(crate) scaling_is_on: bool,
+    /// When a small segment waits.
+    pub(crate) nagle: Nagle,
+    /// The application holds back a last segment that is not full.
+    pub(crate) corked: bool,
+    /// The application wants our FIN sent after the data.
+    pub(crate) closing: bool,
+    /// Something left since the window was last validated.
+    pub(crate) sent_since_validation: bool,
+    pub(crate) persisting: bool,
+    pub(crate) persist_backoff: u8,
+    /// A first flight or restart burst of more than 4 KB lost something.
+    pub(crate) burst_was_lost: bool,
+    /// Some of the initial window was sent again, or the SYN-ACK was marked on its way.
+    pub(crate) initial_window_failed: bool,
+    /// Effective segment size in both directions.
+    pub(crate) mss: u32,
+    /// Window of the peer, bytes.
+    pub(crate) peer_window: u32,
+    /// The smaller of `peer_window` and the profile's bound on the send window, bytes.
+    pub(crate) send_window: u32,
+    pub(crate) largest_peer_window: u32,
+    /// Data segments received in order since the last acknowledgement.
+    pub(crate) unacknowledged_segments: u32,
+    /// Consecutive expiries of the retransmission timer, or probes without an answer.
+    pub(crate) retries: u32,
+    pub(crate) controller: Controller,
+    pub(crate) recovery: Recovery,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) stats: Stats,
+    pub(crate) reassembly: Reassembly,
+    /// Position of the peer's FIN, or `NOWHERE`.
+    pub(crate) peer_fin: Position,
+    /// Sequence numbers of the first flight, our SYN included; `OPEN` until data is acknowledged.
+    pub(crate) first_flight: u32,
+    /// The latest burst under an initial or restart window, and its sequence numbers: `OPEN` until some of them are
+    /// acknowledged.
+    pub(crate) burst_start: Position,
+    pub(crate) burst: u32,
+    pub(crate) initial_sequence: u32,
+    /// Sequence number of the peer's SYN, once `rcv_nxt` says that it arrived.
+    pub(crate) peer_initial_sequence: u32,
+    /// Initial window that others have left, in segments; 0: as the profile's policy says.
+    pub(crate) start_window: u16,
+    /// Segments of cwnd with which data began, after what lost SYNs made of the initial window; 0 before that.
+    pub(crate) initial_segments: u16,
+    /// Slow start threshold that others have left, in segments; 0: as the profile says.
+    pub(crate) start_ssthresh: u16,
+}
+
+impl Endpoint {
+    /// A client, still closed: [`connect`](Self::connect) opens it.
+    pub fn client(profile: Arc<Profile>, initial_sequence: u32) -> Self {
+        Self::new(profile, initial_sequence, State::Closed)
+    }
+
+    /// A server that listens for one connection.
+    pub fn server(profile: Arc<Profile>, initial_sequence: u32) -> Self {
+        Self::new(profile, initial_sequence, State::Listen)
+    }
+
+    /// Becomes a client, as [`client`](Self::client), in the memory of a connection that is over: what many short
+    /// connections would otherwise spend much of their time on.
+    pub fn restart_as_client(&mut self, profile: &Arc<Profile>, initial_sequence: u32) {
+        self.restart(profile, initial_sequence, State::Closed);
+    }
+
+    /// Becomes a server, as [`restart_as_client`](Self::restart_as_client).
+    pub fn restart_as_server(&mut self, profile: &Arc<Profile>, initial_sequence: u32) {
+        self.restart(profile, initial_sequence, State::Listen);
+    }
+
+    fn restart(&mut self, profile: &Arc<Profile>, initial_sequence: u32, state: State) {
+        let start = Self::start(&self.profile, 0, self.mss, 0);
+        let kept = Kept {
+            controller: self.controller.take_memory(&start),
+            extras: std::mem::take(&mut self.extras),
+            rtt: self.rtt.take_memory(),
+            scoreboard: self.recovery.take_memory(),
+        };
+        *self = Self::built(Arc::clone(profile), initial_sequence, state, kept);
+    }
+
+    fn new(profile: Arc<Profile>, initial_sequence: u32, state: State) -> Self {
+        Self::built(profile, initial_sequence, state, Kept::default())
+    }
+
+    fn built(profile: Arc<Profile>, initial_sequence: u32, state: State, kept: Kept) -> Self {
+        debug_assert_eq!(profile.validate(), Ok(()));
+        let initial = origin(initial_sequence);
+        let mss = profile.mss_bytes;
+        let start = Self::start(&profile, initial, mss, profile.initial_window.window_bytes(mss));
+        Self {
+            una: initial,
+            nxt: initial,
+            highest_sent: initial,
+            data_end: initial + 1,
+            rcv_nxt: 0,
+            read_next: 0,
+            rcv_edge: 0,
+            window_seq: 0,
+            window_ack: 0,
+            retransmit_deadline: NEVER,
+            ack_deadline: NEVER,
+            small_end: 0,
+            last_sent_at: NEVER,
+            extras: kept.extras.for_another(&profile, initial_sequence),
+            state,
+            due: 0,
+            features: Memory::features(&profile),
+            events: Events::NONE,
+            ecn: EcnState::default(),
+            rcv_shift: 0,
+            snd_shift: 0,
+            scaling_is_on: false,
+            nagle: profile.nagle,
+            corked: false,
+            closing: false,
+            sent_since_validation: false,
+            persisting: false,
+            persist_backoff: 0,
+            burst_was_lost: false,
+            initial_window_failed: false,
+            mss,
+            peer_window: 0,
+            send_window: 0,
+            largest_peer_window: 0,
+            unacknowledged_segments: 0,
+            retries: 0,
+            controller: Controller::new_in(kept.controller, &start),
+            recovery: Recovery::new_in(kept.scoreboard, &profile, initial),
+            rtt: RttEstimator::new_in(kept.rtt, &profile),
+            stats: Stats::default(),
+            reassembly: Reassembly::default(),
+            peer_fin: NOWHERE,
+            first_flight: OPEN,
+            burst_start: initial + 1,
+            burst: OPEN,
+            initial_sequence,
+            peer_initial_sequence: 0,
+            start_window: 0,
+            initial_segments: 0,
+            start_ssthresh: 0,
+            profile,
+        }
+    }
+
+    pub(crate) fn start(profile: &Profile, initial: Position, mss_bytes: u32, window_bytes: u32) -> Start {
+        Start {
+            mss_bytes,
+            window_bytes: window_bytes.min(LARGEST_WINDOW),
+            // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
+            ssthresh_bytes: profile.initial_ssthresh_segments.map_or(u32::MAX, |n| n.saturating_mul(mss_bytes)),
+            loss_window_bytes: profile.loss_window_segments.saturating_mul(mss_bytes),
+            algorithm: profile.congestion_control,
+            slow_start_growth: profile.slow_start_growth,
+            congestion_avoidance: profile.congestion_avoidance,
+            whole_segment_ssthresh: profile.whole_segment_ssthresh,
+            tick_ns: profile.cubic_tick(),
+            paced: profile.pacing.is_some(),
+            rtt: None,
+            seed: wire(initial),
+        }
+    }
+
+    /// The application hands over `bytes` more. Without effect once the connection is closed or closing. A stream of
+    /// 2^62 bytes is endless: nothing can be added to it.
+    #[inline]
+    pub fn write(&mut self, now: Nanos, bytes: u64) {
+        if !self.closing {
+            self.note_writing(now);
+            self.data_end = self.data_end.saturating_add(bytes).min(ENDLESS);
+        }
+    }
+
+    /// The application consumes up to `bytes` of what is readable; returns how many it got. A window update is sent
+    /// if the peer may be waiting for one.
+    #[inline]
+    pub fn read(&mut self, now: Nanos, bytes: u64) -> u64 {
+        let taken = bytes.min(self.readable_bytes());
+        self.read_next += taken;
+        if self.features & feature::RECEIVER != 0 {
+            self.note_reading(now, taken);
+        }
+        self.update_window_if_needed();
+        taken
+    }
+
+    /// Earliest deadline, or [`NEVER`].
+    #[inline]
+    pub fn poll_timeout(&self) -> Nanos {
+        self.retransmit_deadline.min(self.ack_deadline).min(self.launch_deadline())
+    }
+
+    /// Events since the last call, which clears them.
+    #[inline]
+    pub fn poll_events(&mut self) -> Events {
+        std::mem::take(&mut self.events)
+    }
+
+    pub(crate) fn check_invariants(&self) {
+        debug_assert!(self.una <= self.nxt && self.nxt <= self.highest_sent, "in flight is at most what was sent");
+        debug_assert!(self.highest_sent <= self.data_end + u64::from(self.closing), "nothing is sent before written");
+        debug_assert!(self.cwnd_bytes() >= self.mss, "the congestion window holds at least one segment");
+        debug_assert!(self.read_next <= self.rcv_nxt, "nothing is read before it arrives");
+        debug_assert!(self.ack_deadline == NEVER || self.state >= State::Established);
+        debug_assert!(
+            self.retransmit_deadline == NEVER || !matches!(self.state, State::Closed | State::Listen | State::TimeWait)
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! A segment arrives on a synchronised connection: is it acceptable, and what is it about?
+
+use super::{Endpoint, State, due, feature};
+use crate::Nanos;
+use crate::segment::{Flags, Segment};
+use crate::sequence::{Position, near};
+
+impl Endpoint {
+    /// A segment arrived.
+    #[inline]
+    pub fn handle_segment(&mut self, now: Nanos, segment: &Segment) {
+        self.stats.segments_received += 1;
+        if self.state >= State::Established {
+            self.on_synchronised(now, segment);
+        } else {
+            self.on_handshake_segment(now, segment);
+        }
+        self.check_invariants();
+    }
+
+    // RFC 9293 §3.10.7.4: check the sequence number, RST, SYN, ACK, then process the payload and FIN.
+    pub(crate) fn on_synchronised(&mut self, now: Nanos, segment: &Segment) {
+        let seq = near(self.rcv_nxt, segment.seq);
+        let unusual = segment.flags.intersects(Flags::RST.union(Flags::SYN)) || !segment.flags.contains(Flags::ACK);
+        if unusual {
+            return self.on_unusual(seq, segment);
+        }
+        let expected = seq == self.rcv_nxt;
+        if !expected && !self.is_acceptable(seq, segment.sequence_length()) {
+            // RFC 9293 §3.10.7.4: an unacceptable segment is answered with an acknowledgement.
+            self.due |= due::ACK;
+            if seq > self.rcv_nxt {
+                return;
+            }
+            // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgement in a duplicate still counts.
+        }
+        if self.features & feature::TIMESTAMPS != 0 && !self.passes_paws(now, seq, segment) {
+            return;
+        }
+        if !self.on_acknowledgement(now, seq, segment) {
+            return;
+        }
+        if self.features & (feature::TIMESTAMPS | feature::ECN) != 0 {
+            self.note_options(now, seq, segment);
+        }
+        if segment.payload_bytes > 0 || segment.flags.contains(Flags::FIN) {
+            self.on_payload(now, seq, segment);
+        }
+    }
+
+    /// RST, SYN, or no ACK.
+    #[cold]
+    fn on_unusual(&mut self, seq: Position, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            self.on_reset(seq);
+        } else if segment.flags.contains(Flags::SYN) {
+            // RFC 9293 §3.10.7.4: a SYN on a synchronised connection is answered with a challenge ACK.
+            self.due |= due::ACK;
+        }
+    }
+
+    /// Whether a segment of `length` sequence numbers from `seq` on overlaps the receive window.
+    // RFC 9293 §3.10.7.4, the four cases; as in Linux a segment without length may also stand at the right edge, where
+    // a sender that has used the whole window sends its acknowledgements from.
+    pub(crate) fn is_acceptable(&self, seq: Position, length: u32) -> bool {
+        if length == 0 {
+            seq >= self.rcv_nxt && seq <= self.rcv_edge
+        } else {
+            seq < self.rcv_edge && seq + u64::from(length) > self.rcv_nxt
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What an application may ask of an open connection besides reading and writing.
+
+use super::Endpoint;
+use crate::sender::nagle::Nagle;
+use crate::sequence::Position;
+
+/// Ends of records, in order: places that no segment spans.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordEnds(Vec<Position>);
+
+impl RecordEnds {
+    #[cold]
+    fn after(&self, position: Position) -> Option<Position> {
+        self.0.get(self.0.partition_point(|end| *end <= position)).copied()
+    }
+}
+
+impl Endpoint {
+    /// Replaces the rule for small segments (`TCP_NODELAY` turns it off).
+    pub fn set_nagle(&mut self, nagle: Nagle) {
+        self.nagle = nagle;
+    }
+
+    /// Whether a last segment that is not full waits for more data (`TCP_CORK`).
+    pub fn set_cork(&mut self, on: bool) {
+        self.corked = on;
+    }
+
+    /// What was written so far ends a record (`MSG_EOR`): no segment will span this place, whether sent for the first
+    /// time or again.
+    pub fn end_record(&mut self) {
+        let ends = &mut self.extras.get_or_new(&self.profile, self.initial_sequence).record_ends.0;
+        if ends.last() != Some(&self.data_end) {
+            ends.push(self.data_end);
+        }
+    }
+
+    /// Where a segment that begins at `position` must end: the end of its record, or of the data.
+    #[inline]
+    pub(crate) fn record_end(&self, position: Position) -> Position {
+        match self.extras.record_ends() {
+            None => self.data_end,
+            Some(ends) => ends.after(position).unwrap_or(self.data_end),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Payload arrives: in order, ahead of a hole, or again; and when that is acknowledged.
+
+use crate::connection::Events;
+use crate::connection::{Endpoint, due, feature};
+use crate::receiver::ack::Verdict;
+use crate::segment::{Flags, Segment};
+use crate::sequence::Position;
+use crate::{NEVER, Nanos};
+
+impl Endpoint {
+    /// Payload, FIN or both.
+    #[inline]
+    pub(crate) fn on_payload(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+        let mut end = (seq + u64::from(segment.payload_bytes)).min(self.peer_fin);
+        let mut fin = segment.flags.contains(Flags::FIN);
+        if end > self.rcv_edge {
+            // RFC 9293 §3.10.7.4: what lies outside of the window is trimmed off.
+            end = self.rcv_edge.max(seq);
+            fin = false;
+            self.due |= due::ACK;
+        }
+        if end < self.rcv_nxt || (end == self.rcv_nxt && !fin) {
+            // A duplicate, or only bytes after the peer's FIN.
+            self.note_old_duplicate(seq, segment);
+            self.hurry(None);
+            self.due |= due::ACK;
+            return;
+        }
+        if seq > self.rcv_nxt {
+            let is_new = self.on_gap(seq, end, fin);
+            if self.features & feature::RECEIVER != 0 {
+                self.note_gap(segment.payload_bytes, is_new);
+            }
+            return self.acknowledge_adaptively(now);
+        }
+        if seq < self.rcv_nxt {
+            self.note_old_duplicate(seq, segment);
+        }
+        if end > self.rcv_nxt {
+            let before = std::mem::replace(&mut self.rcv_nxt, end);
+            self.events |= Events::READABLE;
+            if self.features & feature::RECEIVER != 0 {
+                self.note_arrival(now, segment);
+            }
+            if self.reassembly.is_empty() {
+                self.acknowledge_by_policy(now);
+            } else {
+                self.fill_gap(before);
+            }
+        }
+        if fin {
+            self.peer_fin = end;
+        }
+        if self.rcv_nxt >= self.peer_fin {
+            self.on_peer_fin();
+        }
+        if self.features & feature::ADAPTIVE_ACK != 0 {
+            self.acknowledge_adaptively(now);
+        }
+    }
+
+    #[inline]
+    fn acknowledge_by_policy(&mut self, now: Nanos) {
+        self.unacknowledged_segments += 1;
+        match self.profile.ack.on_data(now, self.unacknowledged_segments, || self.wants_each_acknowledged()) {
+            Verdict::AtOnce => self.due |= due::ACK,
+            Verdict::Until(deadline) => {
+                if self.ack_deadline == NEVER {
+                    self.ack_deadline = self.profile.expiry(now, deadline);
+                }
+            }
+        }
+    }
+
+    /// Holds what arrived ahead of a hole; false if all of it is held already.
+    // RFC 5681 §4.2: out-of-order data SHOULD be acknowledged immediately.
+    #[cold]
+    fn on_gap(&mut self, seq: Position, end: Position, fin: bool) -> bool {
+        // The FIN takes a position of its own, so that a SACK block covers the whole segment.
+        let beyond = end + u64::from(fin);
+        let known = self.reassembly.overlap(seq, beyond);
+        if beyond > seq {
+            // RFC 2883 §4 (1): what is held already is reported as a duplicate.
+            if let Some((start, end)) = known {
+                self.note_duplicate(start, end);
+            }
+            self.reassembly.insert(seq, beyond);
+        }
+        if fin {
+            self.peer_fin = end;
+        }
+        self.acknowledge_each_from_here();
+        self.due |= due::ACK;
+        known != Some((seq, beyond))
+    }
+
+    // RFC 5681 §4.2: a segment that fills in all or part of a gap SHOULD be acknowledged immediately.
+    #[cold]
+    fn fill_gap(&mut self, from: Position) {
+        if let Some((start, end)) = self.reassembly.overlap(from, self.rcv_nxt) {
+            self.note_duplicate(start, end);
+        }
+        self.rcv_nxt = self.reassembly.advance(self.rcv_nxt).min(self.peer_fin);
+        self.acknowledge_each_from_here();
+        self.due |= due::ACK;
+    }
+}

@@ -1,0 +1,254 @@
+//! Data that arrived ahead of a hole, and what selective acknowledgements say of it.
+
+use crate::segment::{MOST_SACK_BLOCKS, SackBlocks};
+use crate::sequence::{Position, wire};
+
+/// From one position up to, not including, another.
+pub(crate) type Range = (Position, Position);
+
+/// What was received out of order or twice. Empty, and without an allocation, as long as everything arrives in order
+/// and once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reassembly {
+    held: Option<Box<Held>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Held {
+    /// Sorted, disjoint and never touching.
+    ranges: Vec<Range>,
+    /// Bytes in them.
+    bytes: u64,
+    /// Starts of the ranges that grew last, the latest first.
+    recent: [Position; MOST_SACK_BLOCKS],
+    recent_count: usize,
+    /// Bytes received twice and not reported yet.
+    duplicate: Option<Range>,
+}
+
+impl Reassembly {
+    /// Whether there is no hole.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.as_ref().is_none_or(|held| held.ranges.is_empty())
+    }
+
+    /// Number of ranges that a SACK option with room for `most` would hold.
+    #[inline]
+    pub(crate) fn blocks(&self, most: usize) -> usize {
+        self.held.as_ref().map_or(0, |held| (held.recent_count + usize::from(held.duplicate.is_some())).min(most))
+    }
+
+    /// Adds a range.
+    pub(crate) fn insert(&mut self, start: Position, end: Position) {
+        let held = self.held.get_or_insert_default();
+        let first = held.ranges.partition_point(|&(_, known_end)| known_end < start);
+        let last = held.ranges.partition_point(|&(known_start, _)| known_start <= end);
+        let mut merged = (start, end);
+        if first == last {
+            held.ranges.insert(first, merged);
+        } else {
+            merged = (start.min(held.ranges[first].0), end.max(held.ranges[last - 1].1));
+            held.bytes -= length(&held.ranges[first..last]);
+            held.ranges[first] = merged;
+            held.ranges.drain(first + 1..last);
+        }
+        held.bytes += merged.1 - merged.0;
+        held.forget(|known| known >= merged.0 && known <= merged.1);
+        held.recent.copy_within(..MOST_SACK_BLOCKS - 1, 1);
+        held.recent[0] = merged.0;
+        held.recent_count = (held.recent_count + 1).min(MOST_SACK_BLOCKS);
+    }
+
+    /// Moves the in-order edge `next` over ranges that it reaches, forgets them, and returns the new edge.
+    pub(crate) fn advance(&mut self, mut next: Position) -> Position {
+        let Some(held) = &mut self.held else { return next };
+        let reached = held.ranges.partition_point(|&(start, _)| start <= next);
+        let edge = next;
+        for &(_, end) in &held.ranges[..reached] {
+            next = next.max(end);
+        }
+        held.bytes -= length(&held.ranges[..reached]);
+        held.ranges.drain(..reached);
+        held.forget(|start| start <= edge);
+        next
+    }
+
+    /// One past the last position that is held together with this one; the position itself if it is not held.
+    pub(crate) fn held_until(&self, position: Position) -> Position {
+        let Some(held) = &self.held else { return position };
+        let next = held.ranges.get(held.ranges.partition_point(|&(_, end)| end <= position));
+        next.filter(|&&(start, _)| start <= position).map_or(position, |&(_, end)| end)
+    }
+
+    /// The first contiguous part of a range that is held already.
+    // RFC 2883 §4 (1): a D-SACK block reports only one contiguous sequence that is a duplicate.
+    pub(crate) fn overlap(&self, start: Position, end: Position) -> Option<Range> {
+        let ranges = &self.held.as_ref()?.ranges;
+        let &(known_start, known_end) = ranges.get(ranges.partition_point(|&(_, known_end)| known_end <= start))?;
+        (known_start < end).then(|| (known_start.max(start), known_end.min(end)))
+    }
+
+    /// The next report begins with this range, which arrived twice.
+    pub(crate) fn note_duplicate(&mut self, start: Position, end: Position) {
+        self.held.get_or_insert_default().duplicate = Some((start, end));
+    }
+
+    /// A duplicate is not reported any more.
+    pub(crate) fn forget_duplicate(&mut self) {
+        if let Some(held) = &mut self.held {
+            held.duplicate = None;
+        }
+    }
+
+    /// Bytes held ahead of a hole.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.held.as_ref().map_or(0, |held| held.bytes)
+    }
+
+    /// One past the last byte held ahead of a hole, if there is any.
+    pub(crate) fn end(&self) -> Option<Position> {
+        self.held.as_ref()?.ranges.last().map(|&(_, end)| end)
+    }
+
+    /// The SACK option of a segment that leaves, of at most `most` ranges. A duplicate is told once.
+    // RFC 2018 §4: the first block holds the segment that triggered the acknowledgement, and the most recently
+    // reported ones are repeated after it; RFC 2883 §4: a duplicate comes before them.
+    pub(crate) fn report(&mut self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::NONE;
+        let Some(held) = &mut self.held else { return blocks };
+        if most == 0 {
+            return blocks;
+        }
+        if let Some((start, end)) = held.duplicate.take() {
+            blocks.push(wire(start), wire(end));
+        }
+        for &start in &held.recent[..held.recent_count] {
+            if blocks.as_slice().len() == most {
+                break;
+            }
+            let index = held.ranges.partition_point(|&(known_start, _)| known_start < start);
+            blocks.push(wire(start), wire(held.ranges[index].1));
+        }
+        blocks
+    }
+}
+
+fn length(ranges: &[Range]) -> u64 {
+    ranges.iter().map(|&(start, end)| end - start).sum()
+}
+
+impl Held {
+    /// Takes the starts that `gone` picks off the list of recent ones.
+    fn forget(&mut self, gone: impl Fn(Position) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.recent_count {
+            if !gone(self.recent[index]) {
+                self.recent[kept] = self.recent[index];
+                kept += 1;
+            }
+        }
+        self.recent_count = kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ranges(held: &Reassembly) -> &[Range] {
+        held.held.as_ref().map_or(&[], |held| &held.ranges)
+    }
+
+    fn reported(held: &mut Reassembly) -> Vec<[u32; 2]> {
+        held.report(MOST_SACK_BLOCKS).as_slice().to_vec()
+    }
+
+    #[test]
+    fn ranges_merge_when_they_touch_or_overlap() {
+        let mut held = Reassembly::default();
+        held.insert(30, 40);
+        held.insert(10, 20);
+        held.insert(50, 60);
+        assert_eq!(ranges(&held), [(10, 20), (30, 40), (50, 60)]);
+        held.insert(20, 30);
+        assert_eq!(ranges(&held), [(10, 40), (50, 60)]);
+        held.insert(5, 70);
+        assert_eq!(ranges(&held), [(5, 70)]);
+        held.insert(10, 20);
+        assert_eq!(ranges(&held), [(5, 70)]);
+    }
+
+    #[test]
+    fn the_edge_moves_over_what_it_reaches_and_stops_at_the_next_hole() {
+        let mut held = Reassembly::default();
+        held.insert(10, 20);
+        held.insert(30, 40);
+        assert_eq!(held.advance(5), 5);
+        assert_eq!(held.advance(10), 20);
+        assert_eq!(held.advance(35), 40);
+        assert!(held.is_empty());
+    }
+
+    #[test]
+    fn the_range_that_grew_last_is_reported_first() {
+        let mut held = Reassembly::default();
+        for start in [10, 30, 50, 70] {
+            held.insert(start, start + 10);
+        }
+        assert_eq!(reported(&mut held), [[70, 80], [50, 60], [30, 40], [10, 20]]);
+        held.insert(40, 45);
+        assert_eq!(reported(&mut held), [[30, 45], [70, 80], [50, 60], [10, 20]]);
+        held.insert(90, 100);
+        assert_eq!(reported(&mut held), [[90, 100], [30, 45], [70, 80], [50, 60]]);
+        held.advance(30);
+        assert_eq!(reported(&mut held), [[90, 100], [70, 80], [50, 60]]);
+    }
+
+    #[test]
+    fn a_duplicate_is_reported_once_and_before_the_range_that_holds_it() {
+        let mut held = Reassembly::default();
+        held.insert(10, 20);
+        held.insert(30, 50);
+        assert_eq!(held.overlap(15, 35), Some((15, 20)));
+        assert_eq!(held.overlap(20, 30), None);
+        assert_eq!(held.overlap(5, 100), Some((10, 20)));
+        held.insert(10, 20);
+        held.note_duplicate(12, 18);
+        assert_eq!(reported(&mut held), [[12, 18], [10, 20], [30, 50]]);
+        assert_eq!(reported(&mut held), [[10, 20], [30, 50]]);
+    }
+
+    proptest! {
+        #[test]
+        fn reports_describe_what_is_held_newest_first_and_never_overlap(
+            segments in prop::collection::vec((1u64..200, 1u64..20, 0u64..210), 1..60),
+        ) {
+            let mut held = Reassembly::default();
+            let mut bytes = [false; 256];
+            let mut edge = 0;
+            for (start, length, next) in segments {
+                let (start, end) = (start.max(edge + 1), (start + length).max(edge + 2));
+                held.insert(start, end);
+                bytes[start as usize..end as usize].fill(true);
+                let report = reported(&mut held);
+                prop_assert!(u64::from(report[0][0]) <= start && end <= u64::from(report[0][1]));
+                for (index, [left, right]) in report.iter().enumerate() {
+                    prop_assert!(bytes[*left as usize..*right as usize].iter().all(|held| *held));
+                    prop_assert!(!bytes[*left as usize - 1] && !bytes[*right as usize], "a block is as large as can be");
+                    prop_assert!(report[..index].iter().all(|other| other[1] < *left || *right < other[0]));
+                }
+                prop_assert_eq!(held.bytes(), bytes.iter().filter(|held| **held).count() as u64);
+                // Sometimes the edge moves, over what it reaches, to the next hole.
+                if next > edge && next < 3 * start / 2 {
+                    edge = held.advance(next);
+                    bytes[..=edge as usize].fill(false);
+                    prop_assert!(ranges(&held).iter().all(|range| range.0 > edge));
+                    prop_assert_eq!(held.bytes(), bytes.iter().filter(|held| **held).count() as u64);
+                }
+            }
+        }
+    }
+}

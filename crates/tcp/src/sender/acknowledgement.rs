@@ -1,0 +1,134 @@
+//! An ACK arrives: what it acknowledges, the peer's window, and what recovery makes of it.
+
+use crate::Nanos;
+use crate::connection::{Endpoint, Events, OPEN, State, due, feature};
+use crate::profile::LARGEST_WINDOW;
+use crate::segment::{Flags, Segment, SentAt};
+use crate::sender::apply::flight;
+use crate::sender::recovery::{Ack, Recovery};
+use crate::sequence::{Position, near};
+
+impl Endpoint {
+    /// Processes the acknowledgment field; false if the segment is to be dropped.
+    #[inline]
+    pub(crate) fn on_acknowledgement(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
+        let ack = near(self.una, segment.ack);
+        if ack > self.highest_sent {
+            // RFC 9293 §3.10.7.4: if the ACK acks something not yet sent, send an ACK and drop the segment.
+            self.due |= due::ACK;
+            return false;
+        }
+        let prior_una = self.una;
+        let prior_flight = self.flight_bytes();
+        let advanced = ack > prior_una;
+        let window = u32::from(segment.window) << self.snd_shift;
+        // RFC 5681 §2: a duplicate acknowledgment: data outstanding, no payload, no SYN or FIN, the greatest
+        // acknowledgment received, and the window as it was.
+        let bare = ack == prior_una && self.highest_sent > prior_una && segment.sequence_length() == 0;
+        let duplicate = bare && window == self.peer_window && seq >= self.rcv_nxt;
+        if advanced {
+            self.una = ack;
+            // After a timeout, segments that the peer already holds need not be sent again.
+            self.nxt = self.nxt.max(ack);
+            self.retries = 0;
+            self.due &= !due::RETRANSMIT;
+            if self.burst == OPEN {
+                self.end_burst();
+            }
+        } else if self.persisting {
+            // RFC 9293 §3.8.6.1: a closed window is no reason to give up as long as the peer acknowledges.
+            self.retries = 0;
+        }
+        let window_changed = ack >= prior_una && self.update_peer_window(seq, ack, window);
+        let marked = self.features & feature::ECN != 0 && segment.flags.contains(Flags::ECE);
+        if !advanced && !marked && self.says_nothing_new(duplicate, segment) {
+            return self.state != State::Closed;
+        }
+        let one_way = self.features & feature::ACK_ONE_WAY != 0;
+        let arrived = Ack {
+            ack,
+            prior_una,
+            prior_flight,
+            data_bytes: (ack.min(self.data_end) - prior_una.min(self.data_end).min(ack)) as u32,
+            duplicate,
+            carries_news: window_changed || segment.sequence_length() > 0,
+            sack: &segment.sack,
+            echo_age: self.echoed_age(now, segment),
+            one_way_sent_at: segment.sent_at.filter(|_| one_way).map(SentAt::nanos),
+            echoes_congestion: marked,
+        };
+        // Without a scoreboard a duplicate is one by RFC 5681, with one it is as in Linux.
+        let counted = if self.recovery.scoreboard().is_some() { bare && !window_changed } else { duplicate };
+        self.stats.duplicate_acks += u32::from(counted);
+        self.recover(now, &arrived);
+        self.note_acknowledged(prior_una, ack);
+        self.state != State::Closed
+    }
+
+    /// Asks recovery what an ACK means and draws the consequences.
+    #[inline]
+    fn recover(&mut self, now: Nanos, ack: &Ack<'_>) {
+        let summary = self.recovery.measure(&flight!(self, now), ack);
+        self.sample_rtt(now, summary.sample);
+        let facts = self.recovery.on_ack(&flight!(self, now), ack, summary);
+        self.apply(now, &facts);
+    }
+
+    /// Whether an ACK of nothing new can tell recovery nothing: so it is with an endpoint that only receives.
+    #[inline]
+    fn says_nothing_new(&self, duplicate: bool, segment: &Segment) -> bool {
+        match &self.recovery {
+            Recovery::Counting(_) => !duplicate,
+            Recovery::Scoreboard(scoreboard) => scoreboard.is_idle() && segment.sack.is_empty(),
+        }
+    }
+
+    /// Takes over the window of an acknowledgement; true if it changed.
+    // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
+    #[inline]
+    pub(crate) fn update_peer_window(&mut self, seq: Position, ack: Position, window: u32) -> bool {
+        let newer = seq > self.window_seq || seq == self.window_seq && ack >= self.window_ack;
+        if newer {
+            self.window_seq = seq;
+            self.window_ack = ack;
+        }
+        let changed = newer && window != self.peer_window;
+        if changed {
+            self.set_peer_window(window);
+        }
+        changed
+    }
+
+    pub(crate) fn set_peer_window(&mut self, window: u32) {
+        self.peer_window = window;
+        self.send_window = window.min(self.max_send_window());
+        self.largest_peer_window = self.largest_peer_window.max(window);
+    }
+
+    /// The profile's bound on the send window, bytes.
+    fn max_send_window(&self) -> u32 {
+        self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss))
+    }
+
+    /// The first acknowledgement since a first flight or restart: what has been sent by now is that burst.
+    #[cold]
+    pub(crate) fn end_burst(&mut self) {
+        self.burst = (self.highest_sent - self.burst_start) as u32;
+        if self.first_flight == OPEN {
+            self.first_flight = (self.highest_sent - self.initial()) as u32;
+        }
+    }
+
+    /// Events that follow from the cumulative acknowledgment.
+    #[inline]
+    fn note_acknowledged(&mut self, before: Position, ack: Position) {
+        if ack >= self.data_end && ack > before {
+            if before < self.data_end {
+                self.events |= Events::SENT;
+            }
+            if ack > self.data_end {
+                self.on_fin_acknowledged();
+            }
+        }
+    }
+}

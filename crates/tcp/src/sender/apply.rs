@@ -1,0 +1,311 @@
+//! The consequences of what recovery found out.
+
+use crate::Nanos;
+use crate::connection::{Endpoint, due, feature};
+use crate::sender::congestion::{Acknowledged, RoundTrip, Start};
+use crate::sender::recovery::{CwndRule, Edges, Facts, NextCwnd, Recovery, RttSample};
+use crate::sender::startup::Growth;
+
+/// The sender as recovery sees it: borrows the profile and the RTT estimator alone, so that recovery can be asked.
+macro_rules! flight {
+    ($endpoint:ident, $now:ident) => {{
+        let has_new_data = $endpoint.has_new_data();
+        $crate::sender::recovery::Flight {
+            now: $now,
+            una: $endpoint.una,
+            nxt: $endpoint.nxt,
+            highest: $endpoint.highest_sent,
+            data_end: $endpoint.data_end,
+            mss: $endpoint.mss,
+            cwnd: $endpoint.controller.window(),
+            has_new_data,
+            retries: $endpoint.retries,
+            retransmissions: $endpoint.stats.retransmissions,
+            profile: &$endpoint.profile,
+            rtt: &$endpoint.rtt,
+        }
+    }};
+}
+pub(crate) use flight;
+
+impl Endpoint {
+    /// Takes in a sample of the RTT estimator.
+    #[inline]
+    pub(crate) fn sample_rtt(&mut self, now: Nanos, sample: RttSample) {
+        let rules = &self.profile.rto;
+        match sample {
+            RttSample::None => {}
+            RttSample::Timed { sent_at } => self.rtt.sample(rules, sent_at, now),
+            RttSample::Each { rtt } => self.rtt.sample_duration(rules, rtt, self.una, self.nxt),
+            RttSample::OneWay { sent_at, ends_backoff: true } => self.rtt.sample(rules, sent_at, now),
+            RttSample::OneWay { sent_at, ends_backoff: false } => {
+                self.rtt.sample_keeping_backoff(rules, sent_at, now);
+            }
+        }
+    }
+
+    /// Draws all consequences of an ACK, a timeout or the handshake, in this order:
+    ///
+    /// 1. RTT: the controller and the start-up scheme take in the sample (the estimator has it already, because loss
+    ///    detection depends on it).
+    /// 2. Congestion control: the edges, each in the order of [`Edges`]; then cwnd is reduced, or grows by the start-up
+    ///    scheme's or the controller's law if validation allows it, or follows the delivery rate.
+    /// 3. Start-up: what the edges mean to the scheme, which may replace cwnd and ssthresh.
+    /// 4. Validation: likewise.
+    /// 5. ECN: whether the peer has to be told of a smaller cwnd (CWR).
+    /// 6. Statistics.
+    /// 7. Transmission and timers: what is sent again, the back-off, the timer.
+    #[inline]
+    pub(crate) fn apply(&mut self, now: Nanos, facts: &Facts) {
+        if facts.edges.has(Edges::ESTABLISHED) {
+            return self.begin(now, facts);
+        }
+        if let Some(rtt) = facts.rtt {
+            self.on_rtt(now, rtt);
+        }
+        let cwnd_before = self.controller.window();
+        let may_grow = self.cwnd_may_grow(now, facts);
+        if facts.edges != Edges::NONE {
+            self.apply_edges(now, facts);
+        }
+        match (&facts.delivery, facts.rule) {
+            (Some(delivery), _) => self.controller.on_delivery(now, delivery),
+            (None, CwndRule::Grow) => self.grow(now, facts.delivered, may_grow),
+            (None, CwndRule::Reduce { segments }) => self.reduce(facts, segments),
+            (None, CwndRule::Keep) => {}
+        }
+        if self.extras.launch().is_some() {
+            self.apply_to_startup(facts);
+        }
+        if facts.edges != Edges::NONE || facts.retransmit {
+            self.apply_rest(now, facts, cwnd_before);
+        }
+        self.set_timer(now, facts.timer);
+    }
+
+    /// The handshake is complete.
+    #[cold]
+    fn begin(&mut self, now: Nanos, facts: &Facts) {
+        let profile = &self.profile;
+        let window = profile.lost_syn.window_bytes(facts.lost, self.initial_window_bytes(), self.mss);
+        let rtt = self.rtt.smoothed(&profile.rto);
+        self.controller.restart(&Start { rtt, ..Self::start(profile, self.initial(), self.mss, window) });
+        self.initial_segments = u16::try_from(window / self.mss).unwrap_or(u16::MAX);
+        if self.start_ssthresh > 0 {
+            self.controller.set_ssthresh(u32::from(self.start_ssthresh).saturating_mul(self.mss));
+        }
+        let (sack, rate_based) = (self.features & feature::SACK != 0, self.controller.is_rate_based());
+        if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
+            scoreboard.establish(now, self.una, sack, rate_based, facts.rtt);
+        }
+        self.prepare_launch();
+    }
+
+    /// Step 1.
+    #[inline]
+    fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
+        let sample = RoundTrip { rtt, una: self.una, nxt: self.nxt };
+        self.controller.on_round_trip(now, &sample);
+        let standing = self.standing();
+        if let Some(launch) = self.extras.launch_mut() {
+            launch.on_round_trip(rtt, &standing);
+        }
+    }
+
+    /// Step 2, the edges.
+    #[cold]
+    fn apply_edges(&mut self, now: Nanos, facts: &Facts) {
+        let edges = facts.edges;
+        if facts.marked {
+            self.forbid_cwnd_restore();
+        }
+        if edges.has(Edges::TAIL_LOSS) {
+            self.begin_reduction(now, facts);
+            self.set_next_cwnd(NextCwnd::Ssthresh { at_most: u32::MAX });
+        }
+        if edges.has(Edges::LEFT) {
+            self.set_next_cwnd(facts.next_cwnd);
+        }
+        if edges.has(Edges::UNDONE) {
+            self.undo(now);
+        }
+        if edges.has(Edges::ENTERED) {
+            if facts.reducing {
+                self.forbid_cwnd_restore();
+            } else {
+                self.save_cwnd(false);
+                if facts.marked {
+                    self.forbid_cwnd_restore();
+                }
+                self.begin_reduction(now, facts);
+            }
+        }
+        if edges.has(Edges::REDUCED) {
+            self.begin_reduction(now, facts);
+        }
+        if edges.has(Edges::RESTARTED) {
+            self.controller.on_timeout(now, self.congestion_base(facts), true);
+        }
+        if edges.has(Edges::TIMED_OUT) {
+            if facts.first {
+                self.save_cwnd(facts.reducing);
+            }
+            self.controller.on_timeout(now, self.congestion_base(facts), facts.first);
+            self.set_next_cwnd(facts.next_cwnd);
+        }
+    }
+
+    /// Congestion: the controller sets a new ssthresh, towards which cwnd moves at once or bit by bit.
+    fn begin_reduction(&mut self, now: Nanos, facts: &Facts) {
+        let cwnd = self.controller.window();
+        self.controller.on_congestion(now, self.congestion_base(facts));
+        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+            scoreboard.reduction.begin(cwnd / self.mss);
+            if self.profile.proportional_rate_reduction && !self.controller.is_rate_based() {
+                self.controller.set_window(cwnd);
+            }
+        }
+    }
+
+    /// What ssthresh is computed from when there is congestion, bytes.
+    fn congestion_base(&self, facts: &Facts) -> u32 {
+        self.profile.ssthresh_base.bytes(facts.flight, self.controller.window())
+    }
+
+    fn save_cwnd(&mut self, reducing: bool) {
+        let (cwnd, ssthresh) = (self.controller.window(), self.controller.ssthresh());
+        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+            scoreboard.reduction.save_cwnd(cwnd, ssthresh, reducing);
+        }
+    }
+
+    fn forbid_cwnd_restore(&mut self) {
+        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+            scoreboard.reduction.forbid_cwnd_restore();
+        }
+    }
+
+    /// The latest congestion was none.
+    fn undo(&mut self, now: Nanos) {
+        if let Some((cwnd, ssthresh)) = self.recovery.scoreboard().and_then(|scoreboard| scoreboard.reduction.prior()) {
+            self.controller.on_undo(now, cwnd, ssthresh);
+        }
+    }
+
+    fn set_next_cwnd(&mut self, next: NextCwnd) {
+        if self.controller.is_rate_based() {
+            return;
+        }
+        let ssthresh = self.controller.ssthresh();
+        match next {
+            NextCwnd::Unchanged => {}
+            NextCwnd::Bytes(bytes) => self.controller.set_window(bytes),
+            NextCwnd::Ssthresh { at_most } if ssthresh.min(at_most) == u32::MAX => {}
+            NextCwnd::Ssthresh { at_most } => self.controller.set_window(ssthresh.min(at_most)),
+        }
+    }
+
+    /// Step 2: proportional rate reduction.
+    fn reduce(&mut self, facts: &Facts, segments: u32) {
+        let ssthresh = self.controller.ssthresh() / self.mss;
+        if let Some(scoreboard) = self.recovery.scoreboard_mut()
+            && self.profile.proportional_rate_reduction
+        {
+            let (in_flight, safe) = (scoreboard.in_flight(), facts.advanced && facts.lost == 0);
+            if let Some(cwnd) = scoreboard.reduction.cwnd(ssthresh, in_flight, segments, safe) {
+                self.controller.set_window(cwnd.saturating_mul(self.mss));
+            }
+        }
+    }
+
+    /// Step 2: growth by what was delivered, if validation allows it.
+    #[inline]
+    fn grow(&mut self, now: Nanos, bytes: u32, allowed: bool) {
+        if self.extras.launch().is_some() {
+            let standing = self.standing();
+            if let Some(launch) = self.extras.launch_mut() {
+                launch.grow(&Growth { now, bytes, allowed }, &standing, &mut self.controller);
+            }
+        } else if allowed {
+            self.controller.on_ack(now, Acknowledged { bytes });
+        }
+    }
+
+    /// Step 3. An ACK that ends one recovery and begins the next is neither to a scheme.
+    #[inline(never)]
+    fn apply_to_startup(&mut self, facts: &Facts) {
+        let standing = self.standing();
+        let Some(launch) = self.extras.launch_mut() else { return };
+        let controller = &mut self.controller;
+        if facts.edges.has(Edges::UNDONE) {
+            launch.on_undone();
+        } else if facts.edges.has(Edges::RESTARTED) || facts.edges.has(Edges::TIMED_OUT) {
+            launch.on_timeout(&standing, controller);
+        } else if facts.recovering {
+            if !facts.was_recovering {
+                launch.on_loss(&standing, controller);
+            }
+            launch.on_delivery(facts.delivered, facts.lost, controller);
+        } else if facts.was_recovering {
+            launch.on_repaired(&standing, controller);
+        }
+        if launch.is_over() {
+            self.extras.end_launch();
+        }
+    }
+
+    /// Steps 4 to 7, as far as anything out of the ordinary happened.
+    #[cold]
+    fn apply_rest(&mut self, now: Nanos, facts: &Facts, cwnd_before: u32) {
+        let edges = facts.edges;
+        if facts.recovering != facts.was_recovering && !edges.has(Edges::TIMED_OUT) {
+            self.validate_recovery(facts, cwnd_before);
+        }
+        if edges.has(Edges::TIMED_OUT)
+            && let Some(validation) = self.extras.validation_mut()
+        {
+            validation.on_timeout(now);
+        }
+        if self.features & feature::ECN != 0 {
+            self.apply_to_ecn(facts);
+        }
+        let stats = &mut self.stats;
+        stats.timeouts += u32::from(edges.has(Edges::TIMED_OUT));
+        stats.fast_retransmits += u32::from(edges.has(Edges::ENTERED) || edges.has(Edges::RESTARTED));
+        stats.early_retransmits += u32::from(facts.early);
+        stats.congestion_marks += u32::from(edges.has(Edges::REDUCED));
+        stats.undos += u32::from(edges.has(Edges::UNDONE));
+        if facts.retransmit {
+            self.due |= due::RETRANSMIT;
+        }
+        if facts.go_back {
+            self.nxt = self.una;
+        }
+        let rules = &self.profile.rto;
+        if edges.has(Edges::UNDONE) && facts.first {
+            self.retries = 0;
+        }
+        if edges.has(Edges::TIMED_OUT) {
+            self.rtt.back_off(rules);
+            self.retries += 1;
+        } else if facts.retransmit && edges.has(Edges::ENTERED) && rules.backoff_at_fast_retransmit {
+            self.rtt.back_off(rules);
+        }
+    }
+
+    /// Step 5.
+    // RFC 3168 §6.1.2: CWR tells the peer that cwnd was reduced, unless that was undone.
+    fn apply_to_ecn(&mut self, facts: &Facts) {
+        let edges = facts.edges;
+        if edges.has(Edges::TAIL_LOSS) {
+            self.ecn.queue_cwr();
+        }
+        if edges.has(Edges::UNDONE) && self.recovery.scoreboard().is_some_and(|own| own.reduction.prior().is_some()) {
+            self.ecn.withdraw_cwr();
+        }
+        let reduced = edges.has(Edges::REDUCED) || edges.has(Edges::RESTARTED) || edges.has(Edges::TIMED_OUT);
+        if reduced || edges.has(Edges::ENTERED) && !facts.reducing {
+            self.ecn.queue_cwr();
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! BBR, version 1 as Linux ships it: the sending rate follows the largest bandwidth of the last ten rounds, the window
+//! the product of that and the shortest round trip of the last ten seconds; losses change neither (Cardwell, Cheng,
+//! Gunn, Hassas Yeganeh and Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue, 2016).
+//!
+//! STARTUP doubles the rate each round until the bandwidth has stopped growing, DRAIN empties the queue that this
+//! made, PROBE_BW sends a little faster and slower in turn, PROBE_RTT makes room for a look at the round trip of the
+//! empty path every ten seconds.
+//!
+//! Linux begins PROBE_BW in a random phase of its cycle; here a generator seeded with the initial sequence number
+//! takes its place, so that a run repeats itself. Linux also discounts segments that its queueing discipline holds back
+//! for pacing; here a segment is not in flight before it has left.
+//!
+//! Version 3 is not built. What its Internet-Draft (draft-ietf-ccwg-bbr) adds is known in outline: bounds on what is in
+//! flight, short-term and long-term, that shrink by 0.7 and by 15 % of headroom when a round loses more than 2 % or is
+//! marked; a cycle of four phases (down, cruise, refill, up) at intervals of two to three seconds; PROBE_RTT every five
+//! seconds at half a bandwidth-delay product. But the draft still changes, and mainline Linux does not have it to check
+//! against.
+
+mod aggregation;
+mod modes;
+mod policer;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use super::max_filter::MaxFilter;
+use super::{Acknowledged, CongestionControl, Delivery, RoundTrip, Start, Window};
+use crate::Nanos;
+use aggregation::Aggregation;
+use policer::{Observation, Policer};
+
+const SECOND: Nanos = 1_000_000_000;
+/// Gains are in units of 1/256.
+const UNIT: u32 = 256;
+/// 2/ln 2: the smallest gain that lets the rate double each round.
+const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
+/// Its inverse, which drains in one round what STARTUP queued.
+const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
+/// Of the window in PROBE_BW: leaves room for delayed acknowledgements.
+const WINDOW_GAIN: u32 = UNIT * 2;
+/// Of the rate in PROBE_BW, phase by phase, each a shortest round trip long.
+const CYCLE: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// Rounds over which the largest bandwidth counts.
+const BANDWIDTH_ROUNDS: u64 = 10;
+/// Time over which the shortest round trip counts.
+const MIN_RTT_TIME: Nanos = 10 * SECOND;
+/// PROBE_RTT lasts at least so long.
+const PROBE_RTT_TIME: Nanos = SECOND / 5;
+/// The window is at least so many segments, and no more in PROBE_RTT.
+const LEAST_SEGMENTS: u32 = 4;
+/// The pipe is full when the bandwidth did not grow by a quarter in three rounds.
+const FULL_GROWTH: u64 = (UNIT * 5 / 4) as u64;
+const FULL_ROUNDS: u32 = 3;
+/// Nothing is faster, in bytes a second.
+const LARGEST_BANDWIDTH: u64 = 1 << 50;
+/// The rate stays so many percent below the bandwidth.
+const MARGIN_PERCENT: u64 = 1;
+/// Linux's aggregates: a millisecond's worth (2^-10 s), at most so many bytes and segments; two segments from 1.2 Mbit/s.
+const AGGREGATE_SHIFT: u32 = 10;
+const AGGREGATE_BYTES: u64 = 65_215;
+const AGGREGATE_SEGMENTS: u64 = 127;
+const AGGREGATE_RATE: u64 = 1_200_000 / 8;
+/// Round trip assumed for the first rate, before there is one.
+const NOMINAL_RTT: Nanos = 1_000_000;
+const INITIAL_SEGMENTS: u32 = 10;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+/// What recovery was doing at the last acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Repair {
+    None,
+    Recovery,
+    Loss,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Bbr {
+    mss: u32,
+    loss_window: u32,
+    mode: Mode,
+    /// In bytes a second.
+    pacing_rate: u64,
+    /// The rate is based on a measured round trip.
+    has_seen_rtt: bool,
+    pacing_gain: u32,
+    window_gain: u32,
+    /// Bytes a second.
+    bandwidth: MaxFilter,
+    rounds: u64,
+    /// The round ends with what was sent when so much was delivered.
+    round_end: u64,
+    round_start: bool,
+    min_rtt: Option<Nanos>,
+    /// When the shortest round trip was seen; none before anything was sent.
+    min_rtt_at: Option<Nanos>,
+    /// When PROBE_RTT may end; none before the flight is small enough.
+    probe_rtt_end: Option<Nanos>,
+    probe_rtt_round_done: bool,
+    /// Samples of what was sent when this much was delivered say nothing of the bandwidth: PROBE_RTT limited the sender.
+    limited: (u64, u64),
+    /// The bandwidth that the pipe must beat not to count as full, and the rounds in which it did not.
+    full_bandwidth: u64,
+    full_rounds: u32,
+    pipe_is_full: bool,
+    phase: usize,
+    phase_start: Nanos,
+    /// State of the generator of first phases.
+    seed: u32,
+    /// Sending has begun after an idle time, and nothing is delivered yet.
+    restarting: bool,
+    /// Window to come back to after a repair or PROBE_RTT.
+    prior_window: u32,
+    repair: Repair,
+    /// In the first round of recovery, as much is sent as is delivered.
+    conserving: bool,
+    delivered_bytes: u64,
+    lost_bytes: u64,
+    aggregation: Aggregation,
+    policer: Policer,
+}
+
+impl Bbr {
+    pub(super) fn new(start: &Start) -> Self {
+        let mut bbr = Self {
+            mss: start.mss_bytes,
+            loss_window: start.loss_window_bytes,
+            mode: Mode::Startup,
+            pacing_rate: 0,
+            has_seen_rtt: false,
+            pacing_gain: HIGH_GAIN,
+            window_gain: HIGH_GAIN,
+            bandwidth: MaxFilter::default(),
+            rounds: 0,
+            round_end: 0,
+            round_start: false,
+            min_rtt: None,
+            min_rtt_at: None,
+            probe_rtt_end: None,
+            probe_rtt_round_done: false,
+            limited: (1, 0),
+            full_bandwidth: 0,
+            full_rounds: 0,
+            pipe_is_full: false,
+            phase: 0,
+            phase_start: 0,
+            seed: start.seed,
+            restarting: false,
+            prior_window: 0,
+            repair: Repair::None,
+            conserving: false,
+            delivered_bytes: 0,
+            lost_bytes: 0,
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+        };
+        // Linux, bbr_init and bbr_init_pacing_rate_from_rtt: the handshake's round trip, if there is one.
+        match start.rtt {
+            Some(rtt) => bbr.hear_first_rtt(start.window_bytes, rtt),
+            None => bbr.pace_window_over(start.window_bytes, NOMINAL_RTT),
+        }
+        bbr
+    }
+
+    /// The bandwidth to send at: the policer's, if there is one.
+    fn target_bandwidth(&self) -> u64 {
+        self.policer.rate().unwrap_or(self.bandwidth.get())
+    }
+
+    /// The rate for a bandwidth and a gain.
+    fn rate(bandwidth: u64, gain: u32) -> u64 {
+        let rate = u128::from(bandwidth) * u128::from(gain) / u128::from(UNIT);
+        (rate * u128::from(100 - MARGIN_PERCENT) / 100) as u64
+    }
+
+    /// The first rate: the window over a round trip, with the gain of STARTUP.
+    fn pace_window_over(&mut self, cwnd: u32, rtt: Nanos) {
+        self.pacing_rate = Self::rate(u64::from(cwnd) * SECOND / rtt.max(1000), HIGH_GAIN);
+    }
+
+    fn hear_first_rtt(&mut self, cwnd: u32, rtt: Nanos) {
+        self.min_rtt.get_or_insert(rtt);
+        if !self.has_seen_rtt {
+            self.has_seen_rtt = true;
+            self.pace_window_over(cwnd, rtt);
+        }
+    }
+
+    /// Until the pipe is full the rate never falls.
+    fn set_rate(&mut self, gain: u32) {
+        let rate = Self::rate(self.target_bandwidth(), gain);
+        if self.pipe_is_full || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    fn update_bandwidth(&mut self, now: Nanos, delivery: &Delivery, app_limited: bool) {
+        self.round_start = false;
+        if delivery.interval_ns == 0 {
+            return;
+        }
+        if delivery.prior_delivered_bytes >= self.round_end {
+            self.round_end = delivery.delivered_bytes;
+            self.rounds += 1;
+            self.round_start = true;
+            self.conserving = false;
+        }
+        self.watch_policer(now, delivery.newly_lost_bytes > 0, app_limited);
+        let bandwidth = u128::from(delivery.sample_bytes) * u128::from(SECOND) / u128::from(delivery.interval_ns);
+        let bandwidth = bandwidth.min(LARGEST_BANDWIDTH.into()) as u64;
+        // A sender without data cannot tell the bandwidth, unless it is larger than thought.
+        if !app_limited || bandwidth >= self.bandwidth.get() {
+            self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, bandwidth);
+        }
+    }
+
+    fn watch_policer(&mut self, now: Nanos, loses: bool, app_limited: bool) {
+        let seen = Observation {
+            now,
+            delivered: self.delivered_bytes,
+            lost: self.lost_bytes,
+            loses,
+            app_limited,
+            round_start: self.round_start,
+            probing: self.mode == Mode::ProbeBandwidth,
+        };
+        if self.policer.observe(&seen) {
+            self.enter_probe_bandwidth(now);
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn on_sent(&mut self, w: &mut Window, now: Nanos, _bytes: u32, flight_bytes: u32) {
+        self.min_rtt_at.get_or_insert(now);
+        if flight_bytes > 0 || self.repair == Repair::Loss {
+            return;
+        }
+        self.restarting = true;
+        self.aggregation.restart(now);
+        // No need to be faster than the path after an idle time.
+        if self.mode == Mode::ProbeBandwidth {
+            self.set_rate(UNIT);
+        } else if self.mode == Mode::ProbeRtt && self.probe_rtt_end.is_some_and(|end| now > end) {
+            self.leave_probe_rtt(w, now);
+        }
+    }
+
+    fn on_round_trip(&mut self, w: &mut Window, _now: Nanos, sample: &RoundTrip) {
+        self.hear_first_rtt(w.cwnd, sample.rtt);
+    }
+
+    fn on_ack(&mut self, _w: &mut Window, _now: Nanos, _acknowledged: Acknowledged) {}
+
+    fn on_delivery(&mut self, w: &mut Window, now: Nanos, delivery: &Delivery) {
+        let within_probe = (self.limited.0..=self.limited.1).contains(&delivery.prior_delivered_bytes);
+        let app_limited = delivery.app_limited || within_probe;
+        self.delivered_bytes = delivery.delivered_bytes;
+        self.lost_bytes += u64::from(delivery.newly_lost_bytes);
+        self.update_bandwidth(now, delivery, app_limited);
+        if delivery.interval_ns > 0 && delivery.newly_delivered_bytes > 0 {
+            let (bandwidth, bytes) = (self.target_bandwidth(), delivery.newly_delivered_bytes.into());
+            self.aggregation.on_delivery(now, bytes, self.round_start, bandwidth, w.cwnd, self.mss);
+        }
+        self.update_phase(now, delivery);
+        self.check_full_pipe(app_limited);
+        self.check_drain(w, now, delivery.flight_bytes);
+        self.update_min_rtt(w, now, delivery);
+        self.update_gains();
+        self.set_rate(self.pacing_gain);
+        self.update_window(w, delivery);
+    }
+
+    fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight_bytes: u32) {
+        self.save_window(w);
+    }
+
+    // Linux: a timeout counts as the end of a round and as a loss, and the pipe is to be filled anew.
+    fn on_timeout(&mut self, w: &mut Window, now: Nanos, _flight_bytes: u32, first: bool) {
+        if first {
+            self.save_window(w);
+        }
+        w.cwnd = self.loss_window;
+        self.repair = Repair::Loss;
+        self.full_bandwidth = 0;
+        self.round_start = true;
+        self.watch_policer(now, true, false);
+    }
+
+    // The window comes back when recovery ends; what was concluded from the slow-down does not stand.
+    fn on_undo(&mut self, _w: &mut Window, _now: Nanos, _window: u32, _ssthresh: u32) {
+        self.full_bandwidth = 0;
+        self.full_rounds = 0;
+        self.policer.reset();
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(self.pacing_rate)
+    }
+
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+}

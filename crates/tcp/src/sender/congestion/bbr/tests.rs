@@ -1,0 +1,156 @@
+//! What a loss, a timeout and idleness do to BBR, acknowledgement by acknowledgement.
+
+use super::*;
+use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, SlowStartGrowth};
+
+const MSS: u32 = 1000;
+const MILLISECOND: Nanos = 1_000_000;
+
+fn start(seed: u32) -> Start {
+    Start {
+        mss_bytes: MSS,
+        window_bytes: 10 * MSS,
+        ssthresh_bytes: u32::MAX,
+        loss_window_bytes: MSS,
+        algorithm: CongestionAlgorithm::Bbr,
+        slow_start_growth: SlowStartGrowth::AllBytes,
+        congestion_avoidance: CongestionAvoidance::PerWindow,
+        whole_segment_ssthresh: true,
+        paced: true,
+        tick_ns: 1_000_000,
+        rtt: None,
+        seed,
+    }
+}
+
+/// A path of 100 ms that delivers `rate` bytes a second, one acknowledgement of 10 segments each 10 ms.
+struct Feed {
+    bbr: Bbr,
+    window: Window,
+    now: Nanos,
+    delivered: u64,
+    rate: u64,
+    flight: u32,
+}
+
+impl Feed {
+    fn new(seed: u32) -> Self {
+        Self {
+            bbr: Bbr::new(&start(seed)),
+            window: Window { cwnd: 10 * MSS, ssthresh: u32::MAX, mss: MSS },
+            now: 0,
+            delivered: 0,
+            rate: 1_000_000,
+            flight: 100 * MSS,
+        }
+    }
+
+    fn delivery(&self) -> Delivery {
+        let round = self.rate / 10;
+        Delivery {
+            delivered_bytes: self.delivered,
+            prior_delivered_bytes: self.delivered.saturating_sub(round),
+            sample_bytes: round.min(self.delivered),
+            interval_ns: 100 * MILLISECOND,
+            app_limited: false,
+            newly_delivered_bytes: 10 * MSS,
+            newly_lost_bytes: 0,
+            rtt: Some(100 * MILLISECOND),
+            prior_flight_bytes: self.flight + 10 * MSS,
+            flight_bytes: self.flight,
+            ack_delayed: false,
+            in_recovery: false,
+            in_loss: false,
+        }
+    }
+
+    fn deliver(&mut self, change: impl FnOnce(&mut Delivery)) {
+        self.now += 10 * MILLISECOND;
+        self.delivered += u64::from(10 * MSS);
+        let mut delivery = self.delivery();
+        change(&mut delivery);
+        self.bbr.on_delivery(&mut self.window, self.now, &delivery);
+    }
+
+    /// In the middle of PROBE_BW.
+    fn steady(seed: u32) -> Self {
+        let mut feed = Self::new(seed);
+        feed.bbr.on_sent(&mut feed.window, 0, MSS, 0);
+        for _ in 0..200 {
+            feed.deliver(|_| {});
+        }
+        assert_eq!(feed.bbr.mode, Mode::ProbeBandwidth);
+        feed
+    }
+}
+
+#[test]
+fn the_bandwidth_is_the_rate_of_delivery_and_the_rate_is_a_percent_below() {
+    let feed = Feed::steady(1);
+    assert_eq!(feed.bbr.bandwidth.get(), 1_000_000);
+    let gain = u64::from(feed.bbr.pacing_gain);
+    assert_eq!(feed.bbr.pacing_rate(), Some(1_000_000 * gain / 256 * 99 / 100));
+}
+
+#[test]
+fn the_first_round_of_recovery_sends_what_was_delivered_and_its_end_restores_the_window() {
+    let mut feed = Feed::steady(1);
+    let before = feed.window.cwnd;
+    feed.bbr.on_congestion(&mut feed.window, feed.now, feed.flight);
+    feed.flight = 60 * MSS;
+    feed.deliver(|delivery| {
+        delivery.in_recovery = true;
+        delivery.newly_lost_bytes = 30 * MSS;
+    });
+    assert_eq!(feed.window.cwnd, 70 * MSS);
+    feed.deliver(|delivery| delivery.in_recovery = true);
+    assert_eq!(feed.window.cwnd, 70 * MSS);
+    feed.deliver(|_| {});
+    // Up to the two segments of the probing phase.
+    assert!(feed.window.cwnd.abs_diff(before) <= 2 * MSS);
+}
+
+#[test]
+fn a_timeout_cuts_the_window_and_the_end_of_its_repair_restores_it() {
+    let mut feed = Feed::steady(1);
+    let before = feed.window.cwnd;
+    feed.bbr.on_timeout(&mut feed.window, feed.now, feed.flight, true);
+    assert_eq!(feed.window.cwnd, MSS);
+    feed.flight = 10 * MSS;
+    feed.deliver(|delivery| delivery.in_loss = true);
+    assert_eq!(feed.window.cwnd, 11 * MSS);
+    feed.deliver(|_| {});
+    // Up to the two segments of the probing phase.
+    assert!(feed.window.cwnd.abs_diff(before) <= 2 * MSS);
+}
+
+#[test]
+fn a_sender_without_data_does_not_lower_the_bandwidth() {
+    let mut feed = Feed::steady(1);
+    for _ in 0..300 {
+        feed.deliver(|delivery| {
+            delivery.app_limited = true;
+            delivery.sample_bytes = 10 * u64::from(MSS);
+        });
+    }
+    assert_eq!(feed.bbr.bandwidth.get(), 1_000_000);
+}
+
+#[test]
+fn after_an_idle_time_sending_resumes_at_the_bandwidth() {
+    let mut feed = Feed::steady(1);
+    feed.bbr.on_sent(&mut feed.window, feed.now + SECOND, MSS, 0);
+    assert_eq!(feed.bbr.pacing_rate(), Some(990_000));
+}
+
+#[test]
+fn the_cycle_begins_in_any_phase_but_the_draining_one() {
+    let mut seen = [0; 8];
+    let mut bbr = Bbr::new(&start(1));
+    for _ in 0..7000 {
+        bbr.enter_probe_bandwidth(0);
+        seen[bbr.phase] += 1;
+    }
+    assert_eq!(seen[1], 0);
+    assert!(seen.iter().enumerate().all(|(phase, &count)| phase == 1 || (800..1200).contains(&count)), "{seen:?}");
+}

@@ -1,0 +1,103 @@
+//! BBR's window: what is to be in flight, and what repairs do to it.
+
+use super::{
+    AGGREGATE_BYTES, AGGREGATE_RATE, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL_SEGMENTS, LEAST_SEGMENTS, Mode,
+    Repair, SECOND, UNIT,
+};
+use crate::profile::LARGEST_WINDOW;
+use crate::sender::congestion::{Delivery, Window};
+
+impl Bbr {
+    /// Bandwidth times shortest round trip times gain, in segments, rounded up.
+    fn product(&self, bandwidth: u64, gain: u32) -> u64 {
+        let Some(min_rtt) = self.min_rtt else {
+            return INITIAL_SEGMENTS.into();
+        };
+        let bytes = u128::from(bandwidth) * u128::from(min_rtt) * u128::from(gain) / u128::from(UNIT);
+        bytes.div_ceil(u128::from(SECOND) * u128::from(self.mss)) as u64
+    }
+
+    /// Segments that leave together.
+    fn aggregate(&self) -> u64 {
+        let bytes = (self.pacing_rate >> AGGREGATE_SHIFT).min(AGGREGATE_BYTES);
+        let least = if self.pacing_rate < AGGREGATE_RATE { 1 } else { 2 };
+        (bytes / u64::from(self.mss)).max(least).min(AGGREGATE_SEGMENTS)
+    }
+
+    /// Adds to a window what the ends of the path hold of it: an aggregate each in the sender's queue, in its card and
+    /// in the receiver; and rounds up to an even number for delayed acknowledgements.
+    fn with_aggregates(&self, segments: u64) -> u64 {
+        let segments = segments + 3 * self.aggregate();
+        let probing_up = self.mode == Mode::ProbeBandwidth && self.phase == 0;
+        segments + segments % 2 + if probing_up { 2 } else { 0 }
+    }
+
+    /// What is to be in flight for a gain, in segments.
+    pub(super) fn target_flight(&self, gain: u32) -> u64 {
+        self.with_aggregates(self.product(self.bandwidth.get(), gain))
+    }
+
+    /// Segments in flight, as far as the next departure is concerned.
+    pub(super) fn flight(&self, flight_bytes: u32) -> u64 {
+        let departing = if self.pacing_gain > UNIT { self.aggregate() } else { 0 };
+        u64::from(flight_bytes / self.mss) + departing
+    }
+
+    pub(super) fn bytes(&self, segments: u64) -> u32 {
+        u32::try_from(segments.saturating_mul(self.mss.into())).unwrap_or(LARGEST_WINDOW).min(LARGEST_WINDOW)
+    }
+
+    /// Remembers a window that is worth coming back to.
+    pub(super) fn save_window(&mut self, w: &mut Window) {
+        let cut = self.repair >= Repair::Recovery || self.mode == Mode::ProbeRtt;
+        self.prior_window = if cut { self.prior_window.max(w.cwnd) } else { w.cwnd };
+    }
+
+    /// Follows recovery; true: as much is to be sent as was delivered.
+    fn follow_repair(&mut self, w: &mut Window, delivery: &Delivery) -> bool {
+        let supplied = delivery.flight_bytes.saturating_add(delivery.newly_delivered_bytes);
+        w.cwnd = w.cwnd.saturating_sub(delivery.newly_lost_bytes).max(self.mss);
+        let repair = match delivery {
+            Delivery { in_loss: true, .. } => Repair::Loss,
+            Delivery { in_recovery: true, .. } => Repair::Recovery,
+            _ => Repair::None,
+        };
+        if repair == Repair::Recovery && self.repair != Repair::Recovery {
+            self.conserving = true;
+            self.round_end = delivery.delivered_bytes;
+            w.cwnd = supplied;
+        } else if repair == Repair::None && self.repair != Repair::None {
+            self.conserving = false;
+            w.cwnd = w.cwnd.max(self.prior_window);
+        }
+        self.repair = repair;
+        if self.conserving {
+            w.cwnd = w.cwnd.max(supplied);
+        }
+        self.conserving
+    }
+
+    pub(super) fn update_window(&mut self, w: &mut Window, delivery: &Delivery) {
+        if delivery.newly_delivered_bytes > 0 && !self.follow_repair(w, delivery) {
+            self.grow_towards_target(w, delivery);
+        }
+        w.cwnd = w.cwnd.min(LARGEST_WINDOW);
+        if self.mode == Mode::ProbeRtt {
+            w.cwnd = w.cwnd.min(LEAST_SEGMENTS * self.mss);
+        }
+    }
+
+    fn grow_towards_target(&mut self, w: &mut Window, delivery: &Delivery) {
+        let bandwidth = self.target_bandwidth();
+        let allowance = if self.pipe_is_full { self.aggregation.allowance(bandwidth) / u64::from(self.mss) } else { 0 };
+        let target = self.bytes(self.with_aggregates(self.product(bandwidth, self.window_gain) + allowance));
+        let grown = w.cwnd.saturating_add(delivery.newly_delivered_bytes);
+        let initial = u64::from(INITIAL_SEGMENTS * self.mss);
+        if self.pipe_is_full {
+            w.cwnd = grown.min(target);
+        } else if w.cwnd < target || delivery.delivered_bytes < initial {
+            w.cwnd = grown;
+        }
+        w.cwnd = w.cwnd.max(LEAST_SEGMENTS * self.mss);
+    }
+}

@@ -1,0 +1,387 @@
+//! CUBIC (RFC 9438) in the arithmetic of Linux: windows in whole segments, time in jiffies of a millisecond, the curve
+//! in units of 1/1024 s, fractions of 1024.
+//!
+//! Where the RFC and Linux part, Linux is followed: a reduction starts from cwnd rather than from FlightSize (§4.6), a
+//! timeout forgets W_max (§4.8), Reno's estimate keeps its own alpha (§4.3), and until a first loss tells W_max the
+//! window grows by at least a twentieth a round trip.
+
+use super::slow_start_exit::{Hystart, Progress, SlowStartExit};
+use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
+use crate::Nanos;
+use crate::profile::LARGEST_WINDOW;
+
+const SECOND: Nanos = 1_000_000_000;
+/// A fraction of one is in units of 1/1024.
+const SCALE: u32 = 1024;
+/// Multiplicative decrease factor beta, 0.7.
+const BETA: u32 = 717;
+/// The constant C, 0.4 segments/s³.
+const C: u64 = 410;
+/// Time on the curve is in units of 2^-10 s.
+const CURVE_SHIFT: u32 = 10;
+/// 1/C in the curve's units cubed: K³ of one segment.
+const CUBE_OF_ONE_SEGMENT: u64 = (1 << (10 + 3 * CURVE_SHIFT)) / C;
+/// Segments acknowledged for one of growth of Reno's estimate, in eighths of the window: 1/alpha of RFC 9438 §4.3,
+/// (1 + beta) / (3 (1 - beta)), rounded down from 15.1.
+const RENO_EIGHTHS: u32 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
+/// Until W_max is known, one segment of growth for at most so many acknowledged.
+const SLOWEST_WITHOUT_LOSS: u32 = 20;
+/// One segment of growth for at least so many acknowledged: 1.5 windows a round trip, as RFC 9438 §4.4 bounds it.
+const FASTEST: u32 = 2;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Cubic {
+    loss_window: u32,
+    /// Bytes acknowledged that do not make a whole segment yet.
+    partial_segment: u32,
+    /// Segments acknowledged since the window last grew in congestion avoidance.
+    counted: u32,
+    /// Segments to be acknowledged for one of growth.
+    per_growth: u32,
+    /// W_max in segments; 0: not known.
+    w_max: u32,
+    /// Height of the curve's plateau, in segments.
+    origin: u32,
+    /// K: time from the epoch's start to the plateau, in 1/1024 s.
+    k: u64,
+    /// Jiffy in which the epoch of growth began, moved on by idle times.
+    epoch: Option<u64>,
+    /// Segments acknowledged in the epoch and not yet spent on Reno's estimate.
+    acknowledged: u32,
+    /// Reno's estimate W_est, in segments.
+    reno: u32,
+    /// When, and for which window, the growth was last computed.
+    computed_at: u64,
+    computed_for: u32,
+    /// Shortest round trip in microseconds; 0: not known.
+    min_rtt_us: u64,
+    /// Jiffy in which data was last sent.
+    sent_at: u64,
+    exit: SlowStartExit,
+    /// Length of a jiffy.
+    tick: Nanos,
+}
+
+impl Cubic {
+    pub(super) fn new(start: &Start, hystart: Hystart) -> Self {
+        Self {
+            loss_window: start.loss_window_bytes,
+            partial_segment: 0,
+            counted: 0,
+            per_growth: 0,
+            w_max: 0,
+            origin: 0,
+            k: 0,
+            epoch: None,
+            acknowledged: 0,
+            reno: 0,
+            computed_at: 0,
+            computed_for: 0,
+            min_rtt_us: 0,
+            sent_at: 0,
+            exit: SlowStartExit::new(hystart, start.paced),
+            tick: start.tick_ns,
+        }
+    }
+
+    /// Jiffies passed by now.
+    #[inline]
+    fn jiffies(&self, now: Nanos) -> u64 {
+        now / self.tick
+    }
+
+    /// Jiffies of a second.
+    #[inline]
+    fn hz(&self) -> u64 {
+        SECOND / self.tick
+    }
+
+    /// Slow start up to the threshold; what is left over counts towards congestion avoidance.
+    fn slow_start(w: &mut Window, segments: u32) -> u32 {
+        let room = (w.ssthresh - w.cwnd).div_ceil(w.mss);
+        let taken = segments.min(room);
+        w.grow_segments(taken);
+        w.cwnd = w.cwnd.min(w.ssthresh);
+        segments - taken
+    }
+
+    /// Congestion avoidance: one segment for each `per_growth` acknowledged.
+    fn avoid(&mut self, w: &mut Window, segments: u32) {
+        // Credit from a time when growth was slower buys one segment, not many.
+        if self.counted >= self.per_growth {
+            self.counted = 0;
+            w.grow_segments(1);
+        }
+        self.counted += segments;
+        let growth = self.counted / self.per_growth;
+        self.counted -= growth * self.per_growth;
+        w.grow_segments(growth);
+    }
+
+    /// Finds out how fast the window is to grow.
+    fn update(&mut self, w: &Window, now: u64, segments: u32) {
+        let window = w.segments().max(1);
+        self.acknowledged = self.acknowledged.saturating_add(segments);
+        // Linux: for the same window, at most once in 1/32 s.
+        if self.computed_for == window && now - self.computed_at <= self.hz() / 32 {
+            return;
+        }
+        // Linux: the curve at most once a jiffy.
+        if self.epoch.is_none() || now != self.computed_at {
+            self.computed_for = window;
+            self.computed_at = now;
+            let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, window, segments));
+            self.per_growth = self.growth_towards(self.target(now - epoch), window);
+        }
+        self.keep_up_with_reno(window);
+        self.per_growth = self.per_growth.max(FASTEST);
+    }
+
+    // RFC 9438 §4.2: K = cbrt((W_max - cwnd_epoch) / C).
+    fn begin_epoch(&mut self, now: u64, window: u32, segments: u32) -> u64 {
+        self.epoch = Some(now);
+        self.acknowledged = segments;
+        self.reno = window;
+        self.origin = self.w_max.max(window);
+        self.k = cube_root(CUBE_OF_ONE_SEGMENT * u64::from(self.origin - window));
+        now
+    }
+
+    /// The window in segments that the curve asks for a round trip from now.
+    // RFC 9438 §4.2 and §4.4: W_cubic(t + RTT) = C*(t + RTT - K)^3 + W_max; Linux takes the shortest round trip.
+    fn target(&self, since_epoch: u64) -> u32 {
+        let min_rtt = (1000 * self.min_rtt_us).div_ceil(self.tick);
+        let t = ((since_epoch + min_rtt) << CURVE_SHIFT) / self.hz();
+        // The window is beyond all bounds long before.
+        let distance = u128::from(t.abs_diff(self.k).min(1 << 32));
+        let delta = (u128::from(C) * distance.pow(3)) >> (10 + 3 * CURVE_SHIFT);
+        let delta = u32::try_from(delta).unwrap_or(u32::MAX);
+        if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
+    }
+
+    // RFC 9438 §4.4 and §4.5: cwnd grows by (target - cwnd)/cwnd for each segment acknowledged.
+    fn growth_towards(&self, target: u32, window: u32) -> u32 {
+        let per_growth = if target > window { window / (target - window) } else { window.saturating_mul(100) };
+        if self.w_max == 0 { per_growth.min(SLOWEST_WITHOUT_LOSS) } else { per_growth }
+    }
+
+    // RFC 9438 §4.3: in the Reno-friendly region, cwnd is not below what Reno would have.
+    fn keep_up_with_reno(&mut self, window: u32) {
+        let per_segment = ((u64::from(window) * u64::from(RENO_EIGHTHS)) >> 3) as u32;
+        if self.acknowledged > per_segment {
+            // As long as more than `per_segment` is left.
+            let steps = (self.acknowledged - 1) / per_segment;
+            self.acknowledged -= steps * per_segment;
+            self.reno += steps;
+        }
+        if self.reno > window {
+            self.per_growth = self.per_growth.min(window / (self.reno - window));
+        }
+    }
+
+    /// Congestion ends the epoch and tells W_max; answers the new threshold in bytes.
+    fn reduce(&mut self, w: &Window) -> u32 {
+        let window = w.segments();
+        self.epoch = None;
+        // RFC 9438 §4.7, fast convergence: W_max = cwnd * (1 + beta) / 2 if the window has not come up to W_max again.
+        self.w_max = if window < self.w_max { scaled(window, SCALE + BETA) / 2 } else { window };
+        // RFC 9438 §4.6: at least two segments.
+        scaled(window, BETA).max(2).saturating_mul(w.mss)
+    }
+}
+
+/// So many 1024ths of `segments`, rounded down.
+fn scaled(segments: u32, fraction: u32) -> u32 {
+    (u64::from(segments) * u64::from(fraction) / u64::from(SCALE)) as u32
+}
+
+/// Cube root, rounded down.
+// Linux's own is a table and one step of Newton's method, which gives K up to 0.15 % longer or 0.1 % shorter.
+fn cube_root(cube: u64) -> u64 {
+    let mut root = 0u64;
+    for bit in (0..21).rev() {
+        let candidate = root | 1 << bit;
+        if candidate.pow(3) <= cube {
+            root = candidate;
+        }
+    }
+    root
+}
+
+impl CongestionControl for Cubic {
+    // RFC 9438 §4.2 and §5.8: time without data to send is not time on the curve.
+    fn on_sent(&mut self, _w: &mut Window, now: Nanos, _bytes: u32, flight_bytes: u32) {
+        let now = self.jiffies(now);
+        if flight_bytes == 0
+            && let Some(epoch) = &mut self.epoch
+        {
+            *epoch = (*epoch + (now - self.sent_at)).min(now);
+        }
+        self.sent_at = now;
+    }
+
+    fn on_round_trip(&mut self, w: &mut Window, now: Nanos, sample: &RoundTrip) {
+        // Linux: no samples of delay in the first second of an epoch, that is right after a recovery.
+        if self.epoch.is_some_and(|epoch| self.jiffies(now) - epoch < self.hz()) {
+            return;
+        }
+        let rtt_us = (sample.rtt / 1000).max(1);
+        if self.min_rtt_us == 0 || rtt_us < self.min_rtt_us {
+            self.min_rtt_us = rtt_us;
+        }
+        if w.cwnd < w.ssthresh {
+            let progress = Progress { window_bytes: w.cwnd, mss_bytes: w.mss, min_rtt_us: self.min_rtt_us };
+            if self.exit.on_round_trip(now, sample, &progress) {
+                w.ssthresh = w.cwnd;
+            }
+        }
+    }
+
+    fn on_ack(&mut self, w: &mut Window, now: Nanos, acknowledged: Acknowledged) {
+        if w.cwnd < w.ssthresh
+            && let Some(growth) = self.exit.growth(acknowledged.bytes, w.mss)
+        {
+            w.cwnd = w.cwnd.saturating_add(growth).min(w.ssthresh).min(LARGEST_WINDOW);
+            return;
+        }
+        let bytes = self.partial_segment + acknowledged.bytes;
+        let mut segments = bytes / w.mss;
+        self.partial_segment = bytes % w.mss;
+        if w.cwnd < w.ssthresh {
+            segments = Self::slow_start(w, segments);
+        }
+        if segments > 0 {
+            self.update(w, self.jiffies(now), segments);
+            self.avoid(w, segments);
+        }
+    }
+
+    fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight_bytes: u32) {
+        w.ssthresh = self.reduce(w);
+        w.cwnd = w.ssthresh;
+        self.counted = 0;
+        self.exit.on_congestion();
+    }
+
+    // RFC 9438 §4.8 reduces as for other congestion and sets K = 0; Linux forgets all that it knew of the path.
+    fn on_timeout(&mut self, w: &mut Window, now: Nanos, _flight_bytes: u32, first: bool) {
+        if first {
+            w.ssthresh = self.reduce(w);
+        }
+        w.cwnd = self.loss_window;
+        self.counted = 0;
+        self.epoch = None;
+        self.w_max = 0;
+        self.computed_for = 0;
+        self.computed_at = 0;
+        self.min_rtt_us = 0;
+        self.exit.on_timeout(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Controller, SlowStartGrowth};
+
+    const MSS: u32 = 1000;
+    const MILLISECOND: Nanos = 1_000_000;
+
+    fn cubic(window: u32) -> Controller {
+        let hystart = Hystart::Off;
+        let start = Start {
+            mss_bytes: MSS,
+            window_bytes: window * MSS,
+            ssthresh_bytes: u32::MAX,
+            loss_window_bytes: MSS,
+            algorithm: CongestionAlgorithm::Cubic { hystart },
+            slow_start_growth: SlowStartGrowth::AllBytes,
+            congestion_avoidance: CongestionAvoidance::PerWindow,
+            whole_segment_ssthresh: true,
+            paced: false,
+            tick_ns: MILLISECOND,
+            rtt: None,
+            seed: 0,
+        };
+        Controller::new_in(None, &start)
+    }
+
+    /// `count` acknowledgements of a segment each, a millisecond apart, each of which lets one leave.
+    fn acknowledge(cubic: &mut Controller, from: Nanos, count: u64) -> Nanos {
+        for sent in 0..count {
+            cubic.on_ack(from + sent * MILLISECOND, Acknowledged { bytes: MSS });
+            cubic.on_sent(from + sent * MILLISECOND, MSS, cubic.window() - MSS);
+        }
+        from + count * MILLISECOND
+    }
+
+    #[test]
+    fn idle_time_is_not_time_on_the_curve() {
+        let window_after = |idle: Nanos| {
+            let mut cubic = cubic(100);
+            cubic.on_congestion(0, 100 * MSS);
+            let mut now = acknowledge(&mut cubic, 0, 2000);
+            if idle > 0 {
+                now += idle;
+                // A millisecond has passed since the last departure in either case.
+                cubic.on_sent(now - MILLISECOND, MSS, 0);
+            }
+            acknowledge(&mut cubic, now, 2000);
+            cubic.window()
+        };
+        assert_eq!(window_after(0), window_after(20_000 * MILLISECOND));
+    }
+
+    #[test]
+    fn a_timeout_forgets_w_max_so_that_the_window_grows_by_a_twentieth() {
+        let mut cubic = cubic(100);
+        cubic.on_timeout(0, 100 * MSS, true);
+        assert_eq!((cubic.window(), cubic.ssthresh()), (MSS, 70 * MSS));
+        let now = acknowledge(&mut cubic, 0, 69);
+        assert_eq!(cubic.window(), 70 * MSS);
+        let now = acknowledge(&mut cubic, now, 19);
+        assert_eq!(cubic.window(), 70 * MSS);
+        let now = acknowledge(&mut cubic, now, 1);
+        assert_eq!(cubic.window(), 71 * MSS);
+        acknowledge(&mut cubic, now, 20);
+        assert_eq!(cubic.window(), 72 * MSS);
+    }
+
+    #[test]
+    fn a_second_timeout_of_a_segment_keeps_the_threshold() {
+        let mut cubic = cubic(100);
+        cubic.on_timeout(0, 100 * MSS, true);
+        cubic.on_timeout(0, MSS, false);
+        assert_eq!((cubic.window(), cubic.ssthresh()), (MSS, 70 * MSS));
+    }
+
+    #[test]
+    fn the_window_grows_by_at_most_half_in_a_round_trip() {
+        let mut cubic = cubic(100);
+        cubic.on_congestion(0, 100 * MSS);
+        let mut now = acknowledge(&mut cubic, 0, 1);
+        now += 100_000 * MILLISECOND;
+        let before = cubic.window();
+        acknowledge(&mut cubic, now, 70);
+        assert!(cubic.window() <= before + 36 * MSS, "{}", cubic.window());
+    }
+
+    #[test]
+    fn parts_of_segments_add_up() {
+        let mut cubic = cubic(10);
+        for _ in 0..4 {
+            cubic.on_ack(0, Acknowledged { bytes: MSS / 4 });
+        }
+        assert_eq!(cubic.window(), 11 * MSS);
+    }
+
+    #[test]
+    fn cube_roots_are_exact() {
+        for root in [0, 1, 2, 3, 1023, 1_000_000, (1 << 21) - 1] {
+            let cube = u64::pow(root, 3);
+            assert_eq!(cube_root(cube), root);
+            assert_eq!(cube_root(cube + 3 * root), root);
+            assert!(root == 0 || cube_root(cube - 1) == root - 1);
+        }
+    }
+}

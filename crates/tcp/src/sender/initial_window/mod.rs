@@ -1,0 +1,107 @@
+//! How much may be sent before the first acknowledgement of data: one file a policy.
+//!
+//! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: what they learned
+//! lives outside of any endpoint, in a [`DestinationMemory`] for each destination or a [`PopulationWindow`] for each
+//! population. Their owner asks it before it opens a connection, tells the endpoint with
+//! [`Endpoint::start_from`](crate::Endpoint::start_from), and hands back the endpoint's
+//! [`outcome`](crate::Endpoint::outcome) when the connection is over. An endpoint that is told nothing begins with what
+//! the policy gives when nothing is known.
+
+mod adaptive;
+mod fixed;
+mod linux;
+mod lost_syn;
+mod remembered;
+mod restart_window;
+mod rfc2581;
+mod rfc3390;
+mod rfc6928;
+
+use crate::Nanos;
+pub use adaptive::{Adaptive, PopulationWindow};
+pub use lost_syn::LostSyn;
+pub use remembered::{DestinationMemory, MemoryOf, Remembered};
+pub(crate) use restart_window::FALLBACK_BYTES;
+pub use restart_window::{IdleCheck, RestartWindow};
+pub(crate) use rfc3390::window_bytes as rfc3390_window_bytes;
+use serde::{Deserialize, Serialize};
+
+/// Policy for the initial window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
+pub enum InitialWindow {
+    /// A fixed number of full segments, whatever their size.
+    Fixed {
+        /// Segments, at least 1.
+        segments: u32,
+    },
+    /// RFC 2581: two segments.
+    Rfc2581,
+    /// RFC 3390 (and RFC 2414): up to four segments, about 4 KB.
+    Rfc3390,
+    /// RFC 6928: up to ten segments, about 15 KB.
+    Rfc6928,
+    /// Linux since 2.6.39: ten segments at any segment size.
+    Linux,
+    /// What earlier connections to the same destination came to.
+    Remembered(Remembered),
+    /// What a population of connections gets through without loss (RFC 9040 appendix C).
+    Adaptive(Adaptive),
+}
+
+impl InitialWindow {
+    /// The initial window in bytes for a connection whose effective segment size is `mss_bytes`, as long as nothing was
+    /// learned from others.
+    pub fn window_bytes(self, mss_bytes: u32) -> u32 {
+        match self {
+            Self::Fixed { segments } => fixed::window_bytes(segments, mss_bytes),
+            Self::Rfc2581 => rfc2581::window_bytes(mss_bytes),
+            Self::Rfc3390 => rfc3390::window_bytes(mss_bytes),
+            Self::Rfc6928 => rfc6928::window_bytes(mss_bytes),
+            Self::Linux => linux::window_bytes(mss_bytes),
+            Self::Remembered(policy) => fixed::window_bytes(policy.start_segments, mss_bytes),
+            Self::Adaptive(policy) => fixed::window_bytes(policy.most_segments, mss_bytes),
+        }
+    }
+
+    /// Checks the policy's parameters.
+    pub(crate) fn validate(
+        &self,
+        within: impl Fn(&str, u64, u64, u64) -> Result<(), String>,
+        most_segments: u64,
+        longest_time: Nanos,
+    ) -> Result<(), String> {
+        match self {
+            Self::Fixed { segments } => within("initial_window.segments", (*segments).into(), 1, most_segments),
+            Self::Rfc2581 | Self::Rfc3390 | Self::Rfc6928 | Self::Linux => Ok(()),
+            Self::Remembered(policy) => {
+                within("initial_window.most_segments", policy.most_segments.into(), 1, most_segments)?;
+                let most = policy.most_segments.into();
+                within("initial_window.start_segments", policy.start_segments.into(), 1, most)?;
+                within("initial_window.weight_percent", policy.weight_percent.into(), 1, 100)?;
+                within("initial_window.lifetime_ns", policy.lifetime_ns, 1, longest_time)
+            }
+            Self::Adaptive(policy) => policy.validate(within, most_segments),
+        }
+    }
+}
+
+/// Where a connection begins, if others before it left something to go by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StartingPoint {
+    /// Initial window in segments, at least 1.
+    pub window_segments: u32,
+    /// Slow start threshold in segments; none: as the profile says.
+    pub ssthresh_segments: Option<u32>,
+}
+
+/// What others can go by of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Congestion window in whole segments, without the inflation of a repair.
+    pub window_segments: u32,
+    /// Slow start threshold in whole segments; none: arbitrarily high.
+    pub ssthresh_segments: Option<u32>,
+    /// Some of the initial window was sent again, or the SYN-ACK was marked on its way.
+    pub initial_window_failed: bool,
+}

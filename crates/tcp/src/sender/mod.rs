@@ -1,0 +1,17 @@
+//! The sender: what may leave and when, and what acknowledgements and silence make of that.
+
+mod acknowledgement;
+pub(crate) mod apply;
+pub(crate) mod congestion;
+pub(crate) mod initial_window;
+mod launch;
+pub(crate) mod nagle;
+pub(crate) mod pacing;
+pub(crate) mod recovery;
+pub(crate) mod reduction;
+pub(crate) mod rtt;
+pub(crate) mod startup;
+pub(crate) mod trains;
+mod transmit;
+mod validation;
+pub(crate) mod window_validation;

@@ -1,0 +1,193 @@
+//! What recovery is asked and what it answers.
+
+use crate::Nanos;
+use crate::profile::Profile;
+use crate::segment::SackBlocks;
+use crate::sender::congestion::Delivery;
+use crate::sender::rtt::RttEstimator;
+use crate::sequence::Position;
+
+/// The sender as recovery sees it, with the ACK that is being processed already taken over.
+#[derive(Clone, Copy)]
+pub(crate) struct Flight<'a> {
+    pub now: Nanos,
+    /// SND.UNA: first position not acknowledged.
+    pub una: Position,
+    /// SND.NXT: next position to send.
+    pub nxt: Position,
+    /// One past the highest position ever sent.
+    pub highest: Position,
+    /// One past the last byte of data: a FIN there is no data.
+    pub data_end: Position,
+    pub mss: u32,
+    /// The congestion controller's cwnd, bytes.
+    pub cwnd: u32,
+    /// New data could be sent if cwnd allowed it.
+    pub has_new_data: bool,
+    /// Consecutive expiries of the retransmission timer.
+    pub retries: u32,
+    /// Segments retransmitted so far.
+    pub retransmissions: u32,
+    pub profile: &'a Profile,
+    pub rtt: &'a RttEstimator,
+}
+
+impl Flight<'_> {
+    /// Bytes counted as in flight.
+    pub fn bytes(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    /// Of these, bytes of data.
+    pub fn data_bytes(&self) -> u32 {
+        (self.nxt.min(self.data_end) - self.una.min(self.data_end)) as u32
+    }
+}
+
+/// An ACK that arrived.
+pub(crate) struct Ack<'a> {
+    /// Its cumulative acknowledgment.
+    pub ack: Position,
+    /// SND.UNA before it.
+    pub prior_una: Position,
+    /// Bytes in flight before it.
+    pub prior_flight: u32,
+    /// Bytes of data that it acknowledges cumulatively.
+    pub data_bytes: u32,
+    /// A duplicate ACK by RFC 5681 section 2.
+    pub duplicate: bool,
+    /// It carries data or changes the peer's window.
+    pub carries_news: bool,
+    pub sack: &'a SackBlocks,
+    /// Time since the segment was sent whose timestamp it echoes.
+    pub echo_age: Option<Nanos>,
+    /// Time at which the peer sent it, with `rto.samples = ack_one_way`.
+    pub one_way_sent_at: Option<Nanos>,
+    /// It echoes a CE mark (ECE).
+    pub echoes_congestion: bool,
+}
+
+/// A sample for the RTT estimator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum RttSample {
+    #[default]
+    None,
+    /// Of the one segment that is timed, sent at this time.
+    Timed { sent_at: Nanos },
+    /// Of any segment.
+    Each { rtt: Nanos },
+    /// From the sending of the ACK to its arrival; without `ends_backoff` a retransmission may have had a part in it.
+    OneWay { sent_at: Nanos, ends_backoff: bool },
+}
+
+/// Events of a flight, as a set of bits. Several may come with one ACK; the sender draws their consequences in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Edges(u8);
+
+impl Edges {
+    pub const NONE: Self = Self(0);
+    /// A tail loss probe repaired a loss: a whole recovery in one ACK.
+    pub const TAIL_LOSS: Self = Self(1);
+    /// A recovery or reduction is complete; `Facts::cwnd` says with which window.
+    pub const LEFT: Self = Self(2);
+    /// The latest recovery was spurious.
+    pub const UNDONE: Self = Self(4);
+    /// Fast recovery begins.
+    pub const ENTERED: Self = Self(8);
+    /// cwnd is reduced without a loss: the peer echoes a CE mark.
+    pub const REDUCED: Self = Self(16);
+    /// Everything outstanding is sent again after duplicate ACKs (Tahoe).
+    pub const RESTARTED: Self = Self(32);
+    /// The retransmission timer expired.
+    pub const TIMED_OUT: Self = Self(64);
+    /// The handshake is complete: data may be sent. `Facts::rtt` is its RTT, `Facts::lost` counts lost SYNs.
+    pub const ESTABLISHED: Self = Self(128);
+
+    #[inline]
+    pub fn has(self, edges: Self) -> bool {
+        self.0 & edges.0 != 0
+    }
+
+    #[inline]
+    pub fn add(&mut self, edge: Self) {
+        self.0 |= edge.0;
+    }
+}
+
+/// cwnd when a recovery is over or a timeout has been answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum NextCwnd {
+    /// As the controller says.
+    #[default]
+    Unchanged,
+    /// These bytes.
+    Bytes(u32),
+    /// ssthresh, and not more than these bytes.
+    Ssthresh { at_most: u32 },
+}
+
+/// What an ACK does to cwnd apart from its edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum CwndRule {
+    #[default]
+    Keep,
+    /// It grows by the controller's law for what was delivered.
+    Grow,
+    /// It moves towards ssthresh as these segments are delivered (proportional rate reduction).
+    Reduce { segments: u32 },
+}
+
+/// The one timer of outstanding data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum SetTimer {
+    #[default]
+    Keep,
+    Stop,
+    /// One retransmission timeout from now.
+    Rto,
+    At(Nanos),
+}
+
+impl SetTimer {
+    /// This and then `later`.
+    #[inline]
+    pub fn then(self, later: Self) -> Self {
+        if later == Self::Keep { self } else { later }
+    }
+}
+
+/// What an ACK, a timeout or the handshake brought to light. [`Endpoint::apply`](crate::Endpoint) draws all consequences.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    /// Bytes newly delivered. Duplicate ACKs without a scoreboard count as one segment each during recovery.
+    pub delivered: u32,
+    /// Bytes newly marked lost.
+    pub lost: u32,
+    /// RTT of the segment that was delivered last.
+    pub rtt: Option<Nanos>,
+    pub edges: Edges,
+    /// Fast recovery was, and is, under way.
+    pub was_recovering: bool,
+    pub recovering: bool,
+    /// The cumulative acknowledgment advanced.
+    pub advanced: bool,
+    /// The peer echoes a CE mark, so that congestion is certain.
+    pub marked: bool,
+    /// With ENTERED or TIMED_OUT: cwnd is being reduced already.
+    pub reducing: bool,
+    /// With ENTERED: after fewer duplicates or SACKed segments than is ordinary.
+    pub early: bool,
+    /// With TIMED_OUT: not for a segment that the timer has retransmitted before. With UNDONE: it was a timeout.
+    pub first: bool,
+    /// With ENTERED, REDUCED or TIMED_OUT: FlightSize for ssthresh, bytes.
+    pub flight: u32,
+    pub next_cwnd: NextCwnd,
+    pub rule: CwndRule,
+    /// The first unacknowledged segment is to be sent again.
+    pub retransmit: bool,
+    /// Everything outstanding is to be sent again.
+    pub go_back: bool,
+    pub timer: SetTimer,
+    /// For a rate-based controller, which this ACK informs instead of `rule`.
+    pub delivery: Option<Delivery>,
+}

@@ -1,0 +1,160 @@
+//! Loss recovery: when ACKs or silence mean a loss, and what is retransmitted. It changes only itself and answers with
+//! [`Facts`]; the sender draws the consequences.
+//!
+//! `counting` counts duplicate ACKs (Tahoe, Reno, NewReno). `scoreboard` keeps a record of every segment in flight. Its
+//! states and transitions are Linux's (`net/ipv4/tcp_input.c` unless said otherwise):
+//!
+//! | here | Linux |
+//! |---|---|
+//! | [`Recovery::measure`] | `tcp_sacktag_write_queue`, `tcp_clean_rtx_queue` |
+//! | [`Recovery::on_ack`] | `tcp_fastretrans_alert`, after it `tcp_cong_control` in `sender/apply.rs` |
+//! | `Scoreboard::judge`, `enter_recovery`, `recover_or_open` | `tcp_fastretrans_alert`, `tcp_enter_recovery`, `tcp_try_to_open` |
+//! | `Scoreboard::on_timeout` | `tcp_enter_loss` |
+//! | `Scoreboard::after_timeout`, `f_rto` | `tcp_process_loss` |
+//! | `Scoreboard::undo*`, `Undo` | `tcp_try_undo_recovery`, `_partial`, `_dsack`, `_loss`; `undo_marker`, `undo_retrans` |
+//! | `Scoreboard::detect_losses`, `Rack` | `tcp_rack_mark_lost`, `tcp_rack_advance` (`tcp_recovery.c`) |
+//! | `Scoreboard::count_losses` | `tcp_update_scoreboard` |
+//! | `Duplicates` | `tcp_add_reno_sack`, `tcp_remove_reno_sacks`, `tcp_check_reno_reordering` |
+//! | `Scoreboard::note_reordering` | `tcp_check_sack_reordering` |
+//! | `Scoreboard::schedule_probe`, `on_probe_acknowledged` | `tcp_schedule_loss_probe` (`tcp_output.c`), `tcp_process_tlp_ack` |
+//! | `Scoreboard::next_to_retransmit`, `on_retransmitted` | `tcp_xmit_retransmit_queue` (`tcp_output.c`) |
+//! | `Scoreboard::in_flight` | `tcp_packets_in_flight` (`tcp.h`) |
+//! | `Reduction` in `sender/reduction.rs` | `tcp_init_cwnd_reduction`, `tcp_cwnd_reduction`, `tcp_end_cwnd_reduction` |
+
+mod counting;
+mod early_retransmit;
+mod facts;
+pub(crate) mod scoreboard;
+
+pub(crate) use counting::Counting;
+pub(crate) use facts::{Ack, CwndRule, Edges, Facts, Flight, NextCwnd, RttSample, SetTimer};
+pub(crate) use scoreboard::{AckSummary, Scoreboard};
+
+use crate::Nanos;
+use crate::profile::Profile;
+use crate::sequence::Position;
+use serde::{Deserialize, Serialize};
+
+/// Loss recovery algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryAlgorithm {
+    /// Fast retransmit, then slow start from the hole.
+    Tahoe,
+    /// Fast retransmit and fast recovery (RFC 5681): the first new acknowledgement ends it.
+    Reno,
+    /// Fast retransmit and fast recovery with partial acknowledgements (RFC 6582).
+    NewReno,
+    /// A scoreboard of every segment in flight (RFC 6675), fed by selective acknowledgements where the peer sends them
+    /// and by duplicate acknowledgements where it does not; `rack`, `tail_loss_probe`, `proportional_rate_reduction`
+    /// and the undo rules refine it.
+    Sack,
+}
+
+/// Loss recovery of one connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Recovery {
+    Counting(Counting),
+    Scoreboard(Box<Scoreboard>),
+}
+
+impl Recovery {
+    /// For a new connection, in the memory of one that is over if there is any.
+    pub fn new_in(old: Option<Box<Scoreboard>>, profile: &Profile, initial: Position) -> Self {
+        if profile.recovery == RecoveryAlgorithm::Sack {
+            Self::Scoreboard(Scoreboard::new_in(old, profile, initial + 1))
+        } else {
+            Self::Counting(Counting::new(initial))
+        }
+    }
+
+    /// Gives up the memory that another scoreboard can be built in.
+    pub fn take_memory(&mut self) -> Option<Box<Scoreboard>> {
+        match std::mem::replace(self, Self::Counting(Counting::new(0))) {
+            Self::Counting(_) => None,
+            Self::Scoreboard(memory) => Some(memory),
+        }
+    }
+
+    #[inline]
+    pub fn scoreboard(&self) -> Option<&Scoreboard> {
+        match self {
+            Self::Counting(_) => None,
+            Self::Scoreboard(scoreboard) => Some(scoreboard),
+        }
+    }
+
+    #[inline]
+    pub fn scoreboard_mut(&mut self) -> Option<&mut Scoreboard> {
+        match self {
+            Self::Counting(_) => None,
+            Self::Scoreboard(scoreboard) => Some(scoreboard),
+        }
+    }
+
+    /// An ACK arrived: takes over what it delivers and answers what it says, an RTT sample above all. The RTT estimator
+    /// takes that before [`on_ack`](Self::on_ack), since RACK's reordering window follows from it.
+    #[inline]
+    pub fn measure(&mut self, flight: &Flight<'_>, ack: &Ack<'_>) -> AckSummary {
+        match self {
+            Self::Counting(counting) => counting.measure(flight.now, ack),
+            Self::Scoreboard(scoreboard) => scoreboard.measure(flight, ack),
+        }
+    }
+
+    /// Finds losses and the ends of recoveries after that.
+    #[inline]
+    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: AckSummary) -> Facts {
+        match self {
+            Self::Counting(counting) => counting.on_ack(flight, ack, &summary),
+            Self::Scoreboard(scoreboard) => scoreboard.on_ack(flight, ack, summary),
+        }
+    }
+
+    /// The timer of outstanding data expired: the retransmission timer or one that runs in its place.
+    pub fn on_timer(&mut self, flight: &Flight<'_>) -> Facts {
+        match self {
+            Self::Counting(counting) => counting.on_timeout(flight),
+            Self::Scoreboard(scoreboard) => scoreboard.on_timer(flight),
+        }
+    }
+
+    /// Whether the timer that runs is the retransmission timer.
+    pub fn waits_for_timeout(&self) -> bool {
+        self.scoreboard().is_none_or(|scoreboard| scoreboard.waits_for_timeout())
+    }
+
+    /// A segment is sent, for the first time or not.
+    #[inline]
+    pub fn on_transmit(&mut self, now: Nanos, start: Position, end: Position, retransmission: bool) {
+        if let Self::Counting(counting) = self {
+            counting.time_segment(now, start, end, retransmission);
+        }
+    }
+
+    /// cwnd in force: the controller's, changed by what recovery adds, and never below one segment.
+    #[inline]
+    pub fn cwnd(&self, controller_bytes: u32, mss: u32) -> u32 {
+        match self {
+            Self::Counting(counting) => counting.cwnd(controller_bytes, mss),
+            Self::Scoreboard(_) => controller_bytes,
+        }
+    }
+
+    /// A tail loss probe is due, whatever cwnd says.
+    #[inline]
+    pub fn is_probing(&self) -> bool {
+        self.scoreboard().is_some_and(|scoreboard| scoreboard.is_probing())
+    }
+
+    /// New data must not wait for more of it.
+    #[inline]
+    pub fn pushes(&self) -> bool {
+        self.scoreboard().is_some_and(|scoreboard| scoreboard.pushes())
+    }
+
+    /// Nothing is out of the ordinary, as far as unused window may then be given up.
+    pub fn is_open(&self) -> bool {
+        self.scoreboard().is_none_or(|scoreboard| scoreboard.is_open())
+    }
+}

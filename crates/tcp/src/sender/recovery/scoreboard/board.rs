@@ -1,0 +1,385 @@
+//! Every segment in flight, in the order of the stream: what was sent when, and what has become of it.
+//!
+//! The queue is a run of records without gaps from the first unacknowledged byte to the last one sent. A record keeps
+//! its number for life, so that cursors survive acknowledgements; looking a position up is a binary search. The counts
+//! are those of RFC 6675's and Linux's accounting: what is in flight is what was sent, less what was delivered or is
+//! believed lost, plus what was retransmitted.
+
+use crate::Nanos;
+use crate::sequence::Position;
+use std::collections::VecDeque;
+
+/// What has become of a segment.
+mod mark {
+    /// Delivered, says a SACK.
+    pub const SACKED: u8 = 1;
+    /// Believed lost (its latest transmission, if `IN_REPAIR` is not set).
+    pub const LOST: u8 = 2;
+    /// Retransmitted, and the retransmission is in flight.
+    pub const IN_REPAIR: u8 = 4;
+    /// Retransmitted at any time.
+    pub const REPEATED: u8 = 8;
+}
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub start: Position,
+    /// When it left last.
+    pub sent_at: Nanos,
+    /// Sequence numbers that it takes.
+    pub length: u32,
+    /// Segments that had been delivered when it left last.
+    pub delivered: u32,
+    marks: u8,
+}
+
+impl Sent {
+    #[inline]
+    pub fn end(&self) -> Position {
+        self.start + u64::from(self.length)
+    }
+
+    #[inline]
+    pub fn is_sacked(&self) -> bool {
+        self.marks & mark::SACKED != 0
+    }
+
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.marks & mark::LOST != 0
+    }
+
+    /// A retransmission of it is in flight.
+    #[inline]
+    pub fn is_in_repair(&self) -> bool {
+        self.marks & mark::IN_REPAIR != 0
+    }
+
+    /// It was sent more than once.
+    #[inline]
+    pub fn is_repeated(&self) -> bool {
+        self.marks & mark::REPEATED != 0
+    }
+
+    /// Lost, and nothing was done about it yet.
+    #[inline]
+    fn is_unanswered(&self) -> bool {
+        self.marks & (mark::LOST | mark::SACKED | mark::IN_REPAIR) == mark::LOST
+    }
+}
+
+/// The segments in flight.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Board {
+    queue: VecDeque<Sent>,
+    /// Number of the first record of the queue.
+    first: u64,
+    /// Records marked SACKED, LOST and IN_REPAIR.
+    sacked: u32,
+    lost: u32,
+    in_repair: u32,
+    /// Records marked LOST alone: neither delivered since nor retransmitted.
+    unanswered: u32,
+    /// Records with a smaller number are not to be retransmitted (again) now.
+    next_lost: u64,
+    /// Records with a smaller number are SACKED, LOST or REPEATED: loss detection need not look at them.
+    undecided: u64,
+    /// Retransmissions in the order in which they left, as record numbers; stale ones are skipped.
+    repeated: VecDeque<(Nanos, u64)>,
+    /// One past the highest position that a SACK covered; at or below the first byte in flight if none.
+    highest_sacked: Position,
+}
+
+impl Board {
+    /// A new one in the memory of this.
+    pub fn emptied(mut self) -> Self {
+        self.queue.clear();
+        self.repeated.clear();
+        Self { queue: self.queue, repeated: self.repeated, ..Self::default() }
+    }
+
+    /// Segments sent and not acknowledged cumulatively.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.queue.len() as u32
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    #[inline]
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    #[inline]
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    #[inline]
+    pub fn in_repair(&self) -> u32 {
+        self.in_repair
+    }
+
+    #[inline]
+    pub fn highest_sacked(&self) -> Position {
+        self.highest_sacked
+    }
+
+    /// Number of the first record, and one past that of the last.
+    #[inline]
+    pub fn numbers(&self) -> std::ops::Range<u64> {
+        self.first..self.first + self.queue.len() as u64
+    }
+
+    #[inline]
+    pub fn get(&self, number: u64) -> &Sent {
+        &self.queue[(number - self.first) as usize]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, number: u64) -> &mut Sent {
+        &mut self.queue[(number - self.first) as usize]
+    }
+
+    /// The first segment in flight.
+    #[inline]
+    pub fn front(&self) -> Option<&Sent> {
+        self.queue.front()
+    }
+
+    /// The last segment sent.
+    #[inline]
+    pub fn back(&self) -> Option<&Sent> {
+        self.queue.back()
+    }
+
+    /// New data left.
+    #[inline]
+    pub fn push(&mut self, now: Nanos, start: Position, length: u32, delivered: u32) {
+        debug_assert!(self.back().is_none_or(|last| last.end() == start));
+        self.queue.push_back(Sent { start, sent_at: now, length, delivered, marks: 0 });
+    }
+
+    /// Number of the first record that ends after `position`.
+    #[inline]
+    pub fn number_after(&self, position: Position) -> u64 {
+        self.first + self.queue.partition_point(|sent| sent.end() <= position) as u64
+    }
+
+    /// Takes the first record if it ends at or before `una`.
+    #[inline]
+    pub fn pop_acknowledged(&mut self, una: Position) -> Option<Sent> {
+        let sent = *self.queue.front()?;
+        if sent.end() > una {
+            return None;
+        }
+        self.queue.pop_front();
+        self.first += 1;
+        self.sacked -= u32::from(sent.is_sacked());
+        self.lost -= u32::from(sent.is_lost());
+        self.in_repair -= u32::from(sent.is_in_repair());
+        self.unanswered -= u32::from(sent.is_unanswered());
+        Some(sent)
+    }
+
+    /// Cuts off what is acknowledged of the first record.
+    // Linux, __tcp_retransmit_skb: only what is sent again is cut.
+    pub fn cut_acknowledged(&mut self, una: Position) {
+        if let Some(front) = self.queue.front_mut()
+            && front.start < una
+        {
+            front.length = (front.end() - una) as u32;
+            front.start = una;
+        }
+    }
+
+    /// The peer holds this segment.
+    pub fn mark_sacked(&mut self, number: u64) {
+        let sent = self.get_mut(number);
+        let before = *sent;
+        debug_assert!(!before.is_sacked());
+        sent.marks = before.marks & !mark::LOST | mark::SACKED;
+        // What counted as lost did not arrive, so it was the retransmission that did. Else (an undo took the loss back) it
+        // may have been the original, and the retransmission is still in flight.
+        if before.is_in_repair() && before.is_lost() {
+            sent.marks &= !mark::IN_REPAIR;
+            self.in_repair -= 1;
+        }
+        self.sacked += 1;
+        self.lost -= u32::from(before.is_lost());
+        self.unanswered -= u32::from(before.is_unanswered());
+        self.highest_sacked = self.highest_sacked.max(before.end());
+    }
+
+    /// The retransmission of this segment is not in flight any more: a DSACK named it, or it was long ago.
+    pub fn end_repair(&mut self, number: u64) {
+        let sent = self.get_mut(number);
+        if sent.is_in_repair() {
+            sent.marks &= !mark::IN_REPAIR;
+            let unanswered = sent.is_unanswered();
+            self.in_repair -= 1;
+            self.unanswered += u32::from(unanswered);
+            self.next_lost = self.next_lost.min(number);
+        }
+    }
+
+    /// The latest transmission of this segment counts as lost. True if that was not known.
+    pub fn mark_lost(&mut self, number: u64) -> bool {
+        let sent = self.get_mut(number);
+        let before = *sent;
+        if before.is_sacked() || before.is_lost() && !before.is_in_repair() {
+            return false;
+        }
+        if before.is_lost() {
+            // Its retransmission is lost as well.
+            sent.marks &= !mark::IN_REPAIR;
+            self.in_repair -= 1;
+        } else {
+            sent.marks |= mark::LOST;
+            self.lost += 1;
+        }
+        self.unanswered += u32::from(self.get(number).is_unanswered());
+        self.next_lost = self.next_lost.min(number);
+        true
+    }
+
+    /// Nothing counts as lost any more: a repair was needless.
+    pub fn forget_losses(&mut self) {
+        for sent in &mut self.queue {
+            sent.marks &= !mark::LOST;
+        }
+        self.lost = 0;
+        self.unanswered = 0;
+        self.undecided = self.first;
+    }
+
+    /// Nothing counts as delivered any more: the peer has gone back on its SACKs.
+    pub fn forget_sacks(&mut self) {
+        for sent in &mut self.queue {
+            if sent.is_sacked() {
+                self.in_repair -= u32::from(sent.is_in_repair());
+                sent.marks &= !(mark::SACKED | mark::IN_REPAIR);
+            }
+        }
+        self.sacked = 0;
+        self.highest_sacked = 0;
+        self.undecided = self.first;
+    }
+
+    /// The number of the next segment to retransmit: the first lost one whose loss has not been answered.
+    #[inline]
+    pub fn next_lost(&mut self) -> Option<u64> {
+        if self.unanswered == 0 {
+            return None;
+        }
+        let numbers = self.numbers();
+        let mut number = self.next_lost.max(numbers.start);
+        while number < numbers.end {
+            if self.get(number).is_unanswered() {
+                self.next_lost = number;
+                return Some(number);
+            }
+            number += 1;
+        }
+        self.next_lost = number;
+        None
+    }
+
+    /// The number of the first segment below a SACK that was neither delivered nor sent again.
+    pub fn next_hole(&self) -> Option<u64> {
+        let below_sack = self.queue.iter().take_while(|sent| sent.end() <= self.highest_sacked);
+        let hole = below_sack.enumerate().find(|(_, sent)| sent.marks & (mark::SACKED | mark::REPEATED) == 0);
+        hole.map(|(index, _)| self.first + index as u64)
+    }
+
+    /// This segment leaves again, as the repair of a loss or as a probe (which is not counted as a repair).
+    pub fn repeat(&mut self, now: Nanos, number: u64, delivered: u32, as_repair: bool) {
+        let sent = self.get_mut(number);
+        sent.sent_at = now;
+        sent.delivered = delivered;
+        let newly_in_repair = as_repair && !sent.is_in_repair();
+        let answered = as_repair && sent.is_unanswered();
+        sent.marks |= mark::REPEATED;
+        self.unanswered -= u32::from(answered);
+        let sent = self.get_mut(number);
+        if newly_in_repair {
+            sent.marks |= mark::IN_REPAIR;
+            self.in_repair += 1;
+        }
+        // Without SACK nobody judges these.
+        while self.repeated.front().is_some_and(|&(_, number)| number < self.first) {
+            self.repeated.pop_front();
+        }
+        self.repeated.push_back((now, number));
+    }
+
+    /// Calls `judge` for the segments that loss detection has to look at in the order in which they left, originals
+    /// first, until it answers [`Judgement::Stop`] for each kind.
+    pub fn judge(&mut self, mut judge: impl FnMut(&Sent) -> Judgement) -> u32 {
+        let numbers = self.numbers();
+        let mut newly_lost = 0;
+        let mut number = self.undecided.max(numbers.start);
+        let mut decided = true;
+        while number < numbers.end {
+            let sent = *self.get(number);
+            if sent.marks & (mark::SACKED | mark::LOST | mark::REPEATED) == 0 {
+                match judge(&sent) {
+                    Judgement::Lost => newly_lost += u32::from(self.mark_lost(number)),
+                    Judgement::Wait => decided = false,
+                    Judgement::Stop => break,
+                }
+            }
+            number += 1;
+            if decided {
+                self.undecided = number;
+            }
+        }
+        newly_lost + self.judge_repeated(judge)
+    }
+
+    fn judge_repeated(&mut self, mut judge: impl FnMut(&Sent) -> Judgement) -> u32 {
+        let mut newly_lost = 0;
+        let mut index = 0;
+        while let Some(&(sent_at, number)) = self.repeated.get(index) {
+            let current = number >= self.first && {
+                let sent = self.get(number);
+                sent.sent_at == sent_at && !sent.is_sacked() && (sent.is_in_repair() || !sent.is_lost())
+            };
+            if !current {
+                // Stale ones mostly stand in front, where they can be dropped.
+                if index == 0 {
+                    self.repeated.pop_front();
+                } else {
+                    index += 1;
+                }
+                continue;
+            }
+            let sent = *self.get(number);
+            match judge(&sent) {
+                Judgement::Lost => {
+                    newly_lost += u32::from(self.mark_lost(number));
+                    self.repeated.remove(index);
+                }
+                Judgement::Wait => index += 1,
+                Judgement::Stop => break,
+            }
+        }
+        newly_lost
+    }
+}
+
+/// What loss detection says of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Judgement {
+    /// It is lost.
+    Lost,
+    /// It may be, later.
+    Wait,
+    /// Neither it nor any that left after it can be judged yet.
+    Stop,
+}

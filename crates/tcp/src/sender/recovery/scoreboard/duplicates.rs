@@ -1,0 +1,63 @@
+//! Duplicate acknowledgements in place of SACK blocks: each one says that one more segment was delivered, though not
+//! which (Linux's "Reno SACK" emulation; RFC 6582 §6).
+
+use super::sack::MOST_REORDERING;
+use super::{Flight, Scoreboard, State};
+
+/// Duplicate acknowledgements that stand for segments delivered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Duplicates {
+    count: u32,
+}
+
+impl Duplicates {
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub fn forget(&mut self) {
+        self.count = 0;
+    }
+}
+
+impl Scoreboard {
+    /// A duplicate acknowledgement arrived from a peer without SACK.
+    pub(super) fn on_duplicate(&mut self) {
+        let before = self.duplicates.count;
+        self.duplicates.count += 1;
+        self.check_duplicates(0);
+        self.delivered += self.duplicates.count.saturating_sub(before);
+    }
+
+    /// So many segments were acknowledged cumulatively: the first closed a hole, the others had been counted.
+    pub(super) fn take_duplicates(&mut self, taken: u32) {
+        self.delivered += taken.saturating_sub(self.duplicates.count).max(1);
+        self.duplicates.count = self.duplicates.count.saturating_sub(taken - 1);
+        self.check_duplicates(taken);
+    }
+
+    /// More duplicates than segments that can be out of order: the network reorders or duplicates.
+    fn check_duplicates(&mut self, taken: u32) {
+        let outstanding = self.board.len();
+        let holes = self.board.lost().max(1).min(outstanding);
+        if self.duplicates.count + holes > outstanding {
+            self.duplicates.count = outstanding - holes;
+            self.reordering = (outstanding + taken).clamp(1, MOST_REORDERING);
+            self.reordering_seen += 1;
+        }
+    }
+
+    /// Marks what duplicate acknowledgements say is lost: the first segment, once there are enough of them, and each
+    /// further hole that a partial acknowledgement lays open.
+    // RFC 5681 §3.2 and RFC 6582 §3.2.
+    pub(super) fn count_duplicates(&mut self, flight: &Flight<'_>, advanced: bool) -> u32 {
+        let begins = self.state < State::Recovery && self.duplicates.count >= self.threshold(flight);
+        let goes_on = self.state == State::Recovery && advanced;
+        if !(begins || goes_on) {
+            return 0;
+        }
+        let first = self.board.numbers().start;
+        if self.board.get(first).is_lost() { 0 } else { u32::from(self.board.mark_lost(first)) }
+    }
+}

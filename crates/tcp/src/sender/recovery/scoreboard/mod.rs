@@ -1,0 +1,459 @@
+//! Loss recovery over a scoreboard: what an ACK means, from the first sign of a loss to the end of recovery.
+//!
+//! The states and their transitions are Linux's (`tcp_fastretrans_alert`), which follow RFC 6675, RFC 8985, RFC 5682
+//! and RFC 9937 and serve peers with and without SACK. Each rule has its file: how SACK blocks become marks (`sack`),
+//! how duplicate ACKs stand in for them (`duplicates`), what counts as lost (`rack`, or counting in `sack`), the probe
+//! of a silent tail (`tail_loss_probe`), how a spurious recovery is noticed and undone (`undo`, `f_rto`). Segments are
+//! counted here, bytes in [`Facts`].
+
+mod board;
+mod duplicates;
+mod episodes;
+mod f_rto;
+mod measure;
+mod rack;
+mod sack;
+mod tail_loss_probe;
+mod timer;
+mod undo;
+
+pub(crate) use measure::AckSummary;
+
+use super::{Ack, CwndRule, Facts, Flight, SetTimer, early_retransmit};
+use crate::Nanos;
+use crate::connection::Info;
+use crate::profile::Profile;
+use crate::sender::congestion::{Delivery, DeliveryRate};
+use crate::sender::reduction::Reduction;
+use crate::sender::rtt::ShortestRtt;
+use crate::sender::trains::Train;
+use crate::sequence::Position;
+use board::{Board, Sent};
+use duplicates::Duplicates;
+use f_rto::FRto;
+use measure::Kind;
+use rack::Rack;
+use sack::SackHistory;
+use tail_loss_probe::Probe;
+use timer::Timer;
+use undo::Undo;
+
+/// State of recovery, in the order of Linux's `tcpi_ca_state`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) enum State {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Something was delivered out of order, or a recovery may have been spurious.
+    Disorder,
+    /// cwnd is being reduced without a loss (an ECN mark, or a loss that a probe repaired).
+    Reduced,
+    /// Fast recovery.
+    Recovery,
+    /// Recovery after a timeout.
+    Loss,
+}
+
+/// What may be sent after an ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Next {
+    #[default]
+    Nothing,
+    /// Lost segments, as cwnd allows.
+    Lost,
+    /// New data, to recognize a spurious timeout (F-RTO); lost segments only if there is none.
+    New,
+}
+
+/// Loss recovery of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Scoreboard {
+    board: Board,
+    state: State,
+    /// One past the highest position sent when the state was entered.
+    high: Position,
+    /// The peer sends SACKs.
+    sack: bool,
+    /// Segments by which the network is known to reorder.
+    reordering: u32,
+    /// Times that reordering was noticed.
+    reordering_seen: u32,
+    /// Segments delivered so far.
+    delivered: u32,
+    /// Of these, acknowledged with an echo of a CE mark.
+    delivered_marked: u32,
+    /// Segments marked lost so far.
+    lost: u32,
+    history: SackHistory,
+    duplicates: Duplicates,
+    /// As the handshake and the scoreboard measured it.
+    shortest: ShortestRtt,
+    rack: Rack,
+    probe: Probe,
+    undo: Undo,
+    f_rto: FRto,
+    timer: Timer,
+    /// Kept only for a rate-based controller.
+    rate: Option<DeliveryRate>,
+    pub train: Train,
+    /// Lost segments may be sent as cwnd allows.
+    repairing: bool,
+    /// A tail loss probe is due, whatever cwnd says.
+    probing: bool,
+    /// The sender's, which recovery does not touch. It lies here because only a sender with a scoreboard has a use for
+    /// it.
+    pub reduction: Reduction,
+}
+
+impl Scoreboard {
+    /// For a new connection, in the memory of one that is over if there is any.
+    pub fn new_in(old: Option<Box<Self>>, profile: &Profile, initial: Position) -> Box<Self> {
+        let Some(mut scoreboard) = old else { return Box::new(Self::new(profile, initial, Board::default())) };
+        let board = std::mem::take(&mut scoreboard.board).emptied();
+        *scoreboard = Self::new(profile, initial, board);
+        scoreboard
+    }
+
+    fn new(profile: &Profile, initial: Position, board: Board) -> Self {
+        Self {
+            board,
+            state: State::Open,
+            high: initial,
+            sack: false,
+            reordering: profile.duplicate_ack_threshold,
+            reordering_seen: 0,
+            delivered: 0,
+            delivered_marked: 0,
+            lost: 0,
+            history: SackHistory::default(),
+            duplicates: Duplicates::default(),
+            shortest: ShortestRtt::default(),
+            rack: Rack::default(),
+            probe: Probe::default(),
+            undo: Undo::default(),
+            f_rto: FRto::default(),
+            timer: Timer::default(),
+            rate: None,
+            train: Train::default(),
+            repairing: false,
+            probing: false,
+            reduction: Reduction::default(),
+        }
+    }
+
+    /// Fills in the values of the scoreboard.
+    pub fn describe(&self, info: &mut Info) {
+        info.recovery_state = self.state as u8;
+        info.unacked = self.board.len();
+        info.min_rtt_ns = self.shortest.get();
+        info.sacked = self.sacked();
+        info.lost = self.board.lost();
+        info.retransmitted = self.board.in_repair();
+        info.reordering = self.reordering;
+        info.reordering_seen = self.reordering_seen;
+        info.delivered = self.delivered;
+        info.delivered_marked = self.delivered_marked;
+        info.dsack_duplicates = self.history.duplicates;
+    }
+
+    /// The handshake is complete, with this RTT if it gave one.
+    // Linux, tcp_synack_rtt_meas: the handshake is the first candidate for the shortest RTT.
+    pub fn establish(&mut self, now: Nanos, una: Position, sack: bool, rate_based: bool, rtt: Option<Nanos>) {
+        self.sack = sack;
+        self.high = una;
+        self.rate = rate_based.then(DeliveryRate::default);
+        if let Some(rtt) = rtt {
+            self.shortest.sample(now, rtt);
+        }
+    }
+
+    /// Fast recovery is under way.
+    #[inline]
+    pub fn is_recovering(&self) -> bool {
+        self.state == State::Recovery
+    }
+
+    /// Segments delivered out of order, or counted so.
+    #[inline]
+    pub fn sacked(&self) -> u32 {
+        self.board.sacked() + self.duplicates.count()
+    }
+
+    /// Segments sent and not acknowledged cumulatively.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        self.board.len()
+    }
+
+    /// Nothing is out of the ordinary.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Fast recovery, or the repair after a timeout.
+    #[inline]
+    pub fn is_repairing(&self) -> bool {
+        self.state >= State::Recovery
+    }
+
+    /// When the first segment outstanding was sent.
+    #[inline]
+    pub fn head_sent_at(&self) -> Option<Nanos> {
+        self.board.front().map(|sent| sent.sent_at)
+    }
+
+    /// Shortest round trip measured; `Nanos::MAX` without a sample.
+    #[inline]
+    pub fn shortest_rtt(&self) -> Nanos {
+        self.shortest.get()
+    }
+
+    /// Segments in flight.
+    // RFC 6675 §4, SetPipe, as Linux counts it: sent, less delivered, less lost, plus retransmitted.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.board.len() + self.board.in_repair() - (self.sacked() + self.board.lost()).min(self.board.len())
+    }
+
+    /// Segments that count against cwnd when new data is to be sent.
+    // RFC 3042: the first duplicates make room for new data, and so do SACKs (RFC 6675 §5 step 3); without limited
+    // transmit only recovery does.
+    #[inline]
+    pub fn load(&self, profile: &Profile) -> u32 {
+        if self.state == State::Disorder && !profile.limited_transmit { self.board.len() } else { self.in_flight() }
+    }
+
+    /// Duplicates, or segments SACKed, that mean a loss.
+    fn threshold(&self, flight: &Flight<'_>) -> u32 {
+        let (enabled, outstanding) = (flight.profile.early_retransmit, self.board.len());
+        early_retransmit::threshold(enabled, outstanding, flight.has_new_data, self.reordering)
+    }
+
+    /// cwnd is being reduced bit by bit.
+    #[inline]
+    pub fn is_reducing(&self) -> bool {
+        matches!(self.state, State::Reduced | State::Recovery)
+    }
+
+    /// New data was sent; answers what becomes of the timer.
+    #[inline]
+    pub fn on_sent_new(&mut self, flight: &Flight<'_>, start: Position, length: u32) -> SetTimer {
+        let first = self.board.is_empty();
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(flight.now, self.delivered, first);
+        }
+        self.board.push(flight.now, start, length, self.delivered);
+        self.f_rto.on_sent_new();
+        let mut timer = SetTimer::Keep;
+        if first || self.timer == Timer::Probe {
+            timer = self.restart_timer(flight);
+        }
+        if !self.probing {
+            timer = timer.then(self.schedule_probe(flight, false));
+        }
+        timer
+    }
+
+    /// What an ACK that was measured means.
+    pub fn on_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, mut summary: AckSummary) -> Facts {
+        let mut facts = Facts { advanced: summary.advanced, was_recovering: self.is_recovering(), ..Facts::default() };
+        match summary.kind {
+            Kind::Nothing => {}
+            // Only the SACK blocks of an ACK below SND.UNA count.
+            Kind::Old => {
+                let next = self.judge(flight, ack, &mut summary, &mut facts);
+                self.allow(flight, next);
+            }
+            Kind::NothingOutstanding => {
+                if summary.dsack {
+                    self.judge(flight, ack, &mut summary, &mut facts);
+                }
+                self.on_probe_acknowledged(flight, ack.ack, &summary, &mut facts);
+            }
+            Kind::Whole => self.on_whole_ack(flight, ack, &mut summary, &mut facts),
+        }
+        let bytes = |segments: u32| segments.saturating_mul(flight.mss);
+        facts.delivered = bytes(self.delivered - summary.delivered_before);
+        facts.lost = bytes(self.lost - summary.lost_before);
+        facts.flight = bytes(self.board.len());
+        facts.recovering = self.is_recovering();
+        facts
+    }
+
+    fn on_whole_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
+        facts.rtt = summary.rtt;
+        if flight.profile.rack {
+            self.rack.adapt(self.delivered, summary.prior_delivered);
+        }
+        self.on_probe_acknowledged(flight, ack.ack, summary, facts);
+        let unremarkable = (summary.acknowledged || ack.carries_news)
+            && !(summary.sacked || summary.echoes_congestion || summary.dsack)
+            && self.state == State::Open;
+        let mut next = Next::Nothing;
+        if !unremarkable {
+            next = self.judge(flight, ack, summary, facts);
+        }
+        if summary.set_timer {
+            let timer = match self.schedule_probe(flight, true) {
+                SetTimer::Keep => self.restart_timer(flight),
+                probe => probe,
+            };
+            facts.timer = facts.timer.then(timer);
+        }
+        let delivered = self.delivered - summary.delivered_before;
+        if summary.echoes_congestion {
+            // Linux, tcp_count_delivered.
+            self.delivered_marked += delivered;
+        }
+        facts.rule = if self.is_reducing() {
+            CwndRule::Reduce { segments: delivered }
+        } else if self.may_grow(flight, summary) {
+            CwndRule::Grow
+        } else {
+            CwndRule::Keep
+        };
+        // Linux, FLAG_ACK_MAYBE_DELAYED: typically of a lone segment that is not full, with nothing else delivered since
+        // it was sent.
+        summary.delayed = delivered == 1
+            && summary.acknowledged
+            && !(summary.repeated_acknowledged || summary.sacked || summary.dsack || summary.echoes_congestion)
+            && summary.sacked_before == 0
+            && ack.ack - ack.prior_una < u64::from(flight.mss)
+            && summary.prior_delivered == Some(self.delivered - 1);
+        facts.delivery = self.rate_sample(flight, summary);
+        self.allow(flight, next);
+    }
+
+    /// What an ACK says of the delivery rate, for a rate-based controller.
+    fn rate_sample(&mut self, flight: &Flight<'_>, summary: &AckSummary) -> Option<Delivery> {
+        let rate = self.rate.as_mut()?;
+        let delivered = self.delivered - summary.delivered_before;
+        let sample = rate.sample(flight.now, self.delivered, delivered, self.shortest.get());
+        let bytes = |segments: u32| u64::from(segments) * u64::from(flight.mss);
+        let prior_delivered = sample.map_or(self.delivered, |sample| sample.prior_delivered);
+        Some(Delivery {
+            delivered_bytes: bytes(self.delivered),
+            prior_delivered_bytes: bytes(prior_delivered),
+            sample_bytes: bytes(self.delivered - prior_delivered),
+            interval_ns: sample.map_or(0, |sample| sample.interval),
+            app_limited: sample.is_some_and(|sample| sample.app_limited),
+            newly_delivered_bytes: bytes(delivered) as u32,
+            newly_lost_bytes: bytes(self.lost - summary.lost_before) as u32,
+            rtt: summary.rtt,
+            prior_flight_bytes: bytes(summary.flight_before) as u32,
+            flight_bytes: bytes(self.in_flight()) as u32,
+            ack_delayed: summary.delayed,
+            in_recovery: self.state == State::Recovery,
+            in_loss: self.state == State::Loss,
+        })
+    }
+
+    // Linux's tcp_may_raise_cwnd: with strong reordering, progress by SACK counts as well.
+    fn may_grow(&self, flight: &Flight<'_>, summary: &AckSummary) -> bool {
+        if self.reordering > flight.profile.duplicate_ack_threshold {
+            summary.acknowledged || summary.sacked
+        } else {
+            summary.acknowledged
+        }
+    }
+
+    /// Notes what may leave from now on.
+    fn allow(&mut self, flight: &Flight<'_>, next: Next) {
+        match next {
+            Next::Nothing => {}
+            Next::Lost => self.repairing = true,
+            // RFC 5682 §2.1 step 2.b; without new data the algorithm ends and lost segments are sent.
+            Next::New if flight.has_new_data => self.f_rto.offer(),
+            Next::New => {
+                self.f_rto.stop();
+                self.repairing = true;
+            }
+        }
+    }
+
+    /// Nothing is outstanding, and no probe waits for its answer.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.board.is_empty() && !self.probe.is_outstanding()
+    }
+
+    /// Whether something may have to be sent again.
+    #[inline]
+    pub fn may_retransmit(&self) -> bool {
+        self.probing || self.repairing
+    }
+
+    /// The next segment that may be sent again now: its number, what it was, and whether it is a probe of the tail.
+    pub fn next_to_retransmit(&mut self, flight: &Flight<'_>) -> Option<(u64, Sent, bool)> {
+        self.board.cut_acknowledged(flight.una);
+        if self.probing && !flight.has_new_data {
+            let last = self.board.numbers().end.checked_sub(1).filter(|_| !self.board.is_empty())?;
+            return Some((last, *self.board.get(last), true));
+        }
+        if !self.repairing {
+            return None;
+        }
+        // RFC 6675 §5 step 4.3: the first segment presumed lost leaves when recovery begins, whatever the window says
+        // (which with PRR has room for it).
+        let first = self.state == State::Recovery && !self.reduction.has_sent();
+        let next = if first || self.in_flight() < flight.cwnd / flight.mss { self.next_of_holes(flight) } else { None };
+        self.repairing = next.is_some();
+        next.map(|number| (number, *self.board.get(number), false))
+    }
+
+    // RFC 6675 §4, NextSeg (): (1) the first segment that counts as lost; (2) new data; (3) without any, what was not sent
+    // again yet below a SACK. RACK has its timer for those.
+    fn next_of_holes(&mut self, flight: &Flight<'_>) -> Option<u64> {
+        let lost = self.board.next_lost();
+        if lost.is_some() || self.state != State::Recovery || flight.profile.rack || flight.has_new_data {
+            return lost;
+        }
+        self.board.next_hole()
+    }
+
+    /// Whether a tail loss probe has to leave, whatever the congestion window says.
+    #[inline]
+    pub fn is_probing(&self) -> bool {
+        self.probing
+    }
+
+    /// Whether new data must not wait for more of it: a probe, or what tells a needless timeout.
+    // Linux sends both with Nagle's algorithm off (tcp_send_loss_probe, tcp_xmit_recovery).
+    #[inline]
+    pub fn pushes(&self) -> bool {
+        self.probing || self.f_rto.is_offering()
+    }
+
+    /// A segment leaves again, as a repair or as a probe.
+    fn repeat(&mut self, now: Nanos, number: u64, as_repair: bool) {
+        self.board.repeat(now, number, self.delivered, as_repair);
+        if let Some(rate) = &mut self.rate {
+            rate.on_repeated(now, number, self.delivered);
+        }
+    }
+
+    /// The application has nothing to send though the window would let it.
+    // draft-cheng-iccrg-delivery-rate-estimation §3.4, with Linux's conditions.
+    pub fn limit_by_application(&mut self, window_segments: u32) {
+        let (delivered, in_flight) = (self.delivered, self.in_flight());
+        if let Some(rate) = &mut self.rate
+            && in_flight < window_segments
+            && self.board.lost() <= self.board.in_repair()
+        {
+            rate.limit_by_application(delivered, in_flight);
+        }
+    }
+
+    /// A lost segment was sent again; answers what becomes of the timer.
+    pub fn on_retransmitted(&mut self, flight: &Flight<'_>, number: u64) -> SetTimer {
+        let is_first = number == self.board.numbers().start;
+        self.repeat(flight.now, number, true);
+        self.undo.on_retransmission(flight.now);
+        if !is_first || self.timer == Timer::Reordering {
+            return SetTimer::Keep;
+        }
+        self.timer = Timer::Retransmission;
+        SetTimer::Rto
+    }
+}

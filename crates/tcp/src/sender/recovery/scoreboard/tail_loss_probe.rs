@@ -1,0 +1,114 @@
+//! Tail loss probes: when acknowledgements fail to come for two round trips, one more segment leaves, so that a lost
+//! tail is repaired by acknowledgements rather than by the timeout (RFC 8985 §7).
+
+use super::timer::Timer;
+use super::{AckSummary, Facts, Flight, Scoreboard, SetTimer, State};
+use crate::sender::recovery::Edges;
+use crate::sequence::Position;
+use crate::{NEVER, Nanos};
+
+/// An outstanding probe.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Probe {
+    /// TLP.end_seq: `nxt` when the probe left.
+    end: Option<Position>,
+    /// TLP.is_retrans: the probe was sent before.
+    is_repetition: bool,
+}
+
+impl Probe {
+    pub fn forget(&mut self) {
+        self.end = None;
+    }
+
+    /// Whether a probe is outstanding.
+    #[inline]
+    pub fn is_outstanding(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether a probe is outstanding that was sent before.
+    pub fn is_repetition(&self) -> bool {
+        self.end.is_some() && self.is_repetition
+    }
+
+    /// Whether a probe is outstanding that ends here.
+    pub fn ends_at(&self, position: Position) -> bool {
+        self.end == Some(position)
+    }
+}
+
+impl Scoreboard {
+    /// Sets the probe timer in place of the retransmission timer, if a probe may be sent.
+    // RFC 8985 §7.2: schedule a PTO when new data is sent or acknowledged, unless in recovery.
+    #[inline]
+    pub(super) fn schedule_probe(&mut self, flight: &Flight<'_>, advanced: bool) -> SetTimer {
+        let allowed = flight.profile.tail_loss_probe
+            && self.sack
+            && !self.board.is_empty()
+            && matches!(self.state, State::Open | State::Reduced);
+        if !allowed {
+            return SetTimer::Keep;
+        }
+        let mut timeout = match flight.rtt.smoothed(&flight.profile.rto) {
+            // RFC 8985 §7.2: PTO = 2 * SRTT, plus TLP.max_ack_delay if only one segment is in flight.
+            Some(srtt) if self.board.len() == 1 => 2 * srtt + flight.profile.tail_loss_probe_max_ack_delay_ns,
+            Some(srtt) => 2 * srtt + flight.profile.shortest_timer(),
+            None => PROBE_WITHOUT_SAMPLE,
+        };
+        // RFC 8985 §7.2: not later than the retransmission timer would expire.
+        let rto = if advanced { flight.now.saturating_add(flight.rtt.rto()) } else { self.timeout_of_first(flight) };
+        timeout = timeout.min(rto.saturating_sub(flight.now).max(1));
+        self.timer = Timer::Probe;
+        SetTimer::At(flight.now + timeout)
+    }
+
+    /// When the first segment in flight would time out.
+    fn timeout_of_first(&self, flight: &Flight<'_>) -> Nanos {
+        self.board.front().map_or(NEVER, |front| front.sent_at.saturating_add(flight.rtt.rto()))
+    }
+
+    /// The probe timer expired.
+    // RFC 8985 §7.3, TLP_send_probe (): new data if there is any and the peer's window admits it, else the last segment.
+    pub(super) fn on_probe_timeout(&mut self, flight: &Flight<'_>) -> SetTimer {
+        // RFC 8985 §7.3: at most one outstanding probe.
+        self.probing = self.probe.end.is_none() && !self.board.is_empty();
+        self.restart_timer(flight)
+    }
+
+    /// The probe was sent, as a retransmission of this segment or as new data; answers what becomes of the timer.
+    pub fn on_probe_sent(&mut self, flight: &Flight<'_>, retransmitted: Option<u64>) -> SetTimer {
+        if let Some(number) = retransmitted {
+            self.repeat(flight.now, number, false);
+        }
+        self.probe = Probe { end: Some(flight.nxt), is_repetition: retransmitted.is_some() };
+        self.probing = false;
+        self.restart_timer(flight)
+    }
+
+    /// Decides whether the probe repaired a loss, which then has to be answered.
+    // RFC 8985 §7.4, TLP_process_ack ().
+    pub(super) fn on_probe_acknowledged(
+        &mut self,
+        flight: &Flight<'_>,
+        ack: Position,
+        summary: &AckSummary,
+        facts: &mut Facts,
+    ) {
+        let Some(end) = self.probe.end.filter(|&end| ack >= end) else { return };
+        if !self.probe.is_repetition || summary.dsack_of_probe {
+            // New data was acknowledged, or original and probe both arrived: nothing was lost.
+            self.probe.forget();
+        } else if ack > end {
+            // The tail was lost and the probe repaired it.
+            facts.edges.add(Edges::TAIL_LOSS);
+            self.begin_reduction(flight);
+            self.keep_open(flight);
+        } else if !(summary.advanced || summary.acknowledged || summary.sacked) && summary.duplicate {
+            self.probe.forget();
+        }
+    }
+}
+
+/// RFC 8985 §7.2: without a sample the probe waits a second.
+const PROBE_WITHOUT_SAMPLE: Nanos = 1_000_000_000;

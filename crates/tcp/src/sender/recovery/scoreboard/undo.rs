@@ -1,0 +1,191 @@
+//! A spurious recovery is undone: it is noticed by timestamps (Eifel, RFC 3522 and 4015) or by DSACKs for all that was
+//! retransmitted (RFC 3708).
+
+use super::{Ack, Facts, Flight, Scoreboard, State};
+use crate::Nanos;
+use crate::connection::timestamps::TICK;
+use crate::sender::recovery::Edges;
+use crate::sequence::Position;
+
+/// What shows whether an episode was spurious.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Undo {
+    /// SND.UNA when the episode began, while it may still prove spurious.
+    marker: Option<Position>,
+    /// Retransmissions of the episode that no DSACK has reported; none: nothing was retransmitted yet (Linux:
+    /// `undo_retrans`).
+    undo_retrans: Option<u32>,
+    /// When the first retransmission of the episode was sent.
+    first_retransmission: Option<Nanos>,
+}
+
+impl Undo {
+    /// Whether an episode is under way that may prove spurious.
+    pub fn is_armed(&self) -> bool {
+        self.marker.is_some()
+    }
+
+    /// An episode begins with so many retransmissions in flight.
+    pub fn begin_episode(&mut self, una: Position, in_flight: u32) {
+        self.marker = Some(una);
+        self.undo_retrans = (in_flight > 0).then_some(in_flight);
+    }
+
+    /// No undo of this episode.
+    pub fn end_episode(&mut self) {
+        self.marker = None;
+    }
+
+    pub fn on_retransmission(&mut self, now: Nanos) {
+        self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
+        self.first_retransmission.get_or_insert(now);
+    }
+
+    /// Nothing that was retransmitted is in flight any more.
+    pub fn forget_retransmissions(&mut self) {
+        self.first_retransmission = None;
+    }
+
+    /// A DSACK that ends at `right` reports so many segments.
+    pub fn on_dsack(&mut self, right: Position, segments: u32) {
+        if self.marker.is_some_and(|marker| right > marker)
+            && let Some(undo_retrans) = &mut self.undo_retrans
+        {
+            *undo_retrans = undo_retrans.saturating_sub(segments);
+        }
+    }
+}
+
+/// Whether a timestamp of this age was sent before `sent_at`, as far as the clock of timestamps tells.
+pub(super) fn answers_earlier(now: Nanos, echo_age: Nanos, sent_at: Nanos) -> bool {
+    now / TICK - echo_age / TICK < sent_at / TICK
+}
+
+impl Scoreboard {
+    // RFC 3708: every retransmission of the episode was reported as a duplicate.
+    fn dsacks_cover_all_retransmissions(&self, flight: &Flight<'_>) -> bool {
+        flight.profile.undo_by_dsack && self.undo.undo_retrans == Some(0)
+    }
+
+    // RFC 3522 §3.2: the first acceptable ACK echoes a timestamp from before the first retransmission.
+    fn eifel_shows_spurious(&self, flight: &Flight<'_>, ack: &Ack<'_>) -> bool {
+        if !flight.profile.undo_by_timestamps {
+            return false;
+        }
+        match (self.undo.first_retransmission, ack.echo_age) {
+            (Some(first), Some(age)) => answers_earlier(flight.now, age, first),
+            // Nothing of the episode was retransmitted yet, so nothing repeated can have been delivered; unless, without
+            // SACK, the repair is over and only waits for something beyond it to be acknowledged (`must_stay`).
+            (None, _) => !self.any_repeated() && (self.sack || flight.una < self.high),
+            (Some(_), None) => false,
+        }
+    }
+
+    fn may_undo(&self, flight: &Flight<'_>, ack: &Ack<'_>) -> bool {
+        self.undo.is_armed()
+            && (self.dsacks_cover_all_retransmissions(flight) || self.eifel_shows_spurious(flight, ack))
+    }
+
+    /// An episode begins that may prove needless.
+    // Linux, tcp_init_undo: retransmissions in flight may still be reported by DSACKs, and so may the probe of the tail;
+    // what names that one must not pass for what explains a repair.
+    pub(super) fn begin_episode(&mut self, flight: &Flight<'_>) {
+        let probe = u32::from(self.probe.is_repetition());
+        self.undo.begin_episode(flight.una, self.board.in_repair() + probe);
+    }
+
+    /// Whether the first segment in flight is a retransmission.
+    pub(super) fn any_repeated(&self) -> bool {
+        self.board.in_repair() > 0 || self.board.front().is_some_and(|sent| sent.is_repeated())
+    }
+
+    /// Undoes the episode.
+    // RFC 4015 §3.2: restore the congestion state; Linux keeps what cwnd has become if that is more.
+    fn undo(&mut self, facts: &mut Facts, forget_losses: bool) {
+        if forget_losses {
+            self.board.forget_losses();
+        }
+        facts.edges.add(Edges::UNDONE);
+        self.undo.end_episode();
+        self.rack.look_again();
+    }
+
+    /// Everything up to `high` is acknowledged in recovery or after a timeout. True if the state may not be left yet.
+    pub(super) fn undo_after_repair(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
+        if self.may_undo(flight, ack) {
+            self.undo(facts, false);
+        } else {
+            self.rack.on_repaired();
+        }
+        if self.must_stay(flight) {
+            return true;
+        }
+        self.state = State::Open;
+        false
+    }
+
+    /// Without SACK, duplicates of what was retransmitted must not start another repair: the state stays until
+    /// something beyond `high` is acknowledged.
+    // RFC 6582 §3.2 step 2: "recover".
+    fn must_stay(&mut self, flight: &Flight<'_>) -> bool {
+        let stays = !self.sack && flight.una == self.high;
+        if stays && !self.any_repeated() {
+            self.undo.forget_retransmissions();
+        }
+        stays
+    }
+
+    /// DSACKs explain all retransmissions.
+    pub(super) fn undo_by_dsack(&mut self, flight: &Flight<'_>, facts: &mut Facts) -> bool {
+        if !(self.undo.is_armed() && self.dsacks_cover_all_retransmissions(flight)) {
+            return false;
+        }
+        self.rack.keep_wide();
+        self.undo(facts, false);
+        true
+    }
+
+    /// A partial acknowledgement in recovery echoes an original: what it acknowledges was late, not lost. True if the
+    /// rest of recovery must not act on this acknowledgement.
+    pub(super) fn undo_after_partial(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
+        if !(self.undo.is_armed() && self.eifel_shows_spurious(flight, ack)) {
+            return false;
+        }
+        let highest = self.board.highest_sacked();
+        if ack.prior_una < highest {
+            self.note_reordering(flight.mss, ack.prior_una, highest);
+        }
+        // Retransmissions are still in flight: they will arrive as duplicates, and tell more.
+        if self.board.in_repair() > 0 {
+            return true;
+        }
+        if !self.any_repeated() {
+            self.undo.forget_retransmissions();
+        }
+        self.undo(facts, true);
+        self.keep_open(flight);
+        false
+    }
+
+    /// After a timeout: true if the episode was needless and is over.
+    pub(super) fn undo_after_timeout(
+        &mut self,
+        flight: &Flight<'_>,
+        ack: &Ack<'_>,
+        facts: &mut Facts,
+        f_rto: bool,
+    ) -> bool {
+        if !(f_rto || self.may_undo(flight, ack)) {
+            return false;
+        }
+        self.undo(facts, true);
+        facts.first = true;
+        if self.must_stay(flight) {
+            return true;
+        }
+        if f_rto || self.sack {
+            self.state = State::Open;
+        }
+        true
+    }
+}

@@ -1,0 +1,73 @@
+//! How cwnd follows from a loss: proportional rate reduction (RFC 9937, which obsoletes RFC 6937), and what an undo
+//! restores.
+
+/// A reduction of cwnd under way, counted in segments, and cwnd and ssthresh before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reduction {
+    /// RecoverFS: cwnd when the reduction began.
+    from: u32,
+    /// Delivered since.
+    delivered: u32,
+    /// Sent since.
+    sent: u32,
+    /// cwnd and ssthresh before the episode, bytes; no ssthresh: the congestion was confirmed otherwise.
+    prior_cwnd: u32,
+    prior_ssthresh: Option<u32>,
+}
+
+impl Reduction {
+    /// Reduction begins with this cwnd.
+    pub fn begin(&mut self, cwnd_segments: u32) {
+        (self.from, self.delivered, self.sent) = (cwnd_segments, 0, 0);
+    }
+
+    #[inline]
+    pub fn on_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// Anything was sent since the reduction began.
+    #[inline]
+    pub fn has_sent(&self) -> bool {
+        self.sent > 0
+    }
+
+    /// Notes what an undo would restore, bytes.
+    // Linux's tcp_current_ssthresh: a cwnd that has grown past ssthresh counts with three quarters of it.
+    pub fn save_cwnd(&mut self, cwnd: u32, ssthresh: u32, reducing: bool) {
+        self.prior_cwnd = cwnd;
+        self.prior_ssthresh = Some(if reducing { ssthresh } else { ssthresh.max(cwnd / 4 * 3) });
+    }
+
+    /// The congestion is real (an ECN mark): cwnd stays reduced whatever DSACKs say.
+    pub fn forbid_cwnd_restore(&mut self) {
+        self.prior_ssthresh = None;
+    }
+
+    /// cwnd and ssthresh to restore, if that is allowed.
+    pub fn prior(&self) -> Option<(u32, u32)> {
+        self.prior_ssthresh.map(|ssthresh| (self.prior_cwnd, ssthresh))
+    }
+
+    /// The next cwnd in segments, after `delivered` more; `safe`: an ACK that advances and shows no further loss.
+    pub fn cwnd(&mut self, ssthresh: u32, in_flight: u32, delivered: u32, safe: bool) -> Option<u32> {
+        if delivered == 0 || self.from == 0 {
+            return None;
+        }
+        self.delivered += delivered;
+        let (gone, sent) = (i64::from(self.delivered), i64::from(self.sent));
+        let (from, ssthresh) = (i64::from(self.from), i64::from(ssthresh));
+        let in_flight = i64::from(in_flight);
+        let room = ssthresh - in_flight;
+        let quota = if room < 0 {
+            // RFC 9937 §6: SndCnt = CEIL (prr_delivered * ssthresh / RecoverFS) - prr_out.
+            (ssthresh * gone + from - 1) / from - sent
+        } else {
+            // RFC 9937 §6: at least what was delivered; one more on a safe ACK; not above ssthresh.
+            room.min((gone - sent).max(i64::from(delivered)) + i64::from(safe))
+        };
+        // RFC 9937 §6: force a fast retransmit upon entering recovery.
+        let quota = quota.max(i64::from(sent == 0));
+        Some((in_flight + quota).max(1) as u32)
+    }
+}

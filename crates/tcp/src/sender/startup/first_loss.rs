@@ -1,0 +1,45 @@
+//! The loss that ends a start-up scheme which sent more than slow start would have: the threshold must follow from
+//! what the path delivered, not from what the scheme poured into it.
+
+use super::Standing;
+use crate::sender::congestion::Controller;
+
+/// A loss that is being repaired.
+#[derive(Clone, Debug)]
+pub(super) struct FirstLoss {
+    /// Bytes in flight, and the threshold that the controller took from them.
+    flight_bytes: u32,
+    ssthresh: u32,
+    /// Bytes sent again since.
+    lost_bytes: u64,
+}
+
+impl FirstLoss {
+    /// A loss was just noticed and answered by the controller.
+    pub(super) fn new(standing: &Standing, controller: &Controller) -> Self {
+        Self { flight_bytes: standing.flight_bytes.max(1), ssthresh: controller.ssthresh(), lost_bytes: 0 }
+    }
+
+    pub(super) fn add_lost(&mut self, bytes: u32) {
+        self.lost_bytes += u64::from(bytes);
+    }
+
+    /// The share of `bytes` that the controller keeps at a loss: half of them for Reno.
+    pub(super) fn kept(&self, bytes: u64) -> u64 {
+        bytes * u64::from(self.ssthresh.min(self.flight_bytes)) / u64::from(self.flight_bytes)
+    }
+
+    /// Threshold in bytes, given the bytes that the scheme had sent: what the controller keeps of those delivered.
+    // RFC 5681 §3.1 equation (4): never below two segments.
+    pub(super) fn threshold(&self, sent_bytes: u64, mss_bytes: u32) -> u32 {
+        let delivered = sent_bytes.saturating_sub(self.lost_bytes);
+        (self.kept(delivered).min(u64::from(self.ssthresh)) as u32).max(2 * mss_bytes)
+    }
+}
+
+/// Threshold in bytes after a timeout that ends a scheme: half of what was acknowledged, at least two segments, and no
+/// more than the controller has set.
+pub(super) fn threshold_after_timeout(delivered_bytes: u64, mss_bytes: u32, controller: &Controller) -> u32 {
+    let half = (delivered_bytes / 2).min(u64::from(u32::MAX)) as u32;
+    controller.ssthresh().min(half.max(2 * mss_bytes))
+}

@@ -1,0 +1,45 @@
+//! The initial window, spread over the first round trip instead of sent as a burst.
+
+use super::{First, PacedFlight, Scheme, Standing};
+use crate::sender::congestion::Controller;
+use crate::sender::pacing::Rate;
+
+pub(super) fn whole_round_trip() -> u32 {
+    100
+}
+
+/// Paces the initial window; nothing else differs from slow start.
+#[derive(Clone, Debug)]
+pub(super) struct Paced {
+    over_rtt_percent: u32,
+}
+
+impl Paced {
+    pub(super) fn new(over_rtt_percent: u32) -> Self {
+        Self { over_rtt_percent }
+    }
+}
+
+impl Scheme for Paced {
+    // RFC 6928 §2 leaves the initial window's segments unpaced; RFC 9002 §7.7 asks of QUIC that they be paced, or else
+    // bounded. Spread over the whole round trip the last leaves one interval before the first is acknowledged.
+    fn begin(&mut self, first: &First, controller: &mut Controller) -> Option<PacedFlight> {
+        let time = (u128::from(first.rtt?) * u128::from(self.over_rtt_percent) / 100) as u64;
+        let bytes = whole_segments(controller.window().min(first.send_window), first.mss_bytes);
+        Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time })
+    }
+
+    fn on_loss(&mut self, _standing: &Standing, _controller: &mut Controller) {}
+
+    fn on_timeout(&mut self, _standing: &Standing, _controller: &mut Controller) {}
+
+    fn is_over(&self) -> bool {
+        true
+    }
+}
+
+/// What of a window can be sent in whole segments, or all of one that holds none.
+pub(super) fn whole_segments(window_bytes: u32, mss_bytes: u32) -> u64 {
+    let whole = window_bytes - window_bytes % mss_bytes;
+    u64::from(if whole > 0 { whole } else { window_bytes })
+}

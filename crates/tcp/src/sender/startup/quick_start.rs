@@ -1,0 +1,166 @@
+//! Quick-Start (RFC 4782), for the initial window: the sender asks for a rate on its SYN or SYN-ACK, each router on the
+//! path lowers, refuses or ignores the request, and the peer tells what is left of it.
+//!
+//! The TTL and nonce that let a real sender find out about routers that ignore the option, and about receivers that
+//! lie, are the `approved` mark of the request here.
+
+use super::first_loss::{FirstLoss, threshold_after_timeout};
+use super::paced::whole_segments;
+use super::{First, Growth, PacedFlight, Scheme, Standing, UNBEGUN};
+use crate::segment::QuickStart;
+use crate::sender::congestion::Controller;
+use crate::sender::pacing::Rate;
+use crate::sequence::Position;
+
+// RFC 3742 §2 suggests a max_ssthresh of 100 segments.
+pub(super) fn limited_slow_start() -> u32 {
+    100
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct QuickStartSender {
+    requested: u8,
+    granted: u8,
+    limited_slow_start_segments: u32,
+    mss_bytes: u32,
+    /// The initial window that there would have been without a grant, in bytes.
+    default_window: u32,
+    start: Position,
+    /// One past the Quick-Start window.
+    end: Position,
+    /// Paced by the grant, and nothing of it acknowledged yet.
+    quick_start_mode: bool,
+    loss: Option<FirstLoss>,
+    over: bool,
+}
+
+impl QuickStartSender {
+    pub(super) fn new(requested: u8, limited_slow_start_segments: u32) -> Self {
+        Self {
+            requested,
+            granted: 0,
+            limited_slow_start_segments,
+            mss_bytes: 1,
+            default_window: 0,
+            start: 0,
+            end: UNBEGUN,
+            quick_start_mode: false,
+            loss: None,
+            over: false,
+        }
+    }
+
+    // RFC 4782 §4.4: the Quick-Start Response is valid if it contains an equal or lesser value for the Rate Request than
+    // that transmitted in the Quick-Start Request.
+    pub(super) fn on_response(&mut self, rate: u8) {
+        self.granted = if rate <= self.requested { rate } else { 0 };
+    }
+
+    pub(super) fn granted(&self) -> u8 {
+        self.granted
+    }
+
+    /// A Quick-Start packet was lost.
+    fn is_quick_start_loss(&self, standing: &Standing) -> bool {
+        self.end != UNBEGUN && !self.over && standing.una < self.end
+    }
+}
+
+impl Scheme for QuickStartSender {
+    fn begin(&mut self, first: &First, controller: &mut Controller) -> Option<PacedFlight> {
+        self.mss_bytes = first.mss_bytes;
+        self.default_window = controller.window();
+        self.start = first.position;
+        self.over = true;
+        let rtt = first.rtt?;
+        // RFC 4782 §4.4: QS-cwnd = (R * T) / (MSS + H), in segments, where R is the Rate Request in bytes per second and T
+        // the measured round-trip time; used only if it is greater than cwnd.
+        let rate = QuickStart::bits_per_second(self.granted) / 8;
+        let (mss, packet) = (u64::from(first.mss_bytes), u64::from(first.mss_bytes + first.header_bytes));
+        let segments = u128::from(rate) * u128::from(rtt) / (1_000_000_000 * u128::from(packet));
+        let window = (segments * u128::from(mss)).min(crate::profile::LARGEST_WINDOW.into()) as u32;
+        if window <= self.default_window {
+            return None;
+        }
+        self.over = false;
+        self.quick_start_mode = true;
+        self.end = first.position + u64::from(window);
+        controller.set_window(window);
+        // RFC 4782 §4.4, derivation: the sender may transmit R*MSS/(MSS+H) bytes per second of application data.
+        Some(PacedFlight {
+            bytes: whole_segments(window, first.mss_bytes),
+            rate: Rate::new(rate * mss, 1_000_000_000 * packet),
+            time: rtt,
+        })
+    }
+
+    fn grow(&mut self, growth: &Growth, standing: &Standing, controller: &mut Controller) {
+        if self.quick_start_mode {
+            // RFC 4782 §4.4: when the first ACK for a Quick-Start packet arrives, the sender MUST reduce the congestion
+            // window to the amount that has actually been used.
+            self.quick_start_mode = false;
+            let used = (standing.nxt - self.start).min(u64::from(controller.window())) as u32;
+            controller.set_window(used.max(self.default_window));
+            self.end = self.end.min(standing.nxt);
+            return;
+        }
+        if self.loss.is_some() {
+            return;
+        }
+        let before = controller.window();
+        let slow_start = before < controller.ssthresh();
+        growth.of(controller);
+        // RFC 4782 §4.4: the TCP sender MUST use Limited Slow-Start along with Quick-Start. RFC 3742 §2: above
+        // max_ssthresh, K = int(cwnd/(0.5 max_ssthresh)) and cwnd += int(MSS/K) for each ACK.
+        let half = (self.limited_slow_start_segments.saturating_mul(self.mss_bytes) / 2).max(1);
+        if !self.over && slow_start && before > 2 * half {
+            let increase = (self.mss_bytes / (before / half)).max(1);
+            controller.set_window(controller.window().min(before + increase));
+        }
+    }
+
+    fn on_loss(&mut self, standing: &Standing, controller: &mut Controller) {
+        if self.is_quick_start_loss(standing) {
+            // RFC 4782 §4.6: after a loss TCP MUST revert to the default procedures: slow-start with the default initial
+            // window that would have been used if Quick-Start had not been used.
+            self.loss = Some(FirstLoss::new(standing, controller));
+            controller.set_window(controller.window().min(self.default_window));
+        } else {
+            self.over = true;
+        }
+    }
+
+    fn on_delivery(&mut self, _delivered_bytes: u32, lost_bytes: u32, _controller: &mut Controller) {
+        if let Some(loss) = &mut self.loss {
+            loss.add_lost(lost_bytes);
+        }
+    }
+
+    fn on_undone(&mut self) {
+        self.loss = None;
+    }
+
+    fn on_repaired(&mut self, standing: &Standing, controller: &mut Controller) {
+        if let Some(loss) = self.loss.take() {
+            // RFC 4782 §4.6: decrease ssthresh to, at most, half the number of Quick-Start packets that were successfully
+            // transmitted.
+            let sent = self.end.min(standing.nxt) - self.start;
+            let threshold = loss.threshold(sent, standing.mss_bytes);
+            controller.set_ssthresh(threshold);
+            controller.set_window(controller.window().min(self.default_window));
+        }
+        self.over = true;
+    }
+
+    fn on_timeout(&mut self, standing: &Standing, controller: &mut Controller) {
+        if self.is_quick_start_loss(standing) {
+            let delivered = standing.una - self.start;
+            controller.set_ssthresh(threshold_after_timeout(delivered, standing.mss_bytes, controller));
+        }
+        self.over = true;
+    }
+
+    fn is_over(&self) -> bool {
+        self.over
+    }
+}

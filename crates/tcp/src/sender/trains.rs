@@ -1,0 +1,196 @@
+//! New data leaves in trains, as Linux's sender releases it whether or not the interface has offloads: a train is as
+//! long as a millisecond's worth of the window's rate, and a shorter one waits for the next ACK if that is due.
+
+use crate::Nanos;
+use crate::connection::Endpoint;
+use crate::sender::pacing::WindowPacing;
+use serde::{Deserialize, Serialize};
+
+const MILLISECOND: Nanos = 1_000_000;
+/// Linux: `sk_gso_max_size` of an interface that sets no limit (64 KiB less room for headers), `tcp_tso_rtt_log`.
+const LONGEST_BYTES: u64 = 65_215;
+const RTT_SHIFT: u32 = 9;
+/// A millisecond is taken to be 1/1024 s (Linux: `sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+
+/// How segments leave together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trains {
+    /// Segments of a train at least, however low the rate; 1 to 64 (Linux: `tcp_min_tso_segs`, 2).
+    pub min_segments: u32,
+    /// With room for at least this part of the window a train leaves whatever its length: one in so many, 1 to 255 (Linux:
+    /// `tcp_tso_win_divisor`, 3).
+    pub window_divisor: u32,
+}
+
+impl Trains {
+    /// Linux's.
+    pub(crate) const LINUX: Self = Self { min_segments: 2, window_divisor: 3 };
+
+    /// Checks that every field is within its range.
+    pub(crate) fn validate(&self, within: impl Fn(&str, u64, u64, u64) -> Result<(), String>) -> Result<(), String> {
+        within("trains.min_segments", self.min_segments.into(), 1, 64)?;
+        within("trains.window_divisor", self.window_divisor.into(), 1, 255)
+    }
+
+    /// Segments of a full train.
+    // Linux, tcp_tso_autosize: what a millisecond holds at the rate that pacing would have, more on very short paths.
+    fn full(&self, now: &Room) -> u32 {
+        let Some(srtt) = now.srtt else { return (LONGEST_BYTES / u64::from(now.mss)) as u32 };
+        let pacing = WindowPacing::LINUX.rate(now.window, now.ssthresh, srtt);
+        let short_path = u32::try_from((now.shortest_rtt / 1_000) >> RTT_SHIFT)
+            .map_or(0, |r| LONGEST_BYTES.checked_shr(r).unwrap_or(0));
+        let bytes = ((pacing.bytes_per_second() >> PACING_SHIFT) + short_path).min(LONGEST_BYTES);
+        ((bytes / u64::from(now.mss)) as u32).max(self.min_segments)
+    }
+
+    // Linux, tcp_tso_should_defer (6.18): a short train waits only right after another, and only if the ACK of the first
+    // segment outstanding is due within a millisecond or half a round trip.
+    fn waits(&self, now: &Room, full: u32) -> bool {
+        let mss = u64::from(now.mss);
+        let room = now.peer_room.min(u64::from(now.segments) * mss);
+        let enough = (u64::from(now.window).min(now.peer_window)) / u64::from(self.window_divisor);
+        let (Some(head_sent_at), Some(srtt)) = (now.head_sent_at, now.srtt) else { return false };
+        now.now.saturating_sub(now.last_sent_at) <= MILLISECOND
+            && room < u64::from(full) * mss
+            && room < enough
+            && (head_sent_at + srtt).saturating_sub(now.now) <= (srtt / 2).min(MILLISECOND)
+            && (room <= now.waiting || !now.closing)
+    }
+}
+
+/// What decides on a train.
+struct Room {
+    now: Nanos,
+    mss: u32,
+    /// Congestion window and slow start threshold, in bytes, and what of the window is free, in segments.
+    window: u32,
+    ssthresh: u32,
+    segments: u32,
+    /// What is free of the peer's window, and all of it, in bytes.
+    peer_room: u64,
+    peer_window: u64,
+    /// Bytes to send; that is all that there will be.
+    waiting: u64,
+    closing: bool,
+    srtt: Option<Nanos>,
+    shortest_rtt: Nanos,
+    last_sent_at: Nanos,
+    /// When the first segment outstanding was sent.
+    head_sent_at: Option<Nanos>,
+}
+
+/// The train that is leaving.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Train {
+    /// Segments of it that are still to leave.
+    left: u32,
+    /// It waits, because the congestion window has no room for more.
+    pub limited: bool,
+}
+
+impl Train {
+    /// An acknowledgement arrived: what leaves now is another train.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        self.left = 0;
+        self.limited = false;
+    }
+}
+
+impl Endpoint {
+    /// Whether a segment of new data leaves now, as part of a train.
+    #[inline]
+    pub(crate) fn train_may_leave(&mut self, now: Nanos, peer_room: u64) -> bool {
+        let Some(rules) = self.profile.trains else { return true };
+        if let Some(scoreboard) = self.recovery.scoreboard_mut()
+            && scoreboard.train.left > 0
+        {
+            scoreboard.train.left -= 1;
+            return true;
+        }
+        self.next_train(now, peer_room, rules)
+    }
+
+    fn next_train(&mut self, now: Nanos, peer_room: u64, rules: Trains) -> bool {
+        let waiting = self.stream_end().saturating_sub(self.nxt);
+        let paced = self.controller.is_rate_based() || self.extras.launch().is_some();
+        let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
+        // A single segment is Nagle's affair; a repair does not wait.
+        if paced || waiting <= u64::from(self.mss) || scoreboard.is_repairing() {
+            return true;
+        }
+        let window = self.controller.window();
+        let room = Room {
+            now,
+            mss: self.mss,
+            window,
+            ssthresh: self.controller.ssthresh(),
+            segments: (window / self.mss).saturating_sub(scoreboard.in_flight()),
+            peer_room,
+            peer_window: u64::from(self.peer_window),
+            waiting,
+            closing: self.closing,
+            srtt: self.rtt.smoothed(&self.profile.rto),
+            shortest_rtt: scoreboard.shortest_rtt(),
+            last_sent_at: self.last_sent_at,
+            head_sent_at: scoreboard.head_sent_at(),
+        };
+        let full = rules.full(&room);
+        if rules.waits(&room, full) {
+            let free = u64::from(room.segments) * u64::from(self.mss);
+            scoreboard.train.limited = free < peer_room && free <= waiting;
+            return false;
+        }
+        // Linux, tcp_cwnd_test: half a window at once at most.
+        let length = full.min(room.segments).min((window / self.mss / 2).max(1));
+        scoreboard.train = Train { left: length.saturating_sub(1), limited: false };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ACK of one segment of 1000 bytes at 20 Mbit/s, in congestion avoidance with a window of 100 segments, of which
+    /// so many are free.
+    fn room(segments: u32) -> Room {
+        Room {
+            now: 1_000 * MILLISECOND,
+            mss: 1_000,
+            window: 100_000,
+            ssthresh: 50_000,
+            segments,
+            peer_room: 1 << 20,
+            peer_window: 1 << 20,
+            waiting: 1 << 20,
+            closing: false,
+            srtt: Some(100 * MILLISECOND),
+            shortest_rtt: 60 * MILLISECOND,
+            last_sent_at: 999 * MILLISECOND + 400_000,
+            head_sent_at: Some(899 * MILLISECOND),
+        }
+    }
+
+    #[test]
+    fn a_train_is_a_millisecond_long_and_two_segments_at_least() {
+        assert_eq!(Trains::LINUX.full(&room(1)), 2, "1.2 MB/s");
+        assert_eq!(Trains::LINUX.full(&Room { window: 1_000_000, ..room(1) }), 11, "12 MB/s");
+        assert_eq!(Trains::LINUX.full(&Room { shortest_rtt: MILLISECOND, ..room(1) }), 33, "a very short path");
+        assert_eq!(Trains::LINUX.full(&Room { srtt: None, ..room(1) }), 65);
+    }
+
+    #[test]
+    fn a_short_train_waits_for_the_next_acknowledgement_if_that_is_due() {
+        let waits = |room: Room| Trains::LINUX.waits(&room, 2);
+        assert!(waits(room(1)));
+        assert!(!waits(room(2)), "a full train");
+        assert!(!waits(Room { last_sent_at: 998 * MILLISECOND, ..room(1) }), "the last one left long ago");
+        assert!(!waits(Room { head_sent_at: Some(902 * MILLISECOND), ..room(1) }), "no ACK is due");
+        assert!(!waits(Room { head_sent_at: None, ..room(1) }), "none is outstanding");
+        assert!(!waits(Room { window: 3_000, ..room(1) }), "a third of the window is free");
+        assert!(!waits(Room { waiting: 500, closing: true, ..room(1) }), "there will be no more");
+    }
+}

@@ -1,0 +1,374 @@
+//! What to send.
+
+use crate::connection::{Endpoint, OPEN, State, due};
+use crate::segment::{Ecn, Flags, Segment};
+use crate::sender::apply::flight;
+use crate::sender::initial_window::{FALLBACK_BYTES, IdleCheck};
+use crate::sender::recovery::Recovery;
+use crate::sequence::Position;
+use crate::{NEVER, Nanos};
+
+impl Endpoint {
+    /// The next segment to send, or `None` if there is nothing to send now.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
+        let mut segment = Segment::EMPTY;
+        self.poll_transmit_into(now, &mut segment).then_some(segment)
+    }
+
+    /// As [`poll_transmit`](Self::poll_transmit), but the segment is made where the caller wants it; false if there is
+    /// none. It must be empty, or what an earlier call left there without options and ECN: a segment is large, and most
+    /// need little of it written.
+    #[inline]
+    pub fn poll_transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
+        debug_assert!(segment.option_bytes() == 0 && segment.mss == 0 && segment.ecn == Ecn::NotCapable, "{segment:?}");
+        if self.due & due::URGENT != 0 {
+            self.urgent_segment(now, segment);
+            return true;
+        }
+        if self.state >= State::Established && self.stream_segment(now, segment) {
+            return true;
+        }
+        if self.extras.validation().is_some() && self.state >= State::Established {
+            self.validate_window(now);
+        }
+        let acknowledges = self.due & due::ACK != 0;
+        if acknowledges {
+            self.bare_segment(now, self.highest_sent, segment);
+        }
+        acknowledges
+    }
+
+    /// One past the last position that we have to send: data and, once closing, the FIN.
+    #[inline]
+    pub(crate) fn stream_end(&self) -> Position {
+        self.data_end + u64::from(self.closing)
+    }
+
+    #[cold]
+    fn urgent_segment(&mut self, now: Nanos, into: &mut Segment) {
+        let next = 1 << (self.due & due::URGENT).trailing_zeros();
+        self.due &= !next;
+        match next {
+            due::RESET => *into = self.reset_segment(now),
+            due::SYN => *into = self.syn_segment(now),
+            due::ACK_FIRST => self.bare_segment(now, self.highest_sent, into),
+            due::RETRANSMIT => self.retransmit_first(now, into),
+            _ => {
+                // A segment left of the peer's window, which must be answered with an ACK that tells the window.
+                self.stats.window_probes += 1;
+                self.bare_segment(now, self.una - 1, into);
+            }
+        }
+    }
+
+    /// The next segment of the stream: a retransmission over the scoreboard, a probe, or new data.
+    #[inline]
+    fn stream_segment(&mut self, now: Nanos, into: &mut Segment) -> bool {
+        if let Recovery::Scoreboard(scoreboard) = &self.recovery {
+            let may_retransmit = scoreboard.may_retransmit();
+            if self.holds_back_repairs(now) {
+                return false;
+            }
+            if may_retransmit && self.retransmit_lost(now, into) {
+                return true;
+            }
+        }
+        if self.nxt >= self.stream_end() {
+            return false;
+        }
+        if self.una == self.highest_sent {
+            self.restart_if_idle(now);
+        }
+        let probing = self.recovery.is_probing();
+        let pushes = self.recovery.pushes() && self.has_new_data();
+        if !probing && self.holds_back(now) {
+            return false;
+        }
+        let Some(usable) = self.usable_window(probing) else { return false };
+        if !probing && !self.train_may_leave(now, usable) {
+            return false;
+        }
+        let length = if pushes { Some(self.pushed_length(usable)) } else { self.new_data_length(now, usable) };
+        let Some(length) = length else { return false };
+        let start = self.nxt;
+        self.transmit(now, start, length, into);
+        let flight = flight!(self, now);
+        if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
+            let reducing = scoreboard.is_reducing();
+            let mut timer = scoreboard.on_sent_new(&flight, start, (self.nxt - start) as u32);
+            if probing {
+                timer = timer.then(scoreboard.on_probe_sent(&flight, None));
+                self.stats.tail_loss_probes += 1;
+            }
+            if reducing {
+                scoreboard.reduction.on_sent();
+            }
+            self.set_timer(now, timer);
+        }
+        true
+    }
+
+    /// Bytes of new data that cwnd and the peer's window have room for; none: cwnd is full.
+    #[inline]
+    fn usable_window(&self, probing: bool) -> Option<u64> {
+        let mut window = self.send_window;
+        match &self.recovery {
+            Recovery::Counting(counting) => window = window.min(counting.cwnd(self.controller.window(), self.mss)),
+            Recovery::Scoreboard(scoreboard) => {
+                // Here cwnd counts segments in flight, whatever their size. A bare FIN takes no room in it.
+                let bare_fin = self.nxt >= self.data_end;
+                let taken = (scoreboard.load(&self.profile) + 1).saturating_mul(self.mss);
+                if !probing && !bare_fin && taken > self.controller.window() {
+                    return None;
+                }
+            }
+        }
+        Some((self.una + u64::from(window)).saturating_sub(self.nxt))
+    }
+
+    /// Whether the application and the peer's window would let a segment of new data leave.
+    #[inline]
+    pub(crate) fn has_new_data(&self) -> bool {
+        let room = (self.una + u64::from(self.send_window)).saturating_sub(self.nxt);
+        let waiting = self.stream_end().saturating_sub(self.nxt);
+        waiting > 0 && room >= waiting.min(u64::from(self.mss))
+    }
+
+    /// How much new data leaves in one segment that Nagle's algorithm does not hold back.
+    fn pushed_length(&mut self, usable: u64) -> u32 {
+        let remaining = self.record_end(self.nxt).saturating_sub(self.nxt);
+        let room = self.payload_room();
+        let length = usable.min(remaining).min(u64::from(room)) as u32;
+        if (1..room).contains(&length) {
+            self.small_end = self.nxt + u64::from(length);
+        }
+        length
+    }
+
+    /// A probe of the tail, or a lost segment that cwnd allows.
+    fn retransmit_lost(&mut self, now: Nanos, into: &mut Segment) -> bool {
+        let flight = flight!(self, now);
+        let Recovery::Scoreboard(scoreboard) = &mut self.recovery else { return false };
+        let Some((number, sent, as_probe)) = scoreboard.next_to_retransmit(&flight) else { return false };
+        let timer = if as_probe {
+            self.stats.tail_loss_probes += 1;
+            scoreboard.on_probe_sent(&flight, Some(number))
+        } else {
+            if scoreboard.is_reducing() {
+                scoreboard.reduction.on_sent();
+            }
+            scoreboard.on_retransmitted(&flight, number)
+        };
+        self.set_timer(now, timer);
+        let length = (sent.end().min(self.data_end) - sent.start.min(self.data_end)) as u32;
+        self.transmit(now, sent.start, length, into);
+        true
+    }
+
+    /// The application writes: if nothing was waiting and cwnd has room, it was the application that limited the rate
+    /// until now.
+    #[inline]
+    pub(crate) fn note_writing(&mut self, now: Nanos) {
+        if self.una == self.highest_sent && self.profile.idle_check == IdleCheck::OnWrite {
+            self.restart_after_idleness(now);
+        }
+        let idle = self.data_end.saturating_sub(self.nxt) < u64::from(self.mss);
+        if let Some(scoreboard) = self.recovery.scoreboard_mut()
+            && idle
+        {
+            scoreboard.limit_by_application(self.controller.window() / self.mss);
+        }
+    }
+
+    /// How many bytes of new data may leave in one segment when the windows have room for `usable`.
+    // RFC 9293 §3.8.6.2.1, sender's SWS avoidance: send a full segment or all that there is, or else at
+    // least half of the largest window seen, or anything once the override timeout has occurred.
+    #[inline]
+    fn new_data_length(&mut self, now: Nanos, usable: u64) -> Option<u32> {
+        let remaining = self.record_end(self.nxt).saturating_sub(self.nxt);
+        let room = self.payload_room();
+        let length = usable.min(remaining).min(u64::from(room)) as u32;
+        if length < room && (u64::from(length) < remaining || length == 0) {
+            let allowed = if length > 0 {
+                2 * u64::from(length) >= u64::from(self.largest_peer_window) || self.due & due::OVERRIDE != 0
+            } else {
+                // A bare FIN takes room in the peer's window, but none in the congestion window.
+                remaining == 0 && self.nxt < self.una + u64::from(self.peer_window)
+            };
+            if !allowed {
+                self.persist_if_stuck(now);
+                return None;
+            }
+        }
+        let end = self.nxt + u64::from(length);
+        // As in Linux only the last segment waits: the end of a record that is followed by another one does not.
+        if length < room && length > 0 && !self.closing {
+            let released = self.due & due::OVERRIDE != 0;
+            if end == self.data_end
+                && !released
+                && (self.corked || self.nagle.holds(self.una, self.nxt, self.small_end))
+            {
+                // Linux, tcp_check_probe_timer: what a cork holds back leaves when the timeout has passed.
+                self.persist_if_stuck(now);
+                return None;
+            }
+            self.small_end = end;
+        }
+        self.due &= !due::OVERRIDE;
+        Some(length)
+    }
+
+    /// Starts the persist timer if no acknowledgement is to come that could open the window.
+    #[inline]
+    fn persist_if_stuck(&mut self, now: Nanos) {
+        if self.nxt == self.una && self.retransmit_deadline == NEVER {
+            self.persisting = true;
+            self.set_retransmit_timer(now, self.persist_interval());
+        }
+    }
+
+    /// Sends `length` bytes from `position` on, and the FIN if it follows.
+    #[inline]
+    fn transmit(&mut self, now: Nanos, position: Position, length: u32, into: &mut Segment) {
+        let mut end = position + u64::from(length);
+        let mut flags = Flags::ACK;
+        if end == self.data_end {
+            if length > 0 {
+                flags = flags | Flags::PSH;
+            }
+            if self.closing && (length == 0 || self.profile.piggyback_fin) {
+                flags = flags | Flags::FIN;
+                end += 1;
+                self.on_fin_sent();
+            }
+        }
+        let retransmission = position < self.highest_sent;
+        if retransmission {
+            self.note_sent_again(position);
+            self.note_loss(position);
+        }
+        if length > 0 {
+            self.stats.data_segments_sent += 1;
+            self.stats.retransmissions += u32::from(retransmission);
+            self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight == OPEN);
+            self.last_sent_at = now;
+            self.sent_since_validation = true;
+            self.controller.on_sent(now, length, self.flight_bytes());
+            self.pace(now, length);
+        }
+        self.recovery.on_transmit(now, position, end, retransmission);
+        self.nxt = self.nxt.max(end);
+        self.highest_sent = self.highest_sent.max(end);
+        // RFC 6298 §5.1: a segment with data starts the timer if it is not running.
+        if self.retransmit_deadline == NEVER || self.persisting {
+            if self.persisting {
+                // Probes counted, not retransmissions.
+                self.retries = 0;
+            }
+            self.persisting = false;
+            self.persist_backoff = 0;
+            self.set_retransmit_timer(now, self.rtt.rto());
+        }
+        self.segment(now, position, length, retransmission, into);
+        into.flags = into.flags | flags;
+        self.check_invariants();
+    }
+
+    /// The first unacknowledged segment again; not more than was sent.
+    fn retransmit_first(&mut self, now: Nanos, into: &mut Segment) {
+        let sent = self.highest_sent.min(self.record_end(self.una));
+        let length = sent.saturating_sub(self.una).min(u64::from(self.mss)) as u32;
+        self.transmit(now, self.una, length, into);
+    }
+
+    // RFC 5681 §4.1: if no data was sent in an interval longer than the RTO, cwnd falls to the restart window.
+    #[inline]
+    fn restart_if_idle(&mut self, now: Nanos) {
+        if self.profile.idle_check == IdleCheck::OnSend && self.nxt != self.data_end && self.has_new_data() {
+            self.restart_after_idleness(now);
+        }
+    }
+
+    /// Nothing is outstanding: applies the restart window if nothing was sent for too long.
+    fn restart_after_idleness(&mut self, now: Nanos) {
+        // Linux, tcp_slow_start_after_idle_check: not for a controller whose window follows from deliveries.
+        if self.controller.is_rate_based() {
+            return;
+        }
+        if self.last_sent_at == NEVER || now.saturating_sub(self.last_sent_at) <= self.rtt.rto() {
+            return;
+        }
+        let profile = &self.profile;
+        let window = profile.restart_window.window_bytes(
+            self.controller.window(),
+            self.initial_window_bytes(),
+            self.mss,
+            self.burst_was_lost,
+            // Of an idle time that just exceeds n RTOs, n have passed.
+            (now.saturating_sub(self.last_sent_at) - 1) / self.rtt.rto(),
+        );
+        let before = self.controller.window();
+        let threshold = profile.restart_window.threshold_bytes(self.controller.ssthresh(), before);
+        if threshold > self.controller.ssthresh() {
+            self.controller.set_ssthresh(threshold);
+        }
+        if window < before {
+            self.controller.set_window(window);
+            self.stats.idle_restarts += 1;
+            self.burst_start = self.nxt;
+            self.burst = OPEN;
+        }
+    }
+
+    /// Something at this position was lost: remember it if a burst was to blame.
+    #[cold]
+    fn note_loss(&mut self, position: Position) {
+        let end = (self.burst_start + u64::from(self.burst)).min(self.highest_sent);
+        if position >= self.burst_start && position < end && end - self.burst_start > FALLBACK_BYTES {
+            self.burst_was_lost = true;
+        }
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use crate::receiver::ack::AckPolicy;
+    use crate::sender::congestion::CongestionAlgorithm;
+    use std::sync::Arc;
+
+    const MS: Nanos = 1_000_000;
+
+    /// The shortest round trip that BBR goes by after 25 s of one segment of `bytes` every half a second, over a path of
+    /// 100 ms to a receiver that holds its acknowledgements for 200 ms.
+    fn min_rtt_after_lone_segments(bytes: u64) -> Option<Nanos> {
+        let bbr = Profile { congestion_control: CongestionAlgorithm::Bbr, ..Profile::linux() };
+        let late = Profile { ack: AckPolicy::Delayed { segments: 2, timer_ns: 200 * MS }, ..Profile::linux() };
+        let mut ends = [Endpoint::client(Arc::new(bbr), 1), Endpoint::server(Arc::new(late), 2)];
+        let mut under_way: Vec<(Nanos, usize, Segment)> = Vec::new();
+        ends[0].connect(0);
+        for tick in 0..25_000 {
+            let now = tick * MS;
+            if tick % 500 == 499 {
+                ends[0].write(now, bytes);
+            }
+            for (side, end) in ends.iter_mut().enumerate() {
+                end.handle_timeout(now);
+                for (_, _, segment) in under_way.extract_if(.., |&mut (at, to, _)| at == now && to == side) {
+                    end.handle_segment(now, &segment);
+                }
+                while let Some(segment) = end.poll_transmit(now) {
+                    under_way.push((now + 50 * MS, 1 - side, segment));
+                }
+            }
+        }
+        ends[0].controller.min_rtt()
+    }
+
+    #[test]
+    fn an_acknowledgement_that_was_probably_held_back_does_not_lengthen_bbrs_shortest_round_trip() {
+        assert_eq!(min_rtt_after_lone_segments(100), Some(100 * MS));
+        assert_eq!(min_rtt_after_lone_segments(1448), Some(300 * MS), "a full segment is not told apart");
+    }
+}

@@ -1,0 +1,83 @@
+//! Congestion-window validation where it meets the endpoint: what each burst used of the window.
+
+use crate::Nanos;
+use crate::connection::Endpoint;
+use crate::profile::WindowValidation;
+use crate::sender::recovery::Facts;
+use crate::sender::window_validation::{Burst, Unused};
+
+impl Endpoint {
+    /// Fast recovery began or ended: what validation makes of it. `cwnd_before`: before this ACK.
+    pub(crate) fn validate_recovery(&mut self, facts: &Facts, cwnd_before: u32) {
+        let flight = self.flight_bytes().div_ceil(self.mss);
+        let Some(validation) = self.extras.validation_mut() else { return };
+        let retransmissions = self.stats.retransmissions;
+        let segments = if facts.was_recovering {
+            validation.on_recovered(retransmissions)
+        } else {
+            validation.on_congestion(flight, cwnd_before / self.mss, retransmissions)
+        };
+        if let Some(segments) = segments {
+            self.controller.set_ssthresh(segments.saturating_mul(self.mss).max(2 * self.mss));
+            self.controller.set_window(segments.saturating_mul(self.mss));
+        }
+    }
+
+    /// Nothing more leaves now: notes how much of the window that used, and gives up what was long unused.
+    pub(crate) fn validate_window(&mut self, now: Nanos) {
+        if !self.sent_since_validation && self.una == self.highest_sent {
+            // Nothing is in flight: whatever the window, it did not limit.
+            return;
+        }
+        let window = self.cwnd_bytes() / self.mss;
+        let (outstanding, in_flight, waits) = match self.recovery.scoreboard() {
+            Some(scoreboard) => (scoreboard.outstanding(), scoreboard.in_flight(), scoreboard.train.limited),
+            None => {
+                let segments = self.flight_bytes().div_ceil(self.mss);
+                (segments, segments, false)
+            }
+        };
+        let limited = in_flight >= window || waits;
+        if !(self.sent_since_validation || limited) {
+            return;
+        }
+        self.sent_since_validation = false;
+        let initial_window_segments = self.initial_window_bytes() / self.mss;
+        let Some(validation) = self.extras.validation_mut() else { return };
+        validation.on_transmit(
+            now,
+            &Burst {
+                limited,
+                outstanding_segments: outstanding,
+                una: self.una,
+                nxt: self.nxt,
+                window_segments: window,
+                in_slow_start: self.controller.window() < self.controller.ssthresh(),
+            },
+        );
+        let open = self.recovery.is_open();
+        let applies = self.profile.window_validation == WindowValidation::Rfc7661 || self.profile.app_limited_decay;
+        if !open || !applies || self.controller.is_rate_based() {
+            return;
+        }
+        let unused = Unused { window_segments: window, initial_window_segments, rto: self.rtt.rto() };
+        if let Some(shrunk) = validation.unused(now, &unused) {
+            self.controller.set_window(shrunk.window_segments * self.mss);
+            let least = shrunk.least_ssthresh_segments * self.mss;
+            let ssthresh = self.controller.ssthresh().max(least);
+            self.controller.set_ssthresh(ssthresh);
+        }
+    }
+
+    /// Whether what was delivered lets cwnd grow.
+    #[inline]
+    pub(crate) fn cwnd_may_grow(&mut self, now: Nanos, facts: &Facts) -> bool {
+        let Some(validation) = self.extras.validation_mut() else { return true };
+        let window = self.controller.window() / self.mss;
+        if facts.advanced && !facts.was_recovering {
+            let srtt = self.rtt.smoothed(&self.profile.rto).unwrap_or(0);
+            validation.on_ack(now, self.una, self.nxt, srtt, window);
+        }
+        validation.allows_growth(window, self.controller.window() < self.controller.ssthresh())
+    }
+}

@@ -1,0 +1,89 @@
+//! Deadlines: delayed acknowledgement, retransmission, persist.
+
+mod clock;
+
+use crate::connection::Events;
+use crate::connection::{Endpoint, State, due};
+use crate::sender::apply::flight;
+use crate::sender::recovery::SetTimer;
+use crate::{NEVER, Nanos};
+
+impl Endpoint {
+    /// Time passed. To be called once `now` reaches [`poll_timeout`](Self::poll_timeout); harmless at other times.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        if now >= self.ack_deadline {
+            self.on_ack_timeout();
+        }
+        if let Some(launch) = self.extras.launch_mut() {
+            launch.on_time(now);
+        }
+        if now >= self.retransmit_deadline {
+            self.retransmit_deadline = NEVER;
+            match self.state {
+                State::SynSent | State::SynReceived => self.on_syn_timeout(),
+                _ if self.persisting => self.on_persist_timeout(now),
+                _ => self.on_data_timeout(now),
+            }
+        }
+        self.check_invariants();
+    }
+
+    /// Sets the timer of what is outstanding as recovery wants it.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, now: Nanos, timer: SetTimer) {
+        match timer {
+            SetTimer::Keep => {}
+            SetTimer::Stop => self.retransmit_deadline = NEVER,
+            SetTimer::Rto => self.set_retransmit_timer(now, self.rtt.rto()),
+            SetTimer::At(deadline) => self.retransmit_deadline = self.profile.expiry(now, deadline),
+        }
+    }
+
+    /// Sets the timer of what is outstanding, or of the persist state.
+    #[inline]
+    pub(crate) fn set_retransmit_timer(&mut self, now: Nanos, timeout: Nanos) {
+        self.retransmit_deadline = self.profile.expiry(now, now.saturating_add(timeout));
+    }
+
+    fn on_syn_timeout(&mut self) {
+        let answering = self.state == State::SynReceived;
+        let profile = &self.profile;
+        let most = if answering { profile.max_syn_ack_retries } else { profile.max_syn_retries };
+        if self.retries >= most {
+            return self.finish(State::Closed, Events::TIMED_OUT);
+        }
+        self.retries += 1;
+        // Linux, tcp_syn_linear_timeouts: a lost SYN is no congestion yet, so the first few follow at the same interval.
+        if answering || self.retries > profile.linear_syn_timeouts {
+            self.rtt.back_off(&profile.rto);
+        }
+        self.repeat_syn();
+    }
+
+    // RFC 6298 §5.4 to §5.6 and RFC 5681 §3.1; or a timer that runs in place of the retransmission timer.
+    fn on_data_timeout(&mut self, now: Nanos) {
+        if self.recovery.waits_for_timeout() && self.retries >= self.profile.max_retries {
+            return self.finish(State::Closed, Events::TIMED_OUT);
+        }
+        let facts = self.recovery.on_timer(&flight!(self, now));
+        self.apply(now, &facts);
+    }
+
+    // RFC 9293 §3.8.6.1: probe a closed window, at increasing intervals, for as long as the peer answers.
+    fn on_persist_timeout(&mut self, now: Nanos) {
+        if self.retries >= self.profile.max_retries {
+            return self.finish(State::Closed, Events::TIMED_OUT);
+        }
+        self.retries += 1;
+        self.due |= if self.peer_window == 0 { due::PROBE } else { due::OVERRIDE };
+        self.persist_backoff = self.persist_backoff.saturating_add(1);
+        self.set_retransmit_timer(now, self.persist_interval());
+    }
+
+    /// Time until the next probe of a closed window.
+    pub(crate) fn persist_interval(&self) -> Nanos {
+        let rules = &self.profile.rto;
+        let factor = u64::from(rules.backoff).saturating_pow(u32::from(self.persist_backoff));
+        self.rtt.rto().saturating_mul(factor).min(rules.maximum_ns)
+    }
+}

@@ -1,0 +1,16 @@
+//! The example of a user's own controller compiles and does what it says.
+
+#[path = "../examples/own_controller.rs"]
+mod example;
+
+use firstflight_tcp::Profile;
+
+#[test]
+fn a_controller_of_the_crates_user_governs_the_window() {
+    let gentle = example::transfer(example::gentle());
+    let cubic = example::transfer(Profile::linux());
+    assert_eq!(gentle[..3], cubic[..3], "both begin with the initial window");
+    let after_loss = |windows: &[u32]| windows.windows(2).find(|pair| pair[1] < pair[0]).map(|pair| pair[1]);
+    // Both enter recovery with the same cwnd, CUBIC keeps 0.7 of it and the example 0.875.
+    assert!(after_loss(&gentle) > after_loss(&cubic), "{gentle:?} {cubic:?}");
+}

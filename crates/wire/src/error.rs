@@ -1,0 +1,90 @@
+//! What keeps a host from running, or a command from being carried out.
+
+use std::io;
+use std::net::SocketAddrV4;
+
+use firstflight_pcap::FileError;
+use thiserror::Error;
+
+/// What is wrong, and what would be right.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The plan is no JSON, or has a key or a type that it must not have.
+    #[error("the plan cannot be read: {0}")]
+    Plan(serde_json::Error),
+    /// The same of a command.
+    #[error("the command cannot be read: {0}")]
+    Command(serde_json::Error),
+    /// A profile with settings out of range, or that do not go together.
+    #[error("{0}")]
+    Profile(String),
+    /// A number out of its range.
+    #[error("{name} is {value}; {limit}")]
+    OutOfRange {
+        /// The key.
+        name: &'static str,
+        /// What was found.
+        value: u32,
+        /// What would be right.
+        limit: String,
+    },
+    /// A share of packets to disturb that is none.
+    #[error("disturb.{name} is {share}, but must be from 0 to 1")]
+    Share {
+        /// The key.
+        name: &'static str,
+        /// What was found.
+        share: f64,
+    },
+    /// Packets to reorder by none.
+    #[error("disturb.reorder_by is 0; say how many packets overtake one that is held back")]
+    ReorderedByNone,
+    /// Something to fetch that cannot be asked for.
+    #[error("fetch {fetch}: {problem}")]
+    Fetch {
+        /// Number of the fetch.
+        fetch: u64,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+    /// No port is free for a connection to that peer.
+    #[error("all ports from {first} on are in use for connections to {peer}")]
+    NoPort {
+        /// The first that is given to connections that we open.
+        first: u16,
+        /// Whom to connect to.
+        peer: SocketAddrV4,
+    },
+    /// A system call failed.
+    #[error("{what}: {error}")]
+    System {
+        /// What could not be done.
+        what: &'static str,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The packets cannot be written to their file.
+    #[error(transparent)]
+    Capture(#[from] FileError),
+    /// An interface that leaves checksums to the device.
+    #[error("a packet came without its checksum: switch tx-checksumming of the interface that sends to us off")]
+    LacksChecksum,
+    /// An interface that merges segments.
+    #[error(
+        "a packet of {bytes} bytes came over an interface of {mtu}: switch the segmentation and receive offloads of both \
+         ends off"
+    )]
+    Merged {
+        /// Size of the packet.
+        bytes: usize,
+        /// Largest that the interface sends.
+        mtu: u16,
+    },
+}
+
+impl Error {
+    /// For `map_err`: what could not be done.
+    pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> Error {
+        move |error| Error::System { what, error }
+    }
+}

@@ -1,0 +1,72 @@
+"""`firstflight conform`: the kernel that runs here next to the `linux` profile."""
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from ..conform.oracle import Judged, Kernel
+from ..conform.parameters import FAMILIES, draw
+from ..conform.shrink import shrink
+from ..errors import MachineError, RequestError
+
+_DIFFERS = 1
+_CONTROLS = ("cubic", "reno")
+
+
+def conform_command(count: int, seed: int, cc: str | None, record: Path | None) -> int:
+    """Record, compare and print; returns the exit status: 1 if anything differs."""
+    if record is not None and record.exists() and (not record.is_dir() or any(record.iterdir())):
+        raise RequestError(f'--record: "{record}" exists and is no empty directory')
+    with Kernel() as kernel:
+        controls = _controls(cc, kernel.controls)
+        connections = [draw(Random(f"{seed} {number}"), number, controls) for number in range(count)]
+        judged = kernel.judge(connections)
+        mismatches = [number for number, one in enumerate(judged) if not one.matches]
+        shrunk = dict(zip(mismatches, shrink([judged[n] for n in mismatches], kernel.judge), strict=True))
+    if record is not None:
+        _write(record, judged, shrunk)
+    print(f"{kernel.name}; seed {seed}; {', '.join(controls)}")
+    _print(judged, shrunk)
+    return _DIFFERS if mismatches else 0
+
+
+def _controls(asked: str | None, offered: list[str]) -> list[str]:
+    if asked is None:
+        return [name for name in _CONTROLS if name in offered]
+    wanted = [name.strip() for name in asked.split(",")]
+    for name in wanted:
+        if name not in offered:
+            raise MachineError(
+                f'this kernel has no congestion control "{name}"; it has {", ".join(sorted(offered))}; '
+                f"a module may bring it: modprobe tcp_{name}"
+            )
+    return wanted
+
+
+def _name(number: int, one: Judged) -> str:
+    return f"{number:04}-{one.parameters.family.replace(' ', '-')}"
+
+
+def _write(directory: Path, judged: list[Judged], shrunk: dict[int, Judged]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, one in enumerate(judged):
+        (directory / f"{_name(number, one)}.pkt").write_text(one.script, encoding="utf-8")
+    for number, one in shrunk.items():
+        (directory / f"{_name(number, one)}-shrunk.pkt").write_text(one.script, encoding="utf-8")
+
+
+def _print(judged: list[Judged], shrunk: dict[int, Judged]) -> None:
+    of = Counter(one.parameters.family for one in judged)
+    matching = Counter(one.parameters.family for one in judged if one.matches)
+    for family in FAMILIES:
+        if of[family]:
+            print(f"{family:16}{matching[family]:5} of {of[family]:4} match")
+    total = matching.total()
+    print(f"{'all':16}{total:5} of {len(judged):4} match: {100 * total / len(judged):.1f} %")
+    for number, one in shrunk.items():
+        print(f"\n{_name(number, judged[number])}: {judged[number].part}")
+        print(f"    drawn    {judged[number].parameters.described()}")
+        print(f"    shrunk   {one.parameters.described()}")
+        print(f"    {one.reason}")
+        for line in one.details:
+            print(f"        {line}")

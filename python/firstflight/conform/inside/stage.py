@@ -1,0 +1,124 @@
+"""A network namespace whose kernel is recorded: a TUN device, a socket that hears it, and a listening server."""
+
+import contextlib
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pyroute2.iproute.linux import IPRoute
+
+from firstflight.conform.writer import SYSCTLS
+from firstflight.engines.emulate.inside import devices, settings
+from firstflight.engines.emulate.inside.namespaces import Namespace
+
+ADDRESS, PORT = "192.168.0.1", 8080
+_SO_TIMESTAMPNS, _SOL_PACKET, _PACKET_STATISTICS = 35, 263, 6
+# Packets that are sent are heard by those who hear everything.
+_ETH_P_ALL = 3
+# Its resolution is a tick.
+_CLOCK_MONOTONIC_COARSE = 6
+_HEADERS = 128
+# Windows must not be bounded by the send buffer; nothing may be remembered from one connection to the next.
+_WMEM = "4096 8388608 8388608"
+
+_ahead = 0
+
+
+class Stage:
+    """One for each set of sysctls that sockets and routes cannot carry."""
+
+    def __init__(self, number: int, restart: bool, trains: bool) -> None:
+        """MachineError where the kernel refuses the namespace, the device or a setting."""
+        self._namespace = Namespace(f"conform {number}")
+        self.tun = devices.open_tun(self._namespace, f"conform{number}")
+        wanted = settings.everywhere() | SYSCTLS | {"net.ipv4.tcp_wmem": _WMEM}
+        wanted |= {"net.ipv4.tcp_slow_start_after_idle": str(int(restart))}
+        wanted |= {"net.ipv4.tcp_min_tso_segs": "2" if trains else "1"}
+        self._namespace.call(self._build, wanted)
+
+    def _build(self, wanted: dict[str, str]) -> None:
+        settings.set_sysctls("of the recorded kernel", wanted)
+        self._routes = IPRoute()
+        self._routes.link("set", index=socket.if_nametoindex("lo"), state="up")
+        self._device = devices.bring_up(self._routes, devices.DEVICE)
+        self._routes.addr("add", index=self._device, address=ADDRESS, prefixlen=32)
+        self.ear = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(_ETH_P_ALL))
+        self.ear.bind((devices.DEVICE, _ETH_P_ALL))
+        self.ear.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self.ear.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        self.server = socket.create_server((ADDRESS, PORT), backlog=4096)
+        self.server.setblocking(False)
+
+    def set_routes(self, action: Literal["add", "del"], ways: Iterable[tuple[str, int, str]]) -> None:
+        """Routes to peers come or go: address, initial window, congestion control."""
+
+        def change() -> None:
+            for address, iw, cc in ways:
+                metrics = {"initcwnd": iw, "cc_algo": cc}
+                self._routes.route(action, dst=f"{address}/32", oif=self._device, scope="link", metrics=metrics)
+
+        self._namespace.call(change)
+
+    def heard(self) -> list[tuple[int, bool, bytes]]:
+        """Packets since the last call: when (ns of CLOCK_MONOTONIC), whether the kernel sent it, its headers."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.read(self.tun, _HEADERS)
+        found: list[tuple[int, bool, bytes]] = []
+        ahead: int | None = None
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                data, ancillary, _, source = self.ear.recvmsg(_HEADERS, 64)
+                if ahead is None:
+                    ahead = _realtime_ahead()
+                seconds, nanoseconds = struct.unpack("qq", ancillary[0][2][:16])
+                at = seconds * 1_000_000_000 + nanoseconds - ahead
+                found.append((at, source[2] == socket.PACKET_OUTGOING, data))
+        return found
+
+    def missed(self) -> int:
+        """Packets that were not heard since the last call, for want of room."""
+        return int(struct.unpack("II", self.ear.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))[1])
+
+
+def _realtime_ahead() -> int:
+    """By how much CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, in ns."""
+    found: list[tuple[int, int]] = []
+    for _ in range(3):
+        before = time.monotonic_ns()
+        real = time.time_ns()
+        after = time.monotonic_ns()
+        found.append((after - before, real - (before + after) // 2))
+    return min(found)[1]
+
+
+def tick_clock() -> tuple[int, int]:
+    """Nanoseconds of a tick, and what is to be added to CLOCK_MONOTONIC so that it is the time that timers count in:
+    the number of the tick times its length.
+
+    times(2) tells the tick's number in hundredths of a second, so its steps tell when a tick begins; CLOCK_MONOTONIC
+    itself begins with one. A busy machine counts ticks late, for a while: the largest difference ever seen is right.
+    """
+    global _ahead
+    tick = round(time.clock_getres(_CLOCK_MONOTONIC_COARSE) * 1e9)
+    last, seen = _hundredths(), 0
+    while seen < 25:
+        hundredths, now = _hundredths(), time.monotonic_ns()
+        if hundredths != last and hundredths * 10_000_000 % tick == 0:
+            _ahead = max(_ahead, hundredths * 10_000_000 - now // tick * tick)
+            seen += 1
+        last = hundredths
+    return tick, _ahead
+
+
+def _hundredths() -> int:
+    return round(os.times().elapsed * 100)
+
+
+def settings_found() -> dict[str, Any]:
+    """What this kernel is, and which congestion controls it offers."""
+    available = settings.sysctl(settings.TCP / "tcp_available_congestion_control").split()
+    return {"controls": available, "tun_refusal": devices.tun_refusal()}

@@ -1,0 +1,122 @@
+"""Connections of this machine's kernel, recorded as packet scripts and run through a profile."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from .. import _native
+from ..engines.emulate.lab import TUN_MEND
+from ..engines.emulate.start import Inside
+from ..errors import MachineError
+from .parameters import Parameters
+from .writer import write_script
+
+_RECORDER = f"{__package__}.inside.record"
+_ASK_S = 20.0
+# Recorded at once, and how long that may take; how often a mismatch is recorded that stalls may explain.
+_BATCH, _BATCH_S = 200, 300.0
+_ATTEMPTS = 3
+_STALL_NS = 3_000_000
+# What a script's own option line does not allow already.
+_TOLERANCE_NS = 1_000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A recorded connection, and what came of its script."""
+
+    parameters: Parameters
+    script: str
+    verdict: str
+    """As of `firstflight script`: pass, differs, unsupported or error."""
+    reason: str = ""
+    line: int = 0
+    details: tuple[str, ...] = ()
+    stall_ns: int = 0
+    """By how much the recorder was ever late."""
+
+    @property
+    def matches(self) -> bool:
+        """Whether the profile did what the kernel did."""
+        return self.verdict == "pass"
+
+    @property
+    def part(self) -> str:
+        """What parts the two, in words that do not depend on the numbers: fields of tcp_info, or what of a segment."""
+        asserted = dict(re.findall(r"(tcpi_\w+) == (-?\d+)", self.reason))
+        found = re.findall(r"(tcpi_\w+) is (-?\d+)", self.reason)
+        fields = [name for name, value in found if asserted.get(name) != value]
+        if fields:
+            return ", ".join(fields)
+        sentence = re.sub(r"^line \d+: ", "", self.reason)
+        return re.sub(r"<[^>]*>", "<...>", re.sub(r"\d[\d.]*", "n", sentence))
+
+
+class Recorder(Protocol):
+    """Records connections and judges them, in their order."""
+
+    def __call__(self, connections: Sequence[Parameters]) -> list[Judged]:
+        """MachineError where the machine does not do it."""
+
+
+class Kernel:
+    """The kernel that runs here, in namespaces of its own; to be used in a `with` statement."""
+
+    def __enter__(self) -> Self:
+        """MachineError, one sentence with what mends it, where there are no namespaces or no TUN device."""
+        self._inside = Inside(_RECORDER)
+        try:
+            found = self._inside.connection.call("examine_kernel", {}, _ASK_S)
+            if found["tun_refusal"] is not None:
+                raise MachineError(f"there is no TUN device ({found['tun_refusal']}); mend: {TUN_MEND}")
+        except BaseException:
+            self._inside.close()
+            raise
+        self.name: str = found["kernel"]
+        self.controls: list[str] = found["controls"]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inside.close()
+
+    def judge(self, connections: Sequence[Parameters]) -> list[Judged]:
+        """Record and run each; one that does not match although the recorder was late meanwhile is recorded anew."""
+        judged = self._once(connections)
+        for _ in range(_ATTEMPTS - 1):
+            again = [
+                n
+                for n, one in enumerate(judged)
+                if one.verdict == "error" or (not one.matches and one.stall_ns > _STALL_NS)
+            ]
+            for place, one in zip(again, self._once([connections[n] for n in again]), strict=True):
+                judged[place] = one
+        return judged
+
+    def _once(self, connections: Sequence[Parameters]) -> list[Judged]:
+        judged = []
+        for start in range(0, len(connections), _BATCH):
+            some = connections[start : start + _BATCH]
+            tables = {"connections": [asdict(parameters) for parameters in some]}
+            recordings = self._inside.connection.call("record", tables, _BATCH_S)
+            judged += [judge(how, one, self.name) for how, one in zip(some, recordings, strict=True)]
+        return judged
+
+
+def judge(parameters: Parameters, recording: dict[str, Any], kernel: str) -> Judged:
+    """Run a recording through the profile."""
+    script = write_script(parameters, recording, kernel)
+    stall = int(recording["stall_ns"])
+    if not any(event[0] == "accept" for event in recording["events"]):
+        return Judged(parameters, script, "error", "the recording has no handshake", stall_ns=stall)
+    report = json.loads(_native.run_script(script, _TOLERANCE_NS))
+    if report["line"]:
+        # What comes after the difference says nothing.
+        script = "\n".join(script.splitlines()[: report["line"]]) + "\n"
+    return Judged(
+        parameters, script, report["verdict"], report["reason"], report["line"], tuple(report["details"]), stall
+    )

@@ -1,0 +1,215 @@
+"""What one recorded connection is made of, and the random draw of it."""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+Loss = tuple[int, int]
+"""The m-th transmission of segment n, both from 1."""
+
+
+@dataclass(frozen=True)
+class Acks:
+    """How a scripted receiver acknowledges: one ACK for `every` segments, a lone one after `delay_ms`, and each ACK of
+    new data as `split` ACKs of equal parts.
+    """
+
+    every: int = 1
+    delay_ms: int = 40
+    split: int = 1
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """One connection with the kernel as the sender of data, or as its receiver.
+
+    `losses`: of the sender's segments. `writes`: when (ms after the handshake) the sender has how many bytes more; of a
+    scripted sender each is a flight of segments. `swaps`: segments that a scripted sender sends behind the next one;
+    `repeats`: those that it sends twice. `reads_ms`: how often the receiving application reads, 0 for at once.
+    """
+
+    family: str
+    direction: str = "sender"
+    cc: str = "cubic"
+    iw: int = 10
+    mss: int = 1000
+    sack: bool = True
+    timestamps: bool = False
+    restart: bool = False
+    trains: bool = False
+    rtt_ms: int = 100
+    spacing_us: int = 1000
+    acks: Acks = Acks()
+    losses: tuple[Loss, ...] = ()
+    writes: tuple[tuple[int, int], ...] = ((0, 20_000),)
+    swaps: tuple[int, ...] = ()
+    repeats: tuple[int, ...] = ()
+    reads_ms: int = 0
+
+    def described(self) -> str:
+        """In one line, what differs from the plainest connection."""
+        plain = Parameters(self.family)
+        parts = [
+            f"{field.name}={_short(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)
+            if field.name != "family" and getattr(self, field.name) != getattr(plain, field.name)
+        ]
+        return " ".join([self.family, *parts])
+
+
+def draw(random: Random, number: int, controls: list[str]) -> Parameters:
+    """The connection with this number; families take turns."""
+    family = list(FAMILIES)[number % len(FAMILIES)]
+    return FAMILIES[family](random, Parameters(family, cc=random.choice(controls), **_usual(random)))
+
+
+def _usual(random: Random) -> dict[str, Any]:
+    mss = random.choice([536, 1000, 1000, 1200, 1460])
+    return {
+        "iw": random.choice([1, 2, 3, 4, 6, 10, 10, 10, 16, 20, 32]),
+        "mss": mss,
+        "sack": random.random() < 0.8,
+        "timestamps": random.random() < 0.4,
+        "restart": random.random() < 0.3,
+        "rtt_ms": random.choice([20, 50, 100, 100, 200]),
+        "spacing_us": random.choice([0, 200, 1000, 1000, 3000]),
+        "writes": ((0, mss * random.randint(1, 60)),),
+    }
+
+
+def _plain(random: Random, base: Parameters) -> Parameters:
+    return base
+
+
+def _one_loss(random: Random, base: Parameters) -> Parameters:
+    segments = random.choice([base.iw, base.iw + 2, 3 * base.iw, 40])
+    loss = (random.randint(1, min(base.iw, segments)), 1)
+    return dataclasses.replace(base, losses=(loss,), writes=((0, base.mss * segments),))
+
+
+def _several_losses(random: Random, base: Parameters) -> Parameters:
+    segments = random.choice([base.iw + 2, 3 * base.iw, 40])
+    lost = random.sample(range(1, segments + 1), min(segments, random.randint(2, 6)))
+    again = [(number, 2) for number in lost if random.random() < 0.2]
+    return dataclasses.replace(
+        base, losses=(*((number, 1) for number in sorted(lost)), *again), writes=((0, base.mss * segments),)
+    )
+
+
+def _ack_policy(random: Random, base: Parameters) -> Parameters:
+    acks = random.choice([Acks(2), Acks(2), Acks(4), Acks(8), Acks(2, 200), Acks(split=2), Acks(split=4), Acks(3, 100)])
+    lost = ((random.randint(1, base.iw), 1),) if random.random() < 0.5 else ()
+    return dataclasses.replace(base, acks=acks, losses=lost)
+
+
+def _idle(random: Random, base: Parameters) -> Parameters:
+    times = [0]
+    for _ in range(random.randint(1, 3)):
+        times.append(times[-1] + random.choice([50, 250, 400, 600, 1300, 2500]))
+    writes = tuple((at, random.choice([1, base.mss]) * random.randint(1, 30)) for at in times)
+    return dataclasses.replace(base, writes=writes, restart=random.random() < 0.5)
+
+
+def _random_losses(random: Random, base: Parameters) -> Parameters:
+    share = random.choice([0.02, 0.05, 0.1, 0.2])
+    losses = tuple((n, m) for n in range(1, 61) for m in (1, 2, 3) if random.random() < share)
+    return dataclasses.replace(base, losses=losses, acks=random.choice([Acks(), Acks(), Acks(2)]))
+
+
+def _trains(random: Random, base: Parameters) -> Parameters:
+    """A long transfer whose segments may leave together, over paths with many ACKs in a millisecond."""
+    lost = tuple((number, 1) for number in range(1, 201) if random.random() < random.choice([0, 0.01]))
+    return dataclasses.replace(
+        base,
+        trains=True,
+        spacing_us=random.choice([0, 100, 200, 500, 1000]),
+        acks=random.choice([Acks(), Acks(2)]),
+        losses=lost,
+        writes=((0, base.mss * random.randint(60, 200)),),
+    )
+
+
+def _flights(random: Random, base: Parameters) -> Parameters:
+    """A scripted sender's slow start, now and then with a pause or with small segments."""
+    at, flight, writes = 0, random.choice([1, 2, 4, 10]), []
+    for _ in range(random.randint(2, 6)):
+        small = random.random() < 0.2
+        writes.append((at, flight * (random.randint(1, base.mss) if small else base.mss)))
+        at += base.rtt_ms * random.choice([1, 1, 1, 2, 5])
+        flight = min(40, flight * random.choice([1, 2, 2]))
+    return dataclasses.replace(base, direction="receiver", writes=tuple(writes), iw=10, cc="cubic", restart=False)
+
+
+def _reassembly(random: Random, base: Parameters) -> Parameters:
+    base = _flights(random, base)
+    sent = sum(bytes for _, bytes in base.writes) // base.mss
+
+    def some() -> tuple[int, ...]:
+        return tuple(number for number in range(1, sent + 1) if random.random() < 0.05)
+
+    return dataclasses.replace(base, losses=tuple((n, 1) for n in some()), swaps=some(), repeats=some())
+
+
+def _slow_reader(random: Random, base: Parameters) -> Parameters:
+    return dataclasses.replace(_flights(random, base), reads_ms=random.choice([50, 300, 1000]))
+
+
+FAMILIES = {
+    "plain": _plain,
+    "one loss": _one_loss,
+    "several losses": _several_losses,
+    "ACK policy": _ack_policy,
+    "idle": _idle,
+    "random losses": _random_losses,
+    "trains": _trains,
+    "receive": _flights,
+    "reassembly": _reassembly,
+    "slow reader": _slow_reader,
+}
+"""By name, what makes a family's parameters from the usual ones."""
+
+
+def simpler(found: Parameters) -> Iterator[Parameters]:
+    """Connections with one thing less, the largest steps first."""
+    for name in ("losses", "writes", "swaps", "repeats"):
+        many = getattr(found, name)
+        least = 1 if name == "writes" else 0
+        for size in sorted({len(many) // 2, 1} - {0}, reverse=True):
+            for start in range(0, len(many), size):
+                fewer = many[:start] + many[start + size :]
+                if least <= len(fewer) < len(many):
+                    yield dataclasses.replace(found, **{name: fewer})
+    for place, (at, count) in enumerate(found.writes):
+        for less in (count // 2 // found.mss * found.mss, count - found.mss):
+            if 0 < less < count:
+                writes = (*found.writes[:place], (at, less), *found.writes[place + 1 :])
+                yield dataclasses.replace(found, writes=writes)
+    plain = Parameters(found.family, direction=found.direction)
+    for name in ("acks", "timestamps", "restart", "trains", "sack", "reads_ms", "cc", "spacing_us", "rtt_ms", "mss"):
+        if getattr(found, name) != getattr(plain, name):
+            changed = dataclasses.replace(found, **{name: getattr(plain, name)})
+            if name == "mss":
+                writes = tuple((at, max(1, count * plain.mss // found.mss)) for at, count in found.writes)
+                changed = dataclasses.replace(changed, writes=writes)
+            yield changed
+    if found.iw > 1 and found.direction == "sender":
+        yield dataclasses.replace(found, iw=found.iw // 2)
+
+
+def from_table(table: dict[str, Any]) -> Parameters:
+    """Parameters from what `dataclasses.asdict` made of them, as JSON carries it."""
+    pairs = {name: tuple(tuple(pair) for pair in table[name]) for name in ("losses", "writes")}
+    singles = {name: tuple(table[name]) for name in ("swaps", "repeats")}
+    return Parameters(**(table | pairs | singles | {"acks": Acks(**table["acks"])}))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Acks):
+        return f"every{value.every}" + (f",split{value.split}" if value.split > 1 else f",delay{value.delay_ms}ms")
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, tuple):
+        return ",".join(":".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
+    return str(value)

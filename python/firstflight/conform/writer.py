@@ -1,0 +1,110 @@
+"""A recording as a packet script."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..engines.emulate.inside.sockets import tcp_info
+from .packet import ACK, SYN, Packet, parse
+from .parameters import Parameters
+
+Event = tuple[str, int, Any]
+
+# What the recorded kernel is told, the same for all.
+SYSCTLS = {
+    "net.ipv4.tcp_sack": "1",
+    "net.ipv4.tcp_dsack": "1",
+    "net.ipv4.tcp_timestamps": "1",
+    "net.ipv4.tcp_early_retrans": "3",
+    "net.ipv4.tcp_recovery": "1",
+    "net.ipv4.tcp_frto": "2",
+    "net.ipv4.tcp_ecn": "0",
+    "net.ipv4.tcp_reordering": "3",
+    "net.ipv4.tcp_rmem": "4096 131072 6291456",
+}
+_ASSERTED = ("snd_cwnd", "unacked", "ca_state", "snd_ssthresh", "sacked", "lost", "retrans")
+# The timer wheel's slots of 2 s, with ticks of 4 ms, repeat after so many ticks; no timer here is longer.
+_WHEEL_TICKS = 1 << 12
+_BEFORE_US = 1_000
+
+
+def write_script(parameters: Parameters, recording: dict[str, Any], kernel: str) -> str:
+    """The script; its first line says of which connection, its second of which kernel.
+
+    `recording`: as `inside.record.record` answers.
+    """
+    events: list[Event] = [tuple(event) for event in recording["events"]]
+    zero_us = events[0][1] // 1_000 - _BEFORE_US
+    tick = recording["tick_ns"]
+    clock_us = (zero_us + recording["clock_ns"] // 1_000) % (_WHEEL_TICKS * tick // 1_000)
+    head = [
+        f"// {parameters.described()}",
+        f"// recorded on {kernel}",
+        "--tolerance_usecs=1000",
+        f"--clock_usecs={clock_us}",
+        f"--set=timer_tick={tick // 1_000}us",
+        "--set=timer_wheel=true",
+        *_preamble(parameters),
+        "",
+        "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3",
+        "+0 setsockopt(3, SOL_SOCKET, SO_REUSEADDR, [1], 4) = 0",
+        "+0 bind(3, ..., ...) = 0",
+        "+0 listen(3, 1) = 0",
+    ]
+    return "\n".join([*head, *_lines(parameters, events, zero_us)]) + "\n"
+
+
+def _preamble(parameters: Parameters) -> list[str]:
+    told = SYSCTLS | {
+        "net.ipv4.tcp_congestion_control": parameters.cc,
+        "net.ipv4.tcp_sack": str(int(parameters.sack)),
+        "net.ipv4.tcp_timestamps": str(int(parameters.timestamps)),
+        "net.ipv4.tcp_slow_start_after_idle": str(int(parameters.restart)),
+        "net.ipv4.tcp_min_tso_segs": "2" if parameters.trains else "1",
+    }
+    lines = [f"sysctl -q {name}={_quoted(value)}" for name, value in told.items()]
+    lines.append(f"ip route replace 192.0.2.1 via 192.168.0.2 dev tun0 initcwnd {parameters.iw}")
+    return ["`" + lines[0], *(f" {line}" for line in lines[1:-1]), f" {lines[-1]}`"]
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if " " in value else value
+
+
+def _lines(parameters: Parameters, events: list[Event], zero_us: int) -> Iterator[str]:
+    origin = 0
+    sender = parameters.direction == "sender"
+    for place, (kind, at, content) in enumerate(events):
+        time = f"{(at // 1_000 - zero_us) / 1e6:.6f}"
+        if kind in ("in", "out"):
+            packet = parse(content)
+            if packet is None:
+                continue
+            if kind == "out" and packet.flags & SYN:
+                origin = packet.seq
+            yield f"{time} {_packet(packet, kind == 'out', origin, stated_window=kind == 'in' or not sender)}"
+        elif kind == "accept":
+            yield f"{time} accept(3, ..., ...) = 4"
+        elif kind == "info":
+            # A packet between asking and the answer: nobody knows whether it counts.
+            if place + 1 == len(events) or events[place + 1][1] - at > 20_000:
+                yield f"{time} {_assertion(tcp_info(content))}"
+        else:
+            yield f"{time} {kind}(4, ..., {content}) = {content}"
+
+
+def _packet(packet: Packet, sent: bool, origin: int, stated_window: bool) -> str:
+    seq = packet.seq - (origin if sent else 0) & 0xFFFFFFFF
+    parts = [">" if sent else "<", packet.letters(), f"{seq}:{seq + packet.length}({packet.length})"]
+    if packet.flags & ACK:
+        parts.append(f"ack {packet.ack - (0 if sent else origin) & 0xFFFFFFFF}")
+    if stated_window:
+        parts.append(f"win {packet.window}")
+    options = packet.written_options(0 if sent else origin)
+    if options:
+        parts.append(f"<{options}>")
+    return " ".join(parts)
+
+
+def _assertion(info: dict[str, int]) -> str:
+    shown = ", ".join(f"tcpi_{name}" for name in _ASSERTED)
+    return "%{ assert " + " and ".join(f"tcpi_{name} == {info[name]}" for name in _ASSERTED) + f", ({shown}) }}%"

@@ -1,0 +1,199 @@
+"""What clients do over UDP: applications of a scenario that only the simulator runs."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from .applications import Application, Count
+from .laws import SizeLaw, TimeLaw, law_plan
+from .table import Table
+from .units import BitsPerSecond, Bytes, Duration
+
+Direction = Literal["download", "upload", "both"]
+
+
+def _in_an_ip_packet(payload: Bytes) -> Bytes:
+    if not 1 <= payload <= 65_507:
+        raise ValueError(f'"{payload}" does not fit: a UDP datagram carries 1B to 65507B')
+    return payload
+
+
+def _not_zero(time: Duration) -> Duration:
+    if time == 0:
+        raise ValueError('"0s" leaves no time between datagrams: write for example "20ms"')
+    return time
+
+
+def _in_16_bits(header: Bytes) -> Bytes:
+    if header > 65_535:
+        raise ValueError(f'"{header}" is too long: headers have at most 65535B')
+    return header
+
+
+Header = Annotated[Bytes, AfterValidator(_in_16_bits)]
+Payload = Annotated[Bytes, AfterValidator(_in_an_ip_packet)]
+Interval = Annotated[Duration, AfterValidator(_not_zero)]
+
+
+class DatagramApplication(Application):
+    """Clients that exchange datagrams, each with a `header`, with their servers. Only the simulator runs them."""
+
+    header: Header = Bytes("28B")
+
+    # What the applications of TCP have besides.
+    response_header: ClassVar[None] = None
+    service_time: ClassVar[None] = None
+    tcp: ClassVar[None] = None
+    client_tcp: ClassVar[None] = None
+    server_tcp: ClassVar[None] = None
+
+
+class StreamApplication(DatagramApplication):
+    """Clients and servers that send at intervals: for `length`; left out, to the end of the run."""
+
+    length: Duration | None = None
+
+    count: ClassVar[None] = None
+
+    def _length_plan(self) -> int | None:
+        return None if self.length is None else int(self.length)
+
+
+class ConstantRate(StreamApplication):
+    """Datagrams of one size at a constant `rate`, headers included; one that takes longer than `deadline` is late."""
+
+    kind: Literal["constant_rate"] = "constant_rate"
+    rate: BitsPerSecond
+    payload: Payload = Bytes("1200B")
+    direction: Direction = "download"
+    deadline: Duration | None = None
+
+    def plan(self) -> dict[str, Any]:
+        """The part of the plan that is special to this kind."""
+        return {
+            "rate_bps": int(self.rate),
+            "payload_bytes": int(self.payload),
+            "datagram_header_bytes": int(self.header),
+            "direction": self.direction,
+            "length_ns": self._length_plan(),
+            "deadline_ns": None if self.deadline is None else int(self.deadline),
+        }
+
+
+class Impairment(Table):
+    """What a codec costs by ITU-T G.107: the impairment `ie` without losses, and the robustness `bpl` to them."""
+
+    ie: float = Field(ge=0, lt=95)
+    bpl: float = Field(gt=0)
+
+
+# ITU-T G.113 appendix I: G.711 without concealment of losses, and with that of its own appendix I.
+_G711 = {False: Impairment(ie=0.0, bpl=4.3), True: Impairment(ie=0.0, bpl=25.1)}
+_G711_RATE = BitsPerSecond("64kbit")
+# RFC 6716 section 2.1.1: in the middle of what suits fullband speech.
+_OPUS_RATE = BitsPerSecond("32kbit")
+# RFC 6716 section 2.1.4, and the packets of several frames in RFC 7587 section 4.2.
+_OPUS_FRAMES = [Duration(f"{milliseconds}ms") for milliseconds in (2.5, 5, 10, 20, 40, 60, 80, 100, 120)]
+
+
+class Voice(StreamApplication):
+    """Calls: a datagram of voice each `frame`, with a `header` of RTP, UDP and IP.
+
+    The receiver plays the first datagram `playout` after it arrived and the others in their time; what has not arrived
+    by then is late, and as good as lost. `bitrate` is for "opus"; "g711" has 64kbit. Calls are rated by the E-model
+    (ITU-T G.107): of "g711" with the values of G.113 appendix I, those with `concealment` of losses unless it is false;
+    of "opus" if its `impairment` is given, for which the ITU has published no values on that scale.
+    """
+
+    kind: Literal["voice"] = "voice"
+    codec: Literal["g711", "opus"] = "g711"
+    frame: Interval = Duration("20ms")
+    bitrate: BitsPerSecond | None = None
+    playout: Duration = Duration("60ms")
+    concealment: bool = True
+    impairment: Impairment | None = None
+    direction: Direction = "both"
+    header: Header = Bytes("40B")
+
+    @model_validator(mode="after")
+    def _frames_that_the_codec_has(self) -> "Voice":
+        if self.codec == "g711" and self.bitrate not in (None, _G711_RATE):
+            raise ValueError(f'bitrate: "g711" has 64kbit, not "{self.bitrate}"; leave it out')
+        if self.codec == "opus" and self.frame not in _OPUS_FRAMES:
+            known = ", ".join(map(str, _OPUS_FRAMES))
+            raise ValueError(f'frame: "opus" has no frames of "{self.frame}"; it has {known}')
+        return self
+
+    def plan(self) -> dict[str, Any]:
+        """The part of the plan that is special to this kind."""
+        of_g711 = self.codec == "g711"
+        impairment = self.impairment or (_G711[self.concealment] if of_g711 else None)
+        return {
+            "codec": self.codec,
+            "bit_rate_bps": int(_G711_RATE if of_g711 else self.bitrate or _OPUS_RATE),
+            "frame_ns": int(self.frame),
+            "playout_ns": int(self.playout),
+            "impairment": None if impairment is None else impairment.model_dump(),
+            "datagram_header_bytes": int(self.header),
+            "direction": self.direction,
+            "length_ns": self._length_plan(),
+        }
+
+
+class Game(StreamApplication):
+    """Games: each client sends every `client_interval`, and its server to all of them at each `tick`.
+
+    The defaults are assumed: a server of 30 ticks a second, and datagrams of about the size that first-person shooters
+    were measured to send (J. Färber, "Network game traffic modelling", NetGames 2002).
+    """
+
+    kind: Literal["game"] = "game"
+    client_interval: Interval = Duration("40ms")
+    tick: Interval = Duration("33ms")
+    client_payload: SizeLaw = Field(default="80B", validate_default=True)
+    server_payload: SizeLaw = Field(default="150B", validate_default=True)
+    deadline: Duration | None = None
+
+    def plan(self) -> dict[str, Any]:
+        """The part of the plan that is special to this kind."""
+        return {
+            "client_interval_ns": int(self.client_interval),
+            "tick_ns": int(self.tick),
+            "client_payload": law_plan(self.client_payload),
+            "server_payload": law_plan(self.server_payload),
+            "datagram_header_bytes": int(self.header),
+            "length_ns": self._length_plan(),
+            "deadline_ns": None if self.deadline is None else int(self.deadline),
+        }
+
+
+class Dns(DatagramApplication):
+    """Look-ups of names, one after the other with `think` between; each is a row of `transfers`, too.
+
+    A query without an answer is sent again after `timeout`, the next after `backoff` times as long, until `attempts`
+    have been sent and waited for. The defaults are those of glibc with one server (resolv.conf(5); `res_send.c` doubles
+    the time). `resolve` is how long the server works at each query. `count` look-ups; left out, to the end of the run.
+    """
+
+    kind: Literal["dns"] = "dns"
+    query: Payload = Bytes("40B")
+    answer: SizeLaw = Field(default="120B", validate_default=True)
+    resolve: TimeLaw = Field(default="0s", validate_default=True)
+    timeout: Interval = Duration("5s")
+    backoff: float = Field(default=2.0, ge=1)
+    attempts: int = Field(default=2, ge=1, le=100)
+    think: TimeLaw
+    count: Count | None = None
+
+    def plan(self) -> dict[str, Any]:
+        """The part of the plan that is special to this kind."""
+        return {
+            "query_bytes": int(self.query),
+            "answer": law_plan(self.answer),
+            "resolve": law_plan(self.resolve),
+            "timeout_ns": int(self.timeout),
+            "backoff": self.backoff,
+            "attempts": self.attempts,
+            "think": law_plan(self.think),
+            "datagram_header_bytes": int(self.header),
+        }

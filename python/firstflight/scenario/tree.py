@@ -1,0 +1,155 @@
+"""Trees: users at the ends of groups of links behind one another, servers at the root."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, WrapValidator, model_validator
+
+from ..errors import RequestError
+from .laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
+from .network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
+from .queues import RoundTrips
+from .table import Table, nearest
+from .units import Duration
+
+# What the native module calls the hosts at the root and all those at the ends.
+_SERVER, _USERS = "server", "users"
+# The native module numbers them in 8 bits.
+_MOST_GROUPS = 256
+
+# What a link of a group can draw: the plan's name, and what stands in its place where the link is checked.
+_DRAWN = {"rate": ("rate_bps", "1Mbit"), "delay": ("delay_ns", "1ms"), "loss": ("loss", 0.0)}
+
+
+# A law of rates, or "unlimited".
+DrawnRate = Annotated[RateLaw, WrapValidator(lambda data, law: data if data == "unlimited" else law(data))]
+
+
+class GroupDirection(Direction):
+    """The way back of a group's links, where it differs: towards the root. Rate, delay and loss can be laws."""
+
+    rate: DrawnRate | None = None  # type: ignore[assignment]
+    delay: TimeLaw | None = None  # type: ignore[assignment]
+    loss: ProbabilityLaw | None = None  # type: ignore[assignment]
+
+
+class GroupLink(Link):
+    """A link of a group, with the keys of every link; rate, delay and loss can be laws, drawn for each link anew.
+
+    Forward is away from the root. Both directions of a link are drawn at the same quantile, each from its own law: the
+    link with the fastest way down has the fastest way up.
+    """
+
+    rate: DrawnRate  # type: ignore[assignment]
+    delay: TimeLaw  # type: ignore[assignment]
+    loss: ProbabilityLaw = Field(default=0.0, validate_default=True)  # type: ignore[assignment]
+    reverse: GroupDirection | None = None
+
+    def group_plan(self) -> dict[str, Any]:
+        """The link as the native module reads it, and what is drawn for either direction."""
+        # Checks and plan are those of a link; laws leave a quantity in their place.
+        document = self.model_dump(exclude_none=True)
+        forward = self._laws(self, document)
+        reverse = dict(forward)
+        if self.reverse is not None:
+            # What is given for the way back takes the place of what is drawn for the way out.
+            given = {_DRAWN[key][0] for key in _DRAWN if getattr(self.reverse, key) is not None}
+            reverse = {name: law for name, law in forward.items() if name not in given}
+            reverse |= self._laws(self.reverse, document["reverse"])
+        for queue, laws in ((self.queue, forward), ((self.reverse and self.reverse.queue) or self.queue, reverse)):
+            limit = getattr(queue, "limit", None)
+            if isinstance(limit, Duration | RoundTrips) and ("rate_bps" in laws or "delay_ns" in laws):
+                raise RequestError(
+                    f'network.group: queue: a limit of "{limit}" needs one rate and delay, and here they are drawn; '
+                    'write packets or bytes, such as "25p"'
+                )
+        return {"link": Link.model_validate(document).plan(), "draw": [forward, reverse]}
+
+    @staticmethod
+    def _laws(of: Link | Direction, document: dict[str, Any]) -> dict[str, Any]:
+        laws = {}
+        for key, (name, placeholder) in _DRAWN.items():
+            law = getattr(of, key)
+            if isinstance(law, Table) and not isinstance(law, Constant):
+                laws[name] = law_plan(law, "ns")
+                document[key] = placeholder
+        return laws
+
+
+class Group(Table):
+    """So many links alike behind each link of the group that it is `behind`, or behind the root.
+
+    A group with nothing behind it has a user's host at each end, `name[i]`.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")
+    behind: str | None = None
+    count: int = Field(default=1, ge=1, le=MOST_LINKS)
+    link: GroupLink
+
+
+class Tree(Topology):
+    """Servers at the root, one behind each link of `server`; forward is towards the users.
+
+    Each `[[network.group]]` is behind the root or behind a group before it.
+    """
+
+    topology: Literal["tree"] = "tree"
+    server: LinkGroups
+    group: list[Group] = Field(min_length=1, max_length=_MOST_GROUPS)
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Self:
+        known: list[str] = []
+        for group in self.group:
+            if group.name in (_SERVER, _USERS, *known):
+                raise ValueError(f'two groups of hosts are called "{group.name}"; give this one another name')
+            if group.behind is not None and group.behind not in known:
+                raise ValueError(
+                    f'group "{group.name}" is behind "{group.behind}", and no group before it is called so; '
+                    f"{nearest(group.behind, known)}"
+                )
+            known.append(group.name)
+        if self.link_count() > MOST_LINKS:
+            raise ValueError(
+                f"the tree has {self.link_count()} links; write fewer or smaller groups, at most {MOST_LINKS}"
+            )
+        return self
+
+    def plan(self) -> dict[str, Any]:
+        """The topology as the native module reads it."""
+        groups = [
+            {"name": group.name, "behind": group.behind, "count": group.count, **group.link.group_plan()}
+            for group in self.group
+        ]
+        return {"topology": "tree", "server": expanded(self.server), "group": groups}
+
+    def _totals(self) -> dict[str, int]:
+        """Links of each group, behind all links of the group before it."""
+        totals: dict[str, int] = {}
+        for group in self.group:
+            totals[group.name] = group.count * (1 if group.behind is None else totals[group.behind])
+        return totals
+
+    def link_count(self) -> int:
+        """Those of the servers and of all groups."""
+        return sum(g.count for g in self.server) + sum(self._totals().values())
+
+    def hosts(self) -> dict[str, int]:
+        """The servers, the users of each group with nothing behind it, and all users."""
+        inner = {group.behind for group in self.group}
+        users = {name: total for name, total in self._totals().items() if name not in inner}
+        return {_SERVER: sum(g.count for g in self.server), **users, _USERS: sum(users.values())}
+
+    def default_hosts(self) -> tuple[str, str]:
+        """Clients at all users, servers at the root."""
+        return _USERS, _SERVER
+
+    def capacity_bps(self) -> float:
+        """That of the servers' links together, or of a level whose rates are not drawn, whichever is least."""
+        totals = self._totals()
+        fixed = [
+            float(group.link.rate.value) * totals[group.name]
+            for group in self.group
+            if isinstance(group.link.rate, Constant)
+        ]
+        return min([capacity([g for g in self.server for _ in range(g.count)]), *fixed])
