@@ -21,6 +21,7 @@ _STUDIES = {
     "thalheim": "firstflight.studies.thalheim",
     "cs244-2014": "firstflight.studies.cs244_2014",
     "uk-homes": "firstflight.studies.uk_homes",
+    "restart-window": "firstflight.studies.restart_window",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

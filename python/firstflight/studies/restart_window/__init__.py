@@ -1,0 +1,127 @@
+"""The restart window: kept connections with idle times of 0.1 to 60 s."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.study import ClaimSpec, DeclaredStudy, Quantities, Quantity, above, lines, named, near, table
+
+DONE = pl.col("completed") == 1
+# The first response of a connection does not follow an idle time.
+AFTER_IDLE = DONE & (pl.col("application").cast(pl.String) == "kept") & (pl.col("object") > 0)
+OTHERS = DONE & (pl.col("application").cast(pl.String) == "others")
+TIME = 1e3 * pl.col("completion_time_s").mean()
+QUANTITIES = (
+    Quantity("time", "Completion time", "ms", TIME, AFTER_IDLE, digits=0),
+    Quantity(
+        "retransmitted",
+        "Retransmission rate",
+        "percent",
+        100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum(),
+        AFTER_IDLE,
+        digits=2,
+    ),
+    Quantity("others", "Completion time of others", "ms", TIME, OTHERS, digits=0),
+)
+RFC = "RFC 5681 section 4.1"
+FIRST_LOOK = "The limit is a sign; it was set after a first look at two replicates."
+
+
+def gain(q: Quantities) -> xr.DataArray:
+    """How much faster a response is without a restart window than with RFC 5681's."""
+    return named(100 * (1 - q.time.sel(restart="off") / q.time.sel(restart="rfc5681")), "gain", "Gain", "percent")
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What RFC 5681 and Linux state, and what RFC 6928 leaves open."""
+    long = slice(1, None)
+    retransmitted = q.retransmitted.sel(restart="off") - q.retransmitted.sel(restart="rfc5681")
+    halving = 100 * (q.time.sel(restart="halving") / q.time.sel(restart="rfc5681") - 1)
+    others = 100 * (q.others.sel(restart="off") / q.others.sel(restart="rfc5681") - 1)
+    saved = q.time.sel(iw=3, restart="rfc5681") - q.time.sel(iw=10, restart="rfc5681")
+    lost = q.time.sel(iw=3, restart="rfc5681") - q.time.sel(iw=3, restart="off")
+    cells = ["iw", "idle_s"]
+    return (
+        ClaimSpec(
+            "restart-only-after-rto",
+            RFC,
+            "An idle time shorter than the RTO changes nothing (gain without restart at 0.1 s).",
+            gain(q).sel(idle_s=0.1).max("iw"),
+            near(0),
+            "percent",
+            "A rule without exceptions.",
+            needs="value",
+        ),
+        ClaimSpec(
+            "restart-prevents-loss",
+            RFC,
+            "A cwnd-size burst after an idle time is lost more often (least difference from 1 s on).",
+            retransmitted.sel(idle_s=long).min(cells),
+            above(0),
+            "pp",
+            FIRST_LOOK,
+        ),
+        ClaimSpec(
+            "restart-costs-time",
+            "RFC 6928 section 2, left open",
+            "Without a restart window responses are faster all the same (least gain from 1 s on).",
+            gain(q).sel(idle_s=long).min(cells),
+            above(0),
+            "percent",
+            FIRST_LOOK,
+        ),
+        ClaimSpec(
+            "halving-is-rfc5681-in-the-end",
+            "Linux, tcp_cwnd_restart",
+            "After tens of RTOs halving has come down to the initial window (mean difference from 10 s on).",
+            halving.sel(idle_s=slice(10, None)).mean(cells),
+            near(0),
+            "percent",
+            "One segment more or less of a rounded cwnd.",
+            tolerance=5,
+        ),
+        ClaimSpec(
+            "iw10-regains-part",
+            "RFC 6928 section 2, left open",
+            "A restart window of 10 instead of 3 segments regains part of the loss (mean share from 1 s on).",
+            (saved / lost).sel(idle_s=long).mean("idle_s"),
+            above(0),
+            "share",
+            FIRST_LOOK,
+        ),
+        ClaimSpec(
+            "burst-costs-others",
+            "RFC 6928 section 2, left open",
+            "The burst makes the other connections slower (mean from 1 s on).",
+            others.sel(idle_s=long).mean(cells),
+            above(0),
+            "percent",
+            FIRST_LOOK,
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Gain and cost, one sentence each."""
+    least, most = (float(found) for found in (gain(q).sel(idle_s=1).min(), gain(q).sel(idle_s=slice(1, None)).max()))
+    more = q.retransmitted.isel(draw=0).sel(idle_s=slice(1, None)).mean(["iw", "idle_s"])
+    return (
+        f"From idle times of 1 s on a response is {least:.0f} to {most:.0f} % faster without a restart window.",
+        f"It retransmits {float(more.sel(restart='off')):.1f} % of its segments, with RFC 5681's restart window "
+        f"{float(more.sel(restart='rfc5681')):.1f} %.",
+    )
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: (table("times", "By idle time", "Means.", [q.time, q.retransmitted, q.others], across="restart"),),
+    lambda q: (
+        lines(q.time, "Time of a response", "After an idle time.", "idle_s", "restart", columns="iw", log=True),
+        lines(q.retransmitted, "Retransmissions", "Of these.", "idle_s", "restart", columns="iw", log=True),
+    ),
+    answer,
+)

@@ -1,0 +1,27 @@
+"""What a study is written with: a grid, quantities as labelled arrays, claims as expressions, tables and figures.
+
+docs/add-a-study.md walks through one.
+"""
+
+from ..analysis.claim import above, at_least, at_most, below, between, near
+from .claim import ClaimSpec
+from .declared import DeclaredStudy
+from .figure import lines
+from .quantity import Quantities, Quantity, named
+from .table import table
+
+__all__ = [
+    "ClaimSpec",
+    "DeclaredStudy",
+    "Quantities",
+    "Quantity",
+    "above",
+    "at_least",
+    "at_most",
+    "below",
+    "between",
+    "lines",
+    "named",
+    "near",
+    "table",
+]

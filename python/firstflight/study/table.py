@@ -1,0 +1,49 @@
+"""Tables of quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import xarray as xr
+
+from firstflight.analysis.table import Metric, Table, rows_frame
+
+from .quantity import DRAW, estimate
+
+
+def table(
+    name: str,
+    title: str,
+    caption: str,
+    quantities: Sequence[xr.DataArray],
+    across: str | None = None,
+    published: Mapping[tuple[Any, ...], float] | None = None,
+    notes: Sequence[str] = (),
+) -> Table:
+    """One row per cell, one metric per quantity, with its interval; `across` spreads a dimension over columns.
+
+    `quantities` have the same dimensions. `published` maps (quantity, *labels) to the printed value. A cell
+    without data has no row.
+    """
+    keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
+    rows = []
+    for quantity in quantities:
+        cells = quantity.stack(cell=keys)
+        for cell in cells["cell"].values:
+            found = estimate(quantity.sel(dict(zip(keys, cell, strict=True))))
+            if found.value == found.value:
+                row = dict(zip(keys, (_plain(label) for label in cell), strict=True))
+                printed = (published or {}).get((quantity.name, *row.values()))
+                rows.append(
+                    row
+                    | {"metric": quantity.name, "ours": found.value, "low": found.low, "high": found.high}
+                    | {"published": printed, "unit": quantity.attrs["units"]}
+                )
+    metrics = tuple(Metric(str(of.name), of.attrs["long_name"], of.attrs["digits"]) for of in quantities)
+    return Table(name, title, caption, keys, rows_frame(keys, rows), across, metrics, tuple(notes))
+
+
+def _plain(label: Any) -> Any:
+    """A label as a Python value, not as NumPy's."""
+    return label.item() if hasattr(label, "item") else label
