@@ -10,7 +10,7 @@ from firstflight.analysis.claim import counts
 from firstflight.records import Run
 from firstflight.studies import find
 from firstflight.studies.execute import run
-from firstflight.studies.rfc6928_rounds.answer import answer
+from firstflight.studies.rfc6928_rounds.report import _difference
 
 STUDY = find("rfc6928-rounds")
 
@@ -60,27 +60,32 @@ def test_answer_and_figure_come_from_the_run(whole: Run) -> None:
 
 
 def test_a_slip_is_the_rfcs_only_where_the_rule_agrees_with_the_run() -> None:
-    assert "is a slip" in answer({(32, 10): 3.0})[2]
-    ours = answer({(32, 10): 4.0})[2]
-    assert "slip" not in ours
-    assert "here they take 4, where the rule has 3" in ours
+    assert "is a slip" in _difference(3.0, (32, 10), 2)
+    this_run = _difference(4.0, (32, 10), 2)
+    assert "slip" not in this_run
+    assert "here they take 4, where the rule has 3" in this_run
+    assert _difference(5.0, (32, 3), 5) == ""
 
 
 def test_a_restricted_run_says_what_it_cannot_check(part: Run) -> None:
     claims = STUDY.claims(part)
     assert counts(claims) == {"holds": 1, "differs": 1, "undecided": 0, "cannot be checked": 27}
     missing = next(claim for claim in claims if claim.id == "rfc6928-s5.1-79-segments-iw3")
-    assert missing.reason == "This run has no finished transfer of 79 segments with IW 3."
+    assert missing.reason == "This run lacks segments=79 iw=3."
+    saving = claims[-1]
+    assert saving.reason.startswith("This run lacks segments=3 iw=3; segments=6 iw=3; ")
     assert STUDY.tables(part)[0].frame.height == 4
-    assert "reproduces 1 of the 1 values that it covers of the 26" in STUDY.answer(part)[1]
+    agreement, slip = STUDY.answer(part)
+    assert "reproduces 1 of the 1 values of the RFC's table that it has" in agreement
+    assert "is a slip" in slip
     assert len(STUDY.figures(part)) == 1
 
 
-def test_a_run_without_finished_cells_still_answers(tmp_path: Path) -> None:
+def test_a_run_without_finished_cells_has_no_answer(tmp_path: Path) -> None:
     whole = run(STUDY, engine="model", only={"segments": [3]}, out=tmp_path / "run")
     for place in (tmp_path / "run" / "cells").iterdir():
         place.rename(tmp_path / place.name)
     assert STUDY.tables(whole) == []
     assert STUDY.figures(whole) == []
     assert counts(STUDY.claims(whole))["cannot be checked"] == 29
-    assert all(STUDY.answer(whole))
+    assert STUDY.answer(whole) == []

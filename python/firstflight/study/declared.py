@@ -82,9 +82,9 @@ class DeclaredStudy(Study):
         return list(self._figures(self.quantities(run))) if run.cells else []
 
     def answer(self, run: Run) -> list[str]:
-        """The sentences that depend on no cell which the run lacks."""
+        """The sentences that depend on no cell which the run lacks; empty ones say nothing."""
         if not run.cells:
             return []
         keys = list(self.grid.coordinates)
         sentences = depending(self._answer, self.quantities(run), keys, lambda own, other: own != other)
-        return [sentence for sentence, lacking in sentences if not lacking]
+        return [sentence for sentence, lacking in sentences if sentence and not lacking]

@@ -16,7 +16,8 @@ Label = str | int | float
 class Grid:
     """All combinations of the labels of each key.
 
-    A key has a `title`, `set`, a path into the scenario, and `values`, written there with `write` (such as "{}s"); or
+    A key has a `title`, `set`, a path into the scenario, and `values`, written there
+    times `factor` and with `write` (such as "{}s"); or
     `values` as a table, each label with the paths that it sets.
     """
 
@@ -52,4 +53,5 @@ class Grid:
     def _settings(key: Mapping[str, Any], label: Label) -> dict[str, Any]:
         if isinstance(key["values"], dict):
             return dict(key["values"][label])
-        return {key["set"]: key["write"].format(label) if "write" in key else label}
+        value = label * key["factor"] if "factor" in key else label
+        return {key["set"]: key["write"].format(value) if "write" in key else value}

@@ -23,7 +23,8 @@ def depending(
 ) -> list[tuple[Result, list[dict[str, Any]]]]:
     """Each result with the cells without data that it depends on: those of which two fills give two results.
 
-    Without a missing cell `results` is called once. xarray's reductions skip NaN, so a result alone does not show it.
+    Without a missing cell `results` is called once. xarray's reductions skip NaN, so a result alone does not show it. A
+    comparison for equality is false of both fills, and is not seen: compare by a difference.
     """
     found = list(results(quantities))
     lacking: list[list[dict[str, Any]]] = [[] for _ in found]

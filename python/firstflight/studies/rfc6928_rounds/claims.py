@@ -2,71 +2,79 @@
 
 from __future__ import annotations
 
-from firstflight.analysis.claim import Claim, Sentence, near
-from firstflight.analysis.intervals import Estimate
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
 from firstflight.engines.model.delayed_acks import first_rounds
-from firstflight.engines.model.delayed_acks import round_trips as modelled
+from firstflight.engines.model.delayed_acks import round_trips as by_rule
+from firstflight.study import ClaimSpec, Quantities, near
 
-from . import published
-
-SOURCE = "RFC 6928 section 5.1"
-UNIT = "round trips"
+REFERENCE = Path(__file__).parent / "reference"
+TABLE = {(n, iw): trips for n, iw, trips in pl.read_csv(REFERENCE / "round_trips.csv").iter_rows()}
+"""(segments, initial window) -> round trips, the 26 values of the RFC's table."""
+_SENTENCES = pl.read_csv(REFERENCE / "sentences.csv")
+EXAMPLE = {(n, iw): trips for sentence, n, iw, trips in _SENTENCES.iter_rows() if sentence == "example"}
+"""The same for the transfer that the sentence after the table speaks of."""
+FEW, MANY = 3, 10
 EXACT = "Counts of round trips are exact, so the tolerance is 0."
 
-Measured = dict[tuple[int, int], float]
 
-
-def all_claims(measured: Measured) -> list[Claim]:
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """The 26 values of the table, the sentence about 32 segments (two values), and the largest saving."""
-    claims = [
-        _value(measured, segments, iw, trips, f"rfc6928-s5.1-{segments}-segments-iw{iw}", "")
-        for (segments, iw), trips in published.table().items()
-    ]
-    for (segments, iw), trips in published.example().items():
-        note = _against_the_table(segments, iw) if trips != modelled(segments, iw) else ""
-        claims.append(_value(measured, segments, iw, trips, f"rfc6928-s5.1-example-{segments}-segments-iw{iw}", note))
-    claims.append(_largest_saving(measured))
-    return claims
+    printed = [_value(q, key, trips, "", "") for key, trips in TABLE.items()]
+    example = [_value(q, key, trips, "example-", _contradiction(*key, trips)) for key, trips in EXAMPLE.items()]
+    return [*printed, *example, _largest_saving(q)]
 
 
-def _value(measured: Measured, segments: int, iw: int, trips: int, name: str, note: str) -> Claim:
-    text = f"A transfer of {segments} segments with an initial window of {iw} takes {_count(trips)}."
-    rule = f"The rule applied round by round gives {modelled(segments, iw)}."
-    sentence = Sentence(name, SOURCE, text, near(trips), 0, UNIT, f"{rule} {EXACT}", needs="value")
-    found = measured.get((segments, iw))
-    if found is None:
-        return sentence.unchecked(f"This run has no finished transfer of {segments} segments with IW {iw}.")
-    return sentence.judge(Estimate(found), note)
-
-
-def _against_the_table(segments: int, iw: int) -> str:
-    """The printed neighbours of a size, which bound what it can take."""
-    trips = {size: count for (size, window), count in published.table().items() if window == iw}
-    below, above = (
-        max(size for size in trips if size < segments),
-        min(size for size in trips if size > segments),
+def _claim(name: str, text: str, found: xr.DataArray, trips: int, why: str, note: str) -> ClaimSpec:
+    source = "RFC 6928 section 5.1"
+    return ClaimSpec(
+        f"rfc6928-s5.1-{name}", source, text, found, near(trips), "round trips", why, needs="value", note=note
     )
-    rounds = first_rounds(iw, modelled(segments, iw))
+
+
+def _value(q: Quantities, key: tuple[int, int], trips: int, kind: str, note: str) -> ClaimSpec:
+    segments, iw = key
+    return _claim(
+        f"{kind}{segments}-segments-iw{iw}",
+        f"A transfer of {segments} segments with an initial window of {iw} takes {_count(trips)}.",
+        q.round_trips.sel(segments=segments, iw=iw),
+        trips,
+        f"The rule applied round by round gives {by_rule(segments, iw)}. {EXACT}",
+        note,
+    )
+
+
+def _contradiction(segments: int, iw: int, trips: int) -> str:
+    """Where the RFC's text differs from its own rule: the printed neighbors of a size, which bound what it can take."""
+    if trips == by_rule(segments, iw):
+        return ""
+    printed = {size: count for (size, window), count in TABLE.items() if window == iw}
+    below, above = max(n for n in printed if n < segments), min(n for n in printed if n > segments)
+    rounds = first_rounds(iw, by_rule(segments, iw))
     return (
-        f"The RFC contradicts itself: its table has {trips[below]} for {below} segments and {trips[above]} for "
+        f"The RFC contradicts itself: its table has {printed[below]} for {below} segments and {printed[above]} for "
         f"{above}, and round {len(rounds) - 1} ends with segment {rounds[-2]}, so {segments} segments need round "
         f"{len(rounds)}."
     )
 
 
-def _largest_saving(measured: Measured) -> Claim:
-    few, many = published.initial_windows()
-    saving = published.largest_saving()
-    text = f"An initial window of {many} segments instead of {few} saves up to {_count(saving)}."
-    sentence = Sentence("rfc6928-s5.1-largest-saving", SOURCE, text, near(saving), 0, UNIT, EXACT, needs="value")
-    sizes = [segments for segments, iw in published.table() if iw == few]
-    missing = [n for n in sizes if (n, few) not in measured or (n, many) not in measured]
-    if missing:
-        return sentence.unchecked(f"This run lacks the sizes {', '.join(map(str, missing))} with IW {few} or {many}.")
-    saved = {n: measured[n, few] - measured[n, many] for n in sizes}
-    largest = max(saved.values())
-    where = " and ".join(str(n) for n, trips in saved.items() if trips == largest)
-    return sentence.judge(Estimate(largest), f"Over the sizes of the table; reached at {where} segments.")
+def _largest_saving(q: Quantities) -> ClaimSpec:
+    saving = int(_SENTENCES.filter(pl.col("sentence") == "largest_saving")["round_trips"].item())
+    trips = q.round_trips.sel(segments=[size for size, iw in TABLE if iw == FEW])
+    saved = trips.sel(iw=FEW) - trips.sel(iw=MANY)
+    where = saved["segments"].where(saved.isel(draw=0) == saved.isel(draw=0).max(), drop=True).values
+    return _claim(
+        "largest-saving",
+        f"An initial window of {MANY} segments instead of {FEW} saves up to {_count(saving)}.",
+        saved.max("segments"),
+        saving,
+        EXACT,
+        f"Over the sizes of the table; reached at {' and '.join(f'{size:.0f}' for size in where)} segments.",
+    )
 
 
 def _count(trips: int) -> str:
