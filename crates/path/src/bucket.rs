@@ -78,9 +78,4 @@ impl Bucket {
         self.full_at = self.full_at.max(self.start).saturating_add(serialization);
         (self.start, self.full_at.saturating_sub(self.depth))
     }
-
-    /// When the last packet passes.
-    pub(crate) fn last_start(&self) -> Nanos {
-        self.start
-    }
 }

@@ -59,6 +59,9 @@ impl<T: Packet> Holding<T> {
         left: &mut Vec<Left<T>>,
     ) {
         self.advance(link, now, &mut loss_draw, left);
+        if link.is_policed(now, offered.bytes) {
+            return left.push(Left { packet, offered, arrived: now, at: now, fate: Fate::Dropped });
+        }
         let held = Held { packet, offered, arrived: now, ahead: self.queue.packets() };
         self.queue.enqueue(held, &mut self.dropped);
         self.note_dropped(link, now, left);
@@ -84,7 +87,7 @@ impl<T: Packet> Holding<T> {
                 let fate = link.depart(due, &released, || loss_draw(&packet));
                 left.push(Left { packet, offered, arrived, at: due, fate });
             }
-            self.due = (self.queue.packets() > 0).then(|| link.ready_at(due));
+            self.due = (self.queue.packets() > 0).then(|| link.ready_after(due));
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a packet crosses: a [`Link`] with a rate, a propagation delay, a queue and losses.
 //!
-//! A FIFO link with a fixed rate knows when a packet will leave it at the moment it accepts the packet, so
+//! A FIFO link knows its rate for all time, and thus when a packet will leave it at the moment it accepts the packet, so
 //! [`Link::offer`] answers at once with the packet's [`Fate`]: the time at which it reaches the far end, or why it
 //! never will. Before a link whose queue decides on departure, packets are in a [`Holding`] until they leave. Nothing here owns a clock or a source of randomness: the time of arrival and random draws are
 //! arguments, so the same code serves virtual time (the simulator) and real time (the link box).
@@ -14,6 +14,7 @@ mod holding;
 mod link;
 mod loss;
 mod meter;
+mod policer;
 pub mod queue;
 mod quick_start;
 mod rate;
@@ -23,8 +24,9 @@ pub use holding::{Holding, Left};
 pub use link::{Fate, Link, LinkSpec, Offered};
 pub use loss::{GilbertElliottSpec, LossModel};
 pub use meter::{Interval, Meter};
+pub use policer::PolicerSpec;
 pub use quick_start::QuickStartSpec;
-pub use rate::Rate;
+pub use rate::{Rate, ScheduleSpec, StepsSpec, TraceSpec};
 
 /// Nanoseconds of the caller's clock.
 pub type Nanos = u64;

@@ -1,4 +1,4 @@
-//! A FIFO link: a queue, a line of fixed rate, losses, a propagation delay.
+//! A FIFO link: a policer, a queue, a line, losses, a propagation delay.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,21 @@ use crate::{
     backlog::Backlog,
     bucket::{Bucket, BucketSpec},
     loss::{Loss, LossModel},
+    policer::{Policer, PolicerSpec},
     queue::{Arrival, Held, Queue, QueueSpec, Released, Verdict},
     quick_start::{QuickStartRouter, QuickStartSpec},
+    rate::{Schedule, ScheduleSpec},
 };
 
 /// A link as a scenario describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// Bits a second, headers included; none: infinitely fast.
+    /// Bits a second, headers included; none: infinitely fast. Of a rate that changes its mean.
     pub rate_bps: Option<u64>,
+    /// How the rate changes; none: it does not.
+    #[serde(default)]
+    pub rate_schedule: Option<ScheduleSpec>,
     /// Propagation delay.
     pub delay_ns: Nanos,
     /// Probability that a packet is lost after its transmission, each independently of the others (Bernoulli).
@@ -37,6 +42,27 @@ pub struct LinkSpec {
     /// The token bucket that bounds the rate; none: the line transmits packet after packet.
     #[serde(default)]
     pub burst: Option<BucketSpec>,
+    /// What is dropped before the queue because it exceeds a rate; none: nothing.
+    #[serde(default)]
+    pub policer: Option<PolicerSpec>,
+}
+
+impl LinkSpec {
+    /// A link that transmits packet after packet at one rate and loses none.
+    pub const fn plain(rate_bps: Option<u64>, delay_ns: Nanos, queue: QueueSpec) -> LinkSpec {
+        LinkSpec {
+            rate_bps,
+            rate_schedule: None,
+            delay_ns,
+            loss: 0.0,
+            lose: Vec::new(),
+            loss_model: None,
+            queue,
+            quick_start: None,
+            burst: None,
+            policer: None,
+        }
+    }
 }
 
 /// A packet that comes to a link, as far as the link needs to know it.
@@ -61,7 +87,7 @@ pub enum Fate {
     Arrives(Nanos),
     /// It reaches the far end at this time, with "congestion experienced" in its IP header.
     Marked(Nanos),
-    /// The queue refused it.
+    /// The queue or the policer before it refused it.
     Dropped,
     /// It was transmitted and then lost, at random or because it is listed.
     Lost,
@@ -86,25 +112,70 @@ pub struct Link {
 }
 
 /// What few links have; those without it [are plain](Link::is_plain).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Rare {
     quick_start: Option<QuickStartRouter>,
+    policer: Option<Policer>,
     bucket: Option<Bucket>,
+    schedule: Option<Schedule>,
+    /// When the last transmission began and ended.
+    last: (Nanos, Nanos),
 }
 
 impl Rare {
-    /// Transmits an accepted packet, which takes `serialization` at the link's rate.
-    fn transmit(&mut self, now: Nanos, packet: Offered, free_at: Nanos, serialization: Nanos) -> Transmission {
+    /// None if `spec` asks for nothing of this.
+    fn new(spec: &LinkSpec, rate: Rate) -> Result<Option<Box<Rare>>, String> {
+        if let Some(policy) = &spec.quick_start {
+            policy.validate()?;
+        }
+        if let Some(bucket) = &spec.burst {
+            bucket.validate(spec.rate_bps)?;
+        }
+        if spec.rate_schedule.is_some() && (spec.rate_bps.is_none() || spec.burst.is_some()) {
+            return Err(
+                "a rate that changes needs its mean, and cannot be that of a token bucket: set rate_bps, and leave \
+                        burst out"
+                    .into(),
+            );
+        }
+        let rare = Rare {
+            quick_start: spec.quick_start.map(|policy| QuickStartRouter::new(policy, spec.rate_bps)),
+            policer: spec.policer.as_ref().map(Policer::new).transpose()?,
+            bucket: spec.burst.map(|burst| Bucket::new(burst, rate.serialization(burst.bytes))),
+            schedule: spec.rate_schedule.as_ref().map(Schedule::new).transpose()?,
+            last: (0, 0),
+        };
+        let is_needed =
+            rare.quick_start.is_some() || rare.policer.is_some() || rare.bucket.is_some() || rare.schedule.is_some();
+        Ok(is_needed.then(|| Box::new(rare)))
+    }
+
+    /// Transmits an accepted packet, which takes `serialization` at the link's rate. It comes at `now`; if it `is_due` it
+    /// came before, and begins now.
+    fn transmit(
+        &mut self,
+        now: Nanos,
+        packet: Offered,
+        free_at: Nanos,
+        serialization: Nanos,
+        is_due: bool,
+    ) -> Transmission {
         if let Some(router) = &mut self.quick_start {
             router.on_accepted(now, packet.bytes);
         }
-        match &mut self.bucket {
-            None => Transmission::of_line(now, free_at, serialization),
-            Some(bucket) => {
-                let (start, free_at) = bucket.pass(now, packet, serialization);
-                Transmission { start, end: start, free_at }
-            }
-        }
+        let transmission = if let Some(bucket) = &mut self.bucket {
+            let (start, free_at) = bucket.pass(now, packet, serialization);
+            // Its packets count as long as their bytes take at its rate, as those of a line.
+            Transmission { start, end: start, busy: serialization, free_at }
+        } else if let Some(schedule) = &mut self.schedule {
+            let start = if is_due { now } else { schedule.start(now, free_at) };
+            let end = schedule.send(start, packet.bytes);
+            Transmission { start, end, busy: schedule.busy(start, end, serialization), free_at: end }
+        } else {
+            Transmission::of_line(now, free_at, serialization)
+        };
+        self.last = (transmission.start, transmission.end);
+        transmission
     }
 }
 
@@ -112,6 +183,8 @@ impl Rare {
 struct Transmission {
     start: Nanos,
     end: Nanos,
+    /// For how long it counts as being transmitted.
+    busy: Nanos,
     /// When the line is free again.
     free_at: Nanos,
 }
@@ -123,7 +196,7 @@ impl Transmission {
         let start = free_at.max(now);
         // Saturating: what would come later than the clock can tell never comes.
         let end = start.saturating_add(serialization);
-        Transmission { start, end, free_at: end }
+        Transmission { start, end, busy: end - start, free_at: end }
     }
 }
 
@@ -144,16 +217,7 @@ impl Parts {
     fn new(spec: &LinkSpec, key: u64) -> Result<Parts, String> {
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
-        if let Some(policy) = &spec.quick_start {
-            policy.validate()?;
-        }
-        if let Some(bucket) = &spec.burst {
-            bucket.validate(spec.rate_bps)?;
-        }
-        let quick_start = spec.quick_start.map(|policy| QuickStartRouter::new(policy, spec.rate_bps));
-        let bucket = spec.burst.map(|burst| Bucket::new(burst, rate.serialization(burst.bytes)));
-        let rare = (quick_start.is_some() || bucket.is_some()).then(|| Box::new(Rare { quick_start, bucket }));
-        Ok(Parts { rate, loss: Loss::new(spec, key)?, queue, rare })
+        Ok(Parts { rate, loss: Loss::new(spec, key)?, queue, rare: Rare::new(spec, rate)? })
     }
 }
 
@@ -242,7 +306,8 @@ impl Link {
         Some(end.saturating_add(self.delay))
     }
 
-    /// Whether its queue decides on arrival and it has neither a token bucket nor a router that knows Quick-Start.
+    /// Whether its queue decides on arrival, its rate does not change, and it has none of a token bucket, a policer and a
+    /// router that knows Quick-Start.
     pub fn is_plain(&self) -> bool {
         self.rare.is_none() && !matches!(self.queue, Queue::OnDeparture)
     }
@@ -256,6 +321,9 @@ impl Link {
         loss_draw: impl FnOnce() -> f64,
     ) -> Fate {
         let Offered { bytes, ecn_capable, .. } = packet;
+        if RARE && self.is_policed(now, bytes) {
+            return Fate::Dropped;
+        }
         let line_busy = self.free_at > now;
         if line_busy {
             self.backlog.advance(now);
@@ -280,7 +348,7 @@ impl Link {
         };
         let waiting = self.backlog.packets();
         let (start, fate) = self.transmit::<RARE>(now, now, packet, waiting, marked, loss_draw);
-        if line_busy {
+        if start > now {
             self.backlog.push(start, bytes);
         } else {
             self.backlog.serve(bytes);
@@ -301,13 +369,13 @@ impl Link {
         loss_draw: impl FnOnce() -> f64,
     ) -> (Nanos, Fate) {
         let serialization = self.rate.serialization(packet.bytes);
-        let Transmission { start, end, free_at } = match &mut self.rare {
-            Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization),
+        let Transmission { start, end, busy, free_at } = match &mut self.rare {
+            // What waited until now could not begin before.
+            Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization, arrived < now),
             _ => Transmission::of_line(now, self.free_at, serialization),
         };
         let lost = self.may_lose && self.loss.strikes(packet.carries_data, loss_draw);
-        // A bucket's packets count as long as their bytes take at its rate, as those of a line.
-        let metered_end = if RARE { start.saturating_add(serialization) } else { end };
+        let metered_end = if RARE { start.saturating_add(busy) } else { end };
         self.meter.accepted(arrived, start, metered_end, packet.bytes, waiting, lost);
         self.free_at = free_at;
         let arrival = end.saturating_add(self.delay);
@@ -318,9 +386,35 @@ impl Link {
         (start, if lost { Fate::Lost } else { Fate::Arrives(arrival) })
     }
 
-    /// When a packet's transmission can begin, at `now` at the earliest.
-    pub(crate) fn ready_at(&self, now: Nanos) -> Nanos {
-        self.free_at.max(now)
+    /// Whether a packet that arrives at `now` is dropped before it comes to the queue.
+    #[inline]
+    pub(crate) fn is_policed(&mut self, now: Nanos, bytes: u32) -> bool {
+        let policer = self.rare.as_mut().and_then(|rare| rare.policer.as_mut());
+        let drops = policer.is_some_and(|policer| policer.drops(now, bytes));
+        if drops {
+            self.meter.dropped(now);
+        }
+        drops
+    }
+
+    /// When the transmission of a packet can begin that arrives at `now` and finds nobody waiting.
+    pub(crate) fn ready_at(&mut self, now: Nanos) -> Nanos {
+        match self.schedule() {
+            None => self.free_at.max(now),
+            Some((schedule, free_at)) => schedule.start(now, free_at),
+        }
+    }
+
+    /// When that of the packet behind the one can begin that began at `now`.
+    pub(crate) fn ready_after(&mut self, now: Nanos) -> Nanos {
+        match self.schedule() {
+            None => self.free_at.max(now),
+            Some((schedule, free_at)) => schedule.following(free_at),
+        }
+    }
+
+    fn schedule(&mut self) -> Option<(&mut Schedule, Nanos)> {
+        Some((self.rare.as_mut()?.schedule.as_mut()?, self.free_at))
     }
 
     /// The queue lets a packet go onto the line, which is [ready](Link::ready_at), at `now`.
@@ -351,16 +445,18 @@ impl Link {
         Some(router.answer(now, requested_bps, round_down))
     }
 
-    /// Time from the arrival of a packet of `bytes` to its arrival at the far end, if it need not wait.
+    /// Time from the arrival of a packet of `bytes` to its arrival at the far end, if it need not wait; at the mean rate of
+    /// a rate that changes.
     pub fn transit(&self, bytes: u32) -> Nanos {
-        let serialization = if self.bucket().is_some() { 0 } else { self.rate.serialization(bytes) };
+        let is_shaped = self.rare.as_ref().is_some_and(|rare| rare.bucket.is_some());
+        let serialization = if is_shaped { 0 } else { self.rate.serialization(bytes) };
         serialization.saturating_add(self.delay)
     }
 
     /// When the transmission of the packet accepted last begins and ends, if that one has so many `bytes`.
     pub fn last_transmission(&self, bytes: u32) -> (Nanos, Nanos) {
-        if let Some(bucket) = self.bucket() {
-            return (bucket.last_start(), bucket.last_start());
+        if let Some(rare) = &self.rare {
+            return rare.last;
         }
         (self.free_at.saturating_sub(self.rate.serialization(bytes)), self.free_at)
     }
@@ -369,10 +465,6 @@ impl Link {
     pub fn waiting_packets(&mut self, now: Nanos) -> u32 {
         self.backlog.advance(now);
         self.backlog.packets()
-    }
-
-    fn bucket(&self) -> Option<&Bucket> {
-        self.rare.as_ref()?.bucket.as_ref()
     }
 
     /// What happened so far.

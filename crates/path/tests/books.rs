@@ -12,20 +12,12 @@ const LIMIT: usize = 6;
 const DELAY: Nanos = 50_000_000;
 
 fn spec() -> LinkSpec {
-    LinkSpec {
-        rate_bps: Some(1_000_000),
-        delay_ns: DELAY,
-        loss: 0.25,
-        lose: vec![],
-        loss_model: None,
-        queue: QueueSpec::DropTail(DropTailSpec {
-            limit_packets: Some(LIMIT as u32),
-            limit_bytes: None,
-            counts_packet_in_service: false,
-        }),
-        quick_start: None,
-        burst: None,
-    }
+    let queue = QueueSpec::DropTail(DropTailSpec {
+        limit_packets: Some(LIMIT as u32),
+        limit_bytes: None,
+        counts_packet_in_service: false,
+    });
+    LinkSpec { loss: 0.25, ..LinkSpec::plain(Some(1_000_000), DELAY, queue) }
 }
 
 #[derive(Default, Debug, PartialEq)]

@@ -24,16 +24,7 @@ fn link(spec: &LinkSpec) -> Link {
 }
 
 fn t1(queue: QueueSpec) -> LinkSpec {
-    LinkSpec {
-        rate_bps: Some(1_500_000),
-        delay_ns: 50 * MILLISECOND,
-        loss: 0.0,
-        lose: vec![],
-        loss_model: None,
-        queue,
-        quick_start: None,
-        burst: None,
-    }
+    LinkSpec::plain(Some(1_500_000), 50 * MILLISECOND, queue)
 }
 
 #[test]

@@ -11,16 +11,7 @@ const MILLISECOND: Nanos = 1_000_000;
 const NANOS_A_BYTE: Nanos = 1_000;
 
 fn link(spec: PieSpec) -> Link {
-    let spec = LinkSpec {
-        rate_bps: Some(8_000_000_000 / NANOS_A_BYTE),
-        delay_ns: 0,
-        loss: 0.0,
-        lose: vec![],
-        loss_model: None,
-        queue: QueueSpec::Pie(spec),
-        quick_start: None,
-        burst: None,
-    };
+    let spec = LinkSpec::plain(Some(8_000_000_000 / NANOS_A_BYTE), 0, QueueSpec::Pie(spec));
     Link::new(&spec, Meter::new(Nanos::MAX / 2, Nanos::MAX / 2), 0).unwrap()
 }
 

@@ -22,16 +22,7 @@ fn spec() -> RedSpec {
 }
 
 fn link(red: RedSpec) -> Link {
-    let spec = LinkSpec {
-        rate_bps: Some(12_000_000),
-        delay_ns: 0,
-        loss: 0.0,
-        lose: vec![],
-        loss_model: None,
-        queue: QueueSpec::Red(red),
-        quick_start: None,
-        burst: None,
-    };
+    let spec = LinkSpec::plain(Some(12_000_000), 0, QueueSpec::Red(red));
     Link::new(&spec, Meter::new(Nanos::MAX / 2, Nanos::MAX / 2), 0).unwrap()
 }
 

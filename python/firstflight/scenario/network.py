@@ -7,24 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter, model_validator
 
 from .queues import AnyQueue, Before, Queue
+from .rates import Changing, Rate, mean_bps
 from .table import Table, choose
 from .units import BitsPerSecond, Bytes, Duration
 
-Unlimited = Literal["unlimited"]
 # The native module numbers a network's links, each with two directions, in 16 bits.
 MOST_LINKS = (2**16 - 1) // 2
-
-
-def _rate(data: Any) -> Any:
-    if data == "unlimited":
-        return data
-    rate = BitsPerSecond(data)
-    if rate < 1:
-        raise ValueError(f'a rate of "{rate}" sends nothing: write at least "1bit", or "unlimited"')
-    return rate
-
-
-Rate = Annotated[BitsPerSecond | Unlimited, BeforeValidator(_rate)]
 
 
 class GilbertElliott(Table):
@@ -157,6 +145,28 @@ def _written_burst(burst: TokenBucket | None) -> Any:
     return str(burst.bytes) if burst.gso_max_segs == 1 else burst.model_dump()
 
 
+class Policer(Table):
+    """A token bucket that drops, before the queue, what exceeds its rate (`tc`'s `police`; RFC 2697 without an excess
+    burst), where the one of `burst` delays it.
+    """
+
+    rate: BitsPerSecond
+    burst: Bytes
+
+    @model_validator(mode="after")
+    def _passes_something(self) -> "Policer":
+        if self.rate < 2 or not 1 <= self.burst < 2**32:
+            raise ValueError(
+                f'a policer of "{self.rate}" and "{self.burst}" passes nothing; write at least "2bit" and, for a whole '
+                'packet, "1500B"'
+            )
+        return self
+
+    def plan(self) -> dict[str, Any]:
+        """The policer as the native module reads it."""
+        return {"rate_bps": int(self.rate), "bytes": int(self.burst)}
+
+
 # A size alone is a bucket of that size.
 Burst = Annotated[TokenBucket | None, BeforeValidator(_burst), PlainSerializer(_written_burst)]
 
@@ -171,11 +181,13 @@ class Direction(Table):
     lose: Lost | None = None
     quick_start: QuickStart = None
     burst: Burst = None
+    policer: Policer | None = None
 
 
 class Link(Table):
     """A link with both its directions: rate, one-way delay, queue, losses after transmission, and what the router
-    before it makes of Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate.
+    before it makes of Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate; a `policer` drops
+    what exceeds its own rate before it comes to the queue.
 
     `loss` strikes every packet at random, with this probability; `lose` the data packets (those with payload) with
     these numbers, counted from 1 as the link transmits them in that direction, whoever sent them.
@@ -188,6 +200,7 @@ class Link(Table):
     lose: Lost = Field(default=[])
     quick_start: QuickStart = None
     burst: Burst = None
+    policer: Policer | None = None
     reverse: Direction | None = None
 
     @model_validator(mode="after")
@@ -199,6 +212,8 @@ class Link(Table):
         ):
             if rate == "unlimited" and burst is not None:
                 raise ValueError(f"{where}: a link of unlimited rate has no token bucket; set a rate, or leave it out")
+            if isinstance(rate, Changing) and burst is not None:
+                raise ValueError(f"{where}: a token bucket has one rate, and this one changes; leave burst out")
         return self
 
     def plan(self) -> dict[str, Any]:
@@ -211,7 +226,7 @@ class Link(Table):
 
 
 def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
-    rate_bps = None if isinstance(way["rate"], str) else int(way["rate"])
+    rate_bps = mean_bps(way["rate"])
     queue: AnyQueue = way["queue"]
     plan = {
         "rate_bps": rate_bps,
@@ -222,8 +237,9 @@ def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
     }
     if not isinstance(way["loss"], float | int):
         plan["loss_model"] = way["loss"].plan()
-    if way["quick_start"] is not None:
-        plan["quick_start"] = way["quick_start"].plan()
+    if isinstance(way["rate"], Changing):
+        plan["rate_schedule"] = way["rate"].plan()
+    plan |= {key: way[key].plan() for key in ("quick_start", "policer") if way[key] is not None}
     if way["burst"] is not None:
         plan["burst"] = {"bytes": int(way["burst"].bytes), "gso_max_segs": way["burst"].gso_max_segs}
     return plan
@@ -357,4 +373,4 @@ _UNLIMITED_BPS = 1e12
 
 def capacity(links: list[Any]) -> float:
     """The rates of all links together, in bit/s."""
-    return sum(_UNLIMITED_BPS if isinstance(link.rate, str) else float(int(link.rate)) for link in links)
+    return sum(mean_bps(link.rate) or _UNLIMITED_BPS for link in links)

@@ -1,8 +1,8 @@
 """The topologies that a scenario can name."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ValidationInfo
 
 from .network import Chain, Dumbbell, Star
 from .table import Table, choose
@@ -11,4 +11,10 @@ from .tree import Tree
 _TOPOLOGIES: dict[str, type[Table]] = {"dumbbell": Dumbbell, "star": Star, "chain": Chain, "tree": Tree}
 
 AnyNetwork = Dumbbell | Star | Chain | Tree
-Network = Annotated[AnyNetwork, BeforeValidator(lambda data: choose(data, _TOPOLOGIES, "topology", "network"))]
+
+
+def _network(data: Any, info: ValidationInfo) -> Any:
+    return choose(data, _TOPOLOGIES, "topology", "network", info.context)
+
+
+Network = Annotated[AnyNetwork, BeforeValidator(_network)]

@@ -2,12 +2,20 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, WrapValidator, model_validator
+from pydantic import (
+    Field,
+    TypeAdapter,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from ..errors import RequestError
 from .laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
 from .network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
 from .queues import RoundTrips
+from .rates import Changing, Rate, is_changing
 from .table import Table, nearest
 from .units import Duration
 
@@ -20,8 +28,17 @@ _MOST_GROUPS = 256
 _DRAWN = {"rate": ("rate_bps", "1Mbit"), "delay": ("delay_ns", "1ms"), "loss": ("loss", 0.0)}
 
 
-# A law of rates, or "unlimited".
-DrawnRate = Annotated[RateLaw, WrapValidator(lambda data, law: data if data == "unlimited" else law(data))]
+_RATE: TypeAdapter[Any] = TypeAdapter(Rate)
+
+
+def _drawn_rate(data: Any, law: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    if data == "unlimited" or is_changing(data):
+        return _RATE.validate_python(data, context=info.context)
+    return law(data)
+
+
+# A law of rates, or what else is a link's rate.
+DrawnRate = Annotated[RateLaw, WrapValidator(_drawn_rate)]
 
 
 class GroupDirection(Direction):
@@ -69,7 +86,7 @@ class GroupLink(Link):
         laws = {}
         for key, (name, placeholder) in _DRAWN.items():
             law = getattr(of, key)
-            if isinstance(law, Table) and not isinstance(law, Constant):
+            if isinstance(law, Table) and not isinstance(law, Constant | Changing):
                 laws[name] = law_plan(law, "ns")
                 document[key] = placeholder
         return laws

@@ -75,16 +75,7 @@ pub fn by_reference(queue: &mut dyn Reference, packets: &[Coming], end: Nanos) -
 
 /// The same packets over a link of this crate; and its meter's packets: offered, dropped, sent.
 pub fn by_link(queue: QueueSpec, packets: &[Coming], end: Nanos) -> (Vec<Became>, [u64; 3]) {
-    let spec = LinkSpec {
-        rate_bps: Some(8_000_000_000 / NANOS_A_BYTE),
-        delay_ns: 0,
-        loss: 0.0,
-        lose: vec![],
-        loss_model: None,
-        queue,
-        quick_start: None,
-        burst: None,
-    };
+    let spec = LinkSpec::plain(Some(8_000_000_000 / NANOS_A_BYTE), 0, queue);
     let mut link = Link::new(&spec, Meter::new(2 * end, 2 * end), 0).unwrap();
     let mut holding = Holding::<usize>::new(&spec, 1).unwrap().unwrap();
     let mut left = Vec::new();

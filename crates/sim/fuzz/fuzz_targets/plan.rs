@@ -63,4 +63,5 @@ fn cut(plan: &mut Plan) {
 
 fn cut_rate(link: &mut LinkSpec) {
     link.rate_bps = Some(link.rate_bps.map_or(FASTEST_BPS, |rate| rate.min(FASTEST_BPS)));
+    link.rate_schedule = None;
 }

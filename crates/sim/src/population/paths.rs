@@ -233,14 +233,5 @@ impl Path {
 
 fn link(rate_bps: u64, delay_ns: Nanos, loss: f64, limit_bytes: u64) -> LinkSpec {
     let queue = DropTailSpec { limit_packets: None, limit_bytes: Some(limit_bytes), counts_packet_in_service: false };
-    LinkSpec {
-        rate_bps: Some(rate_bps),
-        delay_ns,
-        loss,
-        lose: Vec::new(),
-        loss_model: None,
-        queue: QueueSpec::DropTail(queue),
-        quick_start: None,
-        burst: None,
-    }
+    LinkSpec { loss, ..LinkSpec::plain(Some(rate_bps), delay_ns, QueueSpec::DropTail(queue)) }
 }

@@ -144,20 +144,11 @@ impl<'p> Simulation<'p> {
 }
 
 /// A link until a user's takes its place.
-const NO_LINE: LinkSpec = LinkSpec {
-    rate_bps: None,
-    delay_ns: 1,
-    loss: 0.0,
-    lose: Vec::new(),
-    loss_model: None,
-    queue: QueueSpec::DropTail(DropTailSpec {
-        limit_packets: Some(1),
-        limit_bytes: None,
-        counts_packet_in_service: false,
-    }),
-    quick_start: None,
-    burst: None,
-};
+const NO_LINE: LinkSpec = LinkSpec::plain(
+    None,
+    1,
+    QueueSpec::DropTail(DropTailSpec { limit_packets: Some(1), limit_bytes: None, counts_packet_in_service: false }),
+);
 
 /// A path until a user's takes its place.
 const PLACEHOLDER: LinkPair = LinkPair { forward: NO_LINE, reverse: NO_LINE };

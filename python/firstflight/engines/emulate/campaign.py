@@ -19,6 +19,7 @@ from ...errors import MachineError, RequestError
 from ...records.machine import usable_cpus
 from ...scenario import Cell, Scenario
 from ...scenario.datagrams import DatagramApplication
+from ...scenario.rates import peak_bps
 from . import probe, selfcheck
 from .accounts import added, refuse_losses
 from .disturbance import STALL_RULE_S
@@ -254,7 +255,12 @@ def _refuse_links(layout: Layout, scenario: Scenario) -> None:
                     f'scenario "{scenario.name}": burst.gso_max_segs of {link["name"]} is {whole}, and the link box '
                     "gets the segments of a GSO packet one by one; write 1 or leave it out, or use simulate"
                 )
-            rate = link[direction]["rate_bps"]
+            if link[direction]["queue"]["kind"] == "priority":
+                raise RequestError(
+                    f'scenario "{scenario.name}": the queue of {link["name"]} is one of strict priority, and the '
+                    "packets of real programs carry no class; write another queue, or use simulate"
+                )
+            rate = peak_bps(link[direction])
             if rate is not None and rate > _native.CALIBRATED_BPS:
                 raise RequestError(
                     f'scenario "{scenario.name}": the rate of {link["name"]} is {rate / 1e6:g} Mbit/s, and the link '

@@ -7,6 +7,9 @@ from typing import Any
 
 from firstflight.errors import RequestError
 
+QUEUES = ("drop_tail", "red")
+"""Those whose limit it knows."""
+
 
 class Line:
     """A FIFO link: serialization, then propagation. Refuses to model a packet that its queue would drop."""
@@ -39,8 +42,6 @@ class Line:
 
     def _admit(self, packet_bytes: int) -> None:
         queue, packets = self._queue, len(self._waiting)
-        if queue["kind"] not in ("drop_tail", "red"):
-            raise RequestError(f"the model engine knows no {queue['kind']} queue; use --engine simulate")
         with_service = queue["counts_packet_in_service"]
         if queue["kind"] == "red":
             limit = min(queue["min_threshold_packets"], queue["limit_packets"])

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from firstflight.errors import RequestError
 
 from . import tcp
+from .path import QUEUES
 
 if TYPE_CHECKING:
     from firstflight.scenario import Scenario
 
 CAPABILITY = (
     "the model engine computes one transfer without loss: one application of kind file_transfer or "
-    "request_response with clients = 1, count = 1 and constant laws, on links without random loss"
+    "request_response with clients = 1, count = 1 and constant laws, on links of one rate without random loss, whose "
+    f"queues are {' or '.join(QUEUES)}"
 )
 
 _SELECTION = re.compile(r"(left|right|hub|spokes|node)(?:\[(\d+)\])?")
@@ -99,6 +101,12 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
             raise _refusal(f"a link on its way loses packets (loss = {link['loss_model']['kind']})")
         if "burst" in link:
             raise _refusal(f"a link on its way has a token bucket (burst = {link['burst']['bytes']} B)")
+        if "policer" in link:
+            raise _refusal(f"a link on its way has a policer ({link['policer']['rate_bps']} bit/s)")
+        if "rate_schedule" in link:
+            raise _refusal(f"the rate of a link on its way changes ({link['rate_schedule']['kind']})")
+        if link["queue"]["kind"] not in QUEUES:
+            raise _refusal(f"the queue of a link on its way is {link['queue']['kind']}")
     for end in ("client", "server"):
         tcp.check(end, application[f"{end}_tcp"])
     return SingleTransfer(

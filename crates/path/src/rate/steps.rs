@@ -1,0 +1,170 @@
+//! A rate that changes at given times, once or over and over.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// The steps as a scenario describes them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepsSpec {
+    /// From when on, ascending from 0, and how many bits a second; 0: nothing is sent.
+    pub steps: Vec<(Nanos, u64)>,
+    /// After this time the steps begin again; none: the last one stays.
+    pub repeat_ns: Option<Nanos>,
+}
+
+/// A second's worth of bits at 1 bit/s, in units of bits times nanoseconds per second.
+const UNITS_PER_BIT: u128 = 1_000_000_000;
+
+/// The steps at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Steps {
+    steps: Vec<(Nanos, u64)>,
+    period: Option<Period>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    length: Nanos,
+    /// What all steps together send, in bits times [`UNITS_PER_BIT`].
+    units: u128,
+}
+
+impl Steps {
+    /// Checks the steps.
+    ///
+    /// # Errors
+    /// Times that do not ascend from 0, a rate that no link has, and steps that never send anything.
+    pub(super) fn new(spec: &StepsSpec) -> Result<Steps, String> {
+        let StepsSpec { steps, repeat_ns } = spec;
+        if steps.first().map(|&(at, _)| at) != Some(0) || !steps.is_sorted_by(|(one, _), (next, _)| one < next) {
+            return Err("the steps of a rate begin at 0 and come in the order of time: sort them".into());
+        }
+        for &(_, rate) in steps.iter().filter(|&&(_, rate)| rate > 0) {
+            super::Rate::from_bits_per_second(rate)?;
+        }
+        let last = steps[steps.len() - 1];
+        let Some(length) = *repeat_ns else {
+            return match last {
+                (at, 0) => Err(format!("from {at} ns on nothing is ever sent: give the last step a rate, or repeat_ns")),
+                _ => Ok(Steps { steps: steps.clone(), period: None }),
+            };
+        };
+        if length <= last.0 {
+            return Err(format!("repeat_ns is {length}, and must be after the last step ({} ns)", last.0));
+        }
+        let ends = steps[1..].iter().map(|&(at, _)| at).chain([length]);
+        let units = steps.iter().zip(ends).map(|(&(at, rate), end)| u128::from(end - at) * u128::from(rate)).sum();
+        if units == 0 {
+            return Err("all steps of a rate are 0: give one a rate".into());
+        }
+        Ok(Steps { steps: steps.clone(), period: Some(Period { length, units }) })
+    }
+
+    /// The rate at `time`, and when it ends.
+    fn at(&self, time: Nanos) -> (u64, Nanos) {
+        let begun = self.period.map_or(0, |period| time - time % period.length);
+        let next = self.steps.partition_point(|&(at, _)| at <= time - begun);
+        let end = self.steps.get(next).map(|&(at, _)| at).or(self.period.map(|period| period.length));
+        (self.steps[next - 1].1, end.map_or(Nanos::MAX, |end| begun.saturating_add(end)))
+    }
+
+    /// At the end of the last transmission, or as soon as there is a rate.
+    pub(super) fn start(&mut self, now: Nanos, free_at: Nanos) -> Nanos {
+        self.following(free_at.max(now))
+    }
+
+    pub(super) fn following(&mut self, free_at: Nanos) -> Nanos {
+        let mut start = free_at;
+        // A period has a step with a rate, and so has the time after the last step.
+        while let (0, end) = self.at(start) {
+            start = end;
+        }
+        start
+    }
+
+    pub(super) fn send(&mut self, start: Nanos, bytes: u32) -> Nanos {
+        let mut left = 8 * u128::from(bytes) * UNITS_PER_BIT;
+        let mut time = start;
+        if let Some(Period { length, units }) = self.period {
+            // At least something is left for the last period, whose end need not be that of the transmission.
+            let whole = left.saturating_sub(1) / units;
+            left -= whole * units;
+            time = time.saturating_add((whole * u128::from(length)).min(u128::from(Nanos::MAX)) as Nanos);
+        }
+        while time < Nanos::MAX {
+            let (rate, end) = self.at(time);
+            let rate = u128::from(rate);
+            let units = rate * u128::from(end - time);
+            if left <= units {
+                return time.saturating_add(((left + rate / 2) / rate.max(1)) as Nanos);
+            }
+            left -= units;
+            time = end;
+        }
+        time
+    }
+
+    pub(super) fn busy(&self, start: Nanos, end: Nanos, _serialization: Nanos) -> Nanos {
+        end - start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    fn steps(steps: &[(Nanos, u64)], repeat_ns: Option<Nanos>) -> Result<Steps, String> {
+        Steps::new(&StepsSpec { steps: steps.to_vec(), repeat_ns })
+    }
+
+    #[test]
+    fn a_transmission_goes_on_at_the_next_rate() {
+        // 12 Mbit/s: 1500 bytes take 1 ms; at 1.2 Mbit/s they take 10 ms.
+        let mut rate = steps(&[(0, 12_000_000), (10 * MS, 1_200_000)], None).unwrap();
+        assert_eq!(rate.send(0, 1500), MS);
+        // Half of it before the step.
+        assert_eq!(rate.send(9 * MS + MS / 2, 1500), 15 * MS);
+        assert_eq!(rate.send(20 * MS, 1500), 30 * MS);
+    }
+
+    #[test]
+    fn steps_begin_again_after_their_period() {
+        let mut rate = steps(&[(0, 12_000_000), (10 * MS, 1_200_000)], Some(20 * MS)).unwrap();
+        assert_eq!(rate.send(20 * MS, 1500), 21 * MS);
+        assert_eq!(rate.send(30 * MS, 1500), 40 * MS);
+        // Half at the low rate, half at the high one.
+        assert_eq!(rate.send(35 * MS, 1500), 40 * MS + MS / 2);
+    }
+
+    #[test]
+    fn a_packet_that_takes_many_periods_ends_as_if_each_were_counted() {
+        let mut rate = steps(&[(0, 1000), (MS, 0)], Some(2 * MS)).unwrap();
+        // One bit for each period, in its first half.
+        assert_eq!(rate.send(0, 1500), 12_000 * 2 * MS - MS);
+        assert_eq!(rate.send(MS / 2, 1500), 12_000 * 2 * MS + MS / 2);
+    }
+
+    #[test]
+    fn nothing_begins_while_the_rate_is_zero() {
+        let mut rate = steps(&[(0, 12_000_000), (10 * MS, 0), (50 * MS, 12_000_000)], None).unwrap();
+        assert_eq!(rate.start(20 * MS, 5 * MS), 50 * MS);
+        assert_eq!(rate.start(5 * MS, 8 * MS), 8 * MS);
+        assert_eq!(rate.send(9 * MS + MS / 2, 1500), 50 * MS + MS / 2);
+    }
+
+    #[test]
+    fn steps_that_cannot_be_are_refused() {
+        let refusal = |given: &[(Nanos, u64)], repeat| steps(given, repeat).unwrap_err();
+        assert!(refusal(&[], None).contains("begin at 0"));
+        assert!(refusal(&[(1, 10)], None).contains("begin at 0"));
+        assert!(refusal(&[(0, 10), (0, 20)], None).contains("order of time"));
+        assert!(refusal(&[(0, 10), (5, 0)], None).contains("from 5 ns on nothing"));
+        assert!(refusal(&[(0, 0)], Some(5)).contains("all steps"));
+        assert!(refusal(&[(0, 10), (5, 20)], Some(5)).contains("repeat_ns is 5"));
+        assert!(refusal(&[(0, 1)], None).contains("1 bit/s"));
+    }
+}

@@ -1,0 +1,161 @@
+"""Links whose rate changes, policers: from the file to the records. And every example of a path runs."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from firstflight import RequestError
+from firstflight.engines.emulate.campaign import _refuse_links
+from firstflight.engines.emulate.layout import lay_out
+from firstflight.engines.model.single_transfer import from_scenario
+from firstflight.engines.simulate import run_cell
+from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.rates import peak_bps
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "paths"
+DOWNLOAD = """
+name = "path"
+duration = "20s"
+
+[tcp]
+profile = "linux"
+
+[network]
+topology = "chain"
+links = {{ rate = {rate}, delay = "10ms", queue = {queue}{more} }}
+
+[[application]]
+kind = "file_transfer"
+size = "1MB"
+count = 1
+"""
+
+
+def _scenario(rate: str = '"10Mbit"', queue: str = '"100p"', more: str = "", directory: Path | None = None) -> Scenario:
+    text = DOWNLOAD.format(rate=rate, queue=queue, more=f", {more}" if more else "")
+    return Scenario.from_toml(text, directory=directory)
+
+
+def _forward(scenario: Scenario) -> dict[str, object]:
+    forward: dict[str, object] = scenario.to_plan()["network"]["links"][0]["forward"]
+    return forward
+
+
+def _simulated(scenario: Scenario) -> dict[str, pl.DataFrame]:
+    return run_cell(Cell({}, scenario), seed=1, replicates=1)
+
+
+def _completion_s(scenario: Scenario) -> float:
+    return float(_simulated(scenario)["transfers"]["completion_time_s"][0])
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_example_of_a_path_runs_and_reads_back_the_same(path: Path) -> None:
+    scenario = Scenario.load(path)
+    assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+    assert _simulated(scenario)["links"]["sent_packets"].sum() > 1000
+
+
+def test_a_trace_is_relative_to_the_scenario_and_its_content_is_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "down.trace").write_text("1\n1\n5\n10\n")
+    scenario = _scenario('{ trace = "down.trace" }', directory=tmp_path)
+    # Four times 1500 bytes in 10 ms.
+    assert _forward(scenario)["rate_bps"] == 4_800_000
+    assert _forward(scenario)["rate_schedule"] == {"kind": "trace", "opportunities_ms": [1, 1, 5, 10]}
+    (tmp_path / "down.trace").write_text("10\n")
+    other = _scenario('{ trace = "down.trace" }', directory=tmp_path)
+    assert other.to_toml() != scenario.to_toml()
+    assert _completion_s(other) > 3 * _completion_s(scenario)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "bad is empty"),
+        ("1\n\n3\n", 'bad, line 2: "" is not a time in ms'),
+        ("1\n2.5\n", 'bad, line 2: "2.5" is not a time in ms'),
+        ("1\n-2\n", 'bad, line 2: "-2" is not'),
+        ("1\n99999999999\n", "bad, line 2"),
+        ("5\n4\n", "bad, line 2: 4 ms comes after 5 ms"),
+        ("0\n0\n", "bad, line 2: the last time is the length of the trace"),
+    ],
+)
+def test_a_malformed_trace_is_one_sentence_with_its_line(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "bad").write_text(content)
+    with pytest.raises(RequestError) as refused:
+        _scenario('{ trace = "bad" }', directory=tmp_path)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_trace_that_is_not_there_is_named() -> None:
+    with pytest.raises(RequestError, match="there is no file"):
+        _scenario('{ trace = "nowhere" }')
+
+
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [
+        ('{ steps = [["1s", "1Mbit"]] }', 'begin at "0s"'),
+        ('{ steps = [["0s", "1Mbit"], ["0s", "2Mbit"]] }', "order of time"),
+        ('{ steps = [["0s", "1Mbit"], ["5s", "0bit"]] }', "0 for ever"),
+        ('{ steps = [["0s", "0bit"]], repeat = "1s" }', "0 for ever"),
+        ('{ steps = [["0s", "1Mbit"], ["5s", "2Mbit"]], repeat = "5s" }', "after the last step"),
+        ("{ speed = 3 }", "a table as a rate"),
+    ],
+)
+def test_steps_that_cannot_be_are_refused(rate: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        _scenario(rate)
+
+
+def test_a_limit_in_time_of_a_rate_that_changes_is_by_its_mean() -> None:
+    steps = '{ steps = [["0s", "10Mbit"], ["1s", "2Mbit"]], repeat = "2s" }'
+    assert _forward(_scenario(steps, '"100ms"'))["queue"]["limit_bytes"] == 6_000_000 // 80  # type: ignore[index]
+    assert peak_bps(_forward(_scenario(steps))) == 10_000_000
+    trace = "{ opportunities_ms = [1, 2, 3, 1000] }"
+    assert _forward(_scenario(trace, '"1s"'))["queue"]["limit_bytes"] == 6000  # type: ignore[index]
+    # Of the busiest 100 ms.
+    assert peak_bps(_forward(_scenario(trace))) == 3 * 12_000 * 10
+
+
+def test_a_download_takes_as_long_as_the_steps_let_it() -> None:
+    slow = _completion_s(_scenario('{ steps = [["0s", "10Mbit"], ["200ms", "1Mbit"], ["5s", "10Mbit"]] }'))
+    assert _completion_s(_scenario()) < 1.5 < 5 < slow < 7
+
+
+def test_a_policer_drops_and_a_shaper_of_the_same_rate_delays() -> None:
+    policed = _simulated(_scenario('"50Mbit"', more='policer = { rate = "10Mbit", burst = "15kB" }'))
+    shaped = _simulated(_scenario('"10Mbit"', '"1000p"', more='burst = "15kB"'))
+    assert policed["links"]["dropped_packets"].sum() > 0
+    assert policed["links"]["queue_max_packets"].max() < shaped["links"]["queue_max_packets"].max()
+    assert shaped["links"]["dropped_packets"].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"rate": '{ steps = [["0s", "10Mbit"]] }'}, r"the rate of a link on its way changes \(steps\)"),
+        ({"rate": "{ opportunities_ms = [1] }"}, r"the rate of a link on its way changes \(trace\)"),
+        ({"more": 'policer = { rate = "10Mbit", burst = "15kB" }'}, "has a policer"),
+        ({"queue": '{ kind = "codel" }'}, "queue of a link on its way is codel"),
+        ({"queue": '{ kind = "pie" }'}, "queue of a link on its way is pie"),
+    ],
+)
+def test_the_model_refuses_what_it_cannot_compute_before_it_begins(parts: dict[str, str], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        from_scenario(_scenario(**parts))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"queue": '{ kind = "priority" }'}, "carry no class"),
+        ({"rate": '{ steps = [["0s", "1Mbit"], ["1s", "90Gbit"], ["2s", "1Mbit"]] }'}, "is 90000 Mbit/s"),
+    ],
+)
+def test_emulate_refuses_what_the_link_box_cannot_do(parts: dict[str, str], message: str) -> None:
+    scenario = _scenario(**parts)
+    with pytest.raises(RequestError, match=message):
+        _refuse_links(lay_out(scenario), scenario)
