@@ -32,7 +32,8 @@ run: setup
 
 test: setup
 	cargo test --quiet --locked --workspace --exclude firstflight-python
-	$(BIN)/pytest
+	$(BIN)/pytest -m 'not realtime' -n auto --dist loadfile
+	$(BIN)/pytest -m realtime
 
 bench: setup
 	$(BIN)/firstflight bench --peers

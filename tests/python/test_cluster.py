@@ -27,6 +27,8 @@ from firstflight.records import Run
 from firstflight.scenario import Cell
 from firstflight.studies.execute import carry_out, prepare, started
 
+pytestmark = pytest.mark.realtime
+
 REPLICATES = 60
 
 USERS = """

@@ -18,6 +18,8 @@ from firstflight.conform.shrink import shrink
 from firstflight.conform.writer import write_script
 from testbeds import has_tun, refusal
 
+pytestmark = pytest.mark.realtime
+
 KERNEL = (b"\xc0\xa8\x00\x01", 8080)
 PEER = (b"\x0a\x00\x00\x01", 40_000)
 ISN = 5_000

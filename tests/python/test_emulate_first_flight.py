@@ -12,6 +12,8 @@ from firstflight.engines.emulate import campaign, selfcheck
 from firstflight.errors import SelfCheckError
 from firstflight.records.schema import conforms
 
+pytestmark = pytest.mark.realtime
+
 WINDOWS = (1, 2, 3, 4, 10, 16, 32, 64)
 
 

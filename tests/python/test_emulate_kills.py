@@ -23,6 +23,8 @@ import sys
 sys.path.insert(0, {tests!r})
 import testbeds
 from firstflight.engines.emulate.lab import Lab
+
+pytestmark = pytest.mark.realtime
 with Lab(testbeds.one_link()) as lab:
     print(lab.mark, flush=True)
     while True:

@@ -14,6 +14,8 @@ from firstflight.engines.emulate.lab import Backend, KernelSettings, Lab
 from firstflight.engines.emulate.start import explain
 from firstflight.errors import MachineError, RequestError
 
+pytestmark = pytest.mark.realtime
+
 
 @pytest.fixture(autouse=True)
 def _machine_makes_testbeds() -> None:

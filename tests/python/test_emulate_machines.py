@@ -26,6 +26,8 @@ from firstflight.engines.emulate import kernel
 kernel._PINNED["net.ipv4.tcp_early_retrans"] = "9"
 kernel._switches = lambda where, profile: {}
 from firstflight.cli import main
+
+pytestmark = pytest.mark.realtime
 main()
 """
 

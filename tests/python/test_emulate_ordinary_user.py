@@ -11,6 +11,8 @@ import pytest
 import testbeds
 from opened import REPOSITORY, as_ordinary_user
 
+pytestmark = pytest.mark.realtime
+
 HERE = Path(__file__).resolve().parent
 # Those that say nothing about who runs them need not run twice.
 AGAIN = ("test_emulate_lab.py", "test_emulate_kills.py")

@@ -15,6 +15,8 @@ from firstflight.engines.emulate import campaign
 from firstflight.engines.emulate.lab import Backend, Lab
 from firstflight.records.schema import conforms
 
+pytestmark = pytest.mark.realtime
+
 OURS = {"stack": "firstflight", "profile": "linux", "receive_window_growth": "none"}
 ENDS = {"client": ("client_tcp",), "server": ("server_tcp",), "both": ("client_tcp", "server_tcp")}
 SCHEMES: dict[str, dict[str, Any]] = {

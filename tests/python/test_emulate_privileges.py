@@ -16,6 +16,7 @@ from testbeds import one_link, refusal
 Program = Callable[..., Any]
 
 pytestmark = [
+    pytest.mark.realtime,
     pytest.mark.skipif(refusal() is not None, reason=f"no testbed here: {refusal()}"),
     pytest.mark.skipif(os.geteuid() != 0, reason="these tests are about root's testbeds"),
 ]

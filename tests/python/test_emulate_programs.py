@@ -6,7 +6,7 @@ from firstflight.engines.emulate.lab import Lab
 from firstflight.errors import MachineError
 from testbeds import one_link, refusal
 
-pytestmark = pytest.mark.skipif(refusal() is not None, reason=f"no testbed here: {refusal()}")
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(refusal() is not None, reason=f"no testbed here: {refusal()}")]
 
 
 def test_a_program_runs_on_a_host_and_its_output_is_the_answer():

@@ -12,6 +12,8 @@ from firstflight.engines.emulate.draws import Draws, Purpose, philox
 from firstflight.engines.emulate.kernel import kernel_settings, tick_ns
 from firstflight.scenario.tcp import profile
 
+pytestmark = pytest.mark.realtime
+
 
 @pytest.mark.parametrize(
     ("changes", "said"),

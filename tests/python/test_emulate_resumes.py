@@ -15,6 +15,8 @@ from emulated_grid import EmulatedGrid
 from emulations import skip_unless_possible
 from firstflight.records import Run
 
+pytestmark = pytest.mark.realtime
+
 PATIENCE_S = 60.0
 VARIABLE = "FIRSTFLIGHT_TEST_CAMPAIGN"
 

@@ -17,6 +17,8 @@ from firstflight.engines.emulate.lab import Backend, Lab
 from firstflight.engines.emulate.layout import Layout
 from firstflight.records import schema
 
+pytestmark = pytest.mark.realtime
+
 SLOW = {"rate_bps": 100_000, "delay_ns": 10_000_000, "queue": {"kind": "drop_tail", "limit_packets": 5}}
 # Of a packet of 1,000 bytes at that rate.
 LINE_NS = 80_000_000

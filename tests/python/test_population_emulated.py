@@ -1,10 +1,13 @@
 """The first users of a population, carried out by real programs over the running kernel."""
 
 import polars as pl
+import pytest
 
 import firstflight as ff
 from emulations import skip_unless_possible
 from small_population import SEARCH, scenario
+
+pytestmark = pytest.mark.realtime
 
 
 def test_the_star_of_the_first_users_can_be_emulated() -> None:

@@ -20,6 +20,8 @@ from firstflight.records.schema import SCHEMA_VERSION
 from firstflight.scenario import Scenario
 from small_grid import WINDOWS, SmallGrid
 
+pytestmark = pytest.mark.realtime
+
 HERE = Path(__file__).parent
 KILLS = 22
 

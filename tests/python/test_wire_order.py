@@ -15,6 +15,8 @@ from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.simulate import capture
 from firstflight.scenario import Scenario
 
+pytestmark = pytest.mark.realtime
+
 SENT, RECEIVED = 0, 1
 ENDS = {"client": 0, "server": 1}
 CHANCES = 4
