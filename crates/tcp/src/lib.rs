@@ -44,9 +44,9 @@ pub use sender::initial_window::{
     RestartWindow, StartingPoint,
 };
 pub use sender::nagle::Nagle;
-pub use sender::pacing::WindowPacing;
+pub use sender::pacing::{PacedFlight, Rate, WindowPacing};
 pub use sender::recovery::RecoveryAlgorithm;
-pub use sender::startup::Startup;
+pub use sender::startup::{CustomScheme, CustomStartup, FirstSend, Growth, SendState, Startup, StartupScheme};
 pub use sender::trains::Trains;
 
 /// Nanoseconds of the caller's clock.

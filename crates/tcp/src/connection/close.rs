@@ -43,7 +43,8 @@ impl Endpoint {
         self.due = 0;
         self.persisting = false;
         self.closing = true;
-        self.extras.end_launch();
+        self.extras.end_startup();
+        self.extras.end_pacing();
     }
 
     /// Our FIN leaves, maybe not for the first time.

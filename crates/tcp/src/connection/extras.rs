@@ -7,7 +7,9 @@ use crate::profile::{Profile, WindowValidation};
 use crate::receiver::Memory;
 use crate::receiver::ack::Arrivals;
 use crate::receiver::window::GrowingWindow;
-use crate::sender::startup::Launch;
+use crate::sender::pacing::Pacer;
+use crate::sender::path_option::PathOptions;
+use crate::sender::startup::StartupState;
 use crate::sender::window_validation::Validation;
 
 /// All of it, or nothing.
@@ -17,7 +19,9 @@ pub(crate) struct Extras(Option<Box<Extra>>);
 #[derive(Clone, Debug)]
 pub(crate) struct Extra {
     /// The start-up scheme and the pacer, as long as there is something for them to do.
-    pub launch: Option<Box<Launch>>,
+    pub startup: Option<Box<StartupState>>,
+    pub pacer: Option<Box<Pacer>>,
+    pub path_options: PathOptions,
     pub memory: Memory,
     pub validation: Option<Validation>,
     /// Ends of records, in order: places that no segment spans.
@@ -29,7 +33,9 @@ pub(crate) struct Extra {
 impl Extra {
     fn new(profile: &Profile, initial_sequence: u32) -> Self {
         Self {
-            launch: None,
+            startup: None,
+            pacer: None,
+            path_options: PathOptions::default(),
             memory: Memory::new(profile, initial_sequence),
             validation: Validation::new(profile.window_validation, profile.mss_bytes),
             record_ends: RecordEnds::default(),
@@ -61,20 +67,43 @@ impl Extras {
         self.0.get_or_insert_with(|| Box::new(Extra::new(profile, initial_sequence)))
     }
 
+    /// Whether there is a start-up scheme or a pacer.
     #[inline]
-    pub fn launch(&self) -> Option<&Launch> {
-        self.0.as_deref()?.launch.as_deref()
+    pub fn may_hold_back(&self) -> bool {
+        self.0.as_deref().is_some_and(|extra| extra.startup.is_some() || extra.pacer.is_some())
     }
 
     #[inline]
-    pub fn launch_mut(&mut self) -> Option<&mut Launch> {
-        self.0.as_deref_mut()?.launch.as_deref_mut()
+    pub fn startup(&self) -> Option<&StartupState> {
+        self.0.as_deref()?.startup.as_deref()
     }
 
-    /// The start-up scheme and the pacer have nothing more to do.
-    pub fn end_launch(&mut self) {
+    #[inline]
+    pub fn startup_mut(&mut self) -> Option<&mut StartupState> {
+        self.0.as_deref_mut()?.startup.as_deref_mut()
+    }
+
+    #[inline]
+    pub fn pacer(&self) -> Option<&Pacer> {
+        self.0.as_deref()?.pacer.as_deref()
+    }
+
+    #[inline]
+    pub fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+        self.0.as_deref_mut()?.pacer.as_deref_mut()
+    }
+
+    /// The start-up scheme has nothing more to do.
+    pub fn end_startup(&mut self) {
         if let Some(extra) = self.0.as_deref_mut() {
-            extra.launch = None;
+            extra.startup = None;
+        }
+    }
+
+    /// Nothing is paced any more.
+    pub fn end_pacing(&mut self) {
+        if let Some(extra) = self.0.as_deref_mut() {
+            extra.pacer = None;
         }
     }
 

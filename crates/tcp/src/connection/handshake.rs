@@ -27,7 +27,7 @@ impl Endpoint {
 
     /// A segment arrived before the connection is established.
     pub(crate) fn on_handshake_segment(&mut self, now: Nanos, segment: &Segment) {
-        self.note_quick_start(segment);
+        self.note_path_option(segment);
         match self.state {
             State::Listen => self.on_listening(now, segment),
             State::SynSent => self.on_syn_sent(now, segment),
@@ -218,12 +218,11 @@ impl Endpoint {
             mss: self.profile.mss_bytes as u16,
             window_scale: if offers_scaling { self.own_shift() } else { NO_WINDOW_SCALE },
             flags: if answering { Flags::SYN | Flags::ACK } else { Flags::SYN },
-            quick_start: self.quick_start_request(),
-            quick_start_response: self.quick_start_response(),
             retransmission: self.stats.syn_retransmissions > 0,
             ..Segment::EMPTY
         };
         self.offer(now, answering, &mut segment);
+        self.add_path_request(&mut segment);
         segment
     }
 

@@ -96,7 +96,7 @@ impl Endpoint {
             } else {
                 self.profile.mss_bytes.saturating_sub(OPTION_BYTES)
             },
-            pacing_rate: self.extras.launch().and_then(|launch| launch.rate()),
+            pacing_rate: self.extras.pacer().and_then(|pacer| pacer.rate()),
             not_sent_bytes: self.data_end.saturating_sub(self.nxt),
             scoreboard: self.recovery.scoreboard().is_some(),
             window_scaling: self.scaling_is_on,

@@ -90,8 +90,8 @@ pub(crate) mod feature {
     pub const ADAPTIVE_ACK: u8 = 8;
     /// The receiver remembers what arrives.
     pub const RECEIVER: u8 = 16;
-    /// A Quick-Start option waits for the next segment.
-    pub const QUICK_START: u8 = 32;
+    /// An option for the routers on the path, or the answer to one, waits for the next segment.
+    pub const PATH_OPTION: u8 = 32;
     /// Segments note when they were sent, and ACKs are timed by that.
     pub const ACK_ONE_WAY: u8 = 64;
 }
@@ -353,7 +353,7 @@ impl Endpoint {
     /// Earliest deadline, or [`NEVER`].
     #[inline]
     pub fn poll_timeout(&self) -> Nanos {
-        self.retransmit_deadline.min(self.ack_deadline).min(self.launch_deadline())
+        self.retransmit_deadline.min(self.ack_deadline).min(self.pacing_deadline())
     }
 
     /// Events since the last call, which clears them.

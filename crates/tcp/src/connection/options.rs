@@ -87,8 +87,8 @@ impl Endpoint {
         if self.features & feature::ECN != 0 {
             self.ecn.mark(segment);
         }
-        if self.features & feature::QUICK_START != 0 {
-            self.add_quick_start(segment);
+        if self.features & feature::PATH_OPTION != 0 {
+            self.add_path_options(segment);
         }
         if self.features & feature::ADAPTIVE_ACK != 0 {
             self.note_departure(now, segment.payload_bytes > 0);

@@ -112,7 +112,8 @@ pub struct Profile {
     pub app_limited_decay: bool,
     /// How a window leaves that no start-up scheme and no controller paces; none: as acknowledgements open it.
     pub pacing: Option<WindowPacing>,
-    /// With `recovery = sack`: how segments leave together that nothing paces; none: each as soon as it may.
+    /// With `recovery = sack`: how segments leave together, paced or not, except in a start-up scheme's first flight; none:
+    /// each as soon as it may.
     pub trains: Option<Trains>,
     /// What begins a connection besides its initial window.
     pub startup: Startup,

@@ -7,7 +7,7 @@ use crate::receiver::ack::AckPolicy;
 use crate::sender::congestion::CongestionAlgorithm;
 use crate::sender::initial_window::RestartWindow;
 use crate::sender::recovery::RecoveryAlgorithm;
-use crate::sender::startup::Startup;
+use crate::sender::startup::{self, Startup};
 
 impl Profile {
     /// Checks that every field is within its range, and that none is without effect beside the others.
@@ -88,7 +88,8 @@ impl Profile {
         if let Some(trains) = &self.trains {
             trains.validate(within)?;
         }
-        self.startup.validate(within, most_segments, LONGEST_TIMEOUT)?;
+        let limits = startup::Limits { segments: most_segments, time: LONGEST_TIMEOUT };
+        self.startup.validate(within, &limits)?;
         self.rto.validate(within)
     }
 

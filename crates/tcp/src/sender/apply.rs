@@ -4,7 +4,6 @@ use crate::Nanos;
 use crate::connection::{Endpoint, due, feature};
 use crate::sender::congestion::{Acknowledged, RoundTrip, Start};
 use crate::sender::recovery::{CwndRule, Edges, Facts, NextCwnd, Recovery, RttSample};
-use crate::sender::startup::Growth;
 
 /// The sender as recovery sees it: borrows the profile and the RTT estimator alone, so that recovery can be asked.
 macro_rules! flight {
@@ -74,9 +73,7 @@ impl Endpoint {
             (None, CwndRule::Reduce { segments }) => self.reduce(facts, segments),
             (None, CwndRule::Keep) => {}
         }
-        if self.extras.launch().is_some() {
-            self.apply_to_startup(facts);
-        }
+        self.apply_to_startup(facts);
         if facts.edges != Edges::NONE || facts.retransmit {
             self.apply_rest(now, facts, cwnd_before);
         }
@@ -98,7 +95,8 @@ impl Endpoint {
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {
             scoreboard.establish(now, self.una, sack, rate_based, facts.rtt);
         }
-        self.prepare_launch();
+        self.prepare_pacing();
+        self.prepare_path_report();
     }
 
     /// Step 1.
@@ -106,10 +104,7 @@ impl Endpoint {
     fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
         let sample = RoundTrip { rtt, una: self.una, nxt: self.nxt };
         self.controller.on_round_trip(now, &sample);
-        let standing = self.standing();
-        if let Some(launch) = self.extras.launch_mut() {
-            launch.on_round_trip(rtt, &standing);
-        }
+        self.tell_startup_rtt(rtt);
     }
 
     /// Step 2, the edges.
@@ -221,36 +216,8 @@ impl Endpoint {
     /// Step 2: growth by what was delivered, if validation allows it.
     #[inline]
     fn grow(&mut self, now: Nanos, bytes: u32, allowed: bool) {
-        if self.extras.launch().is_some() {
-            let standing = self.standing();
-            if let Some(launch) = self.extras.launch_mut() {
-                launch.grow(&Growth { now, bytes, allowed }, &standing, &mut self.controller);
-            }
-        } else if allowed {
+        if !self.grow_by_startup(now, bytes, allowed) && allowed {
             self.controller.on_ack(now, Acknowledged { bytes });
-        }
-    }
-
-    /// Step 3. An ACK that ends one recovery and begins the next is neither to a scheme.
-    #[inline(never)]
-    fn apply_to_startup(&mut self, facts: &Facts) {
-        let standing = self.standing();
-        let Some(launch) = self.extras.launch_mut() else { return };
-        let controller = &mut self.controller;
-        if facts.edges.has(Edges::UNDONE) {
-            launch.on_undone();
-        } else if facts.edges.has(Edges::RESTARTED) || facts.edges.has(Edges::TIMED_OUT) {
-            launch.on_timeout(&standing, controller);
-        } else if facts.recovering {
-            if !facts.was_recovering {
-                launch.on_loss(&standing, controller);
-            }
-            launch.on_delivery(facts.delivered, facts.lost, controller);
-        } else if facts.was_recovering {
-            launch.on_repaired(&standing, controller);
-        }
-        if launch.is_over() {
-            self.extras.end_launch();
         }
     }
 

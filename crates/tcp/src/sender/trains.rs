@@ -1,9 +1,10 @@
 //! New data leaves in trains, as Linux's sender releases it whether or not the interface has offloads: a train is as
-//! long as a millisecond's worth of the window's rate, and a shorter one waits for the next ACK if that is due.
+//! long as a millisecond's worth of the pacing rate, and a shorter one waits for the next ACK if that is due. A train is
+//! one burst to the [pacer](super::pacing), if there is one.
 
 use crate::Nanos;
 use crate::connection::Endpoint;
-use crate::sender::pacing::WindowPacing;
+use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -35,14 +36,13 @@ impl Trains {
     }
 
     /// Segments of a full train.
-    // Linux, tcp_tso_autosize: what a millisecond holds at the rate that pacing would have, more on very short paths.
+    // Linux, tcp_tso_segs and tcp_tso_autosize: what a millisecond holds at the pacing rate, more on very short paths.
     fn full(&self, now: &Room) -> u32 {
-        let Some(srtt) = now.srtt else { return (LONGEST_BYTES / u64::from(now.mss)) as u32 };
-        let pacing = WindowPacing::LINUX.rate(now.window, now.ssthresh, srtt);
+        let Some(rate) = now.rate else { return (LONGEST_BYTES / u64::from(now.mss)) as u32 };
         let short_path = u32::try_from((now.shortest_rtt / 1_000) >> RTT_SHIFT)
             .map_or(0, |r| LONGEST_BYTES.checked_shr(r).unwrap_or(0));
-        let bytes = ((pacing.bytes_per_second() >> PACING_SHIFT) + short_path).min(LONGEST_BYTES);
-        ((bytes / u64::from(now.mss)) as u32).max(self.min_segments)
+        let bytes = ((rate >> PACING_SHIFT) + short_path).min(LONGEST_BYTES);
+        ((bytes / u64::from(now.mss)) as u32).max(now.min_segments.unwrap_or(self.min_segments))
     }
 
     // Linux, tcp_tso_should_defer (6.18): a short train waits only right after another, and only if the ACK of the first
@@ -64,10 +64,13 @@ impl Trains {
 struct Room {
     now: Nanos,
     mss: u32,
-    /// Congestion window and slow start threshold, in bytes, and what of the window is free, in segments.
+    /// cwnd in bytes, and what of it is free in segments.
     window: u32,
-    ssthresh: u32,
     segments: u32,
+    /// Bytes per second at which segments are paced, or would be (Linux: `sk_pacing_rate`); none before an RTT is known.
+    rate: Option<u64>,
+    /// Segments of a train at least, if the controller says so.
+    min_segments: Option<u32>,
     /// What is free of the peer's window, and all of it, in bytes.
     peer_room: u64,
     peer_window: u64,
@@ -76,6 +79,7 @@ struct Room {
     closing: bool,
     srtt: Option<Nanos>,
     shortest_rtt: Nanos,
+    /// When the last segment left or, if paced, when the next one may (Linux: `tcp_wstamp_ns`).
     last_sent_at: Nanos,
     /// When the first segment outstanding was sent.
     head_sent_at: Option<Nanos>,
@@ -91,6 +95,11 @@ pub(crate) struct Train {
 }
 
 impl Train {
+    /// Segments of it that are still to leave.
+    pub(crate) fn left(&self) -> u32 {
+        self.left
+    }
+
     /// An acknowledgement arrived: what leaves now is another train.
     #[inline]
     pub(crate) fn end(&mut self) {
@@ -115,30 +124,38 @@ impl Endpoint {
 
     fn next_train(&mut self, now: Nanos, peer_room: u64, rules: Trains) -> bool {
         let waiting = self.stream_end().saturating_sub(self.nxt);
-        let paced = self.controller.is_rate_based() || self.extras.launch().is_some();
+        let pacer = self.extras.pacer();
+        let in_flight_of_scheme = pacer.is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. }));
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
-        // A single segment is Nagle's affair; a repair does not wait.
-        if paced || waiting <= u64::from(self.mss) || scoreboard.is_repairing() {
+        // A single segment is Nagle's affair; a start-up scheme spreads its flight segment by segment. Without a pacer the
+        // length of a train that does not wait makes no difference.
+        let lone = waiting <= u64::from(self.mss) || in_flight_of_scheme;
+        let repairing = scoreboard.is_repairing();
+        if lone || repairing && pacer.is_none() {
             return true;
         }
         let window = self.controller.window();
+        let srtt = self.rtt.smoothed(&self.profile.rto);
+        let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
         let room = Room {
             now,
             mss: self.mss,
             window,
-            ssthresh: self.controller.ssthresh(),
             segments: (window / self.mss).saturating_sub(scoreboard.in_flight()),
+            rate: pacer.and_then(Pacer::rate).or_else(by_window),
+            min_segments: self.controller.min_train_segments(),
             peer_room,
             peer_window: u64::from(self.peer_window),
             waiting,
             closing: self.closing,
-            srtt: self.rtt.smoothed(&self.profile.rto),
+            srtt,
             shortest_rtt: scoreboard.shortest_rtt(),
-            last_sent_at: self.last_sent_at,
+            last_sent_at: pacer.and_then(Pacer::release).unwrap_or(self.last_sent_at),
             head_sent_at: scoreboard.head_sent_at(),
         };
         let full = rules.full(&room);
-        if rules.waits(&room, full) {
+        // Linux, tcp_tso_should_defer: recovery does not wait.
+        if !repairing && rules.waits(&room, full) {
             let free = u64::from(room.segments) * u64::from(self.mss);
             scoreboard.train.limited = free < peer_room && free <= waiting;
             return false;
@@ -154,15 +171,15 @@ impl Endpoint {
 mod tests {
     use super::*;
 
-    /// An ACK of one segment of 1000 bytes at 20 Mbit/s, in congestion avoidance with a window of 100 segments, of which
-    /// so many are free.
+    /// An ACK of one segment of 1000 bytes, with a window of 100 segments at 1.2 MB/s, of which so many are free.
     fn room(segments: u32) -> Room {
         Room {
             now: 1_000 * MILLISECOND,
             mss: 1_000,
             window: 100_000,
-            ssthresh: 50_000,
             segments,
+            rate: Some(1_200_000),
+            min_segments: None,
             peer_room: 1 << 20,
             peer_window: 1 << 20,
             waiting: 1 << 20,
@@ -177,9 +194,10 @@ mod tests {
     #[test]
     fn a_train_is_a_millisecond_long_and_two_segments_at_least() {
         assert_eq!(Trains::LINUX.full(&room(1)), 2, "1.2 MB/s");
-        assert_eq!(Trains::LINUX.full(&Room { window: 1_000_000, ..room(1) }), 11, "12 MB/s");
+        assert_eq!(Trains::LINUX.full(&Room { rate: Some(12_000_000), ..room(1) }), 11, "12 MB/s");
+        assert_eq!(Trains::LINUX.full(&Room { min_segments: Some(1), ..room(1) }), 1, "the controller says so");
         assert_eq!(Trains::LINUX.full(&Room { shortest_rtt: MILLISECOND, ..room(1) }), 33, "a very short path");
-        assert_eq!(Trains::LINUX.full(&Room { srtt: None, ..room(1) }), 65);
+        assert_eq!(Trains::LINUX.full(&Room { rate: None, ..room(1) }), 65);
     }
 
     #[test]

@@ -14,8 +14,8 @@ impl Endpoint {
         if now >= self.ack_deadline {
             self.on_ack_timeout();
         }
-        if let Some(launch) = self.extras.launch_mut() {
-            launch.on_time(now);
+        if let Some(pacer) = self.extras.pacer_mut() {
+            pacer.on_time(now);
         }
         if now >= self.retransmit_deadline {
             self.retransmit_deadline = NEVER;

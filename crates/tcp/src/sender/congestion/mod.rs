@@ -191,6 +191,10 @@ pub trait CongestionControl: std::fmt::Debug + Send + Sync {
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
+    /// Segments that leave together at least, where the profile has trains; none: as it says.
+    fn min_train_segments(&self) -> Option<u32> {
+        None
+    }
     /// Whether cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs `recovery = sack`.
     fn is_rate_based(&self) -> bool {
         false
@@ -439,6 +443,12 @@ impl Controller {
         law.on_undo(window, now, cwnd, ssthresh);
     }
 
+    /// cwnd and ssthresh, for a start-up scheme to change.
+    #[inline]
+    pub(crate) fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
     /// cwnd, in bytes.
     #[inline]
     pub(crate) fn window(&self) -> u32 {
@@ -466,6 +476,13 @@ impl Controller {
         match &self.law {
             Law::Reno(_) => None,
             Law::Other(other) => other.law().pacing_rate(),
+        }
+    }
+
+    pub(crate) fn min_train_segments(&self) -> Option<u32> {
+        match &self.law {
+            Law::Reno(_) => None,
+            Law::Other(other) => other.law().min_train_segments(),
         }
     }
 

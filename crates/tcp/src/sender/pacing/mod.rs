@@ -1,104 +1,274 @@
 //! Pacing: when the next segment may leave, if segments are to leave at a rate rather than as the window opens.
+//!
+//! There is one [`Pacer`], whoever sets its rate: the controller (BBR), the window and the smoothed RTT
+//! ([`WindowPacing`]), or a start-up scheme for its first flight ([`PacedFlight`]). It releases bursts: a segment, a
+//! [train](super::trains), or what the profile says.
 
 mod window;
 
 pub use window::WindowPacing;
-pub(crate) use window::{UNPACED_SEGMENTS, WindowPacer};
 
+use crate::connection::Endpoint;
+use crate::sequence::Position;
 use crate::{NEVER, Nanos};
+
+// Linux, tcp_update_skb_after_send: the first ten segments of a connection are not paced.
+const FIRST_PACED_SEGMENT: u32 = 10;
 
 /// So many bytes of payload in so much time. Kept as a fraction: a flight spread over a round trip then ends exactly
 /// with it, however odd the two numbers are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Rate {
+pub struct Rate {
     bytes: u64,
     time: Nanos,
 }
 
 impl Rate {
     /// `bytes`, at least 1, in every `time`.
-    pub(crate) fn new(bytes: u64, time: Nanos) -> Self {
+    pub fn new(bytes: u64, time: Nanos) -> Self {
         Self { bytes: bytes.max(1), time }
     }
 
-    /// How long so many bytes take.
-    pub(crate) fn time_of(self, bytes: u64) -> Nanos {
-        let time = u128::from(bytes) * u128::from(self.time) / u128::from(self.bytes);
-        time.min(u128::from(NEVER / 2)) as Nanos
-    }
-
-    /// Bytes a second, rounded down.
-    pub(crate) fn bytes_per_second(self) -> u64 {
+    /// Bytes per second, rounded down.
+    pub fn bytes_per_second(self) -> u64 {
         let bytes = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.time.max(1));
         bytes.min(u128::from(u64::MAX)) as u64
     }
 }
 
-/// Releases segments one by one.
-#[derive(Clone, Debug, Default)]
+/// A part of the stream that leaves at a rate rather than as the window opens: so many bytes from the first on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacedFlight {
+    /// Its length.
+    pub bytes: u64,
+    /// Its rate.
+    pub rate: Rate,
+    /// What is not sent in this time for want of data is not paced any more.
+    pub time: Nanos,
+    /// The first ACK of new data ends it, too. A loss always does.
+    pub until_ack: bool,
+}
+
+/// Who sets the rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PacedBy {
+    /// The controller.
+    Controller,
+    /// cwnd and the smoothed RTT.
+    Window(WindowPacing),
+    /// The start-up scheme, from here to `end`.
+    Startup { flight: PacedFlight, end: Position, began: Option<Nanos> },
+}
+
+/// Releases segments burst by burst.
+#[derive(Clone, Debug)]
 pub(crate) struct Pacer {
+    pub by: PacedBy,
     rate: Option<Rate>,
-    /// When the next segment may leave; 0: at once.
-    release: Nanos,
+    /// When the next burst may leave; none before the first segment.
+    release: Option<Nanos>,
     /// The part of a nanosecond by which `release` is too early, times the rate's bytes.
     remainder: u64,
+    /// The latest burst: when it left, when it was due, the remainder then, and how late it was.
+    left_at: Nanos,
+    due_at: Nanos,
+    carried: u64,
+    late: Nanos,
+    /// What it holds, and what it may hold.
+    bytes: u64,
+    segments: u32,
+    most_segments: u32,
+    /// Segments sent so far, as far as it matters.
+    sent: u32,
     /// A segment waits for `release`.
     waiting: bool,
-    /// By how much the caller's timer was late for the segment that may leave now.
-    late: Nanos,
 }
 
 impl Pacer {
+    pub(crate) fn new(by: PacedBy) -> Self {
+        Self {
+            by,
+            rate: None,
+            release: None,
+            remainder: 0,
+            left_at: 0,
+            due_at: 0,
+            carried: 0,
+            late: 0,
+            bytes: 0,
+            segments: 0,
+            most_segments: 0,
+            sent: 0,
+            waiting: false,
+        }
+    }
+
     /// Sets the rate of what is sent from now on; none: no pacing.
-    pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
+    fn set_rate(&mut self, rate: Option<Rate>) {
         if rate != self.rate {
             self.rate = rate;
             self.remainder = 0;
         }
-        if rate.is_none() {
-            self.release = 0;
-            self.waiting = false;
+    }
+
+    /// The rate, in bytes per second.
+    pub(crate) fn rate(&self) -> Option<u64> {
+        self.rate.map(Rate::bytes_per_second)
+    }
+
+    /// Segments of a burst at least.
+    fn burst_segments(&self) -> u32 {
+        match &self.by {
+            PacedBy::Window(rules) => rules.burst_segments,
+            _ => 1,
         }
     }
 
-    pub(crate) fn rate(&self) -> Option<Rate> {
-        self.rate
+    /// Whether a segment that leaves now is part of the latest burst.
+    fn continues_burst(&self, now: Nanos) -> bool {
+        now == self.left_at && self.segments < self.most_segments
+    }
+
+    /// When the next burst was due or is.
+    pub(crate) fn release(&self) -> Option<Nanos> {
+        self.release
     }
 
     /// Whether the segment that is ready now has to wait, which [`deadline`](Self::deadline) then tells.
-    pub(crate) fn holds(&mut self, now: Nanos) -> bool {
-        self.on_time(now);
-        self.waiting = now < self.release;
+    fn holds(&mut self, now: Nanos) -> bool {
+        let early = self.release.is_some_and(|release| now < release);
+        self.waiting = early && self.rate.is_some() && !self.continues_burst(now);
         self.waiting
     }
 
-    /// `bytes` of payload leave: the next segment waits for as long as they take at the rate. A sender that had nothing
-    /// to send or was not allowed to does not catch up, so no burst follows a pause.
-    // Linux, tcp_update_skb_after_send: the lateness of a timer is made up for, by at most half of an interval at once.
-    // Otherwise a real clock's 50 µs would add up segment by segment.
-    pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u32) {
-        let Some(rate) = self.rate else { return };
-        if self.release < now {
-            self.release = now;
-            self.remainder = 0;
+    /// `bytes` of payload leave, as part of the latest burst or as the first of one of up to so many segments.
+    // Linux, tcp_update_skb_after_send: the next burst is due when this one has been sent at the rate, counted from when
+    // it was due or left, whichever is later; what it was late is made up for by half of its time at most. Otherwise a
+    // real clock's 50 µs would add up burst by burst.
+    fn on_sent(&mut self, now: Nanos, bytes: u32, train_segments: u32) {
+        self.sent = self.sent.saturating_add(1);
+        if !self.continues_burst(now) {
+            let on_time = self.release.is_some_and(|release| release >= now);
+            self.late = self.release.map_or(0, |release| now.saturating_sub(release));
+            self.due_at = self.release.map_or(now, |release| release.max(now));
+            self.carried = if on_time { self.remainder } else { 0 };
+            self.left_at = now;
+            self.most_segments = train_segments.max(self.burst_segments());
+            (self.bytes, self.segments) = (0, 0);
         }
-        // A segment of 64 kB in a day's round trip still fits; what does not, never leaves.
-        let scaled = u64::from(bytes).saturating_mul(rate.time).saturating_add(self.remainder);
-        let interval = scaled / rate.bytes;
-        self.release = self.release.saturating_add(interval - std::mem::take(&mut self.late).min(interval / 2));
-        self.remainder = scaled % rate.bytes;
+        self.bytes += u64::from(bytes);
+        self.segments += 1;
+        let unpaced = self.sent < FIRST_PACED_SEGMENT && !matches!(self.by, PacedBy::Startup { .. });
+        let Some(rate) = self.rate.filter(|_| !unpaced) else {
+            self.release = Some(now);
+            return;
+        };
+        let scaled = u128::from(self.bytes) * u128::from(rate.time) + u128::from(self.carried);
+        let interval = (scaled / u128::from(rate.bytes)).min(u128::from(NEVER / 2)) as Nanos;
+        self.release = Some(self.due_at.saturating_add(interval - self.late.min(interval / 2)));
+        self.remainder = (scaled % u128::from(rate.bytes)) as u64;
     }
 
     /// When a segment that waits may leave, or [`NEVER`].
     pub(crate) fn deadline(&self) -> Nanos {
-        if self.waiting { self.release } else { NEVER }
+        self.release.filter(|_| self.waiting).unwrap_or(NEVER)
     }
 
     /// Time passed: what waited is released once the deadline is reached.
     pub(crate) fn on_time(&mut self, now: Nanos) {
-        if self.waiting && now >= self.release {
-            self.waiting = false;
-            self.late = now - self.release;
+        self.waiting &= self.release.is_some_and(|release| now < release);
+    }
+
+    /// Whether it is a start-up scheme's flight, and all of that that is paced has left or been given up.
+    fn is_over(&self, now: Nanos, nxt: Position) -> bool {
+        match self.by {
+            PacedBy::Startup { flight, end, began } => {
+                nxt >= end || began.is_some_and(|began| now >= began.saturating_add(flight.time))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Whether new data that is ready has to wait for its turn; [`poll_timeout`](Self::poll_timeout) then says how long.
+    #[inline]
+    pub(crate) fn holds_back(&mut self, now: Nanos) -> bool {
+        self.extras.may_hold_back() && self.is_held(now)
+    }
+
+    #[inline(never)]
+    fn is_held(&mut self, now: Nanos) -> bool {
+        if self.nxt >= self.data_end {
+            return false;
+        }
+        self.begin_startup();
+        self.is_paced(now)
+    }
+
+    /// Whether retransmissions, too, have to wait for their turn: only what paces all the time makes them.
+    #[inline]
+    pub(crate) fn holds_back_repairs(&mut self, now: Nanos) -> bool {
+        match self.extras.pacer() {
+            Some(pacer) => !matches!(pacer.by, PacedBy::Startup { .. }) && self.is_paced(now),
+            None => false,
+        }
+    }
+
+    #[inline(never)]
+    fn is_paced(&mut self, now: Nanos) -> bool {
+        let Some(pacer) = self.extras.pacer_mut() else { return false };
+        if pacer.is_over(now, self.nxt) {
+            self.extras.end_pacing();
+            return false;
+        }
+        let (controller, profile) = (&self.controller, &self.profile);
+        pacer.set_rate(match &pacer.by {
+            PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, 1_000_000_000)),
+            PacedBy::Window(rules) => {
+                let srtt = self.rtt.smoothed(&profile.rto);
+                srtt.map(|srtt| rules.rate(controller.window(), controller.ssthresh(), srtt))
+            }
+            PacedBy::Startup { flight, .. } => Some(flight.rate),
+        });
+        if pacer.holds(now) {
+            return true;
+        }
+        if !pacer.continues_burst(now)
+            && let Some(scoreboard) = self.recovery.scoreboard_mut()
+        {
+            scoreboard.train.end();
+        }
+        false
+    }
+
+    /// `bytes` of payload leave.
+    #[inline]
+    pub(crate) fn pace(&mut self, now: Nanos, bytes: u32) {
+        if self.extras.pacer().is_some() {
+            self.pace_segment(now, bytes);
+        }
+    }
+
+    fn pace_segment(&mut self, now: Nanos, bytes: u32) {
+        let train = self.recovery.scoreboard().map_or(0, |scoreboard| scoreboard.train.left());
+        let Some(pacer) = self.extras.pacer_mut() else { return };
+        if let PacedBy::Startup { began, .. } = &mut pacer.by {
+            began.get_or_insert(now);
+        }
+        pacer.on_sent(now, bytes, 1 + train);
+    }
+
+    /// When a segment that is held back may leave, or [`NEVER`].
+    #[inline]
+    pub(crate) fn pacing_deadline(&self) -> Nanos {
+        self.extras.pacer().map_or(NEVER, Pacer::deadline)
+    }
+
+    /// What a start-up scheme paces is over: there was a loss.
+    pub(crate) fn end_paced_flight(&mut self) {
+        if self.extras.pacer().is_some_and(|pacer| matches!(pacer.by, PacedBy::Startup { .. })) {
+            self.extras.end_pacing();
         }
     }
 }
@@ -107,15 +277,31 @@ impl Pacer {
 mod tests {
     use super::*;
 
+    const MS: Nanos = 1_000_000;
+    const LINUX: WindowPacing = WindowPacing::LINUX;
+
+    /// A pacer of single segments from the first one on.
+    fn of_segments(rate: Option<Rate>) -> Pacer {
+        let flight = PacedFlight { bytes: 0, rate: Rate::new(1, 1), time: 0, until_ack: false };
+        let mut pacer = Pacer::new(PacedBy::Startup { flight, end: 0, began: None });
+        pacer.set_rate(rate);
+        pacer
+    }
+
+    fn of_window(rate: Rate) -> Pacer {
+        let mut pacer = Pacer::new(PacedBy::Window(LINUX));
+        pacer.set_rate(Some(rate));
+        pacer
+    }
+
     #[test]
     fn departures_do_not_drift_when_an_interval_is_no_whole_number_of_nanoseconds() {
-        let mut pacer = Pacer::default();
-        pacer.set_rate(Some(Rate::new(3 * 1000, 100)));
+        let mut pacer = of_segments(Some(Rate::new(3 * 1000, 100)));
         let mut departures = Vec::new();
         let mut now = 0;
         for _ in 0..7 {
             departures.push(now);
-            pacer.on_sent(now, 1000);
+            pacer.on_sent(now, 1000, 1);
             assert!(pacer.holds(now));
             now = pacer.deadline();
         }
@@ -123,54 +309,45 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_not_made_up_for() {
-        let mut pacer = Pacer::default();
-        pacer.set_rate(Some(Rate::new(1000, 100)));
-        pacer.on_sent(0, 1000);
+    fn after_a_pause_the_next_segment_waits_for_half_of_an_interval() {
+        let mut pacer = of_segments(Some(Rate::new(1000, 100)));
+        pacer.on_sent(0, 1000, 1);
         assert!(!pacer.holds(1000));
-        pacer.on_sent(1000, 1000);
+        pacer.on_sent(1000, 1000, 1);
         assert!(pacer.holds(1000));
-        assert_eq!(pacer.deadline(), 1100);
+        assert_eq!(pacer.deadline(), 1050);
+        pacer.on_sent(1050, 1000, 1);
+        assert!(pacer.holds(1050));
+        assert_eq!(pacer.deadline(), 1150);
     }
 
     #[test]
     fn late_timers_do_not_add_up() {
-        let mut pacer = Pacer::default();
-        pacer.set_rate(Some(Rate::new(1000, 100)));
+        let mut pacer = of_segments(Some(Rate::new(1000, 100)));
         let mut departures = Vec::new();
         let mut now = 0;
         for late in [0, 30, 30, 10, 0] {
             assert!(!pacer.holds(now));
             departures.push(now);
-            pacer.on_sent(now, 1000);
+            pacer.on_sent(now, 1000, 1);
             assert!(pacer.holds(now));
             now = pacer.deadline() + late;
         }
         assert_eq!(departures, [0, 100, 230, 330, 410]);
-        // After a timer that was very late the next segment waits for half of an interval, no less, and then as usual.
-        assert!(!pacer.holds(now + 1000));
-        pacer.on_sent(now + 1000, 1000);
-        assert!(pacer.holds(now + 1000));
-        assert_eq!(pacer.deadline(), now + 1050);
-        assert!(!pacer.holds(now + 1050));
-        pacer.on_sent(now + 1050, 1000);
-        assert!(pacer.holds(now + 1050));
-        assert_eq!(pacer.deadline(), now + 1150);
     }
 
     #[test]
     fn nothing_waits_without_a_rate() {
-        let mut pacer = Pacer::default();
-        pacer.on_sent(5, 1000);
+        let mut pacer = of_segments(None);
+        pacer.on_sent(5, 1000, 1);
         assert!(!pacer.holds(5));
         assert_eq!(pacer.deadline(), NEVER);
     }
 
     #[test]
     fn a_deadline_exists_only_while_a_segment_waits() {
-        let mut pacer = Pacer::default();
-        pacer.set_rate(Some(Rate::new(1000, 100)));
-        pacer.on_sent(0, 500);
+        let mut pacer = of_segments(Some(Rate::new(1000, 100)));
+        pacer.on_sent(0, 500, 1);
         assert_eq!(pacer.deadline(), NEVER);
         assert!(pacer.holds(49));
         assert_eq!(pacer.deadline(), 50);
@@ -182,5 +359,42 @@ mod tests {
     #[test]
     fn a_rate_is_told_in_bytes_a_second() {
         assert_eq!(Rate::new(14_600, 100_000_000).bytes_per_second(), 146_000);
+    }
+
+    /// Sends as much as leaves now, in trains of so many segments.
+    fn burst(pacer: &mut Pacer, now: Nanos, train: u32) -> u32 {
+        let mut sent = 0;
+        while sent < 20 && !pacer.holds(now) {
+            pacer.on_sent(now, 1000, train);
+            sent += 1;
+        }
+        sent
+    }
+
+    #[test]
+    fn ten_segments_leave_at_once_and_bursts_of_two_after_them() {
+        let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
+        assert_eq!(burst(&mut pacer, 0, 1), 10);
+        assert_eq!(pacer.deadline(), 5 * MS);
+        assert_eq!(burst(&mut pacer, 5 * MS, 1), 2);
+        assert_eq!(pacer.deadline(), 10 * MS);
+    }
+
+    #[test]
+    fn a_train_leaves_as_one_burst() {
+        let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
+        burst(&mut pacer, 0, 1);
+        assert_eq!(burst(&mut pacer, 5 * MS, 5), 5);
+        assert_eq!(pacer.deadline(), 17 * MS + MS / 2, "five segments at two in 5 ms");
+    }
+
+    #[test]
+    fn a_burst_that_left_late_is_forgiven_half_of_its_time() {
+        let mut pacer = of_window(LINUX.rate(20_000, u32::MAX, 100 * MS));
+        burst(&mut pacer, 0, 1);
+        assert_eq!(burst(&mut pacer, 100 * MS, 1), 2);
+        assert_eq!(pacer.deadline(), 102 * MS + MS / 2);
+        assert_eq!(burst(&mut pacer, 103 * MS, 1), 2);
+        assert_eq!(pacer.deadline(), 107 * MS + MS / 2, "half a millisecond late");
     }
 }

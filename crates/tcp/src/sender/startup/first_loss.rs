@@ -1,8 +1,8 @@
 //! The loss that ends a start-up scheme which sent more than slow start would have: the threshold must follow from
 //! what the path delivered, not from what the scheme poured into it.
 
-use super::Standing;
-use crate::sender::congestion::Controller;
+use super::SendState;
+use crate::sender::congestion::Window;
 
 /// A loss that is being repaired.
 #[derive(Clone, Debug)]
@@ -16,8 +16,8 @@ pub(super) struct FirstLoss {
 
 impl FirstLoss {
     /// A loss was just noticed and answered by the controller.
-    pub(super) fn new(standing: &Standing, controller: &Controller) -> Self {
-        Self { flight_bytes: standing.flight_bytes.max(1), ssthresh: controller.ssthresh(), lost_bytes: 0 }
+    pub(super) fn new(state: &SendState, window: &Window) -> Self {
+        Self { flight_bytes: state.flight_bytes.max(1), ssthresh: window.ssthresh, lost_bytes: 0 }
     }
 
     pub(super) fn add_lost(&mut self, bytes: u32) {
@@ -39,7 +39,7 @@ impl FirstLoss {
 
 /// Threshold in bytes after a timeout that ends a scheme: half of what was acknowledged, at least two segments, and no
 /// more than the controller has set.
-pub(super) fn threshold_after_timeout(delivered_bytes: u64, mss_bytes: u32, controller: &Controller) -> u32 {
+pub(super) fn threshold_after_timeout(delivered_bytes: u64, mss_bytes: u32, window: &Window) -> u32 {
     let half = (delivered_bytes / 2).min(u64::from(u32::MAX)) as u32;
-    controller.ssthresh().min(half.max(2 * mss_bytes))
+    window.ssthresh.min(half.max(2 * mss_bytes))
 }

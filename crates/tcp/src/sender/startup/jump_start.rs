@@ -6,12 +6,12 @@
 //! halved, but counting only what was delivered, since most of what a jump sent may have been too much.
 
 use super::first_loss::{FirstLoss, threshold_after_timeout};
-use super::{First, Growth, PacedFlight, Scheme, Standing, UNBEGUN};
-use crate::sender::congestion::Controller;
+use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
+use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
 use crate::sequence::Position;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct JumpStart {
     start: Position,
     /// One past the jump.
@@ -20,20 +20,18 @@ pub(super) struct JumpStart {
     over: bool,
 }
 
-impl Default for JumpStart {
-    fn default() -> Self {
-        Self { start: 0, end: UNBEGUN, loss: None, over: false }
-    }
-}
-
 impl JumpStart {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
     fn jump_bytes(&self) -> u64 {
         self.end - self.start
     }
 }
 
-impl Scheme for JumpStart {
-    fn begin(&mut self, first: &First, controller: &mut Controller) -> Option<PacedFlight> {
+impl StartupScheme for JumpStart {
+    fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
         let jump = first.queued_bytes.min(u64::from(first.send_window));
         self.start = first.position;
         self.end = first.position + jump;
@@ -43,35 +41,35 @@ impl Scheme for JumpStart {
             return None;
         };
         // A flow that fits the initial window is paced and learns nothing: what follows it is slow start's.
-        self.over = jump <= u64::from(controller.window());
+        self.over = jump <= u64::from(window.cwnd);
         if !self.over {
-            controller.set_window(jump as u32);
+            window.set_cwnd(jump as u32);
         }
-        Some(PacedFlight { bytes: jump, rate: Rate::new(jump, time), time })
+        Some(PacedFlight { bytes: jump, rate: Rate::new(jump, time), time, until_ack: false })
     }
 
-    fn grow(&mut self, growth: &Growth, standing: &Standing, controller: &mut Controller) {
+    fn grow(&mut self, growth: &mut Growth<'_>, state: &SendState) {
         if self.loss.is_some() {
             // The repair is over, but its outcome is not drawn yet.
         } else if self.over {
-            growth.of(controller);
-        } else if standing.una >= self.end {
+            growth.by_controller();
+        } else if state.una >= self.end {
             // All of it arrived: that is the window, and from here on additive increase.
-            controller.set_window(self.jump_bytes() as u32);
-            controller.set_ssthresh(self.jump_bytes() as u32);
+            growth.window().set_cwnd(self.jump_bytes() as u32);
+            growth.window().ssthresh = self.jump_bytes() as u32;
             self.over = true;
         }
     }
 
-    fn on_loss(&mut self, standing: &Standing, controller: &mut Controller) {
-        if standing.una >= self.end {
+    fn on_loss(&mut self, state: &SendState, window: &mut Window) {
+        if state.una >= self.end {
             self.over = true;
         } else if !self.over {
-            self.loss = Some(FirstLoss::new(standing, controller));
+            self.loss = Some(FirstLoss::new(state, window));
         }
     }
 
-    fn on_delivery(&mut self, _delivered_bytes: u32, lost_bytes: u32, _controller: &mut Controller) {
+    fn on_delivery(&mut self, _delivered_bytes: u32, lost_bytes: u32, _window: &mut Window) {
         if let Some(loss) = &mut self.loss {
             loss.add_lost(lost_bytes);
         }
@@ -81,19 +79,19 @@ impl Scheme for JumpStart {
         self.loss = None;
     }
 
-    fn on_repaired(&mut self, standing: &Standing, controller: &mut Controller) {
+    fn on_recovered(&mut self, state: &SendState, window: &mut Window) {
         if let Some(loss) = self.loss.take() {
-            let threshold = loss.threshold(self.jump_bytes(), standing.mss_bytes);
-            controller.set_ssthresh(threshold);
-            controller.set_window(controller.window().min(threshold));
+            let threshold = loss.threshold(self.jump_bytes(), state.mss_bytes);
+            window.ssthresh = threshold;
+            window.set_cwnd(window.cwnd.min(threshold));
         }
         self.over = true;
     }
 
-    fn on_timeout(&mut self, standing: &Standing, controller: &mut Controller) {
+    fn on_timeout(&mut self, state: &SendState, window: &mut Window) {
         if !self.over {
-            let delivered = standing.una - self.start;
-            controller.set_ssthresh(threshold_after_timeout(delivered, standing.mss_bytes, controller));
+            let delivered = state.una - self.start;
+            window.ssthresh = threshold_after_timeout(delivered, state.mss_bytes, window);
         }
         self.over = true;
     }

@@ -1,437 +1,430 @@
-//! Start-up schemes: what begins a connection besides the size of its initial window. One file a scheme.
+//! Start-up schemes: what begins a connection besides the size of its initial window.
 //!
-//! A scheme is asked when the first data is about to leave, and told of acknowledgements, losses and their repair
-//! until it is over; then nothing of it is left, and the congestion controller is alone. Of all connections only those
-//! that begin by such a scheme, or whose controller paces, carry a [`Launch`].
+//! One file a scheme, and one entry in `schemes!` below. Users of the crate bring their own as [`Startup::Custom`];
+//! `examples/own_startup.rs` shows it. The sender asks a scheme when the first data is about to leave, and reports ACKs,
+//! losses and their recovery until the scheme is over; then nothing of it is left, and the controller is alone. A
+//! connection that begins with its initial window alone has none of this.
 
 mod first_loss;
-mod jump_start;
-mod paced;
-mod quick_start;
-mod rapid_start;
 
-use crate::segment::QuickStart;
-use crate::sender::congestion::{Acknowledged, Controller};
-use crate::sender::pacing::{Pacer, Rate, UNPACED_SEGMENTS, WindowPacer, WindowPacing};
-use crate::sequence::{NOWHERE, Position};
-use crate::{NEVER, Nanos};
-use jump_start::JumpStart;
-use paced::Paced;
-use quick_start::QuickStartSender;
-use rapid_start::RapidStart;
+use crate::Nanos;
+use crate::connection::timestamps::OPTION_BYTES;
+use crate::connection::{Endpoint, feature};
+use crate::sender::congestion::{Acknowledged, Controller, Window};
+use crate::sender::pacing::{PacedBy, PacedFlight, Pacer};
+use crate::sender::recovery::{Edges, Facts};
+use crate::sequence::Position;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
-/// How the first round trip of data is sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(tag = "scheme", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Startup {
-    /// The initial window at once, then slow start.
-    Window,
-    /// The initial window spread evenly over the round trip that the handshake measured, then slow start.
-    Paced {
-        /// Share of the round trip over which it is spread, in percent, 1 to 100.
-        #[serde(default = "paced::whole_round_trip")]
-        over_rtt_percent: u32,
-    },
-    /// All that the application has written by then, up to the peer's window, over the first round trip, then
-    /// congestion avoidance (Liu, Allman, Jin, Wang 2007).
-    JumpStart,
-    /// The rate that all routers on the path grant, for the first round trip (RFC 4782).
-    QuickStart {
-        /// Code N of the rate to ask for, 1 to 15: 40 kbit/s x 2^N, headers included.
-        rate: u8,
-        /// RFC 3742's `max_ssthresh`: above so many segments slow start grows by at most half of it a round trip.
-        #[serde(default = "quick_start::limited_slow_start")]
-        limited_slow_start_segments: u32,
-    },
-    /// A larger initial window over the first round trip, then growth faster than slow start's until a queue builds
-    /// (draft-kazuho-ccwg-rapid-start-02).
-    RapidStart {
-        /// How many times the initial window the first flight is, 1 to 10.
-        #[serde(default = "rapid_start::window_factor")]
-        window_factor: u32,
-        /// Factor by which the window grows in a round trip while no queue is seen, 2 to 4.
-        #[serde(default = "rapid_start::growth")]
-        growth: u32,
-        /// A round trip that is longer than the shortest one by this much has met a queue.
-        #[serde(default = "rapid_start::queue_delay_ns")]
-        queue_delay_ns: Nanos,
-        /// Or by this share of the shortest one, in percent, if that is less.
-        #[serde(default = "rapid_start::queue_delay_percent")]
-        queue_delay_percent: u32,
-    },
-}
+/// Headers of a segment without options.
+const HEADER_BYTES: u32 = 40;
 
-impl Startup {
-    /// Checks the scheme's parameters.
-    pub(crate) fn validate(
-        self,
-        within: impl Fn(&str, u64, u64, u64) -> Result<(), String>,
-        most_segments: u64,
-        longest_time: Nanos,
-    ) -> Result<(), String> {
-        match self {
-            Self::Window | Self::JumpStart => Ok(()),
-            Self::Paced { over_rtt_percent } => within("startup.over_rtt_percent", over_rtt_percent.into(), 1, 100),
-            Self::QuickStart { rate, limited_slow_start_segments } => {
-                within("startup.rate", rate.into(), 1, 15)?;
-                let segments = limited_slow_start_segments.into();
-                within("startup.limited_slow_start_segments", segments, 1, most_segments)
-            }
-            Self::RapidStart { window_factor, growth, queue_delay_ns, queue_delay_percent } => {
-                within("startup.window_factor", window_factor.into(), 1, 10)?;
-                within("startup.growth", growth.into(), 2, 4)?;
-                within("startup.queue_delay_ns", queue_delay_ns, 1, longest_time)?;
-                within("startup.queue_delay_percent", queue_delay_percent.into(), 1, 1000)
-            }
-        }
-    }
-}
-
-/// What is known when the first data is about to leave.
+/// What a scheme knows when the first data is about to leave.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct First {
+pub struct FirstSend {
     /// The position of the first byte.
     pub position: Position,
     /// Bytes that the application has written.
     pub queued_bytes: u64,
-    /// What the peer, and the profile's bound on the send window, take.
+    /// What the peer's window, and the profile's bound on the send window, allow.
     pub send_window: u32,
+    /// Effective segment size.
     pub mss_bytes: u32,
     /// TCP and IP headers of a segment.
     pub header_bytes: u32,
-    /// The round trip that the handshake measured; none if its segments had to be repeated.
+    /// RTT of the handshake; none if its segments had to be retransmitted.
     pub rtt: Option<Nanos>,
-}
-
-/// A part of the stream that leaves at a rate rather than as the window opens: so many bytes from the first on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PacedFlight {
-    pub bytes: u64,
-    pub rate: Rate,
-    /// What is not sent in this time for want of data is not paced any more.
-    pub time: Nanos,
 }
 
 /// Where the sender stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub struct SendState {
     /// First position not acknowledged.
     pub una: Position,
     /// Next position to send.
     pub nxt: Position,
     /// Bytes in flight.
     pub flight_bytes: u32,
+    /// Effective segment size.
     pub mss_bytes: u32,
 }
 
-/// Data that was acknowledged while nothing is being repaired.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Growth {
+/// New data is acknowledged outside of recovery: cwnd may grow, by the scheme's law or by the controller's.
+#[derive(Debug)]
+pub struct Growth<'a> {
+    /// Time of the ACK.
     pub now: Nanos,
+    /// Bytes newly acknowledged; with SACK, newly delivered.
     pub bytes: u32,
-    /// Window validation lets the window grow.
+    /// Window validation lets cwnd grow.
     pub allowed: bool,
+    controller: &'a mut Controller,
 }
 
-impl Growth {
-    /// The controller's own growth.
-    fn of(&self, controller: &mut Controller) {
+impl Growth<'_> {
+    /// cwnd and ssthresh.
+    pub fn window(&mut self) -> &mut Window {
+        self.controller.window_mut()
+    }
+
+    /// Growth by the controller's law.
+    pub fn by_controller(&mut self) {
         if self.allowed {
-            controller.on_ack(self.now, Acknowledged { bytes: self.bytes });
+            self.controller.on_ack(self.now, Acknowledged { bytes: self.bytes });
         }
     }
 }
 
-/// What a scheme answers to. The window and the threshold are the controller's: a scheme that wants others sets them.
-pub(crate) trait Scheme {
-    /// The first data is about to leave, under the controller's initial window.
-    fn begin(&mut self, first: &First, controller: &mut Controller) -> Option<PacedFlight>;
+/// A start-up scheme. cwnd and ssthresh are the sender's; the controller changes them, and a scheme that wants others sets
+/// them after it.
+pub trait StartupScheme: std::fmt::Debug + Send + Sync {
+    /// The first data is about to leave, and cwnd is the initial window. Returns what is to leave at a rate.
+    fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight>;
 
-    /// Data was acknowledged while nothing is being repaired.
-    fn grow(&mut self, growth: &Growth, _standing: &Standing, controller: &mut Controller) {
-        growth.of(controller);
+    /// New data is acknowledged outside of recovery.
+    fn grow(&mut self, growth: &mut Growth<'_>, _state: &SendState) {
+        growth.by_controller();
     }
 
-    /// An acknowledgement gave a round trip.
-    fn on_round_trip(&mut self, _rtt: Nanos, _standing: &Standing) {}
+    /// An ACK gave an RTT. Called before `grow` for the same ACK.
+    fn on_round_trip(&mut self, _rtt: Nanos, _state: &SendState) {}
 
-    /// A loss was noticed by acknowledgements, and the controller has answered it.
-    fn on_loss(&mut self, standing: &Standing, controller: &mut Controller);
+    /// ACKs show a loss, and the controller has answered it.
+    fn on_loss(&mut self, _state: &SendState, _window: &mut Window) {}
 
-    /// While that loss is repaired: bytes that newly left the network, and bytes newly known to be lost.
-    fn on_delivery(&mut self, _delivered_bytes: u32, _lost_bytes: u32, _controller: &mut Controller) {}
+    /// While that loss is recovered: bytes newly delivered, and bytes newly known to be lost.
+    fn on_delivery(&mut self, _delivered_bytes: u32, _lost_bytes: u32, _window: &mut Window) {}
 
-    /// That loss was none: the controller has its window and threshold again.
+    /// That loss was spurious: cwnd and ssthresh are those before it.
     fn on_undone(&mut self) {}
 
-    /// The repair is over.
-    fn on_repaired(&mut self, _standing: &Standing, _controller: &mut Controller) {}
+    /// Recovery is over.
+    fn on_recovered(&mut self, _state: &SendState, _window: &mut Window) {}
 
     /// The retransmission timer expired, and the controller has answered it.
-    fn on_timeout(&mut self, standing: &Standing, controller: &mut Controller);
+    fn on_timeout(&mut self, _state: &SendState, _window: &mut Window) {}
 
     /// From now on the controller is alone.
     fn is_over(&self) -> bool;
-}
 
-/// The scheme of a connection.
-#[derive(Clone, Debug)]
-enum Chosen {
-    Window,
-    Paced(Paced),
-    JumpStart(JumpStart),
-    QuickStart(QuickStartSender),
-    RapidStart(RapidStart),
-}
-
-impl Chosen {
-    fn new(startup: Startup) -> Self {
-        match startup {
-            Startup::Window => Self::Window,
-            Startup::Paced { over_rtt_percent } => Self::Paced(Paced::new(over_rtt_percent)),
-            Startup::JumpStart => Self::JumpStart(JumpStart::default()),
-            Startup::QuickStart { rate, limited_slow_start_segments } => {
-                Self::QuickStart(QuickStartSender::new(rate, limited_slow_start_segments))
-            }
-            Startup::RapidStart { window_factor, growth, queue_delay_ns, queue_delay_percent } => {
-                Self::RapidStart(RapidStart::new(window_factor, growth, queue_delay_ns, queue_delay_percent))
-            }
-        }
+    /// Rate code that the SYN or SYN-ACK asks of the routers on the path, 1 to 15 (Quick-Start, RFC 4782); 0: none.
+    fn requested_rate(&self) -> u8 {
+        0
     }
 
-    fn scheme(&mut self) -> Option<&mut dyn Scheme> {
-        match self {
-            Self::Window => None,
-            Self::Paced(scheme) => Some(scheme),
-            Self::JumpStart(scheme) => Some(scheme),
-            Self::QuickStart(scheme) => Some(scheme),
-            Self::RapidStart(scheme) => Some(scheme),
-        }
+    /// The routers and the peer answered the request: this is what they granted, 0 for nothing. Not called if there is no
+    /// answer.
+    fn on_rate_granted(&mut self, _rate: u8) {}
+
+    /// Rate code that the sender goes by, which the first segment after the handshake reports to the routers.
+    fn granted_rate(&self) -> u8 {
+        0
     }
 }
 
-/// How a connection begins that does not simply send its initial window: the scheme, the pacer, and the Quick-Start
-/// options that wait for a segment to ride on.
+/// A start-up scheme of the crate's user: how one is made for a connection.
+#[derive(Clone, Copy)]
+pub struct CustomStartup {
+    /// Tells it from others.
+    pub name: &'static str,
+    /// Makes one for a connection.
+    pub build: fn() -> Box<dyn CustomScheme>,
+}
+
+impl PartialEq for CustomStartup {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for CustomStartup {}
+
+impl std::fmt::Debug for CustomStartup {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+/// A [`StartupScheme`] that can be cloned in its box, as endpoints are. Every one that is `Clone` is.
+pub trait CustomScheme: StartupScheme {
+    /// The clone.
+    fn boxed_clone(&self) -> Box<dyn CustomScheme>;
+}
+
+impl<S: StartupScheme + Clone + 'static> CustomScheme for S {
+    fn boxed_clone(&self) -> Box<dyn CustomScheme> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn CustomScheme> {
+    fn clone(&self) -> Self {
+        (**self).boxed_clone()
+    }
+}
+
+/// What bounds the parameters of schemes.
+pub(crate) struct Limits {
+    /// Most segments of a window.
+    pub segments: u64,
+    /// Longest time.
+    pub time: Nanos,
+}
+
+/// Declares the schemes: one entry for each, with its parameters, their ranges, its file and its type.
+macro_rules! schemes {
+    ($($(#[$doc:meta])* $name:ident
+        $({ $($(#[$about:meta])* $field:ident: $type:ty => $range:expr),+ $(,)? })? => $file:ident::$scheme:ident;)+) => {
+        $(mod $file;)+
+
+        /// How the first round trip of data is sent.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        #[serde(tag = "scheme", rename_all = "snake_case", deny_unknown_fields)]
+        pub enum Startup {
+            /// The initial window at once, then slow start.
+            Window,
+            $($(#[$doc])* $name $({ $($(#[$about])* $field: $type),+ })?,)+
+            /// The crate's user's own. It has no name in files.
+            #[serde(skip)]
+            Custom(CustomStartup),
+        }
+
+        impl Startup {
+            /// Checks the scheme's parameters.
+            pub(crate) fn validate(
+                self,
+                within: impl Fn(&str, u64, u64, u64) -> Result<(), String>,
+                limits: &Limits,
+            ) -> Result<(), String> {
+                match self {
+                    Self::Window | Self::Custom(_) => {}
+                    $(Self::$name $({ $($field),+ })? => {
+                        $($(
+                            let range: fn(&Limits) -> RangeInclusive<u64> = $range;
+                            let range = range(limits);
+                            within(concat!("startup.", stringify!($field)), $field.into(), *range.start(), *range.end())?;
+                        )+)?
+                    })+
+                }
+                Ok(())
+            }
+        }
+
+        /// The scheme of a connection.
+        #[derive(Clone, Debug)]
+        enum Chosen {
+            $($name($file::$scheme),)+
+            Custom(Box<dyn CustomScheme>),
+        }
+
+        impl Chosen {
+            /// None for the initial window alone.
+            fn new(startup: Startup) -> Option<Self> {
+                Some(match startup {
+                    Startup::Window => return None,
+                    $(Startup::$name $({ $($field),+ })? => Self::$name($file::$scheme::new($($($field),+)?)),)+
+                    Startup::Custom(custom) => Self::Custom((custom.build)()),
+                })
+            }
+
+            fn scheme(&self) -> &dyn StartupScheme {
+                match self {
+                    $(Self::$name(scheme) => scheme,)+
+                    Self::Custom(scheme) => &**scheme,
+                }
+            }
+
+            fn scheme_mut(&mut self) -> &mut dyn StartupScheme {
+                match self {
+                    $(Self::$name(scheme) => scheme,)+
+                    Self::Custom(scheme) => &mut **scheme,
+                }
+            }
+        }
+    };
+}
+
+schemes! {
+    /// The initial window spread evenly over the round trip that the handshake measured, then slow start.
+    Paced {
+        /// Share of the round trip over which it is spread, in percent, 1 to 100.
+        #[serde(default = "paced::whole_round_trip")]
+        over_rtt_percent: u32 => |_| 1..=100,
+    } => paced::Paced;
+    /// All that the application has written by then, up to the peer's window, over the first round trip, then
+    /// congestion avoidance (Liu, Allman, Jin, Wang 2007).
+    JumpStart => jump_start::JumpStart;
+    /// The rate that all routers on the path grant, for the first round trip (RFC 4782).
+    QuickStart {
+        /// Code N of the rate to ask for, 1 to 15: 40 kbit/s x 2^N, headers included.
+        rate: u8 => |_| 1..=15,
+        /// RFC 3742's `max_ssthresh`: above so many segments slow start grows by at most half of it a round trip.
+        #[serde(default = "quick_start::limited_slow_start")]
+        limited_slow_start_segments: u32 => |limits| 1..=limits.segments,
+    } => quick_start::QuickStartSender;
+    /// A larger initial window over the first round trip, then growth faster than slow start's until a queue builds
+    /// (draft-kazuho-ccwg-rapid-start-02).
+    RapidStart {
+        /// How many times the initial window the first flight is, 1 to 10.
+        #[serde(default = "rapid_start::window_factor")]
+        window_factor: u32 => |_| 1..=10,
+        /// Factor by which the window grows in a round trip while no queue is seen, 2 to 4.
+        #[serde(default = "rapid_start::growth")]
+        growth: u32 => |_| 2..=4,
+        /// A round trip that is longer than the shortest one by this much has met a queue.
+        #[serde(default = "rapid_start::queue_delay_ns")]
+        queue_delay_ns: Nanos => |limits| 1..=limits.time,
+        /// Or by this share of the shortest one, in percent, if that is less.
+        #[serde(default = "rapid_start::queue_delay_percent")]
+        queue_delay_percent: u32 => |_| 1..=1000,
+    } => rapid_start::RapidStart;
+}
+
+/// The scheme of a connection, until it is over.
 #[derive(Clone, Debug)]
-pub(crate) struct Launch {
-    pacer: Pacer,
+pub(crate) struct StartupState {
     chosen: Chosen,
-    /// The controller says at which rate to send, all the time.
-    controller_paces: bool,
-    /// Or the window and the round trip do.
-    window_pacer: Option<WindowPacer>,
+    /// The first data was about to leave.
     begun: bool,
-    /// Segments sent so far, as far as it matters.
-    sent: u32,
-    /// The paced flight: one past its last position, and when it is over at the latest.
-    paced_end: Position,
-    paced_time: Nanos,
-    paced_until: Nanos,
-    /// The IP option of the next segment.
-    report: QuickStart,
-    /// The TCP option of the next segment.
-    response: Option<u8>,
 }
 
-impl Launch {
-    pub(crate) fn new(startup: Startup, pacing: Option<&WindowPacing>) -> Self {
-        Self {
-            pacer: Pacer::default(),
-            chosen: Chosen::new(startup),
-            controller_paces: false,
-            window_pacer: pacing.map(WindowPacer::new),
-            begun: false,
-            sent: 0,
-            paced_end: 0,
-            paced_time: 0,
-            paced_until: NEVER,
-            report: QuickStart::None,
-            response: None,
+impl StartupState {
+    /// None for the initial window alone.
+    pub(crate) fn new(startup: Startup) -> Option<Self> {
+        Chosen::new(startup).map(|chosen| Self { chosen, begun: false })
+    }
+
+    pub(crate) fn scheme(&self) -> &dyn StartupScheme {
+        self.chosen.scheme()
+    }
+
+    pub(crate) fn scheme_mut(&mut self) -> &mut dyn StartupScheme {
+        self.chosen.scheme_mut()
+    }
+}
+
+impl Endpoint {
+    /// Our SYN is acknowledged: whoever sets a pace from here on gets a pacer.
+    pub(crate) fn prepare_pacing(&mut self) {
+        let by = if self.controller.is_rate_based() || self.controller.pacing_rate().is_some() {
+            PacedBy::Controller
+        } else if let Some(rules) = self.profile.pacing {
+            PacedBy::Window(rules)
+        } else {
+            return;
+        };
+        self.set_pacer(Pacer::new(by));
+    }
+
+    fn set_pacer(&mut self, pacer: Pacer) {
+        let (profile, isn) = (&self.profile, self.initial_sequence);
+        self.extras.get_or_new(profile, isn).pacer = Some(Box::new(pacer));
+    }
+
+    /// The connection's start-up scheme, if it has one that is not over.
+    pub(crate) fn startup_scheme(&mut self) -> Option<&mut StartupState> {
+        let (profile, isn) = (&self.profile, self.initial_sequence);
+        if self.extras.startup().is_none()
+            && let Some(state) = StartupState::new(profile.startup)
+        {
+            self.extras.get_or_new(profile, isn).startup = Some(Box::new(state));
+        }
+        self.extras.startup_mut()
+    }
+
+    fn send_state(&self) -> SendState {
+        SendState { una: self.una, nxt: self.nxt, flight_bytes: self.flight_bytes(), mss_bytes: self.mss }
+    }
+
+    /// The first data is about to leave: the scheme, if there is one, begins.
+    pub(crate) fn begin_startup(&mut self) {
+        let Some(startup) = self.extras.startup_mut().filter(|startup| !startup.begun) else { return };
+        let first = FirstSend {
+            position: self.nxt,
+            queued_bytes: self.data_end - self.nxt,
+            send_window: self.send_window,
+            mss_bytes: self.mss,
+            header_bytes: HEADER_BYTES + if self.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES },
+            rtt: self.rtt.smoothed(&self.profile.rto),
+        };
+        startup.begun = true;
+        let flight = startup.scheme_mut().begin(&first, self.controller.window_mut());
+        self.end_startup_if_over();
+        if let Some(flight) = flight.filter(|_| self.extras.pacer().is_none()) {
+            let end = first.position + flight.bytes;
+            self.set_pacer(Pacer::new(PacedBy::Startup { flight, end, began: None }));
         }
     }
 
-    pub(crate) fn set_controller_paces(&mut self, paces: bool) {
-        self.controller_paces = paces;
-        if paces {
-            self.window_pacer = None;
+    fn end_startup_if_over(&mut self) {
+        if self.extras.startup().is_some_and(|startup| startup.begun && startup.scheme().is_over()) {
+            self.extras.end_startup();
         }
     }
 
-    /// The rate at which the window is to leave, where the profile paces it.
-    pub(crate) fn set_window_rate(&mut self, rate: Option<Rate>) {
-        if let Some(pacer) = &mut self.window_pacer {
-            pacer.set_rate(rate);
-        }
-    }
-
-    pub(crate) fn has_begun(&self) -> bool {
-        self.begun
-    }
-
-    pub(crate) fn begin(&mut self, first: &First, controller: &mut Controller) {
-        self.begun = true;
-        let flight = self.chosen.scheme().and_then(|scheme| scheme.begin(first, controller));
-        if let Some(flight) = flight.filter(|_| !self.controller_paces) {
-            self.pacer.set_rate(Some(flight.rate));
-            self.paced_end = first.position + flight.bytes;
-            self.paced_time = flight.time;
-        }
-    }
-
-    /// Whether what would leave at `nxt` has to wait.
-    pub(crate) fn holds(&mut self, now: Nanos, nxt: Position, controller: &Controller) -> bool {
-        if let Some(pacer) = &mut self.window_pacer {
-            return pacer.holds(now);
-        }
-        if self.controller_paces {
-            self.pacer.set_rate(controller.pacing_rate().map(|rate| Rate::new(rate, 1_000_000_000)));
-        } else if nxt >= self.paced_end || now >= self.paced_until {
-            self.stop_pacing();
-        }
-        self.pacer.holds(now)
-    }
-
-    /// Whether a repair that is ready has to wait: only what paces all the time makes it.
-    pub(crate) fn holds_repairs(&mut self, now: Nanos, controller: &Controller) -> bool {
-        (self.controller_paces || self.window_pacer.is_some()) && self.holds(now, 0, controller)
-    }
-
-    pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u32) {
-        if self.paced_until == NEVER && self.begun {
-            self.paced_until = now.saturating_add(self.paced_time);
-        }
-        self.sent = self.sent.saturating_add(1);
-        if !self.controller_paces || self.sent >= UNPACED_SEGMENTS {
-            self.pacer.on_sent(now, bytes);
-        }
-        if let Some(pacer) = &mut self.window_pacer {
-            pacer.on_sent(now, bytes);
-        }
-    }
-
-    fn stop_pacing(&mut self) {
-        if !self.controller_paces {
-            self.pacer.set_rate(None);
-            self.paced_end = 0;
-        }
-    }
-
-    pub(crate) fn grow(&mut self, growth: &Growth, standing: &Standing, controller: &mut Controller) {
-        match self.chosen.scheme() {
-            Some(scheme) if self.begun => scheme.grow(growth, standing, controller),
-            _ => growth.of(controller),
-        }
-        if let Chosen::QuickStart(_) = self.chosen {
-            // RFC 4782 §4.4: Quick-Start mode, and with it the pacing, ends when the TCP host receives an ACK for one
-            // of the Quick-Start packets.
-            self.stop_pacing();
-        }
-    }
-
-    pub(crate) fn on_round_trip(&mut self, rtt: Nanos, standing: &Standing) {
-        if let Some(scheme) = self.chosen.scheme() {
-            scheme.on_round_trip(rtt, standing);
-        }
-    }
-
-    pub(crate) fn on_loss(&mut self, standing: &Standing, controller: &mut Controller) {
-        self.stop_pacing();
-        if let Some(scheme) = self.chosen.scheme() {
-            scheme.on_loss(standing, controller);
-        }
-    }
-
-    pub(crate) fn on_delivery(&mut self, delivered_bytes: u32, lost_bytes: u32, controller: &mut Controller) {
-        if let Some(scheme) = self.chosen.scheme() {
-            scheme.on_delivery(delivered_bytes, lost_bytes, controller);
-        }
-    }
-
-    pub(crate) fn on_undone(&mut self) {
-        if let Some(scheme) = self.chosen.scheme() {
-            scheme.on_undone();
-        }
-    }
-
-    pub(crate) fn on_repaired(&mut self, standing: &Standing, controller: &mut Controller) {
-        if let Some(scheme) = self.chosen.scheme() {
-            scheme.on_repaired(standing, controller);
-        }
-    }
-
-    pub(crate) fn on_timeout(&mut self, standing: &Standing, controller: &mut Controller) {
-        self.stop_pacing();
-        if let Some(scheme) = self.chosen.scheme() {
-            scheme.on_timeout(standing, controller);
-        }
-    }
-
-    pub(crate) fn deadline(&self) -> Nanos {
-        let window = self.window_pacer.as_ref().map_or(NEVER, |pacer| pacer.deadline());
-        self.pacer.deadline().min(window)
-    }
-
-    pub(crate) fn on_time(&mut self, now: Nanos) {
-        self.pacer.on_time(now);
-        if let Some(pacer) = &mut self.window_pacer {
-            pacer.on_time(now);
-        }
-    }
-
-    /// The rate at which segments leave now, in bytes a second.
-    pub(crate) fn rate(&self) -> Option<u64> {
-        let window = self.window_pacer.as_ref().and_then(|pacer| pacer.rate());
-        self.pacer.rate().or(window).map(Rate::bytes_per_second)
-    }
-
-    /// Nothing is left to do: the connection goes on as if it had begun with its initial window.
-    pub(crate) fn is_over(&mut self) -> bool {
-        self.begun
-            && !self.controller_paces
-            && self.window_pacer.is_none()
-            && self.pacer.rate().is_none()
-            && !self.has_options()
-            && self.chosen.scheme().is_none_or(|scheme| scheme.is_over())
-    }
-
-    /// The peer, or a router on its way, granted the request for a rate: a response with this code arrived.
-    pub(crate) fn on_quick_start_response(&mut self, rate: u8) {
-        if let Chosen::QuickStart(scheme) = &mut self.chosen {
-            scheme.on_response(rate);
-        }
-    }
-
-    /// The handshake is complete: the request is answered, or never will be.
-    // RFC 4782 §4.4: whether or not the Quick-Start Request was successful, the host MUST send a Report of Approved Rate.
-    pub(crate) fn report_quick_start(&mut self, requested: bool) {
-        if let Chosen::QuickStart(scheme) = &self.chosen {
-            if requested {
-                self.report = QuickStart::Report { rate: scheme.granted() };
+    /// An ACK gave an RTT.
+    #[inline]
+    pub(crate) fn tell_startup_rtt(&mut self, rtt: Nanos) {
+        if self.extras.startup().is_some() {
+            let state = self.send_state();
+            if let Some(startup) = self.extras.startup_mut() {
+                startup.scheme_mut().on_round_trip(rtt, &state);
             }
         }
     }
 
-    /// A request arrived, to be answered on the next segment.
-    pub(crate) fn answer_quick_start(&mut self, rate: u8) {
-        self.response = Some(rate);
+    /// New data is acknowledged outside of recovery. False: no scheme has a say in how cwnd grows.
+    #[inline]
+    pub(crate) fn grow_by_startup(&mut self, now: Nanos, bytes: u32, allowed: bool) -> bool {
+        self.extras.may_hold_back() && self.grow_in_startup(now, bytes, allowed)
     }
 
-    /// Whether an option waits for a segment to ride on.
-    pub(crate) fn has_options(&self) -> bool {
-        self.report != QuickStart::None || self.response.is_some()
+    #[inline(never)]
+    fn grow_in_startup(&mut self, now: Nanos, bytes: u32, allowed: bool) -> bool {
+        if let Some(pacer) = self.extras.pacer()
+            && matches!(pacer.by, PacedBy::Startup { flight: PacedFlight { until_ack: true, .. }, .. })
+        {
+            self.extras.end_pacing();
+        }
+        let state = self.send_state();
+        let Some(startup) = self.extras.startup_mut().filter(|startup| startup.begun) else { return false };
+        let mut growth = Growth { now, bytes, allowed, controller: &mut self.controller };
+        startup.scheme_mut().grow(&mut growth, &state);
+        true
     }
 
-    /// Options for the segment that leaves now.
-    pub(crate) fn take_options(&mut self) -> (QuickStart, Option<u8>) {
-        (std::mem::take(&mut self.report), self.response.take())
+    /// What an ACK or a timeout means to the scheme. An ACK that ends one recovery and begins the next is neither to it.
+    #[inline]
+    pub(crate) fn apply_to_startup(&mut self, facts: &Facts) {
+        if self.extras.may_hold_back() {
+            self.apply_edges_to_startup(facts);
+        }
     }
 
-    /// Response for the SYN-ACK that leaves now.
-    pub(crate) fn take_response(&mut self) -> Option<u8> {
-        self.response.take()
+    #[inline(never)]
+    fn apply_edges_to_startup(&mut self, facts: &Facts) {
+        let undone = facts.edges.has(Edges::UNDONE);
+        let timed_out = facts.edges.has(Edges::RESTARTED) || facts.edges.has(Edges::TIMED_OUT);
+        let lost = !timed_out && facts.recovering && !facts.was_recovering;
+        if !undone && (timed_out || lost) {
+            self.end_paced_flight();
+        }
+        let state = self.send_state();
+        let Some(startup) = self.extras.startup_mut() else { return };
+        let (scheme, window) = (startup.scheme_mut(), self.controller.window_mut());
+        if undone {
+            scheme.on_undone();
+        } else if timed_out {
+            scheme.on_timeout(&state, window);
+        } else if facts.recovering {
+            if lost {
+                scheme.on_loss(&state, window);
+            }
+            scheme.on_delivery(facts.delivered, facts.lost, window);
+        } else if facts.was_recovering {
+            scheme.on_recovered(&state, window);
+        }
+        self.end_startup_if_over();
     }
 }
-
-/// One past every position: for schemes that have not begun.
-const UNBEGUN: Position = NOWHERE;

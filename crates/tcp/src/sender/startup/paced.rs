@@ -1,7 +1,7 @@
 //! The initial window, spread over the first round trip instead of sent as a burst.
 
-use super::{First, PacedFlight, Scheme, Standing};
-use crate::sender::congestion::Controller;
+use super::{FirstSend, PacedFlight, StartupScheme};
+use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
 
 pub(super) fn whole_round_trip() -> u32 {
@@ -20,18 +20,14 @@ impl Paced {
     }
 }
 
-impl Scheme for Paced {
+impl StartupScheme for Paced {
     // RFC 6928 §2 leaves the initial window's segments unpaced; RFC 9002 §7.7 asks of QUIC that they be paced, or else
     // bounded. Spread over the whole round trip the last leaves one interval before the first is acknowledged.
-    fn begin(&mut self, first: &First, controller: &mut Controller) -> Option<PacedFlight> {
+    fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
         let time = (u128::from(first.rtt?) * u128::from(self.over_rtt_percent) / 100) as u64;
-        let bytes = whole_segments(controller.window().min(first.send_window), first.mss_bytes);
-        Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time })
+        let bytes = whole_segments(window.cwnd.min(first.send_window), first.mss_bytes);
+        Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time, until_ack: false })
     }
-
-    fn on_loss(&mut self, _standing: &Standing, _controller: &mut Controller) {}
-
-    fn on_timeout(&mut self, _standing: &Standing, _controller: &mut Controller) {}
 
     fn is_over(&self) -> bool {
         true

@@ -6,9 +6,9 @@
 
 use super::first_loss::{FirstLoss, threshold_after_timeout};
 use super::paced::whole_segments;
-use super::{First, Growth, PacedFlight, Scheme, Standing, UNBEGUN};
+use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
 use crate::segment::QuickStart;
-use crate::sender::congestion::Controller;
+use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
 use crate::sequence::Position;
 
@@ -43,33 +43,23 @@ impl QuickStartSender {
             mss_bytes: 1,
             default_window: 0,
             start: 0,
-            end: UNBEGUN,
+            end: 0,
             quick_start_mode: false,
             loss: None,
             over: false,
         }
     }
 
-    // RFC 4782 §4.4: the Quick-Start Response is valid if it contains an equal or lesser value for the Rate Request than
-    // that transmitted in the Quick-Start Request.
-    pub(super) fn on_response(&mut self, rate: u8) {
-        self.granted = if rate <= self.requested { rate } else { 0 };
-    }
-
-    pub(super) fn granted(&self) -> u8 {
-        self.granted
-    }
-
     /// A Quick-Start packet was lost.
-    fn is_quick_start_loss(&self, standing: &Standing) -> bool {
-        self.end != UNBEGUN && !self.over && standing.una < self.end
+    fn is_quick_start_loss(&self, state: &SendState) -> bool {
+        !self.over && state.una < self.end
     }
 }
 
-impl Scheme for QuickStartSender {
-    fn begin(&mut self, first: &First, controller: &mut Controller) -> Option<PacedFlight> {
+impl StartupScheme for QuickStartSender {
+    fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
         self.mss_bytes = first.mss_bytes;
-        self.default_window = controller.window();
+        self.default_window = window.cwnd;
         self.start = first.position;
         self.over = true;
         let rtt = first.rtt?;
@@ -78,59 +68,63 @@ impl Scheme for QuickStartSender {
         let rate = QuickStart::bits_per_second(self.granted) / 8;
         let (mss, packet) = (u64::from(first.mss_bytes), u64::from(first.mss_bytes + first.header_bytes));
         let segments = u128::from(rate) * u128::from(rtt) / (1_000_000_000 * u128::from(packet));
-        let window = (segments * u128::from(mss)).min(crate::profile::LARGEST_WINDOW.into()) as u32;
-        if window <= self.default_window {
+        let granted = (segments * u128::from(mss)).min(crate::profile::LARGEST_WINDOW.into()) as u32;
+        if granted <= self.default_window {
             return None;
         }
         self.over = false;
         self.quick_start_mode = true;
-        self.end = first.position + u64::from(window);
-        controller.set_window(window);
+        self.end = first.position + u64::from(granted);
+        window.set_cwnd(granted);
         // RFC 4782 §4.4, derivation: the sender may transmit R*MSS/(MSS+H) bytes per second of application data.
         Some(PacedFlight {
-            bytes: whole_segments(window, first.mss_bytes),
+            bytes: whole_segments(granted, first.mss_bytes),
             rate: Rate::new(rate * mss, 1_000_000_000 * packet),
             time: rtt,
+            // RFC 4782 §4.4: Quick-Start mode, and with it the pacing, ends when the TCP host receives an ACK for one of
+            // the Quick-Start packets.
+            until_ack: true,
         })
     }
 
-    fn grow(&mut self, growth: &Growth, standing: &Standing, controller: &mut Controller) {
+    fn grow(&mut self, growth: &mut Growth<'_>, state: &SendState) {
         if self.quick_start_mode {
             // RFC 4782 §4.4: when the first ACK for a Quick-Start packet arrives, the sender MUST reduce the congestion
             // window to the amount that has actually been used.
             self.quick_start_mode = false;
-            let used = (standing.nxt - self.start).min(u64::from(controller.window())) as u32;
-            controller.set_window(used.max(self.default_window));
-            self.end = self.end.min(standing.nxt);
+            let used = (state.nxt - self.start).min(u64::from(growth.window().cwnd)) as u32;
+            growth.window().set_cwnd(used.max(self.default_window));
+            self.end = self.end.min(state.nxt);
             return;
         }
         if self.loss.is_some() {
             return;
         }
-        let before = controller.window();
-        let slow_start = before < controller.ssthresh();
-        growth.of(controller);
+        let before = growth.window().cwnd;
+        let slow_start = before < growth.window().ssthresh;
+        growth.by_controller();
         // RFC 4782 §4.4: the TCP sender MUST use Limited Slow-Start along with Quick-Start. RFC 3742 §2: above
         // max_ssthresh, K = int(cwnd/(0.5 max_ssthresh)) and cwnd += int(MSS/K) for each ACK.
         let half = (self.limited_slow_start_segments.saturating_mul(self.mss_bytes) / 2).max(1);
         if !self.over && slow_start && before > 2 * half {
             let increase = (self.mss_bytes / (before / half)).max(1);
-            controller.set_window(controller.window().min(before + increase));
+            let window = growth.window();
+            window.set_cwnd(window.cwnd.min(before + increase));
         }
     }
 
-    fn on_loss(&mut self, standing: &Standing, controller: &mut Controller) {
-        if self.is_quick_start_loss(standing) {
+    fn on_loss(&mut self, state: &SendState, window: &mut Window) {
+        if self.is_quick_start_loss(state) {
             // RFC 4782 §4.6: after a loss TCP MUST revert to the default procedures: slow-start with the default initial
             // window that would have been used if Quick-Start had not been used.
-            self.loss = Some(FirstLoss::new(standing, controller));
-            controller.set_window(controller.window().min(self.default_window));
+            self.loss = Some(FirstLoss::new(state, window));
+            window.set_cwnd(window.cwnd.min(self.default_window));
         } else {
             self.over = true;
         }
     }
 
-    fn on_delivery(&mut self, _delivered_bytes: u32, lost_bytes: u32, _controller: &mut Controller) {
+    fn on_delivery(&mut self, _delivered_bytes: u32, lost_bytes: u32, _window: &mut Window) {
         if let Some(loss) = &mut self.loss {
             loss.add_lost(lost_bytes);
         }
@@ -140,27 +134,41 @@ impl Scheme for QuickStartSender {
         self.loss = None;
     }
 
-    fn on_repaired(&mut self, standing: &Standing, controller: &mut Controller) {
+    fn on_recovered(&mut self, state: &SendState, window: &mut Window) {
         if let Some(loss) = self.loss.take() {
             // RFC 4782 §4.6: decrease ssthresh to, at most, half the number of Quick-Start packets that were successfully
             // transmitted.
-            let sent = self.end.min(standing.nxt) - self.start;
-            let threshold = loss.threshold(sent, standing.mss_bytes);
-            controller.set_ssthresh(threshold);
-            controller.set_window(controller.window().min(self.default_window));
+            let sent = self.end.min(state.nxt) - self.start;
+            let threshold = loss.threshold(sent, state.mss_bytes);
+            window.ssthresh = threshold;
+            window.set_cwnd(window.cwnd.min(self.default_window));
         }
         self.over = true;
     }
 
-    fn on_timeout(&mut self, standing: &Standing, controller: &mut Controller) {
-        if self.is_quick_start_loss(standing) {
-            let delivered = standing.una - self.start;
-            controller.set_ssthresh(threshold_after_timeout(delivered, standing.mss_bytes, controller));
+    fn on_timeout(&mut self, state: &SendState, window: &mut Window) {
+        if self.is_quick_start_loss(state) {
+            let delivered = state.una - self.start;
+            window.ssthresh = threshold_after_timeout(delivered, state.mss_bytes, window);
         }
         self.over = true;
     }
 
     fn is_over(&self) -> bool {
         self.over
+    }
+
+    fn requested_rate(&self) -> u8 {
+        self.requested
+    }
+
+    // RFC 4782 §4.4: the Quick-Start Response is valid if it contains an equal or lesser value for the Rate Request than
+    // that transmitted in the Quick-Start Request.
+    fn on_rate_granted(&mut self, rate: u8) {
+        self.granted = if rate <= self.requested { rate } else { 0 };
+    }
+
+    fn granted_rate(&self) -> u8 {
+        self.granted
     }
 }

@@ -4,9 +4,9 @@
 
 use super::first_loss::FirstLoss;
 use super::paced::whole_segments;
-use super::{First, Growth, PacedFlight, Scheme, Standing};
+use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
 use crate::Nanos;
-use crate::sender::congestion::Controller;
+use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
 use crate::sequence::Position;
 
@@ -82,89 +82,90 @@ fn given_up(loss: &FirstLoss, bytes: u64) -> u64 {
     (bytes - loss.kept(bytes)) * 2 / 3
 }
 
-impl Scheme for RapidStart {
-    fn begin(&mut self, first: &First, controller: &mut Controller) -> Option<PacedFlight> {
+impl StartupScheme for RapidStart {
+    fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
         // Without a round trip the flight cannot be paced, and then it may not be larger either.
         let time = first.rtt?;
         self.min_rtt = time;
         self.floor = time;
-        controller.set_window(controller.window().saturating_mul(self.window_factor));
-        let bytes = whole_segments(controller.window().min(first.send_window), first.mss_bytes);
-        Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time })
+        window.set_cwnd(window.cwnd.saturating_mul(self.window_factor));
+        let bytes = whole_segments(window.cwnd.min(first.send_window), first.mss_bytes);
+        Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time, until_ack: false })
     }
 
-    fn grow(&mut self, growth: &Growth, _standing: &Standing, controller: &mut Controller) {
+    fn grow(&mut self, growth: &mut Growth<'_>, _state: &SendState) {
         if self.retreat.is_some() {
             return;
         }
-        let before = controller.window();
-        growth.of(controller);
-        if before >= controller.ssthresh() {
+        let before = growth.window().cwnd;
+        growth.by_controller();
+        if before >= growth.window().ssthresh {
             self.over = true;
         } else if growth.allowed && !self.sees_queue() {
             // §3.2: 2 bytes for every byte that is newly acknowledged, that is, one less than the growth factor.
             let faster = before.saturating_add(growth.bytes.saturating_mul(self.growth - 1));
-            controller.set_window(controller.window().max(faster.min(controller.ssthresh())));
+            let window = growth.window();
+            window.set_cwnd(window.cwnd.max(faster.min(window.ssthresh)));
         }
     }
 
-    fn on_round_trip(&mut self, rtt: Nanos, standing: &Standing) {
+    fn on_round_trip(&mut self, rtt: Nanos, state: &SendState) {
         self.min_rtt = self.min_rtt.min(rtt);
-        if standing.una >= self.round_end {
-            self.round_end = standing.nxt;
+        if state.una >= self.round_end {
+            self.round_end = state.nxt;
             self.floor = rtt;
         } else {
             self.floor = self.floor.min(rtt);
         }
     }
 
-    fn on_loss(&mut self, standing: &Standing, controller: &mut Controller) {
+    fn on_loss(&mut self, state: &SendState, window: &mut Window) {
         if self.over || self.retreat.is_some() {
             return;
         }
         // §3.3: entering the recovery period, cwnd *= silence_factor, where silence_factor = beta + K * (1 - beta).
-        let loss = FirstLoss::new(standing, controller);
-        let entry_window = u64::from(standing.flight_bytes);
-        let window = loss.kept(entry_window) + given_up(&loss, entry_window);
+        let loss = FirstLoss::new(state, window);
+        let entry_window = u64::from(state.flight_bytes);
+        let reduced = loss.kept(entry_window) + given_up(&loss, entry_window);
         // §3.3: the sender SHOULD NOT reduce cwnd below pre_recovery_cwnd * beta / 3, and MUST NOT below RFC 5681's minimum.
-        let least_window = (loss.kept(entry_window) / 3).max(2 * u64::from(standing.mss_bytes));
-        let window = window.max(least_window);
-        self.retreat = Some(Retreat { loss, entry_window, window, least_window });
-        controller.set_window(window as u32);
-        controller.set_ssthresh(window as u32);
+        let least_window = (loss.kept(entry_window) / 3).max(2 * u64::from(state.mss_bytes));
+        let reduced = reduced.max(least_window);
+        self.retreat = Some(Retreat { loss, entry_window, window: reduced, least_window });
+        window.set_cwnd(reduced as u32);
+        window.ssthresh = reduced as u32;
     }
 
-    fn on_delivery(&mut self, delivered_bytes: u32, lost_bytes: u32, controller: &mut Controller) {
-        let Some(Retreat { loss, window, least_window, .. }) = &mut self.retreat else { return };
+    fn on_delivery(&mut self, delivered_bytes: u32, lost_bytes: u32, window: &mut Window) {
+        let Some(Retreat { loss, window: reduced, least_window, .. }) = &mut self.retreat else { return };
         loss.add_lost(lost_bytes);
         // §3.3: cwnd -= ack_factor * bytes_newly_acked + loss_factor * bytes_newly_lost. §3.3.1: ack_factor =
         // K * (1 - beta), loss_factor = beta + K * (1 - beta).
         let (delivered, lost) = (u64::from(delivered_bytes), u64::from(lost_bytes));
         let reduction = given_up(loss, delivered) + loss.kept(lost) + given_up(loss, lost);
-        *window = window.saturating_sub(reduction).max(*least_window);
+        *reduced = reduced.saturating_sub(reduction).max(*least_window);
         // The threshold goes with it: proportional rate reduction (RFC 9937) steers towards it, and the end of any
         // recovery takes it up.
-        controller.set_window((*window as u32).min(controller.window()));
-        controller.set_ssthresh(*window as u32);
+        window.set_cwnd((*reduced as u32).min(window.cwnd));
+        window.ssthresh = *reduced as u32;
     }
 
     fn on_undone(&mut self) {
         self.retreat = None;
     }
 
-    fn on_repaired(&mut self, standing: &Standing, controller: &mut Controller) {
+    fn on_recovered(&mut self, state: &SendState, window: &mut Window) {
         if let Some(Retreat { loss, entry_window, least_window, .. }) = self.retreat.take() {
             // Appendix A: bytes acknowledged and lost in the recovery period add up to the window at its beginning, so
             // what remains is beta times what was delivered of it. §4.1 leaves to TCP how it counts them: here, by
             // what had to be sent again.
-            let threshold = loss.threshold(entry_window, standing.mss_bytes).max(least_window as u32);
-            controller.set_ssthresh(threshold);
-            controller.set_window(controller.window().min(threshold));
+            let threshold = loss.threshold(entry_window, state.mss_bytes).max(least_window as u32);
+            window.ssthresh = threshold;
+            window.set_cwnd(window.cwnd.min(threshold));
         }
         self.over = true;
     }
 
-    fn on_timeout(&mut self, _standing: &Standing, _controller: &mut Controller) {
+    fn on_timeout(&mut self, _state: &SendState, _window: &mut Window) {
         self.over = true;
     }
 

@@ -304,6 +304,11 @@ impl CongestionControl for Bbr {
         Some(self.pacing_rate)
     }
 
+    // Linux, bbr_min_tso_segs.
+    fn min_train_segments(&self) -> Option<u32> {
+        Some(if self.pacing_rate < AGGREGATE_RATE { 1 } else { 2 })
+    }
+
     fn is_rate_based(&self) -> bool {
         true
     }

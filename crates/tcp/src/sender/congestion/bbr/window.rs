@@ -1,11 +1,11 @@
 //! BBR's window: what is to be in flight, and what repairs do to it.
 
 use super::{
-    AGGREGATE_BYTES, AGGREGATE_RATE, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL_SEGMENTS, LEAST_SEGMENTS, Mode,
-    Repair, SECOND, UNIT,
+    AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL_SEGMENTS, LEAST_SEGMENTS, Mode, Repair, SECOND,
+    UNIT,
 };
 use crate::profile::LARGEST_WINDOW;
-use crate::sender::congestion::{Delivery, Window};
+use crate::sender::congestion::{CongestionControl, Delivery, Window};
 
 impl Bbr {
     /// Bandwidth times shortest round trip times gain, in segments, rounded up.
@@ -20,8 +20,8 @@ impl Bbr {
     /// Segments that leave together.
     fn aggregate(&self) -> u64 {
         let bytes = (self.pacing_rate >> AGGREGATE_SHIFT).min(AGGREGATE_BYTES);
-        let least = if self.pacing_rate < AGGREGATE_RATE { 1 } else { 2 };
-        (bytes / u64::from(self.mss)).max(least).min(AGGREGATE_SEGMENTS)
+        let least = self.min_train_segments().unwrap_or(1);
+        (bytes / u64::from(self.mss)).max(least.into()).min(AGGREGATE_SEGMENTS)
     }
 
     /// Adds to a window what the ends of the path hold of it: an aggregate each in the sender's queue, in its card and
