@@ -48,6 +48,33 @@ def test_links_weigh_their_intervals_and_idle_ones_are_left_out():
     assert rows == {("busy", "link_utilization"): 50, ("busy", "packet_drop_rate"): 5, ("busy", "mean_queue"): 2}
 
 
+def test_links_of_a_large_group_share_a_row_in_the_order_of_the_network():
+    names = ["root", *(f"home[{index}]{way}" for index in range(17) for way in ("", ".reverse")), "few[0]", "few[1]"]
+    links = pl.LazyFrame(
+        {
+            "scenario": "own",
+            "replicate": 0,
+            "link": names[::-1],
+            "interval_s": 4.0,
+            "busy_s": [1.0 if name == "home[3]" else 0.0 for name in names[::-1]],
+            "offered_packets": 10,
+            "dropped_packets": 0,
+            "queue_mean_packets": 2.0,
+        },
+        schema_overrides={"link": pl.Enum(names)},
+    )
+    table = of_records(TRANSFERS, PAGES, links, ["scenario"])[1].frame
+    rows = {row["link"]: row["ours"] for row in table.to_dicts() if row["metric"] == "link_utilization"}
+    together = 100 / 4 / 17
+    assert list(rows.items()) == [
+        ("root", 0),
+        ("home[0..16]", together),
+        ("home[0..16].reverse", 0),
+        ("few[0]", 0),
+        ("few[1]", 0),
+    ]
+
+
 def test_a_key_that_all_rows_share_is_not_printed():
     assert of_records(TRANSFERS, PAGES, LINKS, ["scenario"])[0].quiet == ("scenario",)
 

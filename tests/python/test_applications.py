@@ -29,6 +29,7 @@ spokes = { count = 4, rate = "unlimited", delay = "5ms", queue = "100p" }
 name = "app"
 """
 PAGE = 'kind = "web_page"\nprimary = "10kB"\ninline = "5kB"\nthink = "1s"\n'
+LOADED = PAGE.replace('think = "1s"', 'load = 0.6\nof = "hub"')
 FILES = 'kind = "arrivals"\nsize = "20kB"\n'
 
 
@@ -58,6 +59,12 @@ def tables(scenario: Scenario, seed: int = 1) -> dict[str, pl.DataFrame]:
             'kind = "video"\nchunk = "1MB"\ninterval = "0s"',
             'chunks of "0s" have nothing to play: write for example "4s"',
         ),
+        (PAGE + 'load = 0.5\nof = "hub"', "app: pages have either a time between them, such as"),
+        (PAGE.replace("think", "gap"), 'app.gap: unknown key "gap"'),
+        (LOADED.replace("0.6", "0"), "app.load: 0 is too small; write more than 0"),
+        (LOADED.replace('"hub"', '"spokes[1]"'), 'app.of: the rate of "spokes[1]" is unlimited'),
+        (PAGE + 'dns = { query = "0B" }', 'app.dns.query: "0B" does not fit: a UDP datagram carries 1B to 65507B'),
+        (PAGE + 'dns = { think = "1s" }', 'app.dns.think: unknown key "think"'),
         (FILES, "app: arrivals have either a gap, such as"),
         (FILES + 'gap = "1s"\nload = 0.5\nof = "hub"', "app: arrivals have either a gap, such as"),
         (FILES + "load = 0.5", "app: arrivals have either a gap, such as"),
@@ -118,6 +125,25 @@ def test_a_load_is_met_on_its_link(load: float) -> None:
     assert float(hub["busy_s"].to_numpy().sum()) / 200 == pytest.approx(load, rel=0.06)
     overload = tables(star(FILES + 'load = 2\nof = "hub"\n'))
     assert (overload["transfers"]["completed"] == 0).sum() > 100
+
+
+def test_pages_meet_a_load_from_the_beginning_to_the_end() -> None:
+    sizes = 'then = [{ inline = "3kB", inline_count = 4 }]\nresponse_header = "200B"\nclient_hosts = "spokes"\n'
+    scenario = star(LOADED + sizes + "clients = 200\n").replace_all(
+        [("duration", "100s"), ("meter_interval", "25s"), ("application.app.version", "2")]
+    )
+    hub = tables(scenario)["links"].filter(pl.col("link") == "hub")
+    for busy_s in hub["busy_s"].to_list():
+        assert busy_s / 25 == pytest.approx(0.6, rel=0.1)
+
+
+def test_a_page_waits_for_the_look_up_of_its_names() -> None:
+    known, asked = (tables(star(PAGE + more)) for more in ("count = 2\n", 'count = 2\ndns = { resolve = "50ms" }\n'))
+    waits = (asked["pages"]["completion_time_s"] - known["pages"]["completion_time_s"]).to_list()
+    # 30 ms there and back, and two datagrams at 10 Mbit/s.
+    assert waits == [pytest.approx(0.0802, abs=1e-4), pytest.approx(0, abs=1e-4)]
+    assert asked["streams"]["packets_sent"].to_list() == [1, 1]
+    assert known["transfers"].height == asked["transfers"].height
 
 
 def test_pages_of_each_kind_come_whole_and_are_the_same_pages() -> None:
@@ -185,6 +211,8 @@ def test_runs_with_all_of_it_do_not_depend_on_threads(tmp_path: Path) -> None:
             PAGE + 'then = [{ inline = "5kB" }]',
             'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "joined"',
         ),
+        (PAGE + "dns = {}", 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "joined"'),
+        (LOADED, 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "joined"'),
     ],
 )
 def test_the_emulator_refuses_what_its_programs_cannot(application: str, error: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,11 @@ _PATH = {
     "buffer_kB": pl.col("buffer_bytes") / 1e3,
     "loss_percent": 100 * pl.col("loss"),
 }
+
+
+# Links of a group that have a row each.
+_LINKS_SHOWN = 16
+_INDEX = re.compile(r"\[\d+\]")
 
 
 def summary_tables(run: Run) -> list[Table]:
@@ -167,7 +173,18 @@ def _table(
     found = rows.group_by([*keys, "replicate"], maintain_order=True).agg(
         value.cast(pl.Float64).alias(metric) for metric, value in values.items()
     )
-    return _over_replicates(name, title, caption, found, keys, list(values))
+    return _over_replicates(name, title, caption, as_in_the_scenario(found, keys), keys, list(values))
+
+
+def as_in_the_scenario(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Of each cell the applications or links in the order of the scenario, not of their first row, as text."""
+    named = [key for key, dtype in rows.collect_schema().items() if key in keys and isinstance(dtype, pl.Enum)]
+    if not named:
+        return rows
+    cell = [key for key in keys if key not in named]
+    first = pl.int_range(pl.len()).min().over(cell or pl.lit(0))
+    ordered = rows.sort(first, *named, maintain_order=True)
+    return ordered.with_columns(pl.col(named).cast(pl.String))
 
 
 def _over_replicates(
@@ -234,7 +251,7 @@ def _transfers(transfers: pl.LazyFrame, keys: Sequence[str], in_real_time: bool,
         "transfers",
         "Transfers",
         f"Files, objects and responses, by application.{told if in_real_time else ''}{_WEIGHTED if weighted else ''}",
-        _by(transfers, "application"),
+        transfers,
         [*keys, "application"],
         values,
     )
@@ -244,8 +261,8 @@ def _pages(pages: pl.LazyFrame, keys: Sequence[str], weighted: bool) -> Table:
     return _table(
         "pages",
         "Pages",
-        f"From the opening of the primary's connection to the last object.{_WEIGHTED if weighted else ''}",
-        _by(pages, "application"),
+        f"From the beginning of a page to its last object.{_WEIGHTED if weighted else ''}",
+        pages,
         [*keys, "application"],
         _times(weighted),
     )
@@ -257,15 +274,34 @@ def _links(links: pl.LazyFrame, keys: Sequence[str]) -> Table:
         "packet_drop_rate": 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum(),
         "mean_queue": (pl.col("queue_mean_packets") * pl.col("interval_s")).sum() / pl.col("interval_s").sum(),
     }
-    used = _by(links, "link").filter(pl.col("offered_packets").sum().over([*keys, "replicate", "link"]) > 0)
+    link = pl.col("link")
+    used = links.filter(pl.col("offered_packets").sum().over([*keys, "replicate", link]) > 0)
     return _table(
         "links",
         "Links",
-        "Share of time in use, packets dropped of packets offered, packets waiting on average.",
-        used,
+        "Share of time in use, packets dropped of packets offered, packets waiting on average. Of a group of more than "
+        f"{_LINKS_SHOWN} links all together.",
+        _groups_together(used),
         [*keys, "link"],
         values,
     )
+
+
+def _groups_together(links: pl.LazyFrame) -> pl.LazyFrame:
+    """Links of large groups under one name: `home[0..499].reverse`."""
+    named = links.collect_schema()["link"]
+    groups: dict[str, list[str]] = {}
+    for name in named.categories.to_list() if isinstance(named, pl.Enum) else ():
+        groups.setdefault(_INDEX.sub("[]", name), []).append(name)
+    shown = {
+        name: name if len(members) <= _LINKS_SHOWN else group.replace("[]", f"[0..{len(members) - 1}]")
+        for group, members in groups.items()
+        for name in members
+    }
+    if not shown:
+        return links
+    order = pl.Enum(list(dict.fromkeys(shown.values())))
+    return links.with_columns(pl.col("link").replace_strict(shown, return_dtype=order))
 
 
 # What is shown of a stream, in milliseconds.
@@ -285,7 +321,7 @@ def _streams(streams: pl.LazyFrame, keys: Sequence[str]) -> Table:
         "streams",
         "Streams",
         "Datagrams by application and sender: shares of all, then the mean over streams of what each met.",
-        _by(streams, "application").with_columns(sender.alias("sender")),
+        streams.with_columns(sender.alias("sender")),
         [*keys, "application", "sender"],
         {
             "streams": pl.len(),

@@ -63,7 +63,11 @@ def gather(run: Run) -> Content:
         notice=_notice(run),
         answer=study.answer(run),
         claims=study.claims(run),
-        figures=[*completion_times(run.transfers, keys), *stream_delays(run.streams, keys)]
+        figures=[
+            *completion_times(run.pages, keys, pages=True),
+            *completion_times(run.transfers, keys),
+            *stream_delays(run.streams, keys),
+        ]
         if alone
         else study.figures(run),
         tables=study.tables(run),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from firstflight.analysis.summary import as_in_the_scenario
 from firstflight.report.figure import Figure, inline
 
 # After Okabe and Ito: told apart with any common colour blindness, on white and on near-black.
@@ -11,22 +12,21 @@ PALETTE = ("#2a7fbf", "#E69F00", "#CC3D6F", "#009E73", "#56B4E9", "#D55E00", "#9
 _QUANTILES = [percent / 100 for percent in range(1, 100)]
 
 
-def completion_times(transfers: pl.LazyFrame, keys: list[str]) -> list[Figure]:
-    """Distribution of completion times (s), 1st to 99th percentile, over all replicates.
+def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -> list[Figure]:
+    """Distribution of completion times (s) of transfers or `pages`, 1st to 99th percentile, over all replicates.
 
     A line an application and cell, up to as many as the palette has colours. Empty where
     nothing finished or there are more lines.
     """
     import altair as alt
 
-    by = [*_varying(transfers, keys), "application"]
-    curves = (
-        transfers.filter(pl.col("completed") == 1)
-        .with_columns(pl.col("application").cast(pl.String))
+    by = [*_varying(rows, keys), "application"]
+    found = (
+        rows.filter(pl.col("completed") == 1)
         .group_by(by, maintain_order=True)
         .agg(pl.col("completion_time_s").quantile(q, "linear").alias(f"{q:.2f}") for q in _QUANTILES)
-        .collect()
     )
+    curves = as_in_the_scenario(found, by).collect()
     if not 0 < curves.height <= len(PALETTE):
         return []
     names = _names(curves.select(by))
@@ -42,16 +42,16 @@ def completion_times(transfers: pl.LazyFrame, keys: list[str]) -> list[Figure]:
         alt.Chart(inline(points))
         .mark_line(strokeWidth=2)
         .encode(
-            x=alt.X("time_s:Q", title="completion time, s"),
+            x=alt.X("time_s:Q", title="completion time, s", axis=alt.Axis(tickCount=10)),
             y=alt.Y("share:Q", title="share finished within, %", scale=alt.Scale(domain=[0, 100])),
             color=colour,
         )
     )
     return [
         Figure(
-            "completion_times",
-            "Completion times",
-            "Finished transfers of all replicates, 1st to 99th percentile.",
+            "page_times" if pages else "completion_times",
+            "Page times" if pages else "Completion times",
+            f"Finished {'pages' if pages else 'transfers'} of all replicates, 1st to 99th percentile.",
             chart.properties(width=640, height=280),
             chart.properties(width=270, height=220),
         )
@@ -80,13 +80,13 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
 
     sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
     by = [*_varying(streams, keys), "application", "sender"]
-    found = (
+    quantiles = (
         streams.filter(pl.col("packets_received") > 0)
-        .with_columns(pl.col("application").cast(pl.String), sender.alias("sender"))
+        .with_columns(sender.alias("sender"))
         .group_by(by, maintain_order=True)
         .agg(pl.col("delay_p50_s", "delay_p95_s", "delay_p99_s").mean() * 1e3)
-        .collect()
     )
+    found = as_in_the_scenario(quantiles, by).collect()
     if found.is_empty():
         return []
     names = _names(found.select(by))
@@ -104,7 +104,7 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
     ) + base.mark_point(filled=True, size=70).encode(
         x="delay_ms:Q",
         color=alt.Color("quantile:N", sort=list(kinds), scale=scale, title=None),
-        shape=alt.Shape("quantile:N", sort=list(kinds), legend=None),
+        shape=alt.Shape("quantile:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds)), title=None),
     )
     return [
         Figure(

@@ -13,6 +13,7 @@ from pydantic import (
 
 from .explain import shown
 from .laws import Constant, CountLaw, SizeLaw, TimeLaw, law_plan
+from .queries import Names
 from .table import Table
 from .tcp import Tcp
 from .units import Bytes, Duration
@@ -113,7 +114,10 @@ class WebPage(TcpApplication):
     that stay open for the next page unless idle for `keep_alive`. "2": one connection to each host that stays open, on
     which the responses take turns, a `frame` each. With these two the in-line objects are spread over `hosts` names,
     which the server hosts serve in turn. `then`: more in-line objects, level by level, each asked for once all of the
-    level before have arrived.
+    level before have arrived. `dns`: each name is looked up first.
+
+    In the place of `think`, `load` has pages begin at random times: all clients together ask for so much of the rate of
+    link `of`, headers of full segments included. A page that is due before the one before is complete waits for it.
     """
 
     kind: Literal["web_page"] = "web_page"
@@ -122,7 +126,9 @@ class WebPage(TcpApplication):
     inline: SizeLaw
     inline_count: CountLaw = Field(default=3, validate_default=True)
     request: Bytes = Bytes("300B")
-    think: TimeLaw
+    think: TimeLaw | None = None
+    load: float | None = Field(default=None, gt=0)
+    of: str | None = None
     parallel: Count | None = None
     persistent: Literal["joined", "pipelined", "keep_alive"] = "joined"
     then: list[Level] | None = Field(default=None, max_length=15)
@@ -130,6 +136,16 @@ class WebPage(TcpApplication):
     connections: Count | None = None
     keep_alive: Duration | None = None
     frame: Bytes | None = None
+    dns: Names | None = None
+
+    @model_validator(mode="after")
+    def _paced(self) -> Self:
+        if (self.think is None) == (self.load is None) or (self.load is None) != (self.of is None):
+            raise ValueError(
+                'pages have either a time between them, such as think = "5s", or a load and the link that it is of, '
+                'such as load = 0.8 and of = "bottleneck"'
+            )
+        return self
 
     @model_validator(mode="after")
     def _of_the_version(self) -> Self:
@@ -148,8 +164,15 @@ class WebPage(TcpApplication):
             raise ValueError(f'frame is "{self.frame}", and a frame of HTTP/2 has 1 B to 16777215 B')
         return self
 
+    def laws_of_bytes(self) -> list[tuple[str, Any, Any]]:
+        """Each law of sizes by its key, with the law of how many objects of a page have it."""
+        levels = [
+            (f"then[{index}].inline", level.inline, level.inline_count) for index, level in enumerate(self.then or ())
+        ]
+        return [("primary", self.primary, None), ("inline", self.inline, self.inline_count), *levels]
+
     def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind."""
+        """The part of the plan that is special to this kind; `think` is none where it follows from the load."""
         new = {
             "then": [
                 {"inline": law_plan(level.inline), "inline_count": law_plan(level.inline_count)}
@@ -159,6 +182,8 @@ class WebPage(TcpApplication):
             "connections": self.connections or (6 if self.persistent == "keep_alive" else None),
             "keep_alive_ns": None if self.keep_alive is None else int(self.keep_alive),
             "frame_bytes": None if self.frame is None else int(self.frame),
+            "dns": None if self.dns is None else self.dns.plan(),
+            "think_from_start": self.load is not None,
         }
         return {key: value for key, value in new.items() if value} | {
             "version": self.version,
@@ -166,7 +191,7 @@ class WebPage(TcpApplication):
             "inline": law_plan(self.inline),
             "inline_count": law_plan(self.inline_count),
             "request_bytes": int(self.request),
-            "think": law_plan(self.think),
+            "think": None if self.think is None else law_plan(self.think),
             "parallel": self.parallel,
             "persistent": self.persistent,
         }
@@ -239,6 +264,10 @@ class Arrivals(TcpApplication):
                 'and of = "bottleneck"'
             )
         return self
+
+    def laws_of_bytes(self) -> list[tuple[str, Any, Any]]:
+        """The law of sizes by its key, of one object."""
+        return [("size", self.size, None)]
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind; `gap` is none where it follows from the load."""

@@ -1,38 +1,16 @@
 """What clients do over UDP: applications of a scenario that only the simulator runs."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from .applications import Application, Count
 from .laws import SizeLaw, TimeLaw, law_plan
+from .queries import Header, Interval, Payload, Queries
 from .table import Table
 from .units import BitsPerSecond, Bytes, Duration
 
 Direction = Literal["download", "upload", "both"]
-
-
-def _in_an_ip_packet(payload: Bytes) -> Bytes:
-    if not 1 <= payload <= 65_507:
-        raise ValueError(f'"{payload}" does not fit: a UDP datagram carries 1B to 65507B')
-    return payload
-
-
-def _not_zero(time: Duration) -> Duration:
-    if time == 0:
-        raise ValueError('"0s" leaves no time between datagrams: write for example "20ms"')
-    return time
-
-
-def _in_16_bits(header: Bytes) -> Bytes:
-    if header > 65_535:
-        raise ValueError(f'"{header}" is too long: headers have at most 65535B')
-    return header
-
-
-Header = Annotated[Bytes, AfterValidator(_in_16_bits)]
-Payload = Annotated[Bytes, AfterValidator(_in_an_ip_packet)]
-Interval = Annotated[Duration, AfterValidator(_not_zero)]
 
 
 class DatagramApplication(Application):
@@ -167,33 +145,16 @@ class Game(StreamApplication):
         }
 
 
-class Dns(DatagramApplication):
+class Dns(Queries, DatagramApplication):
     """Look-ups of names, one after the other with `think` between; each is a row of `transfers`, too.
 
-    A query without an answer is sent again after `timeout`, the next after `backoff` times as long, until `attempts`
-    have been sent and waited for. The defaults are those of glibc with one server (resolv.conf(5); `res_send.c` doubles
-    the time). `resolve` is how long the server works at each query. `count` look-ups; left out, to the end of the run.
+    `count` look-ups; left out, to the end of the run.
     """
 
     kind: Literal["dns"] = "dns"
-    query: Payload = Bytes("40B")
-    answer: SizeLaw = Field(default="120B", validate_default=True)
-    resolve: TimeLaw = Field(default="0s", validate_default=True)
-    timeout: Interval = Duration("5s")
-    backoff: float = Field(default=2.0, ge=1)
-    attempts: int = Field(default=2, ge=1, le=100)
     think: TimeLaw
     count: Count | None = None
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {
-            "query_bytes": int(self.query),
-            "answer": law_plan(self.answer),
-            "resolve": law_plan(self.resolve),
-            "timeout_ns": int(self.timeout),
-            "backoff": self.backoff,
-            "attempts": self.attempts,
-            "think": law_plan(self.think),
-            "datagram_header_bytes": int(self.header),
-        }
+        return {**self.queries_plan(), "think": law_plan(self.think)}

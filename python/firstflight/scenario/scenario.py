@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ..errors import RequestError
 from ..input_files import read_text
-from .applications import Application, Arrivals, FileTransfer
+from .applications import Application, Arrivals, FileTransfer, WebPage
 from .arms import Arm, arms_plan, check_arms
 from .document import Text, check, parsed
 from .explain import cut, sentence
@@ -232,8 +232,8 @@ class Scenario(Table):
         if self.arm:
             plan["arms"] = [self._ends(application, where, outer, arm) for arm in self.arm]
         plan |= application.plan()
-        if isinstance(application, Arrivals) and application.load is not None:
-            plan["gap"] = self._gap(application, plan, where)
+        if isinstance(application, Arrivals | WebPage) and application.load is not None:
+            plan["gap" if isinstance(application, Arrivals) else "think"] = self._gap(application, plan, where)
         return plan
 
     def _ends(
@@ -262,19 +262,23 @@ class Scenario(Table):
             places.append((f"arm.{arm.name}", arm))
         return [(f"{place}.{key}", getattr(table, key)) for place, table in places for key in ("tcp", end)]
 
-    def _gap(self, application: Arrivals, plan: dict[str, Any], where: str) -> dict[str, Any]:
-        """The law of the time between a client's arrivals by which all clients make the load."""
+    def _gap(self, application: Arrivals | WebPage, plan: dict[str, Any], where: str) -> dict[str, Any]:
+        """The law of the time between a client's files or pages by which all clients make the load."""
         assert application.load is not None
         if self.network is None:
-            raise RequestError(f"{where}.load: a population has no link that all share; write a gap instead")
+            instead = "a gap" if isinstance(application, Arrivals) else "think"
+            raise RequestError(f"{where}.load: a population has no link that all share; write {instead} instead")
         try:
             rate = link_rate_bps(self.network.plan(), application.of or "")
         except RequestError as error:
             raise RequestError(f"{where}.of: {error}") from None
-        try:
-            file_bytes = mean(application.size) + plan["response_header_bytes"]
-        except ValueError as error:
-            raise RequestError(f"{where}.size: {error}") from None
+        file_bytes = 0.0
+        for key, size, number in application.laws_of_bytes():
+            try:
+                objects = 1.0 if number is None else mean(number)
+                file_bytes += objects * (mean(size) + plan["response_header_bytes"])
+            except ValueError as error:
+                raise RequestError(f"{where}.{key}: {error}") from None
         payload = min(int(plan[end]["mss_bytes"]) for end in ("client_tcp", "server_tcp"))
         on_the_wire = file_bytes * (payload + int(self.header)) / payload
         clients = plan["clients"] * application.share

@@ -19,6 +19,8 @@ use crate::{
 pub(super) struct Browser {
     open: Vec<OpenConnection>,
     waiting: VecDeque<(Origin, Ask)>,
+    /// Names whose addresses it waits for.
+    unknown: Vec<u32>,
 }
 
 /// A name that objects are fetched from: its number in the page, and the host that serves it.
@@ -58,17 +60,40 @@ impl Simulation<'_> {
 
     /// Asks for an object as soon as its host has a connection to spare.
     pub(super) fn browse(&mut self, client: u32, origin: Origin, ask: Ask) {
-        self.browser(client).waiting.push_back((origin, ask));
+        let browser = self.browser(client);
+        browser.waiting.push_back((origin, ask));
+        let has_address =
+            browser.unknown.contains(&origin.number) || browser.open.iter().any(|open| open.origin == origin);
+        if !has_address && !self.knows(client, origin.number) {
+            self.browser(client).unknown.push(origin.number);
+        }
         self.fill_connections(client);
+    }
+
+    /// The address of a name is there, and what waits for it goes on.
+    pub(super) fn browse_on(&mut self, client: u32, name: u32) {
+        self.browser(client).unknown.retain(|&unknown| unknown != name);
+        self.fill_connections(client);
+    }
+
+    /// There will be no address of a name: what waits for it, never to be had.
+    pub(super) fn give_up(&mut self, client: u32, name: u32) -> Vec<Ask> {
+        let browser = self.browser(client);
+        browser.unknown.retain(|&unknown| unknown != name);
+        let (lost, waiting) = browser.waiting.drain(..).partition(|(origin, _)| origin.number == name);
+        browser.waiting = waiting;
+        let lost: VecDeque<(Origin, Ask)> = lost;
+        lost.into_iter().map(|(_, ask)| ask).collect()
     }
 
     /// An object is there, or never will be.
     pub(super) fn browsed(&mut self, client: u32, done: &Done) {
         let now = self.now;
-        if let Some(interleave) = self.interleave(done.slot) {
+        let Some(slot) = done.slot else { return };
+        if let Some(interleave) = self.interleave(slot) {
             interleave.forget((done.object.page, done.object.number));
         }
-        if let Some(open) = self.browser(client).in_slot(done.slot) {
+        if let Some(open) = self.browser(client).in_slot(slot) {
             open.outstanding = open.outstanding.saturating_sub(1);
             open.idle_since = now;
         }
@@ -83,6 +108,9 @@ impl Simulation<'_> {
         let Some(browser) = &mut self.clients[client as usize].browser else { return };
         browser.forget_dead(&self.connections);
         let room = |browser: &Browser, origin: Origin| {
+            if browser.unknown.contains(&origin.number) {
+                return None;
+            }
             let mut own = browser.open.iter().filter(|open| open.origin == origin);
             let open = own.clone().find(|open| open.outstanding < depth).map(|open| open.slot);
             (open.is_some() || own.by_ref().count() < most as usize).then_some(open)

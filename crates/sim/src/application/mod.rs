@@ -10,7 +10,7 @@ mod file_transfer;
 mod interleave;
 mod request_response;
 mod video;
-pub(crate) mod web_page;
+mod web_page;
 
 use firstflight_path::Nanos;
 use firstflight_tcp::{Events, NEVER};
@@ -19,7 +19,7 @@ use crate::{
     connection::{CLIENT, Connection, Object, Opening, SERVER},
     law::Law,
     memory::Pair,
-    plan::{Application, ArmsOf, Kind},
+    plan::{Application, ArmsOf, Kind, LARGEST_BYTES},
     population::{
         aggregate::{Outcome, Unit},
         arm_of,
@@ -29,7 +29,6 @@ use crate::{
     simulation::Simulation,
 };
 use browser::Browser;
-use datagram::dns::Lookup;
 use web_page::Page;
 
 /// A client of an application.
@@ -48,6 +47,8 @@ pub(crate) struct Client {
     activity: Activity,
     /// Connections that it keeps for more than one object.
     browser: Option<Box<Browser>>,
+    /// Stream of the queries of its look-ups; that of the answers is the next one.
+    queries: Option<u32>,
 }
 
 /// What a client is in the middle of.
@@ -59,15 +60,23 @@ enum Activity {
     Page(Page),
     /// Requests on this connection.
     Connected(u32),
-    /// A look-up of a name, or the pause after one.
-    Lookup(Lookup),
     /// Files that arrive whenever they do; so many of them have ended.
     Ended(u32),
 }
 
 impl Client {
     pub(crate) fn new(application: u16, index: u32, host: u32, arm: u8) -> Client {
-        Client { application, index, host, arm, begun: 0, opened: 0, activity: Activity::None, browser: None }
+        Client {
+            application,
+            index,
+            host,
+            arm,
+            begun: 0,
+            opened: 0,
+            activity: Activity::None,
+            browser: None,
+            queries: None,
+        }
     }
 
     /// Counts the next file, page or request; none once `count` are begun.
@@ -94,16 +103,16 @@ struct Ask {
 #[derive(Clone, Copy, Debug)]
 struct Done {
     client: u32,
-    /// Where its connection is, or was: a failed one has left the slot.
-    slot: u32,
+    /// Where its connection is, or was: a failed one has left the slot. None: its host's name was not found.
+    slot: Option<u32>,
     object: Object,
     booked: SenderCounts,
     connected_at: Option<Nanos>,
     completed: bool,
 }
 
-/// The largest file, 8.8 TB: more than a run is likely to carry, and small enough for a page's worth of them to be added up.
-pub(crate) const LARGEST_BYTES: u64 = 1 << 43;
+/// Draws of a client that loads pages, behind those of its pages and objects.
+const BEHIND_PAGES: u64 = 1 << 47;
 
 /// Seconds as nanoseconds; what no clock can tell is the end of time.
 fn nanos(seconds: f64) -> Nanos {
@@ -126,7 +135,14 @@ impl<'p> Simulation<'p> {
 
     /// When a client starts.
     pub(crate) fn start_of(&self, client: u32) -> Nanos {
-        nanos(self.draw(client, &self.spec(client).start, Purpose::Start, 0))
+        let start = nanos(self.draw(client, &self.spec(client).start, Purpose::Start, 0));
+        match &self.spec(client).kind {
+            // Before the first page a time passes as well, or all clients would begin at one moment.
+            Kind::WebPage { think, think_from_start: true, .. } => {
+                start.saturating_add(nanos(self.draw(client, think, Purpose::Think, BEHIND_PAGES)))
+            }
+            _ => start,
+        }
     }
 
     /// A client's time has come: it begins its next file, page or request.
@@ -136,7 +152,7 @@ impl<'p> Simulation<'p> {
             Kind::WebPage { .. } => self.begin_page(client),
             Kind::RequestResponse { .. } => self.begin_request(client),
             Kind::ConstantRate(_) | Kind::Game(_) | Kind::Voice(_) => self.begin_streams(client),
-            Kind::Dns(_) => self.look_up(client),
+            Kind::Dns(_) => self.begin_lookup(client),
             Kind::Video { .. } => self.begin_chunk(client),
             Kind::Arrivals { .. } => self.begin_arrival(client),
         }
@@ -368,8 +384,14 @@ impl<'p> Simulation<'p> {
         let object = connection.objects[index];
         let client = &self.clients[connection.client as usize];
         let recorded = self.plan.recorded(client.application, connection.arm);
-        let done =
-            Done { client: connection.client, slot, object, booked, connected_at: connection.connected_at, completed };
+        let done = Done {
+            client: connection.client,
+            slot: Some(slot),
+            object,
+            booked,
+            connected_at: connection.connected_at,
+            completed,
+        };
         if let Some(accounts) = &mut self.accounts {
             accounts.enter(&Outcome {
                 application: recorded,

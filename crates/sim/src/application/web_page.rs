@@ -4,7 +4,8 @@ use firstflight_path::Nanos;
 
 use crate::{
     application::{Activity, Ask, Done, browser::Origin, bytes, nanos},
-    plan::{HttpVersion, Kind, Persistent},
+    connection::Object,
+    plan::{HttpVersion, Kind, MOST_INLINE_OBJECTS, Persistent},
     population::aggregate::{Outcome, Unit},
     random::Purpose,
     records::{self, SenderCounts},
@@ -35,10 +36,8 @@ pub(super) struct Page {
     booked: SenderCounts,
 }
 
-/// The records number a page's objects with 16 bits. Only the tail of an unbounded law can pass this.
-pub(crate) const MOST_INLINE_OBJECTS: f64 = 65_535.0;
-/// Levels behind the first: all objects of a page are numbered with 20 bits in its draws.
-pub(crate) const MOST_LEVELS: usize = 15;
+/// The name that a page's primary object is fetched from.
+const PRIMARY_NAME: u32 = 0;
 
 /// Draws for object `number` of a page: pages have a million numbers each.
 fn object_index(page: u32, number: u32) -> u64 {
@@ -47,27 +46,11 @@ fn object_index(page: u32, number: u32) -> u64 {
 
 impl Simulation<'_> {
     pub(super) fn begin_page(&mut self, client: u32) {
-        let Kind::WebPage { version, persistent, request_bytes, then, keep_alive_ns, count, .. } =
-            &self.spec(client).kind
-        else {
-            return;
-        };
+        let Kind::WebPage { then, keep_alive_ns, count, .. } = &self.spec(client).kind else { return };
         let Some(number) = self.clients[client as usize].begin(*count) else { return };
         let levels = 1 + then.len() as u32;
         let inline_objects = (1..=levels).map(|level| self.level_objects(client, number, level)).sum();
-        let joined = *version == HttpVersion::Http11 && *persistent == Persistent::Joined;
-        let response_bytes = if joined {
-            let mut object = 0;
-            let inline = (1..=levels).map(|level| {
-                let first = object + 1;
-                object += self.level_objects(client, number, level);
-                (first..=object).map(|object| self.object_bytes(client, number, level, object)).sum::<u64>()
-            });
-            inline.sum::<u64>() + self.object_bytes(client, number, 0, 0)
-        } else {
-            self.object_bytes(client, number, 0, 0)
-        };
-        let alone = joined || inline_objects == 0;
+        let alone = self.is_joined(client) || inline_objects == 0;
         self.clients[client as usize].activity = Activity::Page(Page {
             number,
             started_at: self.now,
@@ -82,16 +65,69 @@ impl Simulation<'_> {
             bytes: 0,
             booked: SenderCounts::default(),
         });
-        let ask = Ask { page: number, number: 0, request_bytes: u64::from(*request_bytes), response_bytes };
         if self.spec(client).kind.keeps_connections() {
             if let Some(most) = keep_alive_ns {
                 self.close_idle(client, *most);
             }
             let origin = self.origin(client, number, 0);
+            let ask = self.primary(client, number);
             return self.browse(client, origin, ask);
         }
-        let server_closes = alone || *version == HttpVersion::Http10;
+        if self.knows(client, PRIMARY_NAME) {
+            self.open_page(client, number);
+        }
+    }
+
+    /// Asks for the primary object on a connection of its own.
+    fn open_page(&mut self, client: u32, number: u32) {
+        let Kind::WebPage { version, .. } = &self.spec(client).kind else { return };
+        let Activity::Page(page) = &self.clients[client as usize].activity else { return };
+        let server_closes = page.expected == 1 || *version == HttpVersion::Http10;
+        let ask = self.primary(client, number);
         self.open(client, object_index(number, 0), false, server_closes, ask);
+    }
+
+    /// The look-up of a name is over: what waited for it goes on, or will never be had.
+    pub(super) fn name_looked_up(&mut self, client: u32, name: u32, found: bool) {
+        if self.spec(client).kind.keeps_connections() {
+            if found {
+                return self.browse_on(client, name);
+            }
+            for ask in self.give_up(client, name) {
+                self.page_object_done(client, never_asked(client, self.now, ask));
+            }
+        } else if let Activity::Page(Page { number, .. }) = self.clients[client as usize].activity {
+            if found {
+                return self.open_page(client, number);
+            }
+            let ask = self.primary(client, number);
+            self.page_object_done(client, never_asked(client, self.now, ask));
+        }
+    }
+
+    /// Whether a page is one response of all its bytes.
+    fn is_joined(&self, client: u32) -> bool {
+        let kind = &self.spec(client).kind;
+        matches!(kind, Kind::WebPage { version: HttpVersion::Http11, persistent: Persistent::Joined, .. })
+    }
+
+    /// The request for the primary object.
+    fn primary(&self, client: u32, number: u32) -> Ask {
+        let (request_bytes, levels) = match &self.spec(client).kind {
+            Kind::WebPage { request_bytes, then, .. } => (u64::from(*request_bytes), 1 + then.len() as u32),
+            _ => (0, 0),
+        };
+        let mut response_bytes = self.object_bytes(client, number, 0, 0);
+        if self.is_joined(client) {
+            let mut object = 0;
+            for level in 1..=levels {
+                for _ in 0..self.level_objects(client, number, level) {
+                    object += 1;
+                    response_bytes += self.object_bytes(client, number, level, object);
+                }
+            }
+        }
+        Ask { page: number, number: 0, request_bytes, response_bytes }
     }
 
     /// In-line objects of a level of a page.
@@ -150,7 +186,7 @@ impl Simulation<'_> {
         let (budget, slot) = match version {
             HttpVersion::Http10 if is_new_level => (parallel.unwrap_or(u32::MAX), None),
             HttpVersion::Http10 => (1, None),
-            HttpVersion::Http11 | HttpVersion::Http2 => (u32::MAX, Some(done.slot)),
+            HttpVersion::Http11 | HttpVersion::Http2 => (u32::MAX, done.slot),
         };
         for _ in 0..budget.min(left) {
             self.ask_inline(client, slot);
@@ -197,7 +233,7 @@ impl Simulation<'_> {
     }
 
     fn end_page(&mut self, client: u32, page: Page) {
-        let Kind::WebPage { think, count, .. } = &self.spec(client).kind else { return };
+        let Kind::WebPage { think, think_from_start, count, .. } = &self.spec(client).kind else { return };
         self.note_end(page.number + 1, *count);
         self.clients[client as usize].activity = Activity::None;
         self.write_page(client, &page, page.arrived == page.expected);
@@ -205,7 +241,8 @@ impl Simulation<'_> {
             self.close_idle(client, 0);
         }
         let pause = nanos(self.draw(client, think, Purpose::Think, u64::from(page.number)));
-        self.wake_client_at(client, self.now.saturating_add(pause));
+        let from = if *think_from_start { page.started_at } else { self.now };
+        self.wake_client_at(client, from.saturating_add(pause).max(self.now));
     }
 
     fn write_page(&mut self, client: u32, page: &Page, completed: bool) {
@@ -251,6 +288,20 @@ impl Simulation<'_> {
             }
         }
     }
+}
+
+/// An object that could not be asked for.
+fn never_asked(client: u32, now: Nanos, ask: Ask) -> Done {
+    let object = Object {
+        request_end: 0,
+        response_end: 0,
+        bytes: ask.response_bytes,
+        page: ask.page,
+        number: ask.number,
+        asked_at: now,
+        first_byte_at: None,
+    };
+    Done { client, slot: None, object, booked: SenderCounts::default(), connected_at: None, completed: false }
 }
 
 impl Page {

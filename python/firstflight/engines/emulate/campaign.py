@@ -206,11 +206,13 @@ def _refuse_what_programs_cannot(application: Mapping[str, Any], header: int | N
     if application["kind"] in ("video", "arrivals"):
         raise RequestError(f"{where}.kind: the emulator has no {application['kind']}; use simulate")
     if application["kind"] == "web_page" and (
-        application["version"] == "2" or application["persistent"] == "keep_alive" or "then" in application
+        application["version"] == "2"
+        or application["persistent"] == "keep_alive"
+        or any(key in application for key in ("then", "dns", "think_from_start"))
     ):
         raise RequestError(
-            f'{where}: the emulator fetches pages with HTTP/1.0, or 1.1 "joined", of one level; write that, or use '
-            "simulate"
+            f'{where}: the emulator fetches pages with HTTP/1.0, or 1.1 "joined", of one level, without dns and load; '
+            "write that, or use simulate"
         )
     if (
         application["kind"] == "web_page"

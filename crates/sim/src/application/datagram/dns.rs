@@ -1,141 +1,148 @@
 //! Look-ups of names: a query, asked again while no answer comes, and an answer.
 //!
-//! A look-up is a transfer in the records; its datagrams are those of two streams.
+//! A look-up of an application of its own is a transfer in the records; its datagrams are those of two streams. A page
+//! waits for its look-ups, and its time has them in it.
 
 use firstflight_path::Nanos;
-use serde::Deserialize;
 
-use super::{Datagrams, Flow};
+use super::DatagramStream;
 use crate::{
-    application::{Activity, nanos},
-    law::Law,
+    application::nanos,
     packet::Datagram,
-    plan::Kind,
+    plan::{
+        Kind,
+        datagram::{Datagrams, dns::Queries},
+    },
     random::Purpose,
     records::{NO_CONNECTION, NO_PAGE, SenderCounts, Transfer, seconds, seconds_between},
     simulation::Simulation,
     timers::Wake,
 };
 
-/// Look-ups one after the other.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Dns {
-    /// Payload of a query.
-    pub query_bytes: u32,
-    /// Payload of an answer.
-    pub answer: Law,
-    /// Seconds that the server needs to find an answer.
-    pub resolve: Law,
-    /// How long a client waits for an answer to its first query.
-    pub timeout_ns: Nanos,
-    /// How much longer it waits for each further one.
-    pub backoff: f64,
-    /// Queries before it gives up.
-    pub attempts: u32,
-    /// Seconds between a look-up and the next.
-    pub think: Law,
-    /// Look-ups of a client; none: no end.
-    pub count: Option<u32>,
-    /// Bytes of a datagram's headers.
-    pub datagram_header_bytes: u32,
-}
-
-impl Datagrams for Dns {
-    fn flows(&self) -> Vec<Flow> {
-        let flow = |from_server: bool, payload: Law| Flow {
-            interval: self.timeout_ns,
-            payload,
-            header_bytes: self.datagram_header_bytes,
-            ..Flow::new(from_server)
-        };
-        vec![flow(false, Law::Constant { value: f64::from(self.query_bytes) }), flow(true, self.answer.clone())]
-    }
-
-    fn validate(&self) -> Result<(), String> {
-        if self.attempts == 0 {
-            return Err("attempts is 0: a look-up needs at least one query".into());
-        }
-        if self.count == Some(0) {
-            return Err("count is 0: leave it out for no end, or give at least 1".into());
-        }
-        if !(self.backoff >= 1.0 && self.backoff.is_finite()) {
-            return Err(format!("backoff is {}, but must be at least 1", self.backoff));
-        }
-        self.resolve.validate("resolve")?;
-        self.think.validate("think")?;
-        self.flows().iter().try_for_each(Flow::validate)
-    }
-}
-
-/// A look-up on its way, or the pause after one.
+/// A look-up on its way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lookup {
-    /// Stream of the queries; that of the answers is the next one.
-    queries: u32,
+struct Lookup {
+    /// Number of the look-up, or of the name among those of a page.
     number: u32,
     started_at: Nanos,
     /// Number of its first query in the stream.
     first_query: u32,
-    /// Queries sent; 0 in the pause.
+    /// Queries sent.
     tries: u32,
-    /// When the client is to act, unless an answer comes before. Timers for other times mean nothing any more.
-    acts_at: Nanos,
+    /// When the client asks again, unless an answer comes before. Timers for other times mean nothing any more.
+    asks_again_at: Nanos,
 }
 
-/// What a server knows of the queries that reached it.
+/// What both ends know of look-ups.
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
+    /// Look-ups on their way.
+    lookups: Vec<Lookup>,
+    /// Names that are known, and until when.
+    known: Vec<(u32, Nanos)>,
+    /// The first query of each query's look-up.
+    asked: Vec<u32>,
     /// Queries at work, and when their answers will have been found.
     at_work: Vec<(Nanos, u32)>,
     /// The query of each answer.
     answered: Vec<u32>,
 }
 
-impl Simulation<'_> {
-    /// A client's time has come: to begin a look-up, or to ask again.
-    pub(in crate::application) fn look_up(&mut self, client: u32) {
-        let Kind::Dns(dns) = &self.spec(client).kind else { return };
-        let mut lookup = match self.clients[client as usize].activity {
-            Activity::Lookup(lookup) if lookup.acts_at != self.now => return,
-            Activity::Lookup(lookup) if lookup.tries == dns.attempts => return self.end_lookup(client, lookup, None),
-            Activity::Lookup(lookup) => lookup,
-            _ => {
-                let [queries, _] = [0, 1].map(|index| self.open_stream(client, dns.flows().swap_remove(index)));
-                Lookup { queries, number: 0, started_at: 0, first_query: 0, tries: 0, acts_at: 0 }
-            }
-        };
-        if lookup.tries == 0 {
-            let Some(number) = self.clients[client as usize].begin(dns.count) else { return };
-            let first_query = self.streams[lookup.queries as usize].sent;
-            lookup = Lookup { number, started_at: self.now, first_query, ..lookup };
+impl Kind {
+    /// How the application looks names up, if it does.
+    fn queries(&self) -> Option<&Queries> {
+        match self {
+            Kind::Dns(dns) => Some(&dns.queries),
+            Kind::WebPage { dns, .. } => dns.as_ref().map(|names| &names.queries),
+            _ => None,
         }
-        let patience = dns.timeout_ns as f64 * libm::pow(dns.backoff, f64::from(lookup.tries));
-        lookup.tries += 1;
-        self.act_at(client, lookup, self.now.saturating_add(patience as Nanos));
-        self.send_datagram(lookup.queries);
+    }
+}
+
+impl Simulation<'_> {
+    /// A client's time has come: it begins its next look-up.
+    pub(in crate::application) fn begin_lookup(&mut self, client: u32) {
+        let Kind::Dns(dns) = &self.spec(client).kind else { return };
+        if let Some(number) = self.clients[client as usize].begin(dns.count) {
+            self.look_up(client, number);
+        }
     }
 
-    /// The client will look up again, or ask again, at this time.
-    fn act_at(&mut self, client: u32, lookup: Lookup, time: Nanos) {
-        self.clients[client as usize].activity = Activity::Lookup(Lookup { acts_at: time, ..lookup });
-        self.wake_client_at(client, time);
+    /// Whether a client knows the address of a page's name; if not, it is looked up.
+    pub(in crate::application) fn knows(&mut self, client: u32, name: u32) -> bool {
+        if self.spec(client).kind.queries().is_none() {
+            return true;
+        }
+        if let Some(stream) = self.clients[client as usize].queries {
+            let now = self.now;
+            let resolver = &mut self.streams[stream as usize].resolver;
+            resolver.known.retain(|&(_, until)| until > now);
+            if resolver.known.iter().any(|&(known, _)| known == name) {
+                return true;
+            }
+            if resolver.lookups.iter().any(|lookup| lookup.number == name) {
+                return false;
+            }
+        }
+        self.look_up(client, name);
+        false
+    }
+
+    fn look_up(&mut self, client: u32, number: u32) {
+        let Some(queries) = self.spec(client).kind.queries() else { return };
+        let stream = match self.clients[client as usize].queries {
+            Some(stream) => stream,
+            None => {
+                let [stream, _] = [0, 1].map(|index| self.open_stream(client, queries.flows().swap_remove(index)));
+                self.clients[client as usize].queries = Some(stream);
+                stream
+            }
+        };
+        let DatagramStream { sent, resolver, .. } = &mut self.streams[stream as usize];
+        let (first_query, now) = (*sent, self.now);
+        resolver.lookups.push(Lookup { number, started_at: now, first_query, tries: 0, asks_again_at: now });
+        self.ask_for_name(stream);
+    }
+
+    /// Time for a query of the look-up that waits for this moment, or to give it up.
+    pub(super) fn ask_for_name(&mut self, stream: u32) {
+        let DatagramStream { client, resolver, .. } = &mut self.streams[stream as usize];
+        let client = *client;
+        let kind = &self.plan.applications[usize::from(self.clients[client as usize].application)].kind;
+        let Some(queries) = kind.queries() else { return };
+        let due = resolver.lookups.iter().position(|lookup| lookup.asks_again_at == self.now);
+        let Some(index) = due else { return };
+        if resolver.lookups[index].tries == queries.attempts {
+            let lookup = resolver.lookups.remove(index);
+            return self.end_lookup(client, lookup, None);
+        }
+        let lookup = &mut resolver.lookups[index];
+        let patience = queries.timeout_ns as f64 * libm::pow(queries.backoff, f64::from(lookup.tries));
+        lookup.tries += 1;
+        lookup.asks_again_at = self.now.saturating_add(patience as Nanos);
+        let at = lookup.asks_again_at;
+        resolver.asked.push(lookup.first_query);
+        self.set_timer(at, Wake::Stream(stream));
+        self.send_datagram(stream);
     }
 
     /// A datagram of a look-up has arrived: a query at the server, or an answer at the client.
     pub(super) fn dns_datagram(&mut self, client: u32, datagram: &Datagram) {
-        let Kind::Dns(dns) = &self.spec(client).kind else { return };
-        let Activity::Lookup(lookup) = self.clients[client as usize].activity else { return };
-        let answers = lookup.queries + 1;
-        if datagram.stream == lookup.queries {
-            let work = nanos(self.draw(client, &dns.resolve, Purpose::Work, u64::from(datagram.number)));
+        let Some(queries) = self.spec(client).kind.queries() else { return };
+        let Some(stream) = self.clients[client as usize].queries else { return };
+        let answers = stream + 1;
+        if datagram.stream == stream {
+            let work = nanos(self.draw(client, &queries.resolve, Purpose::Work, u64::from(datagram.number)));
             let at = self.now.saturating_add(work);
             self.streams[answers as usize].resolver.at_work.push((at, datagram.number));
-            self.set_timer(at, Wake::Stream(answers));
-        } else {
-            let query = self.streams[answers as usize].resolver.answered[datagram.number as usize];
-            if lookup.tries > 0 && query >= lookup.first_query {
-                self.end_lookup(client, lookup, Some(datagram.payload_bytes));
-            }
+            return self.set_timer(at, Wake::Stream(answers));
+        }
+        let query = self.streams[answers as usize].resolver.answered[datagram.number as usize];
+        let resolver = &mut self.streams[stream as usize].resolver;
+        let first_query = resolver.asked[query as usize];
+        if let Some(index) = resolver.lookups.iter().position(|lookup| lookup.first_query == first_query) {
+            let lookup = resolver.lookups.remove(index);
+            self.end_lookup(client, lookup, Some(datagram.payload_bytes));
         }
     }
 
@@ -150,11 +157,22 @@ impl Simulation<'_> {
 
     /// A look-up is over, with an answer of so many bytes or none.
     fn end_lookup(&mut self, client: u32, lookup: Lookup, answer: Option<u32>) {
-        let Kind::Dns(dns) = &self.spec(client).kind else { return };
-        self.note_end(lookup.number + 1, dns.count);
-        self.book_lookup(client, lookup, answer);
-        let pause = nanos(self.draw(client, &dns.think, Purpose::Think, u64::from(lookup.number)));
-        self.act_at(client, Lookup { tries: 0, ..lookup }, self.now.saturating_add(pause));
+        match &self.spec(client).kind {
+            Kind::Dns(dns) => {
+                self.note_end(lookup.number + 1, dns.count);
+                self.book_lookup(client, lookup, answer);
+                let pause = nanos(self.draw(client, &dns.think, Purpose::Think, u64::from(lookup.number)));
+                self.wake_client_at(client, self.now.saturating_add(pause));
+            }
+            Kind::WebPage { dns: Some(names), .. } => {
+                if let (Some(_), Some(stream)) = (answer, self.clients[client as usize].queries) {
+                    let until = names.ttl_ns.map_or(Nanos::MAX, |ttl| self.now.saturating_add(ttl));
+                    self.streams[stream as usize].resolver.known.push((lookup.number, until));
+                }
+                self.name_looked_up(client, lookup.number, answer.is_some());
+            }
+            _ => {}
+        }
     }
 
     fn book_lookup(&mut self, client: u32, lookup: Lookup, answer: Option<u32>) {
@@ -190,8 +208,10 @@ impl Simulation<'_> {
     /// At the end of the run: the rows of look-ups on their way.
     pub(super) fn book_unfinished_lookups(&mut self) {
         for client in 0..self.clients.len() as u32 {
-            if let Activity::Lookup(lookup @ Lookup { tries: 1.., .. }) = self.clients[client as usize].activity {
-                self.book_lookup(client, lookup, None);
+            if let (Kind::Dns(_), Some(stream)) = (&self.spec(client).kind, self.clients[client as usize].queries) {
+                for lookup in std::mem::take(&mut self.streams[stream as usize].resolver.lookups) {
+                    self.book_lookup(client, lookup, None);
+                }
             }
         }
     }

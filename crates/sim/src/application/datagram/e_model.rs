@@ -1,21 +1,12 @@
 //! The E-model: how people would judge a call (ITU-T G.107, 06/2015), with all parameters but these at their defaults:
 //! delay, codec and losses. Echo is taken to be cancelled, so that of the delay impairments Idd alone is left.
 
-use serde::Deserialize;
+use crate::plan::datagram::voice::Impairment;
 
 /// What is left of the basic signal-to-noise ratio where all parameters have their defaults (G.107 section 7.7).
 const DEFAULT_R: f64 = 93.2;
 /// Delay that is not perceived, in ms: mT for the default delay sensitivity (G.107 table 1, sT = 1).
 const UNPERCEIVED_MS: f64 = 100.0;
-
-/// What a codec costs.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub struct Impairment {
-    /// Equipment impairment factor Ie without losses.
-    pub ie: f64,
-    /// Robustness against packet loss, Bpl.
-    pub bpl: f64,
-}
 
 /// Delay impairment factor Idd of a delay from mouth to ear in ms.
 fn idd(delay_ms: f64) -> f64 {

@@ -1,153 +1,25 @@
 //! Applications that are not TCP: streams of datagrams from one host to another.
 //!
-//! An application says what [`Flow`]s its clients have; all that one sends in one direction is a [`DatagramStream`], whose
+//! The plan says what [`Flow`]s a client has; all that one sends in one direction is a [`DatagramStream`], whose
 //! receiver keeps the account that becomes its row in the records.
 
-pub(crate) mod constant_rate;
-pub(crate) mod dns;
+mod dns;
 mod e_model;
-pub(crate) mod game;
 mod tally;
-pub(crate) mod voice;
 
 use firstflight_path::Nanos;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    law::Law,
+    application::BEHIND_PAGES,
     loss_draws::LossDraws,
     packet::{Datagram, Packet},
-    plan::Kind,
+    plan::datagram::{Datagrams, Flow, MOST_PAYLOAD_BYTES},
     random::Purpose,
     simulation::Simulation,
     timers::Wake,
 };
 use dns::Resolver;
-use e_model::Impairment;
 use tally::{Sender, Tally};
-
-/// As much as an IPv4 packet can carry over UDP.
-const MOST_PAYLOAD_BYTES: f64 = 65_507.0;
-
-/// An application that sends datagrams.
-pub(crate) trait Datagrams {
-    /// What a client and its server send.
-    fn flows(&self) -> Vec<Flow>;
-
-    /// Checks what a type cannot say.
-    ///
-    /// # Errors
-    /// One sentence.
-    fn validate(&self) -> Result<(), String>;
-}
-
-impl Kind {
-    /// The application, if it is one that sends datagrams.
-    pub(crate) fn datagrams(&self) -> Option<&dyn Datagrams> {
-        match self {
-            Kind::ConstantRate(application) => Some(application),
-            Kind::Dns(application) => Some(application),
-            Kind::Game(application) => Some(application),
-            Kind::Voice(application) => Some(application),
-            _ => None,
-        }
-    }
-}
-
-/// Which ends send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ways {
-    /// The server.
-    Download,
-    /// The client.
-    Upload,
-    /// Both.
-    Both,
-}
-
-impl Ways {
-    /// Whether the server sends, for each end that does.
-    pub(crate) fn senders(self) -> &'static [bool] {
-        match self {
-            Ways::Download => &[true],
-            Ways::Upload => &[false],
-            Ways::Both => &[false, true],
-        }
-    }
-}
-
-/// When a datagram is of use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Play {
-    /// Whenever it comes.
-    Always,
-    /// At most so long after it was sent.
-    AfterSending(Nanos),
-    /// The first one so long after it arrived, and the others by the time between them at the sender.
-    AfterFirst(Nanos),
-}
-
-/// What is known of a stream of voice.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
-    /// From the first sound of a frame to its datagram.
-    pub(crate) coding_delay: Nanos,
-    pub(crate) impairment: Option<Impairment>,
-}
-
-/// What one end sends: a datagram each interval.
-#[derive(Clone, Debug)]
-pub(crate) struct Flow {
-    pub(crate) from_server: bool,
-    pub(crate) interval: Nanos,
-    /// Bytes of payload.
-    pub(crate) payload: Law,
-    /// Bytes of all headers.
-    pub(crate) header_bytes: u32,
-    /// How long it sends; none: to the end of the run.
-    pub(crate) length: Option<Nanos>,
-    pub(crate) play: Play,
-    /// It sends at multiples of the interval only.
-    pub(crate) at_ticks: bool,
-    pub(crate) call: Option<Call>,
-}
-
-impl Flow {
-    /// Nothing in particular.
-    fn new(from_server: bool) -> Flow {
-        Flow {
-            from_server,
-            interval: 0,
-            payload: Law::Constant { value: 0.0 },
-            header_bytes: 0,
-            length: None,
-            play: Play::Always,
-            at_ticks: false,
-            call: None,
-        }
-    }
-
-    /// Checks the sizes and times.
-    ///
-    /// # Errors
-    /// One sentence.
-    fn validate(&self) -> Result<(), String> {
-        if self.interval == 0 {
-            return Err("the time between datagrams is 0: they need time between them".into());
-        }
-        self.payload.validate("payload")?;
-        if let Some(largest) = self.payload.largest()
-            && !(1.0..=MOST_PAYLOAD_BYTES).contains(&largest)
-        {
-            return Err(format!("a datagram has {largest} bytes of payload, but must have 1 to {MOST_PAYLOAD_BYTES}"));
-        }
-        if self.header_bytes >= 1 << 16 {
-            return Err(format!("datagram_header_bytes is {}, but must be at most 65535", self.header_bytes));
-        }
-        Ok(())
-    }
-}
 
 /// What one end of a client's application sends to the other.
 #[derive(Debug)]
@@ -199,7 +71,8 @@ impl Simulation<'_> {
         let server = self.server_host(client, 0);
         let host = self.clients[client as usize].host;
         let [from, to] = if flow.from_server { [server, host] } else { [host, server] };
-        let [_, loss_key] = self.stream(client, Purpose::InitialSequence).bits(u64::from(flow.from_server));
+        let index = self.own_draws(client) + u64::from(flow.from_server);
+        let [_, loss_key] = self.stream(client, Purpose::InitialSequence).bits(index);
         self.streams.push(DatagramStream {
             client,
             first_hop: self.routes.first_hop(from, to),
@@ -214,11 +87,16 @@ impl Simulation<'_> {
         self.streams.len() as u32 - 1
     }
 
-    /// Time for a stream's next datagram.
+    /// Where the draws of a client's datagrams begin: those of a page's look-ups behind those of its objects.
+    fn own_draws(&self, client: u32) -> u64 {
+        if self.spec(client).kind.datagrams().is_some() { 0 } else { BEHIND_PAGES }
+    }
+
+    /// Time for a stream's next datagram, or to act on a look-up.
     pub(crate) fn wake_stream(&mut self, index: u32) {
         let stream = &self.streams[index as usize];
-        if let Kind::Dns(_) = self.spec(stream.client).kind {
-            return self.answer_query(index);
+        if let Some(queries) = self.clients[stream.client as usize].queries {
+            return if index == queries { self.ask_for_name(index) } else { self.answer_query(index) };
         }
         if stream.flow.length.is_some_and(|length| self.now - stream.started_at >= length) {
             return;
@@ -232,7 +110,8 @@ impl Simulation<'_> {
     fn send_datagram(&mut self, index: u32) {
         let stream = &self.streams[index as usize];
         let purpose = if stream.flow.from_server { Purpose::ResponseSize } else { Purpose::RequestSize };
-        let drawn = self.draw(stream.client, &stream.flow.payload, purpose, u64::from(stream.sent));
+        let number = self.own_draws(stream.client) + u64::from(stream.sent);
+        let drawn = self.draw(stream.client, &stream.flow.payload, purpose, number);
         // Only the tail of an unbounded law can pass what a datagram holds.
         let payload_bytes = drawn.round().clamp(1.0, MOST_PAYLOAD_BYTES) as u32;
         let stream = &mut self.streams[index as usize];

@@ -5,10 +5,11 @@ use firstflight_path::Nanos;
 use crate::{
     histogram::{Bins, Histogram},
     packet::Datagram,
+    plan::datagram::{Call, Play},
     records::{StreamReport, seconds},
 };
 
-use super::{Call, Play, e_model};
+use super::e_model;
 
 /// The account of a stream at its receiver.
 #[derive(Debug)]

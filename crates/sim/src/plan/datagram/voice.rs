@@ -3,7 +3,7 @@
 use firstflight_path::Nanos;
 use serde::Deserialize;
 
-use super::{Call, Datagrams, Flow, Play, Ways, e_model::Impairment};
+use super::{Call, Datagrams, Flow, Play, Ways};
 use crate::law::Law;
 
 /// A call.
@@ -25,6 +25,15 @@ pub struct Voice {
     pub direction: Ways,
     /// How long; none: to the end of the run.
     pub length_ns: Option<Nanos>,
+}
+
+/// What a codec costs a listener (ITU-T G.107).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Impairment {
+    /// Equipment impairment factor Ie without losses.
+    pub ie: f64,
+    /// Robustness against packet loss, Bpl.
+    pub bpl: f64,
 }
 
 /// Codecs.

@@ -1,0 +1,158 @@
+//! Applications of a plan: who sits where, with which TCP, and what they do.
+
+use std::sync::Arc;
+
+use firstflight_path::Nanos;
+use firstflight_tcp::Profile;
+use serde::Deserialize;
+
+use super::{Kind, Network, Plan, one};
+use crate::{law::Law, population::Keep};
+
+/// How a client picks its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerChoice {
+    /// Anew for each connection.
+    Random,
+    /// Client i asks server i modulo their number.
+    ByClient,
+}
+
+/// A group of clients that do the same.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Application {
+    /// Its name in the records.
+    pub name: String,
+    /// Number of clients; of a user, 1.
+    #[serde(default = "one")]
+    pub clients: u32,
+    /// Where the clients sit, spread round robin: "left", "left[2]", "hub", "spokes", "node[0]" ...; in a population
+    /// left out: at the user.
+    #[serde(default)]
+    pub client_hosts: Option<String>,
+    /// Where the servers sit; in a population left out: at the other end of the user's path.
+    #[serde(default)]
+    pub server_hosts: Option<String>,
+    /// How a client picks its server.
+    #[serde(default = "server_by_client")]
+    pub server_choice: ServerChoice,
+    /// Share of the users of a population or a tree that run it; who does is drawn for each user.
+    #[serde(default = "every_user")]
+    pub share: f64,
+    /// Whether the size of a file is that in the user's row of the table of paths.
+    #[serde(default)]
+    pub size_from_row: bool,
+    /// TCP of the clients.
+    pub client_tcp: Arc<Profile>,
+    /// TCP of the servers.
+    pub server_tcp: Arc<Profile>,
+    /// TCP in each arm of the plan.
+    #[serde(default)]
+    pub arms: Vec<Ends>,
+    /// When each client starts, in seconds.
+    pub start: Law,
+    /// Class of its packets, 0 to 7, where a queue prefers higher ones.
+    #[serde(default)]
+    pub class: u8,
+    /// Bytes that a server sends before each object: the header of an HTTP response.
+    #[serde(default)]
+    pub response_header_bytes: u32,
+    /// How long a server works at its answer: from the last byte of a request until it writes.
+    #[serde(default)]
+    pub service_time_ns: Nanos,
+    /// What the clients do.
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+/// TCP of both ends.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ends {
+    /// Of the clients.
+    pub client_tcp: Arc<Profile>,
+    /// Of the servers.
+    pub server_tcp: Arc<Profile>,
+}
+
+fn server_by_client() -> ServerChoice {
+    ServerChoice::ByClient
+}
+
+fn every_user() -> f64 {
+    1.0
+}
+
+impl Application {
+    /// TCP of the client and of the server in an arm, counted from 1; 0 is none.
+    pub(crate) fn ends(&self, arm: u8) -> [&Arc<Profile>; 2] {
+        match usize::from(arm).checked_sub(1) {
+            None => [&self.client_tcp, &self.server_tcp],
+            Some(index) => [&self.arms[index].client_tcp, &self.arms[index].server_tcp],
+        }
+    }
+
+    /// All profiles that an end can have.
+    pub(crate) fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        (0..=self.arms.len()).flat_map(|arm| self.ends(arm as u8))
+    }
+
+    /// Hosts are named in a network, and users shared out in a population or a tree.
+    pub(super) fn validate_place(&self, plan: &Plan) -> Result<(), String> {
+        if !(self.share > 0.0 && self.share <= 1.0) {
+            return Err(format!("share is {}, but must be above 0 and at most 1", self.share));
+        }
+        let Some(population) = &plan.population else {
+            if self.share != 1.0 && !matches!(plan.network, Some(Network::Tree { .. })) {
+                return Err(format!(
+                    "share is {}: only the users of a population or a tree are shared out",
+                    self.share
+                ));
+            }
+            if self.size_from_row {
+                return Err("size_from_row needs a population whose paths are a table with bytes".into());
+            }
+            return [("client_hosts", &self.client_hosts), ("server_hosts", &self.server_hosts)]
+                .into_iter()
+                .try_for_each(|(name, hosts)| {
+                    hosts.as_ref().map(drop).ok_or_else(|| format!("{name} is missing: name hosts of the network"))
+                });
+        };
+        if self.clients != 1 {
+            return Err(format!(
+                "it has {} clients, but in a population a client is a user: leave clients out",
+                self.clients
+            ));
+        }
+        if self.client_hosts.is_some() || self.server_hosts.is_some() {
+            return Err("it names hosts, but each user of a population has a path of their own: leave them out".into());
+        }
+        if self.kind.sends_datagrams() && population.keep == Keep::Aggregates {
+            return Err(
+                "it sends datagrams, whose streams a population keeps as rows only: write keep = \"rows\"".into()
+            );
+        }
+        match (&self.kind, self.size_from_row) {
+            (_, false) => Ok(()),
+            (Kind::FileTransfer { .. }, true) if population.has_bytes() => Ok(()),
+            (Kind::FileTransfer { .. }, true) => {
+                Err("size_from_row is true, but the paths are no table with bytes".into())
+            }
+            _ => Err("size_from_row is for file transfers only".into()),
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), String> {
+        if self.clients == 0 {
+            return Err("it has no clients: give at least one".into());
+        }
+        for arm in 0..=self.arms.len() {
+            let [client, server] = self.ends(arm as u8);
+            client.validate().map_err(|error| format!("client_tcp: {error}"))?;
+            server.validate().map_err(|error| format!("server_tcp: {error}"))?;
+        }
+        self.start.validate("start")?;
+        self.kind.validate()
+    }
+}

@@ -1,0 +1,85 @@
+//! Look-ups of names: those of an application of their own, and those that a page waits for.
+
+use firstflight_path::Nanos;
+use serde::Deserialize;
+
+use super::{Datagrams, Flow};
+use crate::law::Law;
+
+/// How names are looked up: a query, asked again while no answer comes, and an answer.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Queries {
+    /// Payload of a query.
+    pub query_bytes: u32,
+    /// Payload of an answer.
+    pub answer: Law,
+    /// Seconds that the server needs to find an answer.
+    pub resolve: Law,
+    /// How long a client waits for an answer to its first query.
+    pub timeout_ns: Nanos,
+    /// How much longer it waits for each further one.
+    pub backoff: f64,
+    /// Queries before it gives up.
+    pub attempts: u32,
+    /// Bytes of a datagram's headers.
+    pub datagram_header_bytes: u32,
+}
+
+/// Look-ups one after the other.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Dns {
+    /// How.
+    #[serde(flatten)]
+    pub queries: Queries,
+    /// Seconds between a look-up and the next.
+    pub think: Law,
+    /// Look-ups of a client; none: no end.
+    pub count: Option<u32>,
+}
+
+/// The names of a page's hosts, each looked up before a connection is opened to it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Names {
+    /// How.
+    #[serde(flatten)]
+    pub queries: Queries,
+    /// How long an answer holds; none: to the end of the run.
+    pub ttl_ns: Option<Nanos>,
+}
+
+impl Datagrams for Queries {
+    fn flows(&self) -> Vec<Flow> {
+        let flow = |from_server: bool, payload: Law| Flow {
+            interval: self.timeout_ns,
+            payload,
+            header_bytes: self.datagram_header_bytes,
+            ..Flow::new(from_server)
+        };
+        vec![flow(false, Law::Constant { value: f64::from(self.query_bytes) }), flow(true, self.answer.clone())]
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.attempts == 0 {
+            return Err("attempts is 0: a look-up needs at least one query".into());
+        }
+        if !(self.backoff >= 1.0 && self.backoff.is_finite()) {
+            return Err(format!("backoff is {}, but must be at least 1", self.backoff));
+        }
+        self.resolve.validate("resolve")?;
+        self.flows().iter().try_for_each(Flow::validate)
+    }
+}
+
+impl Datagrams for Dns {
+    fn flows(&self) -> Vec<Flow> {
+        self.queries.flows()
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.count == Some(0) {
+            return Err("count is 0: leave it out for no end, or give at least 1".into());
+        }
+        self.think.validate("think")?;
+        self.queries.validate()
+    }
+}

@@ -1,0 +1,136 @@
+//! Applications that are not TCP, as a plan has them: each says what [`Flow`]s its clients have.
+
+pub(crate) mod constant_rate;
+pub(crate) mod dns;
+pub(crate) mod game;
+pub(crate) mod voice;
+
+use firstflight_path::Nanos;
+use serde::{Deserialize, Serialize};
+
+use super::Kind;
+use crate::law::Law;
+use voice::Impairment;
+
+/// As much as an IPv4 packet can carry over UDP.
+pub(crate) const MOST_PAYLOAD_BYTES: f64 = 65_507.0;
+
+/// An application that sends datagrams.
+pub(crate) trait Datagrams {
+    /// What a client and its server send.
+    fn flows(&self) -> Vec<Flow>;
+
+    /// Checks what a type cannot say.
+    ///
+    /// # Errors
+    /// One sentence.
+    fn validate(&self) -> Result<(), String>;
+}
+
+impl Kind {
+    /// The application, if it is one that sends datagrams.
+    pub(crate) fn datagrams(&self) -> Option<&dyn Datagrams> {
+        match self {
+            Kind::ConstantRate(application) => Some(application),
+            Kind::Dns(application) => Some(application),
+            Kind::Game(application) => Some(application),
+            Kind::Voice(application) => Some(application),
+            _ => None,
+        }
+    }
+}
+
+/// Which ends send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ways {
+    /// The server.
+    Download,
+    /// The client.
+    Upload,
+    /// Both.
+    Both,
+}
+
+impl Ways {
+    /// Whether the server sends, for each end that does.
+    pub(crate) fn senders(self) -> &'static [bool] {
+        match self {
+            Ways::Download => &[true],
+            Ways::Upload => &[false],
+            Ways::Both => &[false, true],
+        }
+    }
+}
+
+/// When a datagram is of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Play {
+    /// Whenever it comes.
+    Always,
+    /// At most so long after it was sent.
+    AfterSending(Nanos),
+    /// The first one so long after it arrived, and the others by the time between them at the sender.
+    AfterFirst(Nanos),
+}
+
+/// What is known of a stream of voice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    /// From the first sound of a frame to its datagram.
+    pub(crate) coding_delay: Nanos,
+    pub(crate) impairment: Option<Impairment>,
+}
+
+/// What one end sends: a datagram each interval.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    pub(crate) from_server: bool,
+    pub(crate) interval: Nanos,
+    /// Bytes of payload.
+    pub(crate) payload: Law,
+    /// Bytes of all headers.
+    pub(crate) header_bytes: u32,
+    /// How long it sends; none: to the end of the run.
+    pub(crate) length: Option<Nanos>,
+    pub(crate) play: Play,
+    /// It sends at multiples of the interval only.
+    pub(crate) at_ticks: bool,
+    pub(crate) call: Option<Call>,
+}
+
+impl Flow {
+    /// Nothing in particular.
+    fn new(from_server: bool) -> Flow {
+        Flow {
+            from_server,
+            interval: 0,
+            payload: Law::Constant { value: 0.0 },
+            header_bytes: 0,
+            length: None,
+            play: Play::Always,
+            at_ticks: false,
+            call: None,
+        }
+    }
+
+    /// Checks the sizes and times.
+    ///
+    /// # Errors
+    /// One sentence.
+    fn validate(&self) -> Result<(), String> {
+        if self.interval == 0 {
+            return Err("the time between datagrams is 0: they need time between them".into());
+        }
+        self.payload.validate("payload")?;
+        if let Some(largest) = self.payload.largest()
+            && !(1.0..=MOST_PAYLOAD_BYTES).contains(&largest)
+        {
+            return Err(format!("a datagram has {largest} bytes of payload, but must have 1 to {MOST_PAYLOAD_BYTES}"));
+        }
+        if self.header_bytes >= 1 << 16 {
+            return Err(format!("datagram_header_bytes is {}, but must be at most 65535", self.header_bytes));
+        }
+        Ok(())
+    }
+}

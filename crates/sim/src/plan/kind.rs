@@ -1,0 +1,308 @@
+//! What clients do: files, pages, requests, videos and datagrams.
+
+use firstflight_path::Nanos;
+use serde::Deserialize;
+
+use super::{
+    datagram::{
+        Datagrams,
+        constant_rate::ConstantRate,
+        dns::{Dns, Names},
+        game::Game,
+        voice::Voice,
+    },
+    one,
+};
+use crate::law::Law;
+
+/// The largest file, 8.8 TB: more than a run is likely to carry, and small enough for a page's worth of them to be added up.
+pub(crate) const LARGEST_BYTES: u64 = 1 << 43;
+/// The records number a page's objects with 16 bits. Only the tail of an unbounded law can pass this.
+pub(crate) const MOST_INLINE_OBJECTS: f64 = 65_535.0;
+/// Levels behind the first: all objects of a page are numbered with 20 bits in its draws.
+const MOST_LEVELS: usize = 15;
+
+/// What clients do.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kind {
+    /// Files one after the other, each on a new connection.
+    FileTransfer {
+        /// Bytes of a file.
+        size: Law,
+        /// Bytes of the request for a file.
+        request_bytes: u32,
+        /// Seconds between the end of a file and the next request.
+        gap: Law,
+        /// Who sends the file.
+        direction: Direction,
+        /// Files per client; none: no end.
+        count: Option<u32>,
+    },
+    /// Web pages: a primary object, then in-line objects; then the user thinks.
+    WebPage {
+        /// HTTP's version decides on the connections.
+        version: HttpVersion,
+        /// Bytes of the primary object.
+        primary: Law,
+        /// Bytes of an in-line object.
+        inline: Law,
+        /// In-line objects of a page, at most 65535 of them.
+        inline_count: Law,
+        /// Bytes of a request.
+        request_bytes: u32,
+        /// Seconds between a page and the next.
+        think: Law,
+        /// Whether that time begins with the page, and not with its end; a page that takes longer is waited for. It
+        /// passes before the first page, too.
+        #[serde(default)]
+        think_from_start: bool,
+        /// In-line connections at once (HTTP/1.0); none: all.
+        parallel: Option<u32>,
+        /// How objects share the connection (HTTP/1.1).
+        persistent: Persistent,
+        /// In-line objects that those before make known: asked for once all of these have arrived.
+        #[serde(default)]
+        then: Vec<Level>,
+        /// Names that the in-line objects are spread over, each with connections of its own, on server hosts in turn.
+        #[serde(default = "one")]
+        hosts: u32,
+        /// Connections to each of them (HTTP/1.1, kept alive).
+        #[serde(default = "one")]
+        connections: u32,
+        /// Connections that have been idle for so long are not used for the next page; none: all are.
+        #[serde(default)]
+        keep_alive_ns: Option<Nanos>,
+        /// Bytes of a frame (HTTP/2).
+        #[serde(default = "default_frame_bytes")]
+        frame_bytes: u32,
+        /// How the names are looked up; none: they are known.
+        #[serde(default)]
+        dns: Option<Box<Names>>,
+        /// Pages per client; none: no end.
+        count: Option<u32>,
+    },
+    /// Requests and responses in turn on one connection.
+    RequestResponse {
+        /// Bytes of a request.
+        request: Law,
+        /// Bytes of a response.
+        response: Law,
+        /// Seconds between a response and the next request.
+        think: Law,
+        /// Requests per client; none: no end.
+        count: Option<u32>,
+    },
+    /// Datagrams of one size at a constant rate.
+    ConstantRate(ConstantRate),
+    /// Look-ups of names.
+    Dns(Dns),
+    /// Games.
+    Game(Game),
+    /// Calls.
+    Voice(Voice),
+    /// Chunks of a video on one connection.
+    Video {
+        /// Bytes of a chunk.
+        chunk: Law,
+        /// Bytes of a request.
+        request_bytes: u32,
+        /// What a chunk takes to be played.
+        interval_ns: Nanos,
+        /// Chunks that the player holds.
+        buffer_chunks: u32,
+        /// Chunks per client; none: no end.
+        count: Option<u32>,
+    },
+    /// Files, each on a new connection, whether or not those before are done.
+    Arrivals {
+        /// Bytes of a file.
+        size: Law,
+        /// Bytes of the request for a file.
+        request_bytes: u32,
+        /// Seconds between a request and the next.
+        gap: Law,
+        /// Files per client; none: no end.
+        count: Option<u32>,
+    },
+}
+
+/// In-line objects of a page that are asked for together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// Bytes of an object.
+    pub inline: Law,
+    /// Objects of a page, at most 65535 of them.
+    pub inline_count: Law,
+}
+
+/// RFC 9113 section 4.2: what every HTTP/2 end takes.
+fn default_frame_bytes() -> u32 {
+    16_384
+}
+
+/// Who sends a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The server.
+    Download,
+    /// The client.
+    Upload,
+}
+
+/// HTTP versions, by their use of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum HttpVersion {
+    /// A connection per object; in-line objects in parallel.
+    #[serde(rename = "1.0")]
+    Http10,
+    /// One connection for the page, or some for all pages.
+    #[serde(rename = "1.1")]
+    Http11,
+    /// One connection for all pages, on which responses take turns.
+    #[serde(rename = "2")]
+    Http2,
+}
+
+/// How the objects of a page share a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Persistent {
+    /// One response of all bytes: RFC 2415's "very rough model".
+    Joined,
+    /// The primary object, then the requests for all in-line objects at once.
+    Pipelined,
+    /// One object at a time on each connection, which is kept for the next page.
+    KeepAlive,
+}
+
+impl Kind {
+    /// Whether clients keep connections from object to object and from page to page.
+    pub(crate) fn keeps_connections(&self) -> bool {
+        match self {
+            Kind::WebPage { version: HttpVersion::Http2, .. } => true,
+            Kind::WebPage { version: HttpVersion::Http11, persistent, .. } => *persistent == Persistent::KeepAlive,
+            _ => false,
+        }
+    }
+
+    /// Whether clients send datagrams, if only to look names up.
+    pub(crate) fn sends_datagrams(&self) -> bool {
+        self.datagrams().is_some() || matches!(self, Kind::WebPage { dns: Some(_), .. })
+    }
+
+    /// Files, pages or requests of a client; none: no end.
+    pub fn count(&self) -> Option<u32> {
+        match self {
+            Kind::Dns(dns) => dns.count,
+            Kind::ConstantRate(_) | Kind::Game(_) | Kind::Voice(_) => None,
+            Kind::FileTransfer { count, .. }
+            | Kind::WebPage { count, .. }
+            | Kind::RequestResponse { count, .. }
+            | Kind::Video { count, .. }
+            | Kind::Arrivals { count, .. } => *count,
+        }
+    }
+
+    /// Checks what a type cannot say.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) fn validate(&self) -> Result<(), String> {
+        if let Some(datagrams) = self.datagrams() {
+            return datagrams.validate();
+        }
+        let bytes = LARGEST_BYTES as f64;
+        let objects = MOST_INLINE_OBJECTS;
+        let time = f64::INFINITY;
+        // A law with its name and the largest value that makes sense.
+        let (laws, count): (Vec<(&str, &Law, f64)>, Option<u32>) = match self {
+            Kind::FileTransfer { size, gap, count, request_bytes, direction } => {
+                if *direction == Direction::Download {
+                    asks_for_something(*request_bytes)?;
+                }
+                (vec![("size", size, bytes), ("gap", gap, time)], *count)
+            }
+            Kind::WebPage {
+                primary,
+                inline,
+                inline_count,
+                think,
+                count,
+                parallel,
+                request_bytes,
+                then,
+                hosts,
+                connections,
+                frame_bytes,
+                dns,
+                ..
+            } => {
+                asks_for_something(*request_bytes)?;
+                if let Some(names) = dns {
+                    names.queries.validate().map_err(|error| format!("dns: {error}"))?;
+                }
+                if then.len() > MOST_LEVELS {
+                    return Err(format!("then has {} levels, but must have at most {MOST_LEVELS}", then.len()));
+                }
+                for (name, value) in [("hosts", hosts), ("connections", connections), ("frame_bytes", frame_bytes)] {
+                    if *value == 0 {
+                        return Err(format!("{name} is 0: give at least 1"));
+                    }
+                }
+                if *parallel == Some(0) {
+                    return Err("parallel is 0: in-line objects need at least one connection".into());
+                }
+                let mut laws = vec![
+                    ("primary", primary, bytes),
+                    ("inline", inline, bytes),
+                    ("inline_count", inline_count, objects),
+                    ("think", think, time),
+                ];
+                for level in then {
+                    laws.push(("inline", &level.inline, bytes));
+                    laws.push(("inline_count", &level.inline_count, objects));
+                }
+                (laws, *count)
+            }
+            Kind::RequestResponse { request, response, think, count } => {
+                (vec![("request", request, bytes), ("response", response, bytes), ("think", think, time)], *count)
+            }
+            Kind::ConstantRate(_) | Kind::Dns(_) | Kind::Game(_) | Kind::Voice(_) => (Vec::new(), None),
+            Kind::Video { chunk, request_bytes, interval_ns, buffer_chunks, count } => {
+                asks_for_something(*request_bytes)?;
+                if *interval_ns == 0 || *buffer_chunks == 0 {
+                    return Err("a video needs an interval above 0 and a buffer of at least one chunk".into());
+                }
+                (vec![("chunk", chunk, bytes)], *count)
+            }
+            Kind::Arrivals { size, request_bytes, gap, count } => {
+                asks_for_something(*request_bytes)?;
+                if gap.largest() == Some(0.0) {
+                    return Err("gap is always 0: all files would arrive at one moment".into());
+                }
+                (vec![("size", size, bytes), ("gap", gap, time)], *count)
+            }
+        };
+        if count == Some(0) {
+            return Err("count is 0: leave it out for no end, or give at least 1".into());
+        }
+        laws.into_iter().try_for_each(|(name, law, most)| {
+            law.validate(name)?;
+            match law.largest() {
+                Some(largest) if largest > most => Err(format!("{name} reaches {largest}, but must be at most {most}")),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// A server answers the requests that reach it, and nothing cannot reach it.
+fn asks_for_something(request_bytes: u32) -> Result<(), String> {
+    if request_bytes == 0 {
+        return Err("request_bytes is 0: the server would never hear of it; give at least 1".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! A plan: what a scenario says, in base units, ready to simulate.
+
+mod application;
+pub(crate) mod datagram;
+mod kind;
+mod network;
+
+use firstflight_path::Nanos;
+use firstflight_tcp::Startup;
+use serde::Deserialize;
+
+pub use application::{Application, Ends, ServerChoice};
+pub use kind::{Direction, HttpVersion, Kind, Level, Persistent};
+pub(crate) use kind::{LARGEST_BYTES, MOST_INLINE_OBJECTS};
+pub use network::{Group, LinkLaws, LinkPair, Network};
+
+use crate::population::PopulationSpec;
+
+/// 31 years: sums and small multiples of times stay far from overflow.
+const LONGEST_DURATION: Nanos = 1_000_000_000_000_000_000;
+/// As long as an IP packet can be; a segment with headers stays far from overflow.
+const MOST_HEADER_BYTES: u32 = 65_535;
+/// Ten million: all of them fit into a machine's memory.
+const MOST_CLIENTS: u64 = 10_000_000;
+
+/// An arm is numbered with 8 bits.
+const MOST_ARMS: usize = 254;
+
+/// Everything a simulation needs besides its seed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// How long to simulate.
+    pub duration_ns: Nanos,
+    /// Length of the links' counting intervals; none: one interval for the whole run.
+    #[serde(default)]
+    pub meter_interval_ns: Option<Nanos>,
+    /// Bytes of TCP and IP headers in each packet.
+    #[serde(default = "default_header_bytes")]
+    pub header_bytes: u32,
+    /// The network, unless there is a population.
+    #[serde(default)]
+    pub network: Option<Network>,
+    /// Users with a path each, in place of a network.
+    #[serde(default)]
+    pub population: Option<PopulationSpec>,
+    /// Who talks.
+    pub applications: Vec<Application>,
+    /// Shares of the users, or of the connections, that have a TCP of their own.
+    #[serde(default)]
+    pub arms: Vec<Arm>,
+    /// What they are shares of.
+    #[serde(default)]
+    pub arms_of: ArmsOf,
+}
+
+/// A share of the users or connections.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// Its name in the records, behind the application's.
+    pub name: String,
+    /// How much of all it is.
+    pub share: f64,
+}
+
+/// What is shared out among arms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArmsOf {
+    /// Users: client i of all applications is one.
+    #[default]
+    Users,
+    /// Each connection anew.
+    Connections,
+}
+
+fn default_header_bytes() -> u32 {
+    40
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Plan {
+    /// Reads a plan from JSON and checks what a type cannot say.
+    ///
+    /// # Errors
+    /// One sentence that says what is wrong and where.
+    pub fn from_json(json: &str) -> Result<Plan, String> {
+        let plan: Plan = serde_json::from_str(json).map_err(|error| format!("this is not a plan: {error}"))?;
+        plan.validate()?;
+        Ok(plan)
+    }
+
+    /// Whether some profile asks for a rate by Quick-Start.
+    pub(crate) fn asks_for_rates(&self) -> bool {
+        let mut profiles = self.applications.iter().flat_map(Application::profiles);
+        profiles.any(|profile| matches!(profile.startup, Startup::QuickStart { .. }))
+    }
+
+    /// Bytes of the largest packet that an end can send, headers included.
+    pub(crate) fn largest_packet_bytes(&self) -> u32 {
+        let profiles = self.applications.iter().flat_map(Application::profiles);
+        self.header_bytes + profiles.map(|profile| profile.mss_bytes).max().unwrap_or_default()
+    }
+
+    /// What the records call an application by its arm: none first, then each arm, for each application in turn.
+    pub(crate) fn recorded(&self, application: u16, arm: u8) -> u16 {
+        application * (1 + self.arms.len() as u16) + u16::from(arm)
+    }
+
+    /// The applications as the records number them: each with its name, and its arm counted from 1, 0 for none.
+    pub(crate) fn recorded_applications(&self) -> impl Iterator<Item = (&Application, String, u8)> {
+        self.applications.iter().flat_map(|application| {
+            let arms =
+                self.arms.iter().zip(1..).map(|(arm, number)| (format!("{}.{}", application.name, arm.name), number));
+            let names = std::iter::once((application.name.clone(), 0)).chain(arms);
+            names.map(move |(name, arm)| (application, name, arm))
+        })
+    }
+
+    fn validate_arms(&self) -> Result<(), String> {
+        if self.arms.len() > MOST_ARMS {
+            return Err(format!("there are {} arms; at most {MOST_ARMS} can be told apart", self.arms.len()));
+        }
+        if let Some(arm) = self.arms.iter().find(|arm| !(0.0..=1.0).contains(&arm.share)) {
+            return Err(format!("arm {:?}: share is {}, but must be from 0 to 1", arm.name, arm.share));
+        }
+        let sum: f64 = self.arms.iter().map(|arm| arm.share).sum();
+        if sum > 1.0 + 1e-9 {
+            return Err(format!("the shares of the arms add up to {sum}, but must be at most 1 together"));
+        }
+        match self.applications.iter().find(|application| application.arms.len() != self.arms.len()) {
+            Some(odd) => Err(format!(
+                "application {:?} has the TCP of {} arms, and the plan has {}",
+                odd.name,
+                odd.arms.len(),
+                self.arms.len()
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.duration_ns == 0 {
+            return Err("duration_ns is 0: there is nothing to simulate".into());
+        }
+        if self.duration_ns > LONGEST_DURATION {
+            return Err(format!("duration_ns is {}: at most {LONGEST_DURATION} can be simulated", self.duration_ns));
+        }
+        if self.header_bytes > MOST_HEADER_BYTES {
+            return Err(format!("header_bytes is {}, but must be at most {MOST_HEADER_BYTES}", self.header_bytes));
+        }
+        if self.meter_interval_ns == Some(0) {
+            return Err("meter_interval_ns is 0: intervals need a length".into());
+        }
+        if self.applications.is_empty() || self.applications.len() > 256 {
+            return Err(format!("a plan has 1 to 256 applications, not {}", self.applications.len()));
+        }
+        self.validate_arms()?;
+        let clients: u64 = self.applications.iter().map(|application| u64::from(application.clients)).sum();
+        if clients > MOST_CLIENTS {
+            return Err(format!("the applications have {clients} clients; at most {MOST_CLIENTS} can be simulated"));
+        }
+        match (&self.network, &self.population) {
+            (Some(_), None) => {}
+            (None, Some(_)) if self.meter_interval_ns.is_some() => {
+                return Err("meter_interval_ns counts on the links of a network, and a population has none".into());
+            }
+            (None, Some(population)) => population.validate().map_err(|error| format!("population: {error}"))?,
+            _ => return Err("a plan has either a network or a population".into()),
+        }
+        if let Some(Network::Tree { group, .. }) = &self.network {
+            for group in group {
+                let laws =
+                    |laws: &LinkLaws| laws.validate().map_err(|error| format!("group {:?}: {error}", group.name));
+                group.draw.iter().try_for_each(laws)?;
+            }
+        }
+        for application in &self.applications {
+            application
+                .validate()
+                .and_then(|()| application.validate_place(self))
+                .map_err(|error| format!("application {:?}: {error}", application.name))?;
+        }
+        Ok(())
+    }
+
+    /// The network.
+    ///
+    /// # Errors
+    /// The plan has a population, whose users are simulated one by one: one sentence.
+    pub(crate) fn network(&self) -> Result<&Network, String> {
+        self.network.as_ref().ok_or_else(|| {
+            "a population has no network to watch: its users are simulated one by one, each on a path of their own"
+                .into()
+        })
+    }
+}

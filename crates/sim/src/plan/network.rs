@@ -1,0 +1,92 @@
+//! Networks as a plan has them: topologies of links, and what is drawn for each link of a tree.
+
+use firstflight_path::LinkSpec;
+use serde::Deserialize;
+
+use crate::law::Law;
+
+/// The two directions of a link.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkPair {
+    /// Left to right; host to router on the left, router to host on the right; server to user in a star.
+    pub forward: LinkSpec,
+    /// The other direction.
+    pub reverse: LinkSpec,
+}
+
+/// Topologies.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "topology", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Network {
+    /// Hosts on two sides of a bottleneck.
+    Dumbbell {
+        /// Between the two routers.
+        bottleneck: LinkPair,
+        /// Access links of the hosts on the left.
+        left: Vec<LinkPair>,
+        /// Access links of the hosts on the right.
+        right: Vec<LinkPair>,
+    },
+    /// One server and users with a link each.
+    Star {
+        /// The server's link.
+        hub: LinkPair,
+        /// The users' links.
+        spokes: Vec<LinkPair>,
+    },
+    /// Links in a row, with a host at each node.
+    Chain {
+        /// From node 0 on.
+        links: Vec<LinkPair>,
+    },
+    /// Servers at the root, and groups of links behind one another with users at the ends.
+    Tree {
+        /// The servers' links.
+        server: Vec<LinkPair>,
+        /// Each after the one it is behind.
+        group: Vec<Group>,
+    },
+}
+
+/// Links alike in a tree, behind each link of another group or the root.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// What its links are called, and its users if nothing is behind it.
+    pub name: String,
+    /// The group that it is behind; none: the root.
+    #[serde(default)]
+    pub behind: Option<String>,
+    /// Links behind each link of that group.
+    pub count: u32,
+    /// A link; forward is away from the root.
+    pub link: LinkPair,
+    /// What is drawn for each link.
+    #[serde(default)]
+    pub draw: [LinkLaws; 2],
+}
+
+/// What is drawn for one direction of a link, in place of what the link says.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkLaws {
+    /// Bits a second.
+    #[serde(default)]
+    pub rate_bps: Option<Law>,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay_ns: Option<Law>,
+    /// Probability of loss.
+    #[serde(default)]
+    pub loss: Option<Law>,
+}
+
+impl LinkLaws {
+    pub(super) fn validate(&self) -> Result<(), String> {
+        [("rate_bps", &self.rate_bps), ("delay_ns", &self.delay_ns), ("loss", &self.loss)]
+            .into_iter()
+            .filter_map(|(name, law)| law.as_ref().map(|law| (name, law)))
+            .try_for_each(|(name, law)| law.validate(name))
+    }
+}

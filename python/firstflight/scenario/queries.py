@@ -1,0 +1,74 @@
+"""How names are looked up, by an application of its own or before a page's connections; sizes of datagrams."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from .laws import SizeLaw, TimeLaw, law_plan
+from .table import Table
+from .units import Bytes, Duration
+
+
+def _in_an_ip_packet(payload: Bytes) -> Bytes:
+    if not 1 <= payload <= 65_507:
+        raise ValueError(f'"{payload}" does not fit: a UDP datagram carries 1B to 65507B')
+    return payload
+
+
+def _not_zero(time: Duration) -> Duration:
+    if time == 0:
+        raise ValueError('"0s" leaves no time between datagrams: write for example "20ms"')
+    return time
+
+
+def _in_16_bits(header: Bytes) -> Bytes:
+    if header > 65_535:
+        raise ValueError(f'"{header}" is too long: headers have at most 65535B')
+    return header
+
+
+Header = Annotated[Bytes, AfterValidator(_in_16_bits)]
+Payload = Annotated[Bytes, AfterValidator(_in_an_ip_packet)]
+Interval = Annotated[Duration, AfterValidator(_not_zero)]
+
+
+class Queries(Table):
+    """Queries and answers over UDP, each with a `header`.
+
+    A query without an answer is sent again after `timeout`, the next after `backoff` times as long, until `attempts`
+    have been sent and waited for. The defaults are those of glibc with one server (resolv.conf(5); `res_send.c` doubles
+    the time). `resolve` is how long the server works at each query.
+    """
+
+    query: Payload = Bytes("40B")
+    answer: SizeLaw = Field(default="120B", validate_default=True)
+    resolve: TimeLaw = Field(default="0s", validate_default=True)
+    timeout: Interval = Duration("5s")
+    backoff: float = Field(default=2.0, ge=1)
+    attempts: int = Field(default=2, ge=1, le=100)
+    header: Header = Bytes("28B")
+
+    def queries_plan(self) -> dict[str, Any]:
+        """The part of a plan that says how names are looked up."""
+        return {
+            "query_bytes": int(self.query),
+            "answer": law_plan(self.answer),
+            "resolve": law_plan(self.resolve),
+            "timeout_ns": int(self.timeout),
+            "backoff": self.backoff,
+            "attempts": self.attempts,
+            "datagram_header_bytes": int(self.header),
+        }
+
+
+class Names(Queries):
+    """The names of a page's hosts: each is looked up before a connection is opened to it, unless an answer still holds.
+
+    An answer holds for `ttl`; left out, to the end of the run.
+    """
+
+    ttl: Duration | None = None
+
+    def plan(self) -> dict[str, Any]:
+        """The part of the plan of a page."""
+        return {**self.queries_plan(), "ttl_ns": None if self.ttl is None else int(self.ttl)}
