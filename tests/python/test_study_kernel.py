@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import xarray as xr
 
+from firstflight.scenario import Scenario
 from firstflight.studies import find
 from firstflight.study import ClaimSpec, Quantities, above, near, table
 from firstflight.study.claim import judge
@@ -155,3 +156,26 @@ def test_the_restart_window_study_runs_from_its_files() -> None:
     assert below["ours"].n_unique() == 1
     assert below.height == 3
     assert study.answer(run) == []
+
+
+def test_a_scenario_whose_keys_are_varied_is_drawn_against_them(small: Scenario) -> None:
+    import firstflight
+    from firstflight.studies import of
+
+    run = firstflight.run(small, replicates=2, vary={"tcp.initial_window": [3, 10], "tcp.sack": [False, True]})
+    figures = {figure.name: figure for figure in of(run).figures(run)}
+    assert list(figures) == ["transfer_time", "page_time", "retransmitted"]
+    drawn = figures["page_time"].chart.to_dict()
+    (rows,) = drawn["datasets"].values() if "datasets" in drawn else [drawn["data"]["values"]]
+    means = (
+        run.pages.filter(pl.col("completed") == 1)
+        .group_by("initial_window", "sack", "replicate")
+        .agg(pl.col("completion_time_s").mean())
+        .group_by("initial_window", "sack")
+        .agg(pl.col("completion_time_s").mean())
+        .collect()
+    )
+    assert {(row["initial_window"], row["sack"]): row["value"] for row in rows} == {
+        (window, sack): pytest.approx(value) for window, sack, value in means.iter_rows()
+    }
+    assert all(row["low"] < row["value"] < row["high"] for row in rows)

@@ -64,18 +64,23 @@ def gather(run: Run) -> Content:
         answer=study.answer(run),
         claims=study.claims(run),
         figures=[
-            *completion_times(run.pages, keys, pages=True),
-            *completion_times(run.transfers, keys),
-            *stream_delays(run.streams, keys),
-        ]
-        if alone
-        else study.figures(run),
+            *study.figures(run),
+            *(_distributions(run, keys) if alone else []),
+        ],
         tables=study.tables(run),
         commands=_commands(run, study.name, study.replicates, study.engines[0]),
         limitations=study.limitations,
         scenario=_without_long_lists(run.scenario or ""),
         provenance=_provenance(run),
     )
+
+
+def _distributions(run: Run, keys: list[str]) -> list[Figure]:
+    return [
+        *completion_times(run.pages, keys, pages=True),
+        *completion_times(run.transfers, keys),
+        *stream_delays(run.streams, keys),
+    ]
 
 
 # A list of numbers longer than this is cut on the page: that of a table of paths, say.

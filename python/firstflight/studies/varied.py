@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..analysis.table import Table
     from ..analysis.varied import Compared
     from ..records import Run
+    from ..report.figure import Figure
 
 Vary = Mapping[str, Sequence[Any]]
 
@@ -70,6 +71,28 @@ class VariedScenario(SingleScenario):
         from ..analysis.varied import sentences
 
         return [*sentences(self._compared(run), self._order()), *super().answer(run)]
+
+    def figures(self, run: Run) -> list[Figure]:
+        """Each measure against what was varied: one or two keys, a line per value of the second or per application."""
+        order = self._order()
+        if len(order) > 2 or not run.cells:
+            return []
+        from ..study.figure import lines
+        from .measures import MEASURES
+
+        x, *second = sorted(order, key=lambda name: not all(isinstance(item, int | float) for item in order[name]))
+        figures = []
+        for measure in MEASURES:
+            found = measure.measure(run, order)
+            if not (found > 0).any():
+                continue
+            if second and found.sizes["application"] == 1:
+                found = found.isel(application=0, drop=True)
+            applications = ["application"] if "application" in found.dims else []
+            color, *panel = [*second, *applications] if second else ["application", *applications]
+            caption = "Mean over replicates, with the 95 % interval."
+            figures.append(lines(found, measure.title, caption, x, color, *panel))
+        return figures
 
     def _compared(self, run: Run) -> list[Compared]:
         from ..analysis.varied import compared

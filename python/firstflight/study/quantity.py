@@ -128,3 +128,8 @@ def estimate(array: xr.DataArray) -> Estimate:
     error = math.sqrt((count - 1) / count * float(((without - without.mean()) ** 2).sum()))
     half = t_quantile(count) * error
     return Estimate(value, value - half, value + half, count)
+
+
+def plain(label: Any) -> Any:
+    """A label as a Python value, not as NumPy's."""
+    return label.item() if hasattr(label, "item") else label

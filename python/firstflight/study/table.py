@@ -9,7 +9,7 @@ import xarray as xr
 
 from firstflight.analysis.table import Metric, Table, rows_frame
 
-from .quantity import DRAW, estimate
+from .quantity import DRAW, estimate, plain
 
 
 def table(
@@ -33,7 +33,7 @@ def table(
         for cell in cells["cell"].values:
             found = estimate(quantity.sel(dict(zip(keys, cell, strict=True))))
             if found.value == found.value:
-                row = dict(zip(keys, (_plain(label) for label in cell), strict=True))
+                row = dict(zip(keys, (plain(label) for label in cell), strict=True))
                 printed = (published or {}).get((quantity.name, *row.values()))
                 rows.append(
                     row
@@ -42,8 +42,3 @@ def table(
                 )
     metrics = tuple(Metric(str(of.name), of.attrs["long_name"], of.attrs["digits"]) for of in quantities)
     return Table(name, title, caption, keys, rows_frame(keys, rows), across, metrics, tuple(notes))
-
-
-def _plain(label: Any) -> Any:
-    """A label as a Python value, not as NumPy's."""
-    return label.item() if hasattr(label, "item") else label

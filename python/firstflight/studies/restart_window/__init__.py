@@ -120,8 +120,8 @@ STUDY = DeclaredStudy(
     claims,
     lambda q: (table("times", "By idle time", "Means.", [q.time, q.retransmitted, q.others], across="restart"),),
     lambda q: (
-        lines(q.time, "Time of a response", "After an idle time.", "idle_s", "restart", columns="iw", log=True),
-        lines(q.retransmitted, "Retransmissions", "Of these.", "idle_s", "restart", columns="iw", log=True),
+        lines(q.time, "Time of a response", "After an idle time.", "idle_s", "restart", columns="iw"),
+        lines(q.retransmitted, "Retransmissions", "Of these.", "idle_s", "restart", columns="iw"),
     ),
     answer,
 )

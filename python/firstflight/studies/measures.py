@@ -1,0 +1,16 @@
+"""What is shown of any scenario whose keys are varied, by application."""
+
+import polars as pl
+
+from firstflight.study import Quantity
+
+DONE = pl.col("completed") == 1
+TIME = pl.col("completion_time_s").mean()
+RETRANSMITTED = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
+BY = ("application",)
+MEASURES = (
+    Quantity("transfer_time", "Mean completion time of transfers", "s", TIME, DONE, by=BY, digits=3),
+    Quantity("page_time", "Mean completion time of pages", "s", TIME, DONE, "pages", BY, 3),
+    Quantity("retransmitted", "Retransmission rate", "percent", RETRANSMITTED, by=BY, digits=2),
+    Quantity("mos", "Mean opinion score", "", pl.col("mos").fill_nan(None).mean(), None, "streams", BY, 2),
+)
