@@ -55,7 +55,9 @@ def _studies() -> list[Sequence[str]]:
 
 def _profile_rows() -> Iterator[Sequence[str]]:
     fields = [dict(_flat(profile)) for profile in profiles().values()]
-    for key in fields[0]:
+    keys = list(dict.fromkeys(key for found in fields for key in found))
+    tops = list(dict.fromkeys(key.partition(".")[0] for key in keys))
+    for key in sorted(keys, key=lambda key: tops.index(key.partition(".")[0])):
         yield (f"`{key}`", *(found.get(key, "") for found in fields))
 
 
@@ -69,6 +71,10 @@ def _choice(value: Any) -> str:
     if isinstance(value, str):
         return f'`"{value}"`'
     (tag, variant), *parameters = value.items()
+    if isinstance(variant, dict):
+        spelled = (_spelled("", name, default) for name, default in variant.items())
+        rules = ", ".join(f"{name} = {text.strip('`')}" for name, text in spelled)
+        return f"`{{ {tag} = {{ {rules} }} }}`"
     if not parameters:
         return f'`"{variant}"`'
     pairs = [_spelled("", name, default) for name, default in parameters]
@@ -82,7 +88,11 @@ def _choice(value: Any) -> str:
 def _flat(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
     """(key as a scenario writes it, value likewise) of a profile; tables within it by dotted keys."""
     for name, value in table.items():
-        if isinstance(value, dict) and before + name not in choices():
+        if isinstance(value, dict) and isinstance(next(iter(value.values())), dict):
+            kind, rules = next(iter(value.items()))
+            yield before + name, f'`"{kind}"`'
+            yield from _flat(rules, f"{before}{name}.{kind}.")
+        elif isinstance(value, dict) and before + name not in choices():
             yield from _flat(value, f"{before}{name}.")
         else:
             yield _spelled(before, name, value)

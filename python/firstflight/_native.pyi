@@ -31,9 +31,12 @@ def initial_window_bytes(policy: str, mss_bytes: int) -> int:
 def choices() -> str:
     """The values that the fields of a profile with a choice can have, as JSON: {path: [value]}.
 
-    A value is a word, or a table whose first key names the variant and whose others are parameters at their defaults;
-    0 stands for a number without a default.
+    A value is a word; a table whose first key names the variant and whose others are parameters at their defaults; or a
+    table whose one key is the variant and holds the table of its parameters. 0 stands for a number without a default.
     """
+
+def renamed() -> dict[str, str]:
+    """Keys of profiles in earlier versions, by path, with what stands in their place; the last step may be a word."""
 
 def simulate(plan: str, seed: int, first_replicate: int, replicates: int, capture: bool = False) -> Simulated:
     """Simulate replicates `first_replicate` and on of a plan (JSON, `Scenario.to_plan`).

@@ -46,7 +46,8 @@ def test_every_first_flight_is_as_long_as_the_initial_window_with_reno_and_with_
 
 
 def test_what_the_queue_drops_is_what_the_kernel_sends_again() -> None:
-    lossy = cell(link__queue="10p", tcp__initial_window=32, tcp__tail_loss_probe=False, capture=True)
+    no_probes = {"scoreboard": {"tail_loss_probe": "none"}}
+    lossy = cell(link__queue="10p", tcp__initial_window=32, tcp__recovery=no_probes, capture=True)
     tables = campaign.run_cell(lossy, 1, 2)
     transfers, links = tables["transfers"], tables["links"]
     there = links.filter(links["link"].cast(str) == "links[0]")

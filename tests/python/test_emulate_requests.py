@@ -18,16 +18,20 @@ pytestmark = pytest.mark.realtime
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"tcp__profile": "rfc"}, "client_tcp.proportional_rate_reduction: a kernel cannot be told false"),
+        ({"tcp__profile": "rfc"}, 'client_tcp.recovery: a kernel cannot be told "new_reno", it has "scoreboard"'),
+        ({"tcp__recovery": {"scoreboard": {"prr": False}}}, "recovery.scoreboard.prr: a kernel cannot be told false"),
         ({"tcp__startup": "jump_start"}, 'startup: a kernel cannot be told { scheme = "jump_start" }'),
         ({"tcp__initial_window": "remembered"}, 'initial_window: no kernel has the policy "remembered"'),
         ({"tcp__restart_window": "rfc5681"}, 'restart_window: a kernel knows "halving"'),
         ({"tcp__restart_window": "off"}, 'app_limited_decay: true does not go with restart_window = "off"'),
         ({"tcp__nagle": "classic"}, "nagle: a kernel has Minshall's variant"),
-        ({"tcp__sack": False}, "dsack, rack, tail_loss_probe, undo_by_dsack = true have no effect without sack = true"),
+        ({"tcp__sack": False}, "recovery.scoreboard.undo_by_dsack have no effect without sack = true"),
         ({"tcp__mss": "8960B"}, "mss: emulated paths carry packets of 1500 bytes"),
         ({"tcp__rto": {"minimum": "1.5ms"}}, "rto.minimum: a kernel counts in whole milliseconds"),
-        ({"tcp__rto": {"minimum": "300ms"}}, "tail_loss_probe_max_ack_delay: a kernel takes rto.minimum, here 300 ms"),
+        (
+            {"tcp__rto": {"minimum": "300ms"}},
+            "recovery.scoreboard.tail_loss_probe.max_ack_delay: a kernel takes rto.minimum, here 300 ms;",
+        ),
         ({"tcp__rto": {"initial": "3s"}}, "rto.initial_ns: a kernel cannot be told 3000000000"),
         ({"tcp__max_syn_retries": 3}, "max_syn_retries: a kernel's net.ipv4.tcp_syn_retries is from 1 to 127"),
         (
@@ -85,8 +89,7 @@ def test_a_kernel_is_told_what_the_profile_says() -> None:
         tcp__receive_window="256KiB",
         tcp__ack="every_segment",
         tcp__ecn="on",
-        tcp__rack=False,
-        tcp__tail_loss_probe=False,
+        tcp__recovery={"scoreboard": {"rack": False, "tail_loss_probe": "none"}},
         tcp__restart_window="off",
         tcp__app_limited_decay=False,
         tcp__rto={"minimum": "300ms", "maximum": "60s"},
@@ -104,8 +107,9 @@ def test_a_kernel_is_told_what_the_profile_says() -> None:
         "tcp_no_metrics_save": "1",
     }
     assert expected.items() <= {name.removeprefix("net.ipv4."): value for name, value in told.sysctls.items()}.items()
-    without = {f"tcp__{field}": False for field in ("sack", "dsack", "rack", "tail_loss_probe", "undo_by_dsack")}
-    assert settings(**without).sysctls["net.ipv4.tcp_sack"] == "0"
+    without = {"scoreboard": {"rack": False, "tail_loss_probe": "none", "undo_by_dsack": False}}
+    no_sack = settings(tcp__sack=False, tcp__dsack=False, tcp__recovery=without)
+    assert no_sack.sysctls["net.ipv4.tcp_sack"] == "0"
     # A kernel too old for a setting is refused only where it would do something else.
     assert "net.ipv4.tcp_rto_max_ms" not in told.missing
     assert "net.ipv4.tcp_rto_max_ms" in settings().missing

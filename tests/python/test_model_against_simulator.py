@@ -12,15 +12,7 @@ from firstflight.engines import model, simulate
 from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
 
-AFTER_LOSS = (
-    *("sack", "dsack", "slow_but_steady", "acknowledgement_heuristic", "limited_transmit", "early_retransmit"),
-)
-# Switches that have no effect without another are refused.
-NEEDS = {
-    "dsack": ("sack", True),
-    "slow_but_steady": ("recovery", "new_reno"),
-    "acknowledgement_heuristic": ("recovery", "new_reno"),
-}
+AFTER_LOSS = ("sack", "dsack", "limited_transmit", "early_retransmit")
 RATES = ("unlimited", "56kbit", "500kbit", "1.5Mbit", "10Mbit", "1Gbit")
 
 
@@ -43,15 +35,21 @@ def _tcp(draw: random.Random) -> dict[str, Any]:
         "mss": draw.choice(["1460B", "1460B", "536B", "1200B", "8960B"]),
         "data_on_handshake_ack": draw.random() < 0.5,
         # What acts only after a loss, a mark or a duplicate.
-        "recovery": draw.choice(["tahoe", "reno", "new_reno"]),
-        "recovery_exit": "ssthresh",
+        "recovery": draw.choice(
+            [
+                "tahoe",
+                {"reno": {"exit": "ssthresh"}},
+                {"new_reno": {rule: draw.random() < 0.5 for rule in ("slow_but_steady", "ack_heuristic")}},
+            ]
+        ),
         "rto": {"samples": "round_trip"},
         "ecn": draw.choice(["off", "passive", "on"]),
         **{switch: draw.random() < 0.5 for switch in AFTER_LOSS},
         "window_scaling": scaling,
         "receive_window": f"{draw.choice([1 << 20, 65535, 300001] if scaling else [65535, 32768, 5000])}B",
     }
-    return tcp | {switch: tcp[switch] and tcp[other] == value for switch, (other, value) in NEEDS.items()}
+    # It would have no effect without the other, which is refused.
+    return tcp | {"dsack": tcp["dsack"] and tcp["sack"]}
 
 
 def _link(draw: random.Random) -> dict[str, Any]:

@@ -189,7 +189,10 @@ def test_a_server_drawn_among_different_links_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"recovery": "sack"}, 'client_tcp has recovery = "sack", but the model engine knows only "tahoe" or "reno"'),
+        (
+            {"recovery": "scoreboard"},
+            'client_tcp has recovery = "scoreboard", but the model engine knows only "tahoe" or "reno"',
+        ),
         ({"congestion_control": "cubic"}, 'congestion_control = "cubic", but the model engine knows only "reno"'),
         ({"startup": "paced"}, 'startup = "paced"'),
         ({"slow_start_growth": "all_bytes"}, 'slow_start_growth = "all_bytes"'),

@@ -21,7 +21,14 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.initial_window", "rfc6298", 'tcp.initial_window: unknown policy "rfc6298"; did you mean "rfc6928"?'),
     ("tcp.initial_window", True, "tcp.initial_window: true is not a policy"),
     ("tcp.initial_windo", 3, 'tcp.initial_windo: unknown key "initial_windo"; did you mean "initial_window"?'),
-    ("tcp.recovery", "rack", 'tcp.recovery: unknown choice "rack"; did you mean "sack"?'),
+    ("tcp.recovery", "newreno", 'tcp.recovery: unknown choice "newreno"; did you mean "new_reno"?'),
+    ("tcp.recovery", 3, 'tcp.recovery: unknown choice "3"; known here: new_reno, reno, scoreboard, tahoe'),
+    ("tcp.recovery", "sack", 'tcp.recovery.sack: "recovery.sack" is now "recovery.scoreboard"; write that instead'),
+    ("tcp.recovery", {"tahoe": {}, "reno": {}}, "names 2 of tahoe, reno, new_reno, scoreboard; write one of them"),
+    ("tcp.recovery", {"tahoe": {"exit": 1}}, '"tahoe" has no rules of its own; write recovery = "tahoe"'),
+    ("tcp.recovery", {"reno": 3}, "tcp.recovery.reno: 3 is not a table; known keys: exit"),
+    ("tcp.recovery.reno.exit", "cwnd", 'tcp.recovery.reno.exit: unknown choice "cwnd"'),
+    ("tcp.recovery", {"reno": {"rack": True}}, 'tcp.recovery.reno.rack: unknown key "rack"; known here: exit'),
     ("tcp.ecn", True, 'tcp.ecn: unknown choice "True"; known here: off, on, passive'),
     ("tcp.congestion_control", "qubic", 'tcp.congestion_control: unknown algorithm "qubic"; did you mean "cubic"?'),
     ("tcp.congestion_control", 3, "tcp.congestion_control: 3 is not an algorithm: write for example"),
@@ -41,12 +48,14 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.startup", {"scheme": "rapid_start", "queue_delay": 4}, "tcp.startup.queue_delay: 4 has no unit"),
     ("tcp.pacing", True, "tcp.pacing: true is not a table; known keys: slow_start_percent, avoidance_percent"),
     ("tcp.pacing", {"bursts": 2}, 'tcp.pacing.bursts: unknown key "bursts"; did you mean "burst_segments"?'),
-    ("tcp.rack", True, 'tcp.rack = true has no effect without recovery = "sack"; set that, or rack = false'),
-    ("tcp.dsack", True, "tcp.dsack = true has no effect without sack = true; set that, or dsack = false"),
+    ("tcp.rack", True, 'tcp.rack: "rack" is now "recovery.scoreboard.rack"; write that instead'),
+    ("tcp.tail_loss_probe_max_ack_delay", "1ms", 'now "recovery.scoreboard.tail_loss_probe.max_ack_delay"; write that'),
+    ("tcp.recovery.scoreboard.rack", True, "tcp.recovery.scoreboard.rack has no effect without sack = true; set that"),
+    ("tcp.dsack", True, "tcp.dsack has no effect without sack = true; set that, or switch it off"),
     (
         "tcp.rto",
         {"after_syn_loss": "none", "after_syn_loss_unless_sampled": True},
-        "tcp.rto.after_syn_loss_unless_sampled = true has no effect without an rto.after_syn_loss",
+        "tcp.rto.after_syn_loss_unless_sampled has no effect without an rto.after_syn_loss",
     ),
     ("tcp.timestamps", "on", 'tcp.timestamps: "on" is not true or false'),
     ("tcp.rto.estimator", "rfc2988", 'tcp.rto.estimator: unknown choice "rfc2988"; did you mean "rfc6298"?'),
@@ -190,8 +199,8 @@ def test_a_bucket_needs_a_rate_in_each_direction_that_has_it(small: Scenario) ->
 def test_settings_that_fit_only_together_may_be_set_in_any_order(tmp_path: Path, small_toml: str) -> None:
     path = tmp_path / "scenario.toml"
     path.write_text(small_toml, encoding="utf-8")
-    wanted = ["tcp.rack=true", "tcp.sack=true", "tcp.recovery=sack"]
+    wanted = ["tcp.recovery.scoreboard.rack=true", "tcp.sack=true"]
     for settings in (wanted, wanted[::-1]):
-        assert load_scenario(path, settings).tcp.rack
-    with pytest.raises(RequestError, match=r"--set tcp.rack=true: tcp.rack = true has no effect without recovery"):
-        load_scenario(path, wanted[:2])
+        assert load_scenario(path, settings).tcp.recovery == {"scoreboard": {"rack": True}}
+    with pytest.raises(RequestError, match=r"rack=true: tcp.recovery.scoreboard.rack has no effect without sack"):
+        load_scenario(path, wanted[:1])

@@ -133,17 +133,20 @@ def test_every_value_of_every_choice_reaches_the_simulator(small: Scenario) -> N
     for path, values in choices().items():
         for value in values:
             field = path
-            if isinstance(value, dict):
+            if isinstance(value, dict) and isinstance(next(iter(value.values())), dict):
+                kind, rules = next(iter(value.items()))
+                chosen: Any = {kind: {rule: given for rule, given in rules.items() if given is not None}}
+            elif isinstance(value, dict):
                 tag = next(iter(value))
                 given = {key: parameter or _number(parameter) for key, parameter in value.items() if key != tag}
-                chosen: Any = {tag: value[tag]} | given
+                chosen = {tag: value[tag]} | given
             elif path in VARIANTS_WITH_WORDS:
                 field, parameter = path.split(".")
                 chosen = VARIANTS_WITH_WORDS[path] | {parameter: value}
             else:
                 chosen = value
             # BBR needs a scoreboard, and these the opposite.
-            recovery = "reno" if path in ("recovery_exit", "rto.samples") else "sack"
+            recovery = "reno" if path in ("recovery.reno.exit", "rto.samples") else "scoreboard"
             settings = [("duration", "1ns"), ("tcp.recovery", recovery), (f"tcp.{field}", chosen)]
             plan = small.replace_all(settings).to_plan()
             _native.simulate(json.dumps(plan), 1, 0, 1)

@@ -3,7 +3,7 @@
 //! Fields are set on the profile's JSON, so every one of them can be, under its own name; one that ends in `_ns` or
 //! `_bytes` may be written without the ending, with a unit: `rto.minimum=200ms`.
 
-use firstflight_tcp::{CongestionAlgorithm, Profile};
+use firstflight_tcp::{Choices, CongestionAlgorithm, Profile, RENAMED, name_renamed};
 use serde_json::{Map, Number, Value};
 
 /// Fields that say which of several policies a table is.
@@ -38,7 +38,7 @@ impl Settings {
     }
 
     fn read(&self) -> Result<Profile, String> {
-        serde_json::from_value(self.fields.clone()).map_err(|error| error.to_string())
+        serde_json::from_value(self.fields.clone()).map_err(name_renamed)
     }
 
     /// The value of a field.
@@ -60,7 +60,7 @@ impl Settings {
         let (parent, name) = path.rsplit_once('.').map_or(("", path), |(parent, name)| (parent, name));
         let table = self.table(parent)?;
         // What does not go together may be followed by what makes it so.
-        set(table, name, literal).and_then(|()| self.read()?.validate_ranges()).map_err(|sentence| {
+        set(table, parent, name, literal).and_then(|()| self.read()?.validate_ranges()).map_err(|sentence| {
             self.fields = before;
             format!("{path}={text}: {sentence}")
         })
@@ -73,8 +73,11 @@ impl Settings {
     pub(crate) fn switch_off_unused(&mut self) -> Result<(), String> {
         let profile = self.read()?;
         if !profile.sack {
-            for field in ["dsack", "rack", "tail_loss_probe", "undo_by_dsack"] {
-                self.write(field, "false")?;
+            self.write("dsack", "false")?;
+            if profile.recovery.is_scoreboard() {
+                self.write("recovery.scoreboard.rack", "false")?;
+                self.write("recovery.scoreboard.tail_loss_probe", "none")?;
+                self.write("recovery.scoreboard.undo_by_dsack", "false")?;
             }
         }
         if !profile.timestamps {
@@ -104,18 +107,23 @@ fn field_of(table: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 fn unknown(table: &Map<String, Value>, name: &str) -> String {
+    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name) {
+        return format!("\"{name}\" is now \"{new}\"; write that instead");
+    }
     let known: Vec<&str> = table.keys().map(String::as_str).collect();
     format!("there is no field \"{name}\"; the fields are {}", known.join(", "))
 }
 
-fn set(table: &mut Map<String, Value>, name: &str, literal: Literal) -> Result<(), String> {
+/// Sets a field of the table at `parent`.
+fn set(table: &mut Map<String, Value>, parent: &str, name: &str, literal: Literal) -> Result<(), String> {
     let field = field_of(table, name).ok_or_else(|| unknown(table, name))?;
     let before = table.get(&field).cloned().unwrap_or(Value::Null);
-    table.insert(field.clone(), value_of(&field, literal, &before)?);
+    let path = if parent.is_empty() { field.clone() } else { format!("{parent}.{field}") };
+    table.insert(field, value_of(&path, literal, &before)?);
     Ok(())
 }
 
-fn value_of(field: &str, literal: Literal, before: &Value) -> Result<Value, String> {
+fn value_of(path: &str, literal: Literal, before: &Value) -> Result<Value, String> {
     let tag = before.as_object().and_then(|table| TAGS.into_iter().find(|tag| table.contains_key(*tag)));
     Ok(match (literal, tag) {
         (Literal::None, _) => Value::Null,
@@ -126,16 +134,16 @@ fn value_of(field: &str, literal: Literal, before: &Value) -> Result<Value, Stri
             ("segments".to_owned(), number.into()),
         ])),
         (Literal::Number(number), _) => Value::Number(number),
-        (Literal::Nanoseconds(time), _) if field.ends_with("_ns") => time.into(),
+        (Literal::Nanoseconds(time), _) if path.ends_with("_ns") => time.into(),
         (Literal::Nanoseconds(_), _) => return Err("this field takes no time".to_owned()),
-        (Literal::Bytes(bytes), _) if field.ends_with("_bytes") => bytes.into(),
+        (Literal::Bytes(bytes), _) if path.ends_with("_bytes") => bytes.into(),
         (Literal::Bytes(_), _) => return Err("this field takes no size".to_owned()),
         (Literal::Word(word), Some(tag)) => {
             let mut table = kept(before, tag, &word);
             table.insert(tag.to_owned(), word.into());
             Value::Object(table)
         }
-        (Literal::Word(word), None) => word.into(),
+        (Literal::Word(word), None) => variant(path, &word, before).unwrap_or_else(|| word.into()),
         (Literal::Table(entries), tag) => {
             let chosen = entries.iter().find_map(|(name, literal)| match literal {
                 Literal::Word(word) if TAGS.contains(&name.as_str()) => Some((name.clone(), word.clone())),
@@ -148,12 +156,21 @@ fn value_of(field: &str, literal: Literal, before: &Value) -> Result<Value, Stri
             };
             for (name, literal) in entries {
                 let field = entry_name(&table, &name, &literal);
-                let value = value_of(&field, literal, &Value::Null)?;
+                let value = value_of(&format!("{path}.{field}"), literal, &Value::Null)?;
                 table.insert(field, value);
             }
             Value::Object(table)
         }
     })
+}
+
+/// The table of a variant that has parameters: they stay as they are where the variant does, else they have their defaults.
+fn variant(path: &str, word: &str, before: &Value) -> Option<Value> {
+    if before.get(word).is_some() {
+        return Some(before.clone());
+    }
+    let choices = serde_json::to_value(Choices::all()).ok()?;
+    choices.get(path)?.as_array()?.iter().find(|choice| choice.get(word).is_some()).cloned()
 }
 
 /// What a table held, if it stays the same policy.
@@ -258,7 +275,7 @@ pub fn duration(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firstflight_tcp::{AckPolicy, InitialWindow};
+    use firstflight_tcp::{AckPolicy, InitialWindow, RecoveryAlgorithm, ScoreboardRules, TailLossProbe};
 
     #[test]
     fn fields_are_set_by_name_with_units_and_short_forms() {
@@ -281,6 +298,16 @@ mod tests {
         assert_eq!(profile.initial_ssthresh_segments, Some(20));
         settings.write("ack", "{ timer = 50ms }").unwrap();
         assert_eq!(settings.profile().unwrap().ack, AckPolicy::Delayed { segments: 3, timer_ns: 50_000_000 });
+        settings.write("recovery", "scoreboard").unwrap();
+        settings.write("recovery.scoreboard.prr", "true").unwrap();
+        settings.write("recovery", "scoreboard").unwrap();
+        settings.write("recovery.scoreboard.tail_loss_probe", "{ max_ack_delay = 70ms }").unwrap();
+        let recovery = settings.profile().unwrap_err();
+        assert!(recovery.starts_with("recovery.scoreboard.tail_loss_probe has no effect without sack"), "{recovery}");
+        settings.write("sack", "true").unwrap();
+        let tail_loss_probe = Some(TailLossProbe { max_ack_delay_ns: 70_000_000 });
+        let rules = ScoreboardRules { prr: true, tail_loss_probe, ..ScoreboardRules::default() };
+        assert_eq!(settings.profile().unwrap().recovery, RecoveryAlgorithm::Scoreboard(rules));
         settings.write("initial_window", "rfc3390").unwrap();
         settings.write("initial_ssthresh_segments", "none").unwrap();
         assert_eq!(settings.profile().unwrap().initial_window, InitialWindow::Rfc3390);
@@ -298,6 +325,9 @@ mod tests {
             ("nagle", "40ms", "takes no time"),
             ("ack", "{ policy = delayed", "\"}\" is missing"),
             ("nagle.why", "1", "not a table"),
+            ("rack", "true", "\"rack\" is now \"recovery.scoreboard.rack\"; write that instead"),
+            ("recovery", "sack", "\"recovery.sack\" is now \"recovery.scoreboard\""),
+            ("recovery.scoreboard.rack", "true", "no field"),
         ] {
             let sentence = settings.write(path, text).unwrap_err();
             assert!(sentence.contains(word), "{sentence}");

@@ -26,7 +26,7 @@ fn through_red(ends: Value) -> Records {
 
 #[test]
 fn marks_save_the_retransmissions_that_drops_cost() {
-    for recovery in ["new_reno", "sack"] {
+    for recovery in [json!({"new_reno": {}}), json!({"scoreboard": {}})] {
         let dropped = through_red(json!({"recovery": recovery, "sack": true}));
         assert!(dropped.transfers.retransmissions[0] > 0);
         assert_eq!(dropped.links.marked_packets.iter().sum::<u64>(), 0);

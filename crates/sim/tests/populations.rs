@@ -212,17 +212,13 @@ fn what_is_not_done_is_the_same_alone_and_together_whatever_the_tcp() {
         json!({"startup": {"scheme": "jump_start"}}),
         json!({"startup": rapid}),
         json!({"window_validation": "rfc7661", "app_limited_decay": false}),
-        json!({"ecn": "on", "rack": false, "tail_loss_probe": false}),
+        json!({"ecn": "on", "recovery.scoreboard.rack": false, "recovery.scoreboard.tail_loss_probe": null}),
     ];
     for algorithm in ["reno", "westwood", "vegas", "bbr"] {
         variants.push(json!({"congestion_control": {"algorithm": algorithm}}));
     }
-    for recovery in ["tahoe", "reno", "new_reno"] {
-        let without = json!({
-            "recovery": recovery, "sack": false, "dsack": false, "rack": false, "tail_loss_probe": false,
-            "proportional_rate_reduction": false, "undo_by_dsack": false, "undo_by_timestamps": false, "f_rto": false,
-        });
-        variants.push(without);
+    for recovery in [json!("tahoe"), json!({"reno": {}}), json!({"new_reno": {}})] {
+        variants.push(json!({"recovery": recovery, "sack": false, "dsack": false}));
     }
     for variant in variants {
         let mut plan = population(6, paths(0.02), &page, &profile("linux", variant.clone()));

@@ -31,8 +31,8 @@ pub use firstflight_segment::{
     Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };
 pub use profile::{
-    Choices, EcnPolicy, Profile, ReceiveWindowGrowth, RecoveryExit, RtoEstimator, RtoRules, RttSamples,
-    WindowValidation,
+    Choices, EcnPolicy, Profile, RENAMED, ReceiveWindowGrowth, RtoEstimator, RtoRules, RttSamples, WindowValidation,
+    name_renamed,
 };
 pub use receiver::ack::{AckPolicy, AdaptiveAck};
 pub use sender::congestion::{
@@ -45,7 +45,7 @@ pub use sender::initial_window::{
 };
 pub use sender::nagle::Nagle;
 pub use sender::pacing::{PacedFlight, Rate, WindowPacing};
-pub use sender::recovery::RecoveryAlgorithm;
+pub use sender::recovery::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 pub use sender::startup::{CustomScheme, CustomStartup, FirstSend, Growth, SendState, Startup, StartupScheme};
 pub use sender::trains::Trains;
 

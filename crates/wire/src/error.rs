@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddrV4;
 
 use firstflight_pcap::FileError;
+use firstflight_tcp::name_renamed;
 use thiserror::Error;
 
 /// What is wrong, and what would be right.
@@ -13,7 +14,7 @@ pub enum Error {
     #[error("the plan cannot be read: {0}")]
     Plan(serde_json::Error),
     /// The same of a command.
-    #[error("the command cannot be read: {0}")]
+    #[error("the command cannot be read: {}", name_renamed(.0))]
     Command(serde_json::Error),
     /// A profile with settings out of range, or that do not go together.
     #[error("{0}")]

@@ -7,7 +7,7 @@ import polars as pl
 
 from .column import Column
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 # What `aggregates` and `histograms` count, and by what.
 COUNTED = ("transfer", "page")
 DIMENSIONS = ("all", "rtt_s", "down_bps", "bdp_bytes", "segments")

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -141,8 +142,8 @@ class Scenario(Table):
         for path, value in values:
             *steps, last = path.split(".")
             table: Any = document
-            for step in steps:
-                table = _step(table, step, path)
+            for step, following in pairwise([*steps, last]):
+                table = _step(table, step, following, path)
             _set(table, last, value, path)
         return type(self).from_dict(document, source="")
 
@@ -354,7 +355,7 @@ def _written_names(document: dict[str, Any]) -> list[str | None]:
     return [name if isinstance(name, str) else None for name in names]
 
 
-def _step(table: Any, step: str, path: str) -> Any:
+def _step(table: Any, step: str, following: str, path: str) -> Any:
     match = _STEP.fullmatch(step)
     if match is None:
         raise RequestError(f'"{cut(path)}" is not a path of keys: write for example "application.web.clients"')
@@ -365,8 +366,9 @@ def _step(table: Any, step: str, path: str) -> Any:
             raise RequestError(f'"{path}": nothing is called "{key}"; {nearest(key, filter(None, names))}')
         return table[names.index(key)]
     _check_table(table, key, path)
-    if key not in table:
-        table[key] = {}
+    # A kind by its name alone, such as recovery = "scoreboard", has rules to step into, too.
+    if table.setdefault(key, {}) == following:
+        table[key] = {following: {}}
     found = table[key]
     if index is not None:
         if not isinstance(found, list) or int(index) >= len(found):

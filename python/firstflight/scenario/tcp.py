@@ -3,7 +3,9 @@
 The names of profiles, fields, choices and their parameters come from the native module alone. A field whose name
 ends in `_ns` or `_bytes` may be written without the ending, with a unit: `receive_window = "64KiB"`,
 `rto = { minimum = "200ms" }`. Where the native module has a table whose first key names a variant, such as
-`{ policy = "fixed", segments = 3 }`, its name alone will do if nothing else is needed: `startup = "jump_start"`.
+`{ policy = "fixed", segments = 3 }`, its name alone will do if nothing else is needed: `startup = "jump_start"`. Where
+a table's one key names a variant and holds its rules, such as `{ reno = { exit = "ssthresh" } }`, the name alone keeps
+the rules of the profile around if it has that variant, and else takes the defaults: `recovery = "reno"`.
 
 Beside these stands `stack`: whose TCP an end has where real programs run, the kernel's or ours. The simulator
 has ours only.
@@ -45,6 +47,14 @@ def choices() -> dict[str, list[Any]]:
 
     loaded: dict[str, list[Any]] = json.loads(_native.choices())
     return loaded
+
+
+@cache
+def _renamed() -> dict[str, str]:
+    """Keys of earlier versions by path, and what stands in their place."""
+    from .. import _native
+
+    return _native.renamed()
 
 
 @cache
@@ -227,8 +237,15 @@ def _native_name(written: str, base: dict[str, Any], where: str) -> tuple[str, t
     for ending, unit in _UNITS.items():
         if written + ending in base:
             return written + ending, unit
+    _refuse_renamed(where + _friendly(written))
     known = {_friendly(name) for name in base} | ({"profile", "stack"} if not where else set())
     raise ValueError(f'{where}{written}: unknown key "{written}"; {nearest(written, known)}')
+
+
+def _refuse_renamed(path: str) -> None:
+    new = _renamed().get(path)
+    if new is not None:
+        raise ValueError(f'{path}: "{path}" is now "{new}"; write that instead')
 
 
 def _friendly(name: str) -> str:
@@ -240,7 +257,11 @@ def _friendly(name: str) -> str:
 def _field(name: str, path: str, value: Any, before: Any, unit: type[Quantity] | None) -> Any:
     known = choices().get(name)
     if known is not None:
-        return _variant(name, value, before) if isinstance(known[0], dict) else _word(path, value, known)
+        if isinstance(known[0], dict):
+            return _variant(name, value, before)
+        if any(isinstance(choice, dict) for choice in known):
+            return _kind(path, value, before, known)
+        return _word(path, value, known)
     examples = _examples().get(name, [])
     # Fields that may be absent; TOML has no null, so a scenario writes "none".
     if value == "none" and None in examples:
@@ -274,6 +295,25 @@ def _word(path: str, value: Any, known: list[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f'{path}: unknown choice "{value}"; {nearest(str(value), known)}')
     return value
+
+
+def _kind(path: str, value: Any, before: Any, known: list[Any]) -> Any:
+    """A variant by its name, or in a table of one entry with some of its rules: { reno = { exit = "ssthresh" } }."""
+    names = [choice if isinstance(choice, str) else next(iter(choice)) for choice in known]
+    rules = {name: choice[name] for name, choice in zip(names, known, strict=True) if isinstance(choice, dict)}
+    if isinstance(value, dict) and len(value) != 1:
+        raise ValueError(f"{path}: {shown(value)} names {len(value)} of {', '.join(names)}; write one of them")
+    kind, given = next(iter(value.items())) if isinstance(value, dict) else (value, {})
+    _refuse_renamed(f"{path}.{kind}")
+    _word(path, kind, names)
+    if not isinstance(given, dict):
+        raise ValueError(f"{path}.{kind}: {shown(given)} is not a table; known keys: {', '.join(rules.get(kind, {}))}")
+    if kind not in rules:
+        if given:
+            raise ValueError(f'{path}: "{kind}" has no rules of its own; write {path} = "{kind}"')
+        return kind
+    held = before[kind] if isinstance(before, dict) and kind in before else rules[kind]
+    return {kind: applied(dict(held), given, f"{path}.{kind}.")}
 
 
 def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:

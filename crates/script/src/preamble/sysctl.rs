@@ -2,6 +2,7 @@
 
 use super::Environment;
 use firstflight_tcp::WindowPacing;
+use serde_json::Value;
 use std::path::Path;
 
 /// What a setting means here.
@@ -33,7 +34,7 @@ const TABLE: &[(&str, Meaning)] = &[
     ("tcp_fack", Harmless),
     ("tcp_fastopen", Harmless),
     ("tcp_fastopen_key", Harmless),
-    ("tcp_frto", Sets(|environment, value| flag(environment, "f_rto", if value == "0" { "0" } else { "1" }))),
+    ("tcp_frto", Sets(|environment, value| refine(environment, "f_rto", if value == "0" { "false" } else { "true" }))),
     ("tcp_invalid_ratelimit", Harmless),
     ("tcp_limit_output_bytes", Harmless),
     ("tcp_min_tso_segs", Sets(shortest_train)),
@@ -64,7 +65,7 @@ const TABLE: &[(&str, Meaning)] = &[
         "tcp_timestamps",
         Sets(|environment, value| flag(environment, "timestamps", if value == "0" { "0" } else { "1" })),
     ),
-    ("tcp_tso_win_divisor", Sets(|environment, value| train(environment, "trains.window_divisor", value))),
+    ("tcp_tso_win_divisor", Sets(|environment, value| train(environment, "window_divisor", value))),
     ("tcp_tw_reuse", Harmless),
     ("tcp_window_scaling", Sets(window_scaling)),
     ("tcp_wmem", Harmless),
@@ -88,14 +89,25 @@ pub(super) fn apply(environment: &mut Environment, name: &str, value: &str) -> R
 fn syn_retries(environment: &mut Environment, value: &str) -> Result<(), String> {
     let retries: u64 = value.parse().map_err(|_| "it is not a number of retries".to_owned())?;
     let settings = &mut environment.settings;
-    let linear = settings.get("linear_syn_timeouts").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let linear = settings.get("linear_syn_timeouts").and_then(Value::as_u64).unwrap_or(0);
     settings.write("max_syn_retries", &retries.saturating_add(linear).to_string())
 }
 
 /// The floor of the timeout, `TCP_RTO_MIN`, is also what a probe of the tail allows a single segment.
 pub(super) fn rto_min(environment: &mut Environment, value: &str) -> Result<(), String> {
-    environment.settings.write("tail_loss_probe_max_ack_delay", value)?;
+    if let Some(Value::Object(_)) = environment.settings.get("recovery.scoreboard.tail_loss_probe") {
+        environment.settings.write("recovery.scoreboard.tail_loss_probe.max_ack_delay", value)?;
+    }
     environment.settings.write("rto.minimum", value)
+}
+
+/// Sets a rule of the scoreboard. In a profile that has none it is off already.
+fn refine(environment: &mut Environment, rule: &str, text: &str) -> Result<(), String> {
+    let settings = &mut environment.settings;
+    if text == "false" && settings.get("recovery.scoreboard").is_none() {
+        return Ok(());
+    }
+    settings.write(&format!("recovery.scoreboard.{rule}"), text)
 }
 
 fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
@@ -116,13 +128,13 @@ fn pacing(environment: &mut Environment, value: &str, field: fn(&mut WindowPacin
 /// How many segments leave together, paced or not.
 fn shortest_train(environment: &mut Environment, value: &str) -> Result<(), String> {
     pacing(environment, value, |pacing| &mut pacing.burst_segments)?;
-    train(environment, "trains.min_segments", value)
+    train(environment, "min_segments", value)
 }
 
 /// A field of the trains, if the profile has any.
 fn train(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
-    match environment.settings.get("trains") {
-        Some(serde_json::Value::Object(_)) => environment.settings.write(field, value),
+    match environment.settings.get("recovery.scoreboard.trains") {
+        Some(Value::Object(_)) => refine(environment, &format!("trains.{field}"), value),
         _ => Ok(()),
     }
 }
@@ -150,14 +162,23 @@ fn hystart_detect(environment: &mut Environment, value: &str) -> Result<(), Stri
 
 // ip-sysctl: 0 disables tail loss probes, 3 and 4 enable them; 1 and 2 are gone.
 fn tail_loss_probe(environment: &mut Environment, value: &str) -> Result<(), String> {
-    flag(environment, "tail_loss_probe", if value == "0" { "0" } else { "1" })
+    let settings = &mut environment.settings;
+    match (value, settings.get("recovery.scoreboard.tail_loss_probe")) {
+        ("0", None) => Ok(()),
+        ("0", Some(_)) => settings.write("recovery.scoreboard.tail_loss_probe", "none"),
+        (_, Some(Value::Object(_))) => Ok(()),
+        _ => {
+            let floor = settings.get("rto.minimum").and_then(Value::as_u64).unwrap_or_default();
+            settings.write("recovery.scoreboard.tail_loss_probe", &format!("{{ max_ack_delay = {floor}ns }}"))
+        }
+    }
 }
 
 // ip-sysctl: a bitmap; 1 is RACK.
 fn rack(environment: &mut Environment, value: &str) -> Result<(), String> {
     match value {
-        "0" => environment.settings.write("rack", "false"),
-        "1" | "0x1" => environment.settings.write("rack", "true"),
+        "0" => refine(environment, "rack", "false"),
+        "1" | "0x1" => refine(environment, "rack", "true"),
         _ => Err("only 0 and 1 are modelled".to_owned()),
     }
 }
@@ -181,7 +202,7 @@ fn restart_window(environment: &mut Environment, value: &str) -> Result<(), Stri
 
 fn window_scaling(environment: &mut Environment, value: &str) -> Result<(), String> {
     let settings = &mut environment.settings;
-    if value == "0" && settings.get("receive_window_bytes").and_then(serde_json::Value::as_u64) > Some(65535) {
+    if value == "0" && settings.get("receive_window_bytes").and_then(Value::as_u64) > Some(65535) {
         settings.write("receive_window_bytes", "65535")?;
     }
     flag(environment, "window_scaling", value)

@@ -71,7 +71,7 @@ pub(super) fn known(endpoint: Option<&Endpoint>, name: &str) -> Known {
     };
     let info = endpoint.info();
     if !info.scoreboard && OF_THE_SCOREBOARD.contains(&name) {
-        return Known::Unsupported(format!("the endpoint keeps no {name} without recovery = sack"));
+        return Known::Unsupported(format!("the endpoint keeps no {name} without a scoreboard"));
     }
     match field(&info, endpoint.state(), name) {
         Some(number) => Known::Value(Value::Integer(number)),

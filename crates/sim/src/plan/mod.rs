@@ -6,7 +6,7 @@ mod kind;
 mod network;
 
 use firstflight_path::Nanos;
-use firstflight_tcp::Startup;
+use firstflight_tcp::{Startup, name_renamed};
 use serde::Deserialize;
 
 pub use application::{Application, Ends, ServerChoice};
@@ -89,7 +89,8 @@ impl Plan {
     /// # Errors
     /// One sentence that says what is wrong and where.
     pub fn from_json(json: &str) -> Result<Plan, String> {
-        let plan: Plan = serde_json::from_str(json).map_err(|error| format!("this is not a plan: {error}"))?;
+        let plan: Plan =
+            serde_json::from_str(json).map_err(|error| format!("this is not a plan: {}", name_renamed(error)))?;
         plan.validate()?;
         Ok(plan)
     }

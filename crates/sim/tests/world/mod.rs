@@ -37,8 +37,8 @@ pub fn files(name: &str, clients: &str, servers: &str, more: &Value, tcp: &Value
 pub fn profile(name: &str, overrides: Value) -> Value {
     let mut profile = serde_json::to_value(Profile::named(name).unwrap()).unwrap();
     for (field, value) in overrides.as_object().unwrap() {
-        assert!(profile.get(field).is_some(), "no field {field}");
-        profile[field] = value.clone();
+        let place = profile.pointer_mut(&format!("/{}", field.replace('.', "/")));
+        *place.unwrap_or_else(|| panic!("no field {field}")) = value.clone();
     }
     profile
 }

@@ -3,8 +3,9 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
-    LostSyn, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RestartWindow, RtoEstimator,
-    RtoRules, RttSamples, SlowStartGrowth, SsthreshBase, Startup, Trains, WindowPacing, WindowValidation,
+    LostSyn, Nagle, Nanos, NewRenoRules, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RenoRules,
+    RestartWindow, RtoEstimator, RtoRules, RttSamples, ScoreboardRules, SlowStartGrowth, SsthreshBase, Startup,
+    TailLossProbe, Trains, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -29,6 +30,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     let pacing = if paced_by_itself { None } else { pacing(u)? };
     let window_validation =
         *u.choose(&[WindowValidation::Off, WindowValidation::CwndLimited, WindowValidation::Rfc7661])?;
+    let sack = u.arbitrary()?;
     let mut profile = Profile {
         mss_bytes: u.int_in_range(if timestamps { 13 } else { 1 }..=9000)?,
         initial_window: initial_window(u)?,
@@ -49,34 +51,29 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
             .map(|initial_bytes| ReceiveWindowGrowth { initial_bytes }),
         window_scaling,
         ack: acknowledgements(u)?,
-        sack: u.arbitrary()?,
-        dsack: u.arbitrary()?,
+        sack,
+        dsack: sack && u.arbitrary()?,
         timestamps,
         ecn: *u.choose(&[EcnPolicy::Off, EcnPolicy::Passive, EcnPolicy::On])?,
         nagle: *u.choose(&[Nagle::Off, Nagle::Minshall])?,
         recovery: if paced_by_itself {
-            RecoveryAlgorithm::Sack
+            scoreboard(u, sack)?
         } else {
-            *u.choose(&[
-                RecoveryAlgorithm::Sack,
-                RecoveryAlgorithm::Tahoe,
-                RecoveryAlgorithm::Reno,
-                RecoveryAlgorithm::NewReno,
-            ])?
+            match u.int_in_range(0..=3)? {
+                0 => RecoveryAlgorithm::Tahoe,
+                1 => RecoveryAlgorithm::Reno(RenoRules {
+                    exit: *u.choose(&[RecoveryExit::Ssthresh, RecoveryExit::FlightPlusTwo])?,
+                }),
+                2 => RecoveryAlgorithm::NewReno(NewRenoRules {
+                    slow_but_steady: u.arbitrary()?,
+                    ack_heuristic: u.arbitrary()?,
+                }),
+                _ => scoreboard(u, sack)?,
+            }
         },
-        rack: u.arbitrary()?,
-        tail_loss_probe: u.arbitrary()?,
-        tail_loss_probe_max_ack_delay_ns: u.int_in_range(0..=500)? * MS,
-        proportional_rate_reduction: u.arbitrary()?,
-        recovery_exit: *u.choose(&[RecoveryExit::Ssthresh, RecoveryExit::FlightPlusTwo])?,
-        slow_but_steady: u.arbitrary()?,
-        acknowledgement_heuristic: u.arbitrary()?,
         limited_transmit: u.arbitrary()?,
         early_retransmit: u.arbitrary()?,
-        undo_by_timestamps: u.arbitrary()?,
-        undo_by_dsack: u.arbitrary()?,
         undo_spurious_syn: u.arbitrary()?,
-        f_rto: u.arbitrary()?,
         timer_tick_ns,
         timer_wheel: timer_tick_ns.is_some() && u.arbitrary()?,
         duplicate_ack_threshold: u.int_in_range(1..=5)?,
@@ -85,7 +82,6 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         app_limited_decay: window_validation == WindowValidation::CwndLimited && u.arbitrary()?,
         startup: if paced_by_itself || pacing.is_some() { Startup::Window } else { startup(u)? },
         pacing,
-        trains: u.arbitrary::<bool>()?.then_some(Trains { min_segments: 2, window_divisor: 3 }),
         slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
         congestion_avoidance: *u.choose(&[CongestionAvoidance::PerAck, CongestionAvoidance::PerWindow])?,
         ssthresh_base: *u.choose(&[SsthreshBase::FlightSize, SsthreshBase::Cwnd])?,
@@ -111,18 +107,8 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         linear_syn_timeouts: u.int_in_range(0..=4)?,
     };
     // Switches without effect are refused.
-    let scoreboard = profile.recovery == RecoveryAlgorithm::Sack;
-    profile.dsack &= profile.sack;
-    profile.rack &= scoreboard && profile.sack;
-    profile.tail_loss_probe &= scoreboard && profile.sack;
-    profile.undo_by_dsack &= scoreboard && profile.sack;
-    profile.proportional_rate_reduction &= scoreboard;
-    profile.undo_by_timestamps &= scoreboard;
-    profile.f_rto &= scoreboard;
-    profile.slow_but_steady &= profile.recovery == RecoveryAlgorithm::NewReno;
-    profile.acknowledgement_heuristic &= profile.recovery == RecoveryAlgorithm::NewReno;
     profile.undo_spurious_syn &= timestamps;
-    profile.rto.backoff_at_fast_retransmit &= !scoreboard;
+    profile.rto.backoff_at_fast_retransmit &= !profile.recovery.is_scoreboard();
     profile.rto.quantised_samples &= profile.rto.estimator == RtoEstimator::Rfc6298;
     // Other combinations that a profile refuses are no input.
     profile.validate().map_err(|_| arbitrary::Error::IncorrectFormat)?;
@@ -205,4 +191,18 @@ impl<'a> Arbitrary<'a> for Switches {
             _ => profile(u)?,
         }))
     }
+}
+
+/// A scoreboard without switches that have no effect.
+fn scoreboard(u: &mut Unstructured<'_>, sack: bool) -> arbitrary::Result<RecoveryAlgorithm> {
+    let max_ack_delay_ns = u.int_in_range(0..=500)? * MS;
+    Ok(RecoveryAlgorithm::Scoreboard(ScoreboardRules {
+        rack: sack && u.arbitrary()?,
+        tail_loss_probe: (sack && u.arbitrary()?).then_some(TailLossProbe { max_ack_delay_ns }),
+        prr: u.arbitrary()?,
+        undo_by_timestamps: u.arbitrary()?,
+        undo_by_dsack: sack && u.arbitrary()?,
+        f_rto: u.arbitrary()?,
+        trains: u.arbitrary::<bool>()?.then_some(Trains { min_segments: 2, window_divisor: 3 }),
+    }))
 }

@@ -11,7 +11,7 @@ use crate::sequence::{Position, near, origin};
 
 /// A snapshot of the sender, in Linux's terms (`struct tcp_info`), counted in segments.
 ///
-/// Only a scoreboard (`recovery = sack`) keeps `sacked`, `lost`, `retransmitted`, `reordering`, `reordering_seen`,
+/// Only a scoreboard keeps `sacked`, `lost`, `retransmitted`, `reordering`, `reordering_seen`,
 /// `delivered`, `delivered_marked`, `dsack_duplicates` and `min_rtt_ns`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Info {

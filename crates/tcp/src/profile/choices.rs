@@ -2,16 +2,16 @@
 //!
 //! Nothing is listed twice: the variants and their parameters are what `serde` accepts, found out by asking it.
 
-use crate::profile::{EcnPolicy, RecoveryExit, RtoEstimator, RttSamples, WindowValidation};
+use crate::profile::{EcnPolicy, RtoEstimator, RttSamples, WindowValidation};
 use crate::receiver::ack::AckPolicy;
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 use crate::sender::initial_window::LostSyn;
 use crate::sender::initial_window::{IdleCheck, RestartWindow};
 use crate::sender::initial_window::{InitialWindow, MemoryOf};
 use crate::sender::nagle::Nagle;
-use crate::sender::recovery::RecoveryAlgorithm;
+use crate::sender::recovery::{RecoveryAlgorithm, RecoveryExit};
 use crate::sender::startup::Startup;
-use serde::de::value::{MapDeserializer, StrDeserializer};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error, IntoDeserializer, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
 use std::fmt;
@@ -33,6 +33,7 @@ pub struct Choices {
     pub ecn: Vec<EcnPolicy>,
     pub nagle: Vec<Nagle>,
     pub recovery: Vec<RecoveryAlgorithm>,
+    #[serde(rename = "recovery.reno.exit")]
     pub recovery_exit: Vec<RecoveryExit>,
     pub congestion_control: Vec<CongestionAlgorithm>,
     #[serde(rename = "congestion_control.hystart")]
@@ -60,7 +61,7 @@ impl Choices {
             ack: tables("policy"),
             ecn: words(),
             nagle: words(),
-            recovery: words(),
+            recovery: kinds(),
             recovery_exit: words(),
             congestion_control: tables("algorithm"),
             hystart: words(),
@@ -79,6 +80,16 @@ impl Choices {
 fn words<T: DeserializeOwned>() -> Vec<T> {
     let read = |word| T::deserialize(StrDeserializer::<Complaint>::new(word));
     variants(read("")).iter().filter_map(|word| read(word).ok()).collect()
+}
+
+/// The values of a type that is written as a word, or as a table of one entry: the variant and the table of its parameters.
+fn kinds<T: DeserializeOwned>() -> Vec<T> {
+    let word = |kind| T::deserialize(StrDeserializer::<Complaint>::new(kind));
+    let table = |kind: &&'static str| {
+        let entry = [(*kind, Given::Table)].into_iter();
+        T::deserialize(MapAccessDeserializer::new(MapDeserializer::<_, Complaint>::new(entry)))
+    };
+    variants(word("")).iter().filter_map(|kind| word(kind).or_else(|_| table(kind)).ok()).collect()
 }
 
 /// The values of a type that is written as a table whose `tag` names the variant.
@@ -145,6 +156,8 @@ impl fmt::Display for Complaint {
 enum Given {
     Word(&'static str),
     Zero,
+    /// Without entries: each parameter has its default.
+    Table,
 }
 
 impl<'de> Deserializer<'de> for Given {
@@ -154,6 +167,7 @@ impl<'de> Deserializer<'de> for Given {
         match self {
             Self::Word(word) => visitor.visit_borrowed_str(word),
             Self::Zero => visitor.visit_u64(0),
+            Self::Table => visitor.visit_map(MapDeserializer::new(std::iter::empty::<(&str, Self)>())),
         }
     }
 
@@ -174,11 +188,13 @@ impl IntoDeserializer<'_, Complaint> for Given {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::Deserialize as _;
 
     #[test]
     fn the_choices_are_every_variant_with_its_parameters() {
         let found = serde_json::to_value(Choices::all()).unwrap();
-        assert_eq!(found["recovery"], serde_json::json!(["tahoe", "reno", "new_reno", "sack"]));
+        assert_eq!(found["recovery"][0], serde_json::json!("tahoe"));
+        assert_eq!(found["recovery"][1], serde_json::json!({"reno": {"exit": "ssthresh"}}));
         assert_eq!(found["rto.estimator"], serde_json::json!(["rfc6298", "linux"]));
         assert_eq!(found["initial_window"][0], serde_json::json!({"policy": "fixed", "segments": 0}));
         assert_eq!(found["ack"][1], serde_json::json!({"policy": "delayed", "segments": 0, "timer_ns": 0}));
@@ -197,5 +213,7 @@ mod tests {
         complete::<AckPolicy>("policy");
         complete::<CongestionAlgorithm>("algorithm");
         complete::<Startup>("scheme");
+        let read = |word| RecoveryAlgorithm::deserialize(StrDeserializer::<Complaint>::new(word));
+        assert_eq!(kinds::<RecoveryAlgorithm>().len(), variants(read("")).len());
     }
 }

@@ -1,9 +1,11 @@
 //! A complete set of behaviours by name, every one of them a field that can be overridden.
 
 mod choices;
+mod renamed;
 mod validity;
 
 pub use choices::Choices;
+pub use renamed::{RENAMED, name_renamed};
 
 use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
@@ -14,7 +16,7 @@ use crate::sender::initial_window::LostSyn;
 use crate::sender::initial_window::{IdleCheck, RestartWindow};
 use crate::sender::nagle::Nagle;
 use crate::sender::pacing::WindowPacing;
-use crate::sender::recovery::RecoveryAlgorithm;
+use crate::sender::recovery::{RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 use crate::sender::startup::Startup;
 use crate::sender::trains::Trains;
 use serde::{Deserialize, Serialize};
@@ -57,7 +59,7 @@ pub struct Profile {
     pub window_scaling: bool,
     /// When to acknowledge data.
     pub ack: AckPolicy,
-    /// Whether to offer selective acknowledgements (RFC 2018), which `recovery` may then use.
+    /// Whether to offer selective acknowledgements (RFC 2018), which a scoreboard may then use.
     pub sack: bool,
     /// Whether to report duplicates in SACK options (RFC 2883).
     pub dsack: bool,
@@ -68,35 +70,12 @@ pub struct Profile {
     /// Whether a small segment waits while data is outstanding. Simulated applications write whole files, so it is off
     /// in `rfc`.
     pub nagle: Nagle,
-    /// Loss recovery.
+    /// Loss recovery, with the rules of its own that refine it.
     pub recovery: RecoveryAlgorithm,
-    /// With `recovery = sack`: judge losses by time (RACK, RFC 8985) rather than by counting (RFC 6675).
-    pub rack: bool,
-    /// With `recovery = sack`: tail loss probes (RFC 8985 §7).
-    pub tail_loss_probe: bool,
-    /// With `tail_loss_probe`: how much longer a probe waits when a single segment is outstanding, whose acknowledgement the
-    /// peer may hold back (RFC 8985's TLP.max_ack_delay).
-    pub tail_loss_probe_max_ack_delay_ns: Nanos,
-    /// With `recovery = sack`: proportional rate reduction (RFC 9937) rather than half a window at once.
-    pub proportional_rate_reduction: bool,
-    /// With `recovery = reno`: cwnd when the loss is recovered.
-    pub recovery_exit: RecoveryExit,
-    /// With `recovery = new_reno`: restart the retransmission timer on every partial acknowledgement ("slow but steady")
-    /// rather than on the first only ("impatient", RFC 6582 §4).
-    pub slow_but_steady: bool,
-    /// With `recovery = new_reno`: after a timeout, tell duplicates that mean a loss from those of needless
-    /// retransmissions by how far acknowledgements advance (RFC 6582 §4.1).
-    pub acknowledgement_heuristic: bool,
     /// New data on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
     /// Fewer duplicates suffice when less than four segments are outstanding (RFC 5827).
     pub early_retransmit: bool,
-    /// With `recovery = sack`: whether timestamps (Eifel, RFC 3522) may show that a repair was needless.
-    pub undo_by_timestamps: bool,
-    /// With `recovery = sack`: whether DSACKs (RFC 3708) may show that a repair was needless.
-    pub undo_by_dsack: bool,
-    /// With `recovery = sack`: whether acknowledgements after a timeout may show that it was needless (RFC 5682).
-    pub f_rto: bool,
     /// Tick of the system's clock, as a kernel's jiffy: timeouts are whole ticks, timers expire on one, and CUBIC counts
     /// time in them. None: timers are exact, and CUBIC counts milliseconds.
     pub timer_tick_ns: Option<Nanos>,
@@ -112,9 +91,6 @@ pub struct Profile {
     pub app_limited_decay: bool,
     /// How a window leaves that no start-up scheme and no controller paces; none: as acknowledgements open it.
     pub pacing: Option<WindowPacing>,
-    /// With `recovery = sack`: how segments leave together, paced or not, except in a start-up scheme's first flight; none:
-    /// each as soon as it may.
-    pub trains: Option<Trains>,
     /// What begins a connection besides its initial window.
     pub startup: Startup,
     /// Growth of cwnd in slow start.
@@ -173,16 +149,6 @@ pub struct ReceiveWindowGrowth {
     /// Receive buffer at the start, in bytes of payload: the first window is as many whole segments, 65535 bytes at
     /// most.
     pub initial_bytes: u32,
-}
-
-/// cwnd when fast recovery ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecoveryExit {
-    /// ssthresh (RFC 5681 §3.2 step 6).
-    Ssthresh,
-    /// What is in flight and two segments more, so that the ACK that ends recovery releases two (ns-2's BayFullTcp).
-    FlightPlusTwo,
 }
 
 /// What a sample of the retransmission timer measures.
@@ -290,19 +256,9 @@ impl Profile {
             ecn: EcnPolicy::Off,
             nagle: Nagle::Off,
             ack: AckPolicy::Delayed { segments: 2, timer_ns: 200 * MILLISECOND },
-            recovery: RecoveryAlgorithm::NewReno,
-            rack: false,
-            tail_loss_probe: false,
-            tail_loss_probe_max_ack_delay_ns: 200 * MILLISECOND,
-            proportional_rate_reduction: false,
-            recovery_exit: RecoveryExit::Ssthresh,
-            slow_but_steady: false,
-            acknowledgement_heuristic: false,
+            recovery: RecoveryAlgorithm::NEW_RENO,
             limited_transmit: false,
             early_retransmit: false,
-            undo_by_timestamps: false,
-            undo_by_dsack: false,
-            f_rto: false,
             timer_tick_ns: None,
             timer_wheel: false,
             duplicate_ack_threshold: 3,
@@ -310,7 +266,6 @@ impl Profile {
             window_validation: WindowValidation::Off,
             app_limited_decay: false,
             pacing: None,
-            trains: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
             congestion_avoidance: CongestionAvoidance::PerAck,
@@ -371,25 +326,25 @@ impl Profile {
                 delay_max_ns: 200 * MILLISECOND,
                 quick_segments: 16,
             }),
-            // tcp_recovery = 1, tcp_early_retrans = 3, tcp_frto = 2, tcp_reordering = 3; PRR always; undo always.
-            recovery: RecoveryAlgorithm::Sack,
-            rack: true,
-            tail_loss_probe: true,
-            // tcp_rto_min, here as there.
-            tail_loss_probe_max_ack_delay_ns: 200 * MILLISECOND,
-            proportional_rate_reduction: true,
+            recovery: RecoveryAlgorithm::Scoreboard(ScoreboardRules {
+                // tcp_recovery = 1, tcp_early_retrans = 3, tcp_frto = 2; PRR always; undo always.
+                rack: true,
+                // tcp_rto_min, here as there.
+                tail_loss_probe: Some(TailLossProbe { max_ack_delay_ns: 200 * MILLISECOND }),
+                prr: true,
+                undo_by_timestamps: true,
+                undo_by_dsack: true,
+                f_rto: true,
+                // tcp_min_tso_segs, tcp_tso_win_divisor.
+                trains: Some(Trains::LINUX),
+            }),
             limited_transmit: true,
-            undo_by_timestamps: true,
-            undo_by_dsack: true,
-            f_rto: true,
             // tcp_congestion_control = cubic, with its module's hystart = 1.
             congestion_control: CongestionAlgorithm::Cubic { hystart: Hystart::Hystart },
             // tcp_is_cwnd_limited.
             window_validation: WindowValidation::CwndLimited,
             // tcp_cwnd_application_limited, if tcp_slow_start_after_idle = 1.
             app_limited_decay: true,
-            // tcp_min_tso_segs, tcp_tso_win_divisor.
-            trains: Some(Trains::LINUX),
             // tcp_slow_start and tcp_cong_avoid_ai count segments acknowledged.
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
@@ -450,19 +405,9 @@ impl Profile {
                 interval_ns: 100 * MILLISECOND,
                 every_segment_bytes: Some(16 * 1024),
             },
-            recovery: RecoveryAlgorithm::Reno,
-            rack: false,
-            tail_loss_probe: false,
-            tail_loss_probe_max_ack_delay_ns: 200 * MILLISECOND,
-            proportional_rate_reduction: false,
-            recovery_exit: RecoveryExit::FlightPlusTwo,
-            slow_but_steady: false,
-            acknowledgement_heuristic: false,
+            recovery: RecoveryAlgorithm::Reno(RenoRules { exit: RecoveryExit::FlightPlusTwo }),
             limited_transmit: false,
             early_retransmit: false,
-            undo_by_timestamps: false,
-            undo_by_dsack: false,
-            f_rto: false,
             timer_tick_ns: None,
             timer_wheel: false,
             duplicate_ack_threshold: 3,
@@ -470,7 +415,6 @@ impl Profile {
             window_validation: WindowValidation::Off,
             app_limited_decay: false,
             pacing: None,
-            trains: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
             congestion_avoidance: CongestionAvoidance::PerAck,

@@ -1,12 +1,11 @@
 //! Which profiles make sense: every field within its range, and none without effect beside the others.
 
-use super::{LARGEST_WINDOW, Profile, RecoveryExit, RtoEstimator, RtoRules, RttSamples, SECOND, WindowValidation};
+use super::{LARGEST_WINDOW, Profile, RtoEstimator, RtoRules, RttSamples, SECOND, WindowValidation};
 use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::receiver::ack::AckPolicy;
 use crate::sender::congestion::CongestionAlgorithm;
 use crate::sender::initial_window::RestartWindow;
-use crate::sender::recovery::RecoveryAlgorithm;
 use crate::sender::startup::{self, Startup};
 
 impl Profile {
@@ -79,14 +78,10 @@ impl Profile {
                 within("ack.delay_max_ns", rules.delay_max_ns, rules.delay_min_ns, LONGEST_TIMEOUT)?;
             }
         }
-        let probe_delay = self.tail_loss_probe_max_ack_delay_ns;
-        within("tail_loss_probe_max_ack_delay_ns", probe_delay, 0, LONGEST_TIMEOUT)?;
+        self.recovery.validate(within, LONGEST_TIMEOUT)?;
         within("duplicate_ack_threshold", self.duplicate_ack_threshold.into(), 1, 255)?;
         if let Some(pacing) = &self.pacing {
             pacing.validate(within)?;
-        }
-        if let Some(trains) = &self.trains {
-            trains.validate(within)?;
         }
         let limits = startup::Limits { segments: most_segments, time: LONGEST_TIMEOUT };
         self.startup.validate(within, &limits)?;
@@ -96,24 +91,18 @@ impl Profile {
     /// Refuses what does not go together, and what would have no effect.
     fn validate_combinations(&self) -> Result<(), String> {
         let bbr = self.congestion_control == CongestionAlgorithm::Bbr;
-        let scoreboard = self.recovery == RecoveryAlgorithm::Sack;
-        let new_reno = self.recovery == RecoveryAlgorithm::NewReno;
+        let scoreboard = self.recovery.is_scoreboard();
         // The rate of delivery is measured segment by segment, which takes the scoreboard.
         if bbr && !scoreboard {
             return Err(
-                "congestion_control is bbr, but recovery is not sack, which measures the rate of delivery".into()
+                "congestion_control is bbr, but recovery is not scoreboard, which measures the rate of delivery".into(),
             );
         }
         if self.rto.samples == RttSamples::AckOneWay && (scoreboard || self.rto.estimator == RtoEstimator::Linux) {
             return Err(
-                "rto.samples is ack_one_way, but recovery is sack or rto.estimator is linux, which need round \
+                "rto.samples is ack_one_way, but recovery is scoreboard or rto.estimator is linux, which need round \
                  trips"
                     .into(),
-            );
-        }
-        if self.recovery_exit != RecoveryExit::Ssthresh && self.recovery != RecoveryAlgorithm::Reno {
-            return Err(
-                "recovery_exit is flight_plus_two, but recovery is not reno, which alone has that choice".into()
             );
         }
         if self.pacing.is_some() && self.startup != Startup::Window {
@@ -134,35 +123,19 @@ impl Profile {
                     .into(),
             );
         }
-        only_with(
-            "recovery = \"sack\"",
-            scoreboard,
-            &[
-                ("rack", self.rack),
-                ("tail_loss_probe", self.tail_loss_probe),
-                ("proportional_rate_reduction", self.proportional_rate_reduction),
-                ("undo_by_timestamps", self.undo_by_timestamps),
-                ("undo_by_dsack", self.undo_by_dsack),
-                ("f_rto", self.f_rto),
-            ],
-        )?;
+        let rules = self.recovery.scoreboard();
         only_with(
             "sack = true",
             self.sack,
             &[
                 ("dsack", self.dsack),
-                ("rack", self.rack),
-                ("tail_loss_probe", self.tail_loss_probe),
-                ("undo_by_dsack", self.undo_by_dsack),
+                ("recovery.scoreboard.rack", rules.rack),
+                ("recovery.scoreboard.tail_loss_probe", rules.tail_loss_probe.is_some()),
+                ("recovery.scoreboard.undo_by_dsack", rules.undo_by_dsack),
             ],
         )?;
         only_with(
-            "recovery = \"new_reno\"",
-            new_reno,
-            &[("slow_but_steady", self.slow_but_steady), ("acknowledgement_heuristic", self.acknowledgement_heuristic)],
-        )?;
-        only_with(
-            "a recovery other than \"sack\"",
+            "a recovery other than \"scoreboard\"",
             !scoreboard,
             &[("rto.backoff_at_fast_retransmit", self.rto.backoff_at_fast_retransmit)],
         )?;
@@ -192,10 +165,10 @@ fn only_with(needed: &str, is_there: bool, switches: &[(&str, bool)]) -> Result<
     match on.as_slice() {
         [] => Ok(()),
         _ if is_there => Ok(()),
-        [one] => Err(format!("{one} = true has no effect without {needed}; set that, or {one} = false")),
+        [one] => Err(format!("{one} has no effect without {needed}; set that, or switch it off")),
         several => {
             let all = several.join(", ");
-            Err(format!("{all} = true have no effect without {needed}; set that, or these to false"))
+            Err(format!("{all} have no effect without {needed}; set that, or switch these off"))
         }
     }
 }

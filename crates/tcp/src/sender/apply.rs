@@ -156,7 +156,7 @@ impl Endpoint {
         self.controller.on_congestion(now, self.congestion_base(facts));
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {
             scoreboard.reduction.begin(cwnd / self.mss);
-            if self.profile.proportional_rate_reduction && !self.controller.is_rate_based() {
+            if self.profile.recovery.scoreboard().prr && !self.controller.is_rate_based() {
                 self.controller.set_window(cwnd);
             }
         }
@@ -204,7 +204,7 @@ impl Endpoint {
     fn reduce(&mut self, facts: &Facts, segments: u32) {
         let ssthresh = self.controller.ssthresh() / self.mss;
         if let Some(scoreboard) = self.recovery.scoreboard_mut()
-            && self.profile.proportional_rate_reduction
+            && self.profile.recovery.scoreboard().prr
         {
             let (in_flight, safe) = (scoreboard.in_flight(), facts.advanced && facts.lost == 0);
             if let Some(cwnd) = scoreboard.reduction.cwnd(ssthresh, in_flight, segments, safe) {

@@ -31,8 +31,8 @@ impl Trains {
 
     /// Checks that every field is within its range.
     pub(crate) fn validate(&self, within: impl Fn(&str, u64, u64, u64) -> Result<(), String>) -> Result<(), String> {
-        within("trains.min_segments", self.min_segments.into(), 1, 64)?;
-        within("trains.window_divisor", self.window_divisor.into(), 1, 255)
+        within("recovery.scoreboard.trains.min_segments", self.min_segments.into(), 1, 64)?;
+        within("recovery.scoreboard.trains.window_divisor", self.window_divisor.into(), 1, 255)
     }
 
     /// Segments of a full train.
@@ -112,13 +112,12 @@ impl Endpoint {
     /// Whether a segment of new data leaves now, as part of a train.
     #[inline]
     pub(crate) fn train_may_leave(&mut self, now: Nanos, peer_room: u64) -> bool {
-        let Some(rules) = self.profile.trains else { return true };
-        if let Some(scoreboard) = self.recovery.scoreboard_mut()
-            && scoreboard.train.left > 0
-        {
+        let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };
+        if scoreboard.train.left > 0 {
             scoreboard.train.left -= 1;
             return true;
         }
+        let Some(rules) = self.profile.recovery.scoreboard().trains else { return true };
         self.next_train(now, peer_room, rules)
     }
 

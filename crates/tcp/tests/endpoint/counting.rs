@@ -2,15 +2,18 @@
 
 use crate::peer::{MSS, Peer};
 use crate::wire::*;
-use firstflight_tcp::{InitialWindow, Profile, RecoveryAlgorithm};
+use firstflight_tcp::{InitialWindow, NewRenoRules, Profile, RecoveryAlgorithm};
 
 fn new_reno() -> Profile {
-    Profile { recovery: RecoveryAlgorithm::NewReno, initial_window: InitialWindow::Fixed { segments: 8 }, ..rfc() }
+    Profile { recovery: RecoveryAlgorithm::NEW_RENO, initial_window: InitialWindow::Fixed { segments: 8 }, ..rfc() }
 }
 
 /// A sender whose timeout has retransmitted the first of eight segments.
-fn after_a_timeout(acknowledgement_heuristic: bool) -> Peer {
-    let mut peer = Peer::new(&Profile { acknowledgement_heuristic, ..new_reno() });
+fn after_a_timeout(ack_heuristic: bool) -> Peer {
+    let mut peer = Peer::new(&Profile {
+        recovery: RecoveryAlgorithm::NewReno(NewRenoRules { ack_heuristic, ..NewRenoRules::default() }),
+        ..new_reno()
+    });
     assert_eq!(peer.write(12), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(peer.wait(1000), [(1000, 0)]);
     peer

@@ -2,7 +2,7 @@
 
 use crate::wire::*;
 use firstflight_tcp::{
-    Profile, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SsthreshBase, WindowValidation,
+    Profile, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SsthreshBase, TailLossProbe, WindowValidation,
 };
 
 /// Slow start threshold in segments after the timeout of a flight of 4 segments under a window of 10.
@@ -19,7 +19,7 @@ fn ssthresh_after_timeout(profile: &Profile) -> u32 {
 #[test]
 fn the_base_of_ssthresh_does_not_follow_from_window_validation_or_recovery() {
     for window_validation in [WindowValidation::Off, WindowValidation::CwndLimited, WindowValidation::Rfc7661] {
-        for recovery in [RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::NewReno, RecoveryAlgorithm::Sack] {
+        for recovery in [RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::NEW_RENO, RecoveryAlgorithm::SCOREBOARD] {
             for (ssthresh_base, expected) in [(SsthreshBase::FlightSize, 2), (SsthreshBase::Cwnd, 5)] {
                 let profile = Profile { window_validation, recovery, ssthresh_base, ..rfc() };
                 assert_eq!(ssthresh_after_timeout(&profile), expected, "{profile:?}");
@@ -74,7 +74,8 @@ fn how_long_a_probe_of_a_single_segment_waits_does_not_follow_from_the_floor_of_
     for floor in [200 * MS, 500 * MS] {
         for max_ack_delay in [30 * MS, 100 * MS] {
             let rto = RtoRules { minimum_ns: floor, ..Profile::linux().rto };
-            let profile = Profile { rto, tail_loss_probe_max_ack_delay_ns: max_ack_delay, ..Profile::linux() };
+            let probe = TailLossProbe { max_ack_delay_ns: max_ack_delay };
+            let profile = Profile { rto, ..linux_with(|rules| rules.tail_loss_probe = Some(probe)) };
             let mut wire = Wire::connected(&profile, 50 * MS);
             wire.lose_data_of_server(50 * MS, &[1]);
             let written = wire.now;

@@ -2,7 +2,7 @@
 
 use firstflight_tcp::{
     AckPolicy, CongestionAlgorithm, Endpoint, Hystart, InitialWindow, Profile, RecoveryAlgorithm, RestartWindow,
-    RtoRules, WindowPacing, WindowValidation,
+    RtoRules, ScoreboardRules, WindowPacing, WindowValidation,
 };
 
 #[test]
@@ -63,9 +63,9 @@ fn bbr_needs_the_recovery_that_measures_rates_of_delivery() {
     let profile = Profile { congestion_control: CongestionAlgorithm::Bbr, ..Profile::rfc() };
     assert_eq!(
         profile.validate().unwrap_err(),
-        "congestion_control is bbr, but recovery is not sack, which measures the rate of delivery"
+        "congestion_control is bbr, but recovery is not scoreboard, which measures the rate of delivery"
     );
-    Profile { recovery: RecoveryAlgorithm::Sack, ..profile }.validate().unwrap();
+    Profile { recovery: RecoveryAlgorithm::SCOREBOARD, ..profile }.validate().unwrap();
 }
 
 #[test]
@@ -115,52 +115,37 @@ fn a_field_that_would_have_no_effect_is_refused_with_its_name_and_what_it_needs(
     let no_after_syn_loss = RtoRules { after_syn_loss_ns: None, ..linux().rto };
     let bbr = Profile { congestion_control: CongestionAlgorithm::Bbr, ..linux() };
     let pacing = WindowPacing { slow_start_percent: 200, avoidance_percent: 120, burst_segments: 2 };
+    let rack = RecoveryAlgorithm::Scoreboard(ScoreboardRules { rack: true, ..ScoreboardRules::default() });
     bbr.validate().unwrap();
     for (profile, expected) in [
         (
-            Profile { rack: true, sack: true, ..rfc() },
-            "rack = true has no effect without recovery = \"sack\"; set that, or rack = false",
-        ),
-        (
-            Profile { rack: true, recovery: RecoveryAlgorithm::Sack, ..rfc() },
-            "rack = true has no effect without sack = true; set that, or rack = false",
+            Profile { recovery: rack, ..rfc() },
+            "recovery.scoreboard.rack has no effect without sack = true; set that, or switch it off",
         ),
         (
             Profile { sack: false, ..linux() },
-            "dsack, rack, tail_loss_probe, undo_by_dsack = true have no effect without sack = true; set that, or these \
-             to false",
-        ),
-        (
-            Profile { proportional_rate_reduction: true, undo_by_timestamps: true, f_rto: true, ..rfc() },
-            "proportional_rate_reduction, undo_by_timestamps, f_rto = true have no effect without recovery = \"sack\"; \
-             set that, or these to false",
-        ),
-        (
-            Profile { slow_but_steady: true, recovery: RecoveryAlgorithm::Reno, ..rfc() },
-            "slow_but_steady = true has no effect without recovery = \"new_reno\"; set that, or slow_but_steady = false",
+            "dsack, recovery.scoreboard.rack, recovery.scoreboard.tail_loss_probe, recovery.scoreboard.undo_by_dsack \
+             have no effect without sack = true; set that, or switch these off",
         ),
         (
             Profile { timestamps: false, ..linux() },
-            "undo_spurious_syn = true has no effect without timestamps = true; set that, or undo_spurious_syn = false",
+            "undo_spurious_syn has no effect without timestamps = true; set that, or switch it off",
         ),
         (
             Profile { timer_wheel: true, ..linux() },
-            "timer_wheel = true has no effect without a timer_tick; set that, or timer_wheel = false",
+            "timer_wheel has no effect without a timer_tick; set that, or switch it off",
         ),
         (
             Profile { window_validation: WindowValidation::Off, ..linux() },
-            "app_limited_decay = true has no effect without window_validation = \"cwnd_limited\"; set that, or \
-             app_limited_decay = false",
+            "app_limited_decay has no effect without window_validation = \"cwnd_limited\"; set that, or switch it off",
         ),
         (
             Profile { rto: RtoRules { quantised_samples: true, ..linux().rto }, ..linux() },
-            "rto.quantised_samples = true has no effect without rto.estimator = \"rfc6298\"; set that, or \
-             rto.quantised_samples = false",
+            "rto.quantised_samples has no effect without rto.estimator = \"rfc6298\"; set that, or switch it off",
         ),
         (
             Profile { rto: no_after_syn_loss, ..linux() },
-            "rto.after_syn_loss_unless_sampled = true has no effect without an rto.after_syn_loss; set that, or \
-             rto.after_syn_loss_unless_sampled = false",
+            "rto.after_syn_loss_unless_sampled has no effect without an rto.after_syn_loss; set that, or switch it off",
         ),
         (
             Profile { pacing: Some(pacing), ..bbr.clone() },

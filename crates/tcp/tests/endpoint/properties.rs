@@ -4,7 +4,8 @@ use crate::wire::*;
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
     InitialWindow, LostSyn, Nagle, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
-    RtoRules, SackBlocks, Segment, SlowStartGrowth, Startup, Timestamps, WindowPacing, WindowValidation,
+    RtoRules, SackBlocks, ScoreboardRules, Segment, SlowStartGrowth, Startup, TailLossProbe, Timestamps, WindowPacing,
+    WindowValidation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -61,9 +62,9 @@ fn profiles() -> impl Strategy<Value = Profile> {
     ];
     let recovery = prop_oneof![
         Just(RecoveryAlgorithm::Tahoe),
-        Just(RecoveryAlgorithm::Reno),
-        Just(RecoveryAlgorithm::NewReno),
-        Just(RecoveryAlgorithm::Sack)
+        Just(RecoveryAlgorithm::RENO),
+        Just(RecoveryAlgorithm::NEW_RENO),
+        Just(RecoveryAlgorithm::SCOREBOARD)
     ];
     let refinements = prop::collection::vec(any::<bool>(), 15);
     let lost_syn = prop_oneof![Just(LostSyn::Rfc3390), Just(LostSyn::Rfc6928), Just(LostSyn::Keep)];
@@ -98,13 +99,12 @@ fn profiles() -> impl Strategy<Value = Profile> {
             let (limits, options, refinements, (startup, congestion_control, window_validation)) = rest;
             // BBR measures rates, which takes the scoreboard, and sets its own pace.
             let (recovery, startup) = match congestion_control {
-                CongestionAlgorithm::Bbr => (RecoveryAlgorithm::Sack, Startup::Window),
+                CongestionAlgorithm::Bbr => (RecoveryAlgorithm::SCOREBOARD, Startup::Window),
                 _ => (recovery, startup),
             };
             let (mss_bytes, window, window_scaling, loss_window_segments) = sizes;
             let (sack, dsack, timestamps, ecn) = options;
             let (per_ack, per_window, data_on_handshake_ack, quantised_samples) = switches;
-            let scoreboard = recovery == RecoveryAlgorithm::Sack;
             let bbr = congestion_control == CongestionAlgorithm::Bbr;
             let estimator = if refinements[13] { RtoEstimator::Linux } else { RtoEstimator::Rfc6298 };
             Profile {
@@ -126,7 +126,19 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 timer_wheel: refinements[14] && refinements[13],
                 window_scaling,
                 ack,
-                recovery,
+                recovery: match recovery {
+                    RecoveryAlgorithm::Scoreboard(_) => RecoveryAlgorithm::Scoreboard(ScoreboardRules {
+                        rack: refinements[3] && sack,
+                        tail_loss_probe: (refinements[4] && sack)
+                            .then_some(TailLossProbe { max_ack_delay_ns: 200 * MS }),
+                        prr: refinements[5],
+                        undo_by_timestamps: refinements[8],
+                        undo_by_dsack: refinements[9] && sack,
+                        f_rto: refinements[10],
+                        trains: None,
+                    }),
+                    other => other,
+                },
                 duplicate_ack_threshold: 3,
                 slow_start_growth: if per_ack { SlowStartGrowth::PerAck } else { SlowStartGrowth::Bytes },
                 congestion_avoidance: if per_window {
@@ -147,15 +159,9 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 max_retries: 1000,
                 max_syn_retries: 1000,
                 max_syn_ack_retries: 1000,
-                rack: refinements[3] && scoreboard && sack,
-                tail_loss_probe: refinements[4] && scoreboard && sack,
-                proportional_rate_reduction: refinements[5] && scoreboard,
                 limited_transmit: refinements[6],
                 early_retransmit: refinements[7],
-                undo_by_timestamps: refinements[8] && scoreboard,
-                undo_by_dsack: refinements[9] && scoreboard && sack,
                 undo_spurious_syn: refinements[9] && timestamps,
-                f_rto: refinements[10] && scoreboard,
                 nagle: if refinements[11] { Nagle::Minshall } else { Nagle::Off },
                 pacing: (startup == Startup::Window && refinements[4] && !bbr).then_some(WindowPacing {
                     slow_start_percent: 200,

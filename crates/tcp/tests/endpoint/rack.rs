@@ -208,7 +208,7 @@ fn an_undone_recovery_makes_a_wide_window_last_for_one_recovery_more() {
 #[test]
 fn a_timeout_marks_lost_what_was_sent_an_rtt_ago_but_no_later_segment() {
     for (sent_at, lost) in [(199, 2), (200, 2), (201, 1)] {
-        let mut peer = Peer::new(&Profile { tail_loss_probe: false, ..Profile::linux() });
+        let mut peer = Peer::new(&linux_with(|rules| rules.tail_loss_probe = None));
         peer.write(1);
         peer.wait(100);
         peer.ack(1, &[]);

@@ -1,7 +1,9 @@
 //! Fast retransmit and fast recovery, sequence by sequence.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, InitialWindow, Profile, RecoveryAlgorithm, RecoveryExit, RtoRules, Segment, Stats};
+use firstflight_tcp::{
+    AckPolicy, InitialWindow, Profile, RecoveryAlgorithm, RecoveryExit, RenoRules, RtoRules, Segment, Stats,
+};
 
 fn profile(recovery: RecoveryAlgorithm) -> Profile {
     Profile {
@@ -36,7 +38,7 @@ fn finished(wire: &mut Wire) {
 #[test]
 fn reno_repairs_one_loss_with_half_the_window() {
     // Segment 2 of 0..7 is lost. ACKs of 0 and 1 let 8 and 9 out; then 5 duplicates come from the first flight.
-    let (mut wire, start) = losing(RecoveryAlgorithm::Reno, &[3]);
+    let (mut wire, start) = losing(RecoveryAlgorithm::RENO, &[3]);
     wire.run_until((start + 100) * MS);
     // Flight at the third duplicate: 2..=9, 8 segments (cwnd a little over 8): ssthresh 4, cwnd 4 + 3 + 2 = 9.
     assert_eq!(wire.server.ssthresh_bytes(), 4 * 1460);
@@ -52,7 +54,7 @@ fn reno_repairs_one_loss_with_half_the_window() {
 
 #[test]
 fn reno_leaves_recovery_with_ssthresh_at_the_first_new_acknowledgement() {
-    let (mut wire, start) = losing(RecoveryAlgorithm::Reno, &[3]);
+    let (mut wire, start) = losing(RecoveryAlgorithm::RENO, &[3]);
     let mut before_exit = 0;
     while wire.server.acknowledged_bytes() <= 2 * 1460 {
         before_exit = wire.server.cwnd_bytes();
@@ -66,7 +68,7 @@ fn reno_leaves_recovery_with_ssthresh_at_the_first_new_acknowledgement() {
 
 #[test]
 fn reno_may_leave_recovery_with_what_is_in_flight_and_two_segments_more() {
-    let exit = Profile { recovery_exit: RecoveryExit::FlightPlusTwo, ..profile(RecoveryAlgorithm::Reno) };
+    let exit = profile(RecoveryAlgorithm::Reno(RenoRules { exit: RecoveryExit::FlightPlusTwo }));
     let mut wire = Wire::connected(&exit, 50 * MS);
     wire.lose_data_of_server(50 * MS, &[3]);
     wire.server.write(wire.now, 60 * 1460);
@@ -81,7 +83,7 @@ fn reno_may_leave_recovery_with_what_is_in_flight_and_two_segments_more() {
 #[test]
 fn a_fast_retransmit_may_back_the_timer_off() {
     for (backoff_at_fast_retransmit, factor) in [(false, 1), (true, 2)] {
-        let reno = profile(RecoveryAlgorithm::Reno);
+        let reno = profile(RecoveryAlgorithm::RENO);
         let rto = RtoRules { backoff_at_fast_retransmit, ..reno.rto };
         let mut wire = Wire::connected(&Profile { rto, ..reno }, 50 * MS);
         // The retransmission is lost, too: the timer repairs it.
@@ -98,7 +100,7 @@ fn a_fast_retransmit_may_back_the_timer_off() {
 
 #[test]
 fn new_reno_repairs_two_losses_with_one_reduction_and_no_timeout() {
-    let (mut wire, start) = losing(RecoveryAlgorithm::NewReno, &[2, 5]);
+    let (mut wire, start) = losing(RecoveryAlgorithm::NEW_RENO, &[2, 5]);
     wire.run_until((start + 200) * MS);
     // 1 and 4 are lost. 100 ms: ACK of 0 lets 8 out; the third duplicate (of 2, 3, 5, 6, 7) retransmits 1.
     // 200 ms: the ACK of 1 to 3 is partial and retransmits 4.
@@ -112,7 +114,7 @@ fn new_reno_repairs_two_losses_with_one_reduction_and_no_timeout() {
 
 #[test]
 fn new_reno_repairs_one_hole_a_round_trip() {
-    let (mut wire, start) = losing(RecoveryAlgorithm::NewReno, &[1, 2, 3, 4]);
+    let (mut wire, start) = losing(RecoveryAlgorithm::NEW_RENO, &[1, 2, 3, 4]);
     finished(&mut wire);
     let data = wire.data(Server);
     let again: Vec<_> =
@@ -123,7 +125,7 @@ fn new_reno_repairs_one_hole_a_round_trip() {
 
 #[test]
 fn new_reno_deflates_by_what_a_partial_acknowledgement_covers() {
-    let (mut wire, start) = losing(RecoveryAlgorithm::NewReno, &[2, 5]);
+    let (mut wire, start) = losing(RecoveryAlgorithm::NEW_RENO, &[2, 5]);
     // At the third duplicate: flight 1..=8, 8 segments and a bit of cwnd, ssthresh 4, cwnd 4 + 3, and 2 duplicates.
     wire.run_until((start + 100) * MS);
     assert_eq!(wire.server.cwnd_bytes(), 9 * 1460);
@@ -137,7 +139,7 @@ fn new_reno_deflates_by_what_a_partial_acknowledgement_covers() {
 
 #[test]
 fn new_reno_leaves_recovery_without_a_burst() {
-    let (mut wire, _) = losing(RecoveryAlgorithm::NewReno, &[1]);
+    let (mut wire, _) = losing(RecoveryAlgorithm::NEW_RENO, &[1]);
     let mut bursts = Vec::new();
     wire.pump();
     while wire.next() != firstflight_tcp::NEVER {
@@ -164,7 +166,7 @@ fn tahoe_slow_starts_from_the_hole() {
 
 #[test]
 fn two_duplicates_are_no_loss() {
-    let mut wire = Wire::connected(&profile(RecoveryAlgorithm::NewReno), 50 * MS);
+    let mut wire = Wire::connected(&profile(RecoveryAlgorithm::NEW_RENO), 50 * MS);
     let mut count = 0;
     // The first segment is overtaken by two.
     wire.set_fate(Box::new(move |sent| {
@@ -180,7 +182,7 @@ fn two_duplicates_are_no_loss() {
 #[test]
 fn the_threshold_is_a_setting() {
     let mut wire =
-        Wire::connected(&Profile { duplicate_ack_threshold: 1, ..profile(RecoveryAlgorithm::Reno) }, 50 * MS);
+        Wire::connected(&Profile { duplicate_ack_threshold: 1, ..profile(RecoveryAlgorithm::RENO) }, 50 * MS);
     wire.lose_data_of_server(50 * MS, &[1]);
     wire.server.write(wire.now, 2 * 1460);
     wire.run();
@@ -190,7 +192,7 @@ fn the_threshold_is_a_setting() {
 
 #[test]
 fn duplicates_after_a_timeout_do_not_pass_for_a_new_loss() {
-    for recovery in [RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::Reno, RecoveryAlgorithm::NewReno] {
+    for recovery in [RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::RENO, RecoveryAlgorithm::NEW_RENO] {
         let mut wire = Wire::connected(&profile(recovery), 50 * MS);
         let start = wire.now;
         // Nothing is lost, but the first flight stalls until just after the timeout. Its ACKs set go-back-N off, so
@@ -211,7 +213,7 @@ fn duplicates_after_a_timeout_do_not_pass_for_a_new_loss() {
 fn new_reno_restarts_the_timer_for_the_first_partial_acknowledgement_only() {
     let rto = RtoRules { minimum_ns: 350 * MS, ..rfc().rto };
     let initial_window = InitialWindow::Fixed { segments: 16 };
-    let mut wire = Wire::connected(&Profile { rto, initial_window, ..profile(RecoveryAlgorithm::NewReno) }, 50 * MS);
+    let mut wire = Wire::connected(&Profile { rto, initial_window, ..profile(RecoveryAlgorithm::NEW_RENO) }, 50 * MS);
     wire.lose_data_of_server(50 * MS, &[1, 2, 3, 4, 5, 6, 7, 8]);
     let start = wire.now;
     wire.server.write(start, 60 * 1460);
@@ -225,7 +227,7 @@ fn new_reno_restarts_the_timer_for_the_first_partial_acknowledgement_only() {
 
 #[test]
 fn new_reno_ends_with_two_segments_of_window_when_nothing_is_left_in_flight() {
-    let mut wire = Wire::connected(&profile(RecoveryAlgorithm::NewReno), 50 * MS);
+    let mut wire = Wire::connected(&profile(RecoveryAlgorithm::NEW_RENO), 50 * MS);
     wire.lose_data_of_server(50 * MS, &[1]);
     wire.server.write(wire.now, 8 * 1460);
     wire.run();
@@ -235,7 +237,7 @@ fn new_reno_ends_with_two_segments_of_window_when_nothing_is_left_in_flight() {
 
 #[test]
 fn no_round_trip_is_measured_across_a_repair() {
-    let (mut wire, start) = losing(RecoveryAlgorithm::NewReno, &[3, 5]);
+    let (mut wire, start) = losing(RecoveryAlgorithm::NEW_RENO, &[3, 5]);
     // Segment 8 leaves at 100 ms and is acknowledged at 300 ms, behind two holes.
     wire.run_until((start + 301) * MS);
     assert!(wire.server.acknowledged_bytes() > 8 * 1460);
@@ -245,7 +247,7 @@ fn no_round_trip_is_measured_across_a_repair() {
 #[test]
 fn several_losses_in_one_window_cost_reno_a_halving_each() {
     let initial_window = InitialWindow::Fixed { segments: 16 };
-    for (recovery, halvings) in [(RecoveryAlgorithm::Reno, 2), (RecoveryAlgorithm::NewReno, 1)] {
+    for (recovery, halvings) in [(RecoveryAlgorithm::RENO, 2), (RecoveryAlgorithm::NEW_RENO, 1)] {
         let mut wire = Wire::connected(
             &Profile { initial_window, initial_ssthresh_segments: Some(16), ..profile(recovery) },
             50 * MS,
@@ -261,7 +263,7 @@ fn several_losses_in_one_window_cost_reno_a_halving_each() {
 
 #[test]
 fn an_old_segment_is_no_duplicate_acknowledgement() {
-    let mut wire = Wire::connected(&profile(RecoveryAlgorithm::Reno), 50 * MS);
+    let mut wire = Wire::connected(&profile(RecoveryAlgorithm::RENO), 50 * MS);
     wire.lose(0, |_| true);
     wire.server.write(wire.now, 5 * 1460);
     wire.pump();
@@ -277,7 +279,7 @@ fn an_old_segment_is_no_duplicate_acknowledgement() {
 
 #[test]
 fn a_window_update_is_no_duplicate_acknowledgement() {
-    let mut wire = Wire::connected(&profile(RecoveryAlgorithm::Reno), 50 * MS);
+    let mut wire = Wire::connected(&profile(RecoveryAlgorithm::RENO), 50 * MS);
     wire.server.write(wire.now, 1460);
     wire.pump();
     for window in [30000, 30001, 30002, 30003] {
@@ -289,7 +291,7 @@ fn a_window_update_is_no_duplicate_acknowledgement() {
 // RFC 6675 §5 step 4.3.
 #[test]
 fn with_sack_the_first_repair_leaves_at_once_though_the_window_is_full() {
-    let sack = Profile { sack: true, ..profile(RecoveryAlgorithm::Sack) };
+    let sack = Profile { sack: true, ..profile(RecoveryAlgorithm::SCOREBOARD) };
     let mut wire = Wire::connected(&sack, 50 * MS);
     let mut count = 0;
     // The first is lost, the others arrive one a millisecond.
@@ -311,7 +313,7 @@ fn with_sack_the_first_repair_leaves_at_once_though_the_window_is_full() {
 // RFC 6675 §4, NextSeg () rule (3).
 #[test]
 fn with_sack_and_nothing_new_to_send_a_hole_below_a_sack_is_repaired_without_a_timeout() {
-    let sack = Profile { sack: true, ..profile(RecoveryAlgorithm::Sack) };
+    let sack = Profile { sack: true, ..profile(RecoveryAlgorithm::SCOREBOARD) };
     let mut wire = Wire::connected(&sack, 50 * MS);
     // Segment 6 is the last but one, so that only one SACK will ever be above it.
     wire.lose_data_of_server(50 * MS, &[4, 7]);
@@ -336,16 +338,16 @@ fn closed_after(profile: &Profile, segments: u32, numbers: &'static [u32]) -> St
 
 #[test]
 fn a_fin_on_the_last_segment_does_not_count_as_one_more_for_early_retransmit() {
-    let early = Profile { early_retransmit: true, ..profile(RecoveryAlgorithm::NewReno) };
+    let early = Profile { early_retransmit: true, ..profile(RecoveryAlgorithm::NEW_RENO) };
     let stats = closed_after(&early, 3, &[1]);
     assert_eq!((stats.early_retransmits, stats.fast_retransmits, stats.timeouts), (1, 1, 0));
-    let ordinary = closed_after(&profile(RecoveryAlgorithm::NewReno), 3, &[1]);
+    let ordinary = closed_after(&profile(RecoveryAlgorithm::NEW_RENO), 3, &[1]);
     assert_eq!((ordinary.fast_retransmits, ordinary.timeouts), (0, 1));
 }
 
 #[test]
 fn a_fin_on_the_last_segment_does_not_count_as_a_third_one_above_the_hole() {
-    let counting = Profile { sack: true, ..profile(RecoveryAlgorithm::Sack) };
+    let counting = Profile { sack: true, ..profile(RecoveryAlgorithm::SCOREBOARD) };
     // Above the first of three segments two are delivered, above the first of four three.
     assert_eq!(closed_after(&counting, 3, &[1]).fast_retransmits, 0);
     let stats = closed_after(&counting, 4, &[1]);
@@ -354,15 +356,12 @@ fn a_fin_on_the_last_segment_does_not_count_as_a_third_one_above_the_hole() {
 
 #[test]
 fn without_sack_the_repair_of_a_real_loss_is_not_taken_back() {
-    let linux = Profile {
-        sack: false,
-        dsack: false,
-        rack: false,
-        tail_loss_probe: false,
-        undo_by_dsack: false,
-        ..Profile::linux()
-    };
-    let mut wire = Wire::connected(&linux, 50 * MS);
+    let linux = linux_with(|rules| {
+        rules.rack = false;
+        rules.tail_loss_probe = None;
+        rules.undo_by_dsack = false;
+    });
+    let mut wire = Wire::connected(&Profile { sack: false, dsack: false, ..linux }, 50 * MS);
     wire.lose_data_of_server(50 * MS, &[4]);
     wire.server.write(wire.now, 64 * 1448);
     wire.run();

@@ -84,7 +84,7 @@ fn linux_lets_the_timeout_fall_once_per_round_trip_only() {
 #[test]
 fn back_off_doubles_the_timeout_up_to_its_maximum_and_ends_with_a_sample() {
     let rto = RtoRules { maximum_ns: 3 * SECOND, ..Profile::linux().rto };
-    let mut peer = Peer::new(&Profile { rto, tail_loss_probe: false, ..Profile::linux() });
+    let mut peer = Peer::new(&Profile { rto, ..linux_with(|rules| rules.tail_loss_probe = None) });
     peer.write(1);
     assert_eq!(peer.wait(7600), [(300, 0), (900, 0), (2100, 0), (4500, 0), (7500, 0)]);
     assert_eq!(peer.info().backoff, 5);

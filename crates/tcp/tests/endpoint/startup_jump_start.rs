@@ -125,8 +125,9 @@ fn without_a_round_trip_there_is_no_jump() {
 
 #[test]
 fn every_recovery_delivers_a_jump_through_losses() {
-    use RecoveryAlgorithm::*;
-    for recovery in [Tahoe, Reno, NewReno, Sack] {
+    for recovery in
+        [RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::RENO, RecoveryAlgorithm::NEW_RENO, RecoveryAlgorithm::SCOREBOARD]
+    {
         let mut wire = Wire::connected(&Profile { recovery, ..jumping() }, 50 * MS);
         wire.lose_data_of_server(50 * MS, &[5, 6, 20, 21, 22, 40, 60, 61]);
         wire.server.write(wire.now, 200 * 1460);

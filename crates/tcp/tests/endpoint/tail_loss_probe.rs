@@ -2,7 +2,7 @@
 
 use crate::peer::{MSS, Peer};
 use crate::wire::*;
-use firstflight_tcp::Profile;
+use firstflight_tcp::{Profile, TailLossProbe};
 
 const OPEN: u8 = 0;
 const RECOVERY: u8 = 3;
@@ -38,7 +38,8 @@ fn with_clock_ticks_the_probe_waits_for_two_ms_more() {
 // RFC 8985 §7.2: plus TLP.max_ack_delay if one segment is in flight.
 #[test]
 fn the_probe_of_a_single_segment_allows_for_a_delayed_ack() {
-    let mut peer = Peer::new(&Profile { tail_loss_probe_max_ack_delay_ns: 70 * MS, ..Profile::linux() });
+    let mut peer =
+        Peer::new(&linux_with(|rules| rules.tail_loss_probe = Some(TailLossProbe { max_ack_delay_ns: 70 * MS })));
     peer.write(1);
     assert_eq!(peer.wait(290), [(270, 0)]);
     assert_eq!(probes(&peer), 1);
@@ -101,7 +102,7 @@ fn no_probe_is_scheduled_in_recovery() {
 
 #[test]
 fn a_sender_without_tail_loss_probes_waits_for_the_timeout() {
-    let mut peer = Peer::new(&Profile { tail_loss_probe: false, ..Profile::linux() });
+    let mut peer = Peer::new(&linux_with(|rules| rules.tail_loss_probe = None));
     peer.write(2);
     assert_eq!(peer.wait(310), [(300, 0)]);
     assert_eq!((probes(&peer), peer.sender.stats().timeouts), (0, 1));

@@ -1,6 +1,9 @@
 //! Two endpoints and what lies between them: a delay in each direction, and a rule that decides each segment's fate.
 
-use firstflight_tcp::{Endpoint, Events, Flags, NEVER, NO_WINDOW_SCALE, Nanos, Profile, QuickStart, Segment};
+use firstflight_tcp::{
+    Endpoint, Events, Flags, NEVER, NO_WINDOW_SCALE, Nanos, Profile, QuickStart, RecoveryAlgorithm, ScoreboardRules,
+    Segment,
+};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -50,6 +53,15 @@ pub struct Wire {
 
 pub fn rfc() -> Profile {
     Profile::rfc()
+}
+
+/// The profile `linux` with other rules of its scoreboard.
+pub fn linux_with(change: impl FnOnce(&mut ScoreboardRules)) -> Profile {
+    let mut linux = Profile::linux();
+    if let RecoveryAlgorithm::Scoreboard(rules) = &mut linux.recovery {
+        change(rules);
+    }
+    linux
 }
 
 pub fn ns2() -> Profile {

@@ -44,7 +44,7 @@ impl Sender {
             window_scaling: false,
             ack: AckPolicy::EverySegment,
             recovery: self.recovery,
-            sack: self.recovery == RecoveryAlgorithm::Sack,
+            sack: self.recovery.is_scoreboard(),
             limited_transmit: self.limited_transmit,
             slow_start_growth: SlowStartGrowth::PerAck,
             congestion_avoidance: CongestionAvoidance::PerAck,

@@ -11,16 +11,21 @@ use firstflight_tcp::{Nanos, RecoveryAlgorithm};
 use flows::{Packet, SEGMENTS, Sender};
 
 const RENO: Sender =
-    Sender { name: "Reno", agent: "Reno", recovery: RecoveryAlgorithm::Reno, limited_transmit: false, bug_fix: false };
+    Sender { name: "Reno", agent: "Reno", recovery: RecoveryAlgorithm::RENO, limited_transmit: false, bug_fix: false };
 const NEW_RENO: Sender = Sender {
     name: "NewReno",
     agent: "Newreno",
-    recovery: RecoveryAlgorithm::NewReno,
+    recovery: RecoveryAlgorithm::NEW_RENO,
     limited_transmit: false,
     bug_fix: true,
 };
-const SACK: Sender =
-    Sender { name: "Sack1", agent: "Sack1", recovery: RecoveryAlgorithm::Sack, limited_transmit: false, bug_fix: true };
+const SACK: Sender = Sender {
+    name: "Sack1",
+    agent: "Sack1",
+    recovery: RecoveryAlgorithm::SCOREBOARD,
+    limited_transmit: false,
+    bug_fix: true,
+};
 const SENDERS: [Sender; 6] = [
     RENO,
     Sender { name: "Reno with bugFix_", bug_fix: true, ..RENO },

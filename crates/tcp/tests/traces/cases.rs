@@ -135,7 +135,7 @@ pub const CASES: &[Case] = &[
         what: "The linux profile with a peer without SACK and timestamps, with losses, late and doubled segments.",
         client: (
             "linux",
-            r#"{"sack": false, "dsack": false, "rack": false, "tail_loss_probe": false, "undo_by_dsack": false, "timestamps": false, "undo_spurious_syn": false}"#,
+            r#"{"sack": false, "dsack": false, "recovery.scoreboard.rack": false, "recovery.scoreboard.tail_loss_probe": null, "recovery.scoreboard.undo_by_dsack": false, "timestamps": false, "undo_spurious_syn": false}"#,
         ),
         network: Network { lost: LOSSES, late: &[20, 60, 150, 300], twice: &[30, 205], ..NETWORK },
         ms: 6000,
@@ -161,7 +161,7 @@ pub const CASES: &[Case] = &[
         what: "The same without timestamps and SACK.",
         client: (
             "linux",
-            r#"{"sack": false, "dsack": false, "rack": false, "tail_loss_probe": false, "undo_by_dsack": false, "timestamps": false, "undo_spurious_syn": false}"#,
+            r#"{"sack": false, "dsack": false, "recovery.scoreboard.rack": false, "recovery.scoreboard.tail_loss_probe": null, "recovery.scoreboard.undo_by_dsack": false, "timestamps": false, "undo_spurious_syn": false}"#,
         ),
         network: Network { stalls: &[(400 * MS, 700 * MS), (1500 * MS, 2500 * MS)], ..NETWORK },
         ms: 5000,
@@ -225,7 +225,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "reno",
         what: "Reno that counts duplicates, with losses.",
-        server: ("rfc", r#"{"recovery": "reno"}"#),
+        server: ("rfc", r#"{"recovery": {"reno": {}}}"#),
         network: Network { lost: LOSSES, ..NETWORK },
         ms: 6000,
         ..CASE
@@ -235,7 +235,7 @@ pub const CASES: &[Case] = &[
         what: "NewReno with losses, limited transmit and early retransmit.",
         server: (
             "rfc",
-            r#"{"recovery": "new_reno", "limited_transmit": true, "early_retransmit": true, "acknowledgement_heuristic": true}"#,
+            r#"{"recovery.new_reno.ack_heuristic": true, "limited_transmit": true, "early_retransmit": true}"#,
         ),
         network: Network { lost: LOSSES, late: &[20, 60, 150, 300], twice: &[30, 205], ..NETWORK },
         ms: 6000,
@@ -244,7 +244,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "counting_sacks",
         what: "RFC 6675 without RACK, with losses.",
-        server: ("rfc", r#"{"recovery": "sack", "sack": true, "limited_transmit": true}"#),
+        server: ("rfc", r#"{"recovery": {"scoreboard": {}}, "sack": true, "limited_transmit": true}"#),
         network: Network { lost: LOSSES, late: &[20, 60, 150, 300], twice: &[30, 205], ..NETWORK },
         ms: 6000,
         ..CASE

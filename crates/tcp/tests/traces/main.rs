@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::path::Path;
 use wire::{Client, MS, Sent, Server, Wire};
 
-/// The profile `base` with the fields of a JSON object in place of its own.
+/// The profile `base` with the fields of a JSON object, by their paths, in place of its own.
 fn profile(base: &str, changes: &str) -> Profile {
     let profile = match base {
         "rfc" => Profile::rfc(),
@@ -23,8 +23,8 @@ fn profile(base: &str, changes: &str) -> Profile {
     let mut fields = serde_json::to_value(profile).unwrap();
     let changes: serde_json::Value = serde_json::from_str(changes).expect(changes);
     for (name, value) in changes.as_object().unwrap() {
-        assert!(fields.get(name).is_some(), "a profile has no field {name}");
-        fields[name] = value.clone();
+        let field = fields.pointer_mut(&format!("/{}", name.replace('.', "/")));
+        *field.unwrap_or_else(|| panic!("a profile has no field {name}")) = value.clone();
     }
     let profile: Profile = serde_json::from_value(fields).unwrap_or_else(|error| panic!("{changes}: {error}"));
     profile.validate().unwrap();

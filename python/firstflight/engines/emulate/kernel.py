@@ -30,17 +30,10 @@ _LINUX_ONLY = (
     "lost_syn",
     "initial_ssthresh_segments",
     "max_send_window_segments",
-    "proportional_rate_reduction",
-    # A scoreboard with and without SACK.
-    "recovery",
-    "recovery_exit",
-    "slow_but_steady",
-    "acknowledgement_heuristic",
     "limited_transmit",
     "early_retransmit",
     "window_validation",
     "pacing",
-    "trains",
     "startup",
     "idle_check",
     "slow_start_growth",
@@ -146,20 +139,33 @@ def kernel_settings(profile: Mapping[str, Any], where: str) -> EndSettings:
     RequestError names the field that a kernel cannot be told, MachineError what this machine has set otherwise for all.
     """
     linux = named_profile("linux")
+    rules = _scoreboard(where, profile, linux)
     for field in _LINUX_ONLY:
         _same(where, field, profile[field], linux[field])
     for field in _LINUX_ONLY_RTO:
         _same(f"{where}.rto", field, profile["rto"][field], linux["rto"][field])
     _ticks(where, profile)
-    _undo(where, profile)
-    sysctls = _PINNED | _receive_window(where, profile) | _switches(where, profile) | _timers(where, profile)
+    _undo(where, profile, rules)
+    sysctls = _PINNED | _receive_window(where, profile) | _switches(where, profile, rules) | _timers(where, profile)
     missing = frozenset(name for name, value in _MAY_BE_MISSING.items() if sysctls.get(name) == value)
-    return EndSettings(sysctls, _route(where, profile, linux), missing, profile["nagle"] == "off")
+    return EndSettings(sysctls, _route(where, profile, rules, linux), missing, profile["nagle"] == "off")
 
 
 def tick_ns() -> int:
     """A tick of this kernel's clock (a jiffy), in nanoseconds: 4,000,000 with `CONFIG_HZ=250`."""
     return round(time.clock_getres(_COARSE_CLOCK) * 1e9)
+
+
+def _scoreboard(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The rules of the scoreboard, which a kernel has with and without SACK."""
+    (linux_rules,) = linux["recovery"].values()
+    recovery = profile["recovery"]
+    if not isinstance(recovery, dict) or "scoreboard" not in recovery:
+        _same(where, "recovery", recovery if isinstance(recovery, str) else next(iter(recovery)), "scoreboard")
+    rules: Mapping[str, Any] = recovery["scoreboard"]
+    for field in ("prr", "trains"):
+        _same(f"{where}.recovery.scoreboard", field, rules[field], linux_rules[field])
+    return rules
 
 
 def _ticks(where: str, profile: Mapping[str, Any]) -> None:
@@ -197,12 +203,13 @@ def _shown(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _undo(where: str, profile: Mapping[str, Any]) -> None:
+def _undo(where: str, profile: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
     """Undoing is not to be switched, but what it rests on is."""
-    rests_on = {"undo_by_timestamps": "timestamps", "undo_spurious_syn": "timestamps", "undo_by_dsack": "dsack"}
-    for field, basis in rests_on.items():
-        if profile[field] != profile[basis]:
-            _same(where, field, profile[field], True)
+    if profile["undo_spurious_syn"] != profile["timestamps"]:
+        _same(where, "undo_spurious_syn", profile["undo_spurious_syn"], True)
+    for field, basis in (("undo_by_timestamps", "timestamps"), ("undo_by_dsack", "dsack")):
+        if rules[field] != profile[basis]:
+            _same(f"{where}.recovery.scoreboard", field, rules[field], True)
 
 
 def _receive_window(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
@@ -225,7 +232,7 @@ def _receive_window(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _switches(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
+def _switches(where: str, profile: Mapping[str, Any], rules: Mapping[str, Any]) -> dict[str, str]:
     restart = profile["restart_window"]["policy"]
     if restart not in ("halving", "off"):
         raise RequestError(
@@ -250,9 +257,9 @@ def _switches(where: str, profile: Mapping[str, Any]) -> dict[str, str]:
         "net.ipv4.tcp_dsack": _switch(profile["dsack"]),
         "net.ipv4.tcp_timestamps": _switch(profile["timestamps"]),
         "net.ipv4.tcp_ecn": {"off": "0", "on": "1", "passive": "2"}[profile["ecn"]],
-        "net.ipv4.tcp_recovery": _switch(profile["rack"]),
-        "net.ipv4.tcp_early_retrans": "3" if profile["tail_loss_probe"] else "0",
-        "net.ipv4.tcp_frto": "2" if profile["f_rto"] else "0",
+        "net.ipv4.tcp_recovery": _switch(rules["rack"]),
+        "net.ipv4.tcp_early_retrans": "3" if rules["tail_loss_probe"] else "0",
+        "net.ipv4.tcp_frto": "2" if rules["f_rto"] else "0",
     }
 
 
@@ -281,7 +288,9 @@ def _milliseconds(where: str, field: str, profile: Mapping[str, Any]) -> int:
     return value // _MILLISECOND
 
 
-def _route(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]) -> dict[str, int | str]:
+def _route(
+    where: str, profile: Mapping[str, Any], rules: Mapping[str, Any], linux: Mapping[str, Any]
+) -> dict[str, int | str]:
     mss = int(profile["mss_bytes"])
     if not _SMALLEST_MSS <= mss <= _LARGEST_MSS:
         raise RequestError(
@@ -295,10 +304,11 @@ def _route(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]) -> 
     }
     # The route's attribute overrides the clock of delayed ACKs as well, so it is set where it says something new only.
     minimum = _milliseconds(where, "minimum", profile)
-    if profile["tail_loss_probe"] and profile["tail_loss_probe_max_ack_delay_ns"] != minimum * _MILLISECOND:
+    probe = rules["tail_loss_probe"]
+    if probe and probe["max_ack_delay_ns"] != minimum * _MILLISECOND:
         raise RequestError(
-            f"{where}.tail_loss_probe_max_ack_delay: a kernel takes rto.minimum, here {minimum} ms; write both alike, "
-            'or stack = "firstflight" for this end'
+            f"{where}.recovery.scoreboard.tail_loss_probe.max_ack_delay: a kernel takes rto.minimum, here {minimum} "
+            'ms; write both alike, or stack = "firstflight" for this end'
         )
     if minimum * _MILLISECOND != linux["rto"]["minimum_ns"]:
         route["rto_min"] = minimum

@@ -205,7 +205,7 @@ def alternatives() -> Iterator[tuple[str, Change, PageClocks]]:
     yield "ACKs: every second segment, 100 ms clock", setting("tcp.ack", DELAYED_ACKS), clocks
     yield "RTO samples: round trips", setting("tcp.rto.samples", "round_trip"), clocks
     yield "no back-off at a fast retransmit", setting("tcp.rto.backoff_at_fast_retransmit", False), clocks
-    yield "cwnd after recovery: ssthresh", setting("tcp.recovery_exit", "ssthresh"), clocks
+    yield "cwnd after recovery: ssthresh", setting("tcp.recovery.reno.exit", "ssthresh"), clocks
     yield "FIN in a segment of its own", setting("tcp.piggyback_fin", False), clocks
     for initial in ("1s", "3s", "6s"):
         yield f"initial RTO {initial}", setting("tcp.rto.initial", initial), clocks
@@ -214,13 +214,9 @@ def alternatives() -> Iterator[tuple[str, Change, PageClocks]]:
     for delay in ("100us", "5ms"):
         yield f"access delay {delay}", _access(delay), clocks
     for name, recovery in (("Tahoe", "tahoe"), ("NewReno", "new_reno")):
-        yield f"recovery: {name}", _recovery(recovery), clocks
+        yield f"recovery: {name}", setting("tcp.recovery", recovery), clocks
     yield "request after the handshake's ACK", setting("tcp.data_on_handshake_ack", False), clocks
     yield "bottleneck delay 35 ms (not the RFC's)", setting("network.bottleneck.delay", "35ms"), clocks
-
-
-def _recovery(algorithm: str) -> Change:
-    return lambda scenario: scenario.replace("tcp.recovery_exit", "ssthresh").replace("tcp.recovery", algorithm)
 
 
 def _access(delay: str) -> Change:

@@ -122,7 +122,7 @@ ASSUMPTIONS = {
     "downloads-none": _constant("nobody downloads beside it", application__bulk__share=1e-9),
     "downloads-tenth": _constant("one user in ten downloads beside it", application__bulk__share=0.1),
     "timers-1s": _constant("no retransmission timer below 1 s (RFC 6298)", tcp__rto__minimum="1s"),
-    "no-f-rto": _constant("servers without F-RTO", tcp__f_rto=False),
+    "no-f-rto": _constant("servers without F-RTO", tcp__recovery__scoreboard__f_rto=False),
     "lost-syn-2011": _constant(
         "IW of one segment after two lost SYNs or SYN-ACKs (Linux since 3.1)", tcp__lost_syn="rfc6928"
     ),

@@ -195,7 +195,7 @@ pub trait CongestionControl: std::fmt::Debug + Send + Sync {
     fn min_train_segments(&self) -> Option<u32> {
         None
     }
-    /// Whether cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs `recovery = sack`.
+    /// Whether cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs a scoreboard.
     fn is_rate_based(&self) -> bool {
         false
     }

@@ -21,11 +21,13 @@
 //! | `Scoreboard::in_flight` | `tcp_packets_in_flight` (`tcp.h`) |
 //! | `Reduction` in `sender/reduction.rs` | `tcp_init_cwnd_reduction`, `tcp_cwnd_reduction`, `tcp_end_cwnd_reduction` |
 
+mod algorithm;
 mod counting;
 mod early_retransmit;
 mod facts;
 pub(crate) mod scoreboard;
 
+pub use algorithm::{NewRenoRules, RecoveryAlgorithm, RecoveryExit, RenoRules, ScoreboardRules, TailLossProbe};
 pub(crate) use counting::Counting;
 pub(crate) use facts::{Ack, CwndRule, Edges, Facts, Flight, NextCwnd, RttSample, SetTimer};
 pub(crate) use scoreboard::{AckSummary, Scoreboard};
@@ -33,23 +35,6 @@ pub(crate) use scoreboard::{AckSummary, Scoreboard};
 use crate::Nanos;
 use crate::profile::Profile;
 use crate::sequence::Position;
-use serde::{Deserialize, Serialize};
-
-/// Loss recovery algorithm.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecoveryAlgorithm {
-    /// Fast retransmit, then slow start from the hole.
-    Tahoe,
-    /// Fast retransmit and fast recovery (RFC 5681): the first new acknowledgement ends it.
-    Reno,
-    /// Fast retransmit and fast recovery with partial acknowledgements (RFC 6582).
-    NewReno,
-    /// A scoreboard of every segment in flight (RFC 6675), fed by selective acknowledgements where the peer sends them
-    /// and by duplicate acknowledgements where it does not; `rack`, `tail_loss_probe`, `proportional_rate_reduction`
-    /// and the undo rules refine it.
-    Sack,
-}
 
 /// Loss recovery of one connection.
 #[derive(Clone, Debug)]
@@ -61,7 +46,7 @@ pub(crate) enum Recovery {
 impl Recovery {
     /// For a new connection, in the memory of one that is over if there is any.
     pub fn new_in(old: Option<Box<Scoreboard>>, profile: &Profile, initial: Position) -> Self {
-        if profile.recovery == RecoveryAlgorithm::Sack {
+        if profile.recovery.is_scoreboard() {
             Self::Scoreboard(Scoreboard::new_in(old, profile, initial + 1))
         } else {
             Self::Counting(Counting::new(initial))

@@ -5,10 +5,12 @@
 
 mod limited_transmit;
 
-use super::{AckSummary, CwndRule, Edges, Facts, Flight, NextCwnd, RecoveryAlgorithm, RttSample, SetTimer};
+use super::{
+    AckSummary, CwndRule, Edges, Facts, Flight, NextCwnd, RecoveryAlgorithm, RecoveryExit, RenoRules, RttSample,
+    SetTimer,
+};
 use super::{early_retransmit, facts::Ack};
 use crate::Nanos;
-use crate::profile::RecoveryExit;
 use crate::sequence::Position;
 use limited_transmit::LimitedTransmit;
 use std::num::NonZeroU64;
@@ -145,15 +147,16 @@ impl Counting {
 
     #[cold]
     fn on_ack_in_recovery(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) {
-        if flight.profile.recovery != RecoveryAlgorithm::NewReno {
+        let RecoveryAlgorithm::NewReno(rules) = flight.profile.recovery else {
             // RFC 5681 §3.2 step 6: set cwnd to ssthresh ("deflate" the window). ns-2's BayFullTcp: what is outstanding
             // and two segments, if cwnd is inflated beyond ssthresh.
-            if flight.profile.recovery_exit == RecoveryExit::FlightPlusTwo && self.inflation > 0 {
+            let plus_two = RecoveryAlgorithm::Reno(RenoRules { exit: RecoveryExit::FlightPlusTwo });
+            if flight.profile.recovery == plus_two && self.inflation > 0 {
                 facts.next_cwnd = NextCwnd::Bytes((flight.bytes().div_ceil(flight.mss) + 2) * flight.mss);
             }
             facts.edges.add(Edges::LEFT);
             return self.leave();
-        }
+        };
         if flight.una >= self.recover {
             // RFC 6582 §3.2 step 3, full acknowledgment, option (1): cwnd = min (ssthresh, max (FlightSize, SMSS) +
             // SMSS), which avoids a burst.
@@ -168,7 +171,7 @@ impl Counting {
             self.inflation = self.inflation.saturating_add_unsigned(flight.mss);
         }
         // RFC 6582 §4: the impatient variant; the slow but steady one resets it for each.
-        if self.partial_seen && !flight.profile.slow_but_steady && facts.timer == SetTimer::Rto {
+        if self.partial_seen && !rules.slow_but_steady && facts.timer == SetTimer::Rto {
             facts.timer = SetTimer::Keep;
         }
         self.partial_seen = true;
@@ -214,8 +217,8 @@ impl Counting {
             // RFC 5681 §3.2 asks no more than three duplicates, so several losses in one window halve cwnd several times;
             // only duplicates that follow a retransmission timeout are held back (RFC 6582 §3.2 step 4; ns-2's
             // `bugFix_`).
-            RecoveryAlgorithm::Reno => self.enter(flight, facts),
-            RecoveryAlgorithm::NewReno | RecoveryAlgorithm::Sack => {
+            RecoveryAlgorithm::Reno(_) => self.enter(flight, facts),
+            RecoveryAlgorithm::NewReno(_) | RecoveryAlgorithm::Scoreboard(_) => {
                 // RFC 6582 §3.2 step 2.
                 self.recover = flight.highest;
                 self.enter(flight, facts);
@@ -230,7 +233,9 @@ impl Counting {
     // RFC 6582 §4.1: if cwnd is greater than SMSS and the difference between highest_ack and prev_highest_ack is at most
     // 4*SMSS, duplicate ACKs indicate a lost segment; else they likely come from spurious retransmissions.
     fn heuristic_says_lost(&self, flight: &Flight<'_>) -> bool {
-        flight.profile.acknowledgement_heuristic && flight.cwnd > flight.mss && self.advance <= 4 * flight.mss
+        matches!(flight.profile.recovery, RecoveryAlgorithm::NewReno(rules) if rules.ack_heuristic)
+            && flight.cwnd > flight.mss
+            && self.advance <= 4 * flight.mss
     }
 
     /// The peer echoes a CE mark.

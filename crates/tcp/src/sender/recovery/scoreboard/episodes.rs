@@ -111,7 +111,7 @@ impl Scoreboard {
         }
         if !self.sack {
             self.lost += self.count_duplicates(flight, summary.advanced);
-        } else if flight.profile.rack {
+        } else if flight.profile.recovery.scoreboard().rack {
             let in_repair = self.board.in_repair();
             if self.detect_losses(flight, facts) {
                 summary.set_timer = false;
@@ -199,7 +199,7 @@ impl Scoreboard {
         self.state = State::Loss;
         self.begin_reduction(flight);
         // RFC 5682 §2.1 step 1, and Linux: again for repeated timeouts.
-        self.f_rto.start(flight.profile.f_rto && (fresh || flight.retries > 0));
+        self.f_rto.start(flight.profile.recovery.scoreboard().f_rto && (fresh || flight.retries > 0));
         self.repairing = true;
         self.timer = Timer::Retransmission;
     }
@@ -222,7 +222,7 @@ impl Scoreboard {
                 continue;
             }
             // RFC 8985 §6.4: what was sent less than a round trip ago may still be on its way.
-            let recent = flight.profile.rack && self.rack.is_recent(flight.now, &sent);
+            let recent = flight.profile.recovery.scoreboard().rack && self.rack.is_recent(flight.now, &sent);
             if number == numbers.start || !recent {
                 self.lost += u32::from(self.board.mark_lost(number));
                 // The repair of something that did not count as lost (any more) is lost with it.

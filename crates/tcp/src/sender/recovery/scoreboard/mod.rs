@@ -283,7 +283,7 @@ impl Scoreboard {
 
     fn on_whole_ack(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, facts: &mut Facts) {
         facts.rtt = summary.rtt;
-        if flight.profile.rack {
+        if flight.profile.recovery.scoreboard().rack {
             self.rack.adapt(self.delivered, summary.prior_delivered);
         }
         self.on_probe_acknowledged(flight, ack.ack, summary, facts);
@@ -406,7 +406,11 @@ impl Scoreboard {
     // again yet below a SACK. RACK has its timer for those.
     fn next_of_holes(&mut self, flight: &Flight<'_>) -> Option<u64> {
         let lost = self.board.next_lost();
-        if lost.is_some() || self.state != State::Recovery || flight.profile.rack || flight.has_new_data {
+        if lost.is_some()
+            || self.state != State::Recovery
+            || flight.profile.recovery.scoreboard().rack
+            || flight.has_new_data
+        {
             return lost;
         }
         self.board.next_hole()

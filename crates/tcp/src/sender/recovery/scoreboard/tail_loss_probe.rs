@@ -43,16 +43,14 @@ impl Scoreboard {
     // RFC 8985 §7.2: schedule a PTO when new data is sent or acknowledged, unless in recovery.
     #[inline]
     pub(super) fn schedule_probe(&mut self, flight: &Flight<'_>, advanced: bool) -> SetTimer {
-        let allowed = flight.profile.tail_loss_probe
-            && self.sack
-            && !self.board.is_empty()
-            && matches!(self.state, State::Open | State::Reduced);
+        let Some(rules) = &flight.profile.recovery.scoreboard().tail_loss_probe else { return SetTimer::Keep };
+        let allowed = self.sack && !self.board.is_empty() && matches!(self.state, State::Open | State::Reduced);
         if !allowed {
             return SetTimer::Keep;
         }
         let mut timeout = match flight.rtt.smoothed(&flight.profile.rto) {
             // RFC 8985 §7.2: PTO = 2 * SRTT, plus TLP.max_ack_delay if only one segment is in flight.
-            Some(srtt) if self.board.len() == 1 => 2 * srtt + flight.profile.tail_loss_probe_max_ack_delay_ns,
+            Some(srtt) if self.board.len() == 1 => 2 * srtt + rules.max_ack_delay_ns,
             Some(srtt) => 2 * srtt + flight.profile.shortest_timer(),
             None => PROBE_WITHOUT_SAMPLE,
         };

@@ -64,12 +64,12 @@ pub(super) fn answers_earlier(now: Nanos, echo_age: Nanos, sent_at: Nanos) -> bo
 impl Scoreboard {
     // RFC 3708: every retransmission of the episode was reported as a duplicate.
     fn dsacks_cover_all_retransmissions(&self, flight: &Flight<'_>) -> bool {
-        flight.profile.undo_by_dsack && self.undo.undo_retrans == Some(0)
+        flight.profile.recovery.scoreboard().undo_by_dsack && self.undo.undo_retrans == Some(0)
     }
 
     // RFC 3522 §3.2: the first acceptable ACK echoes a timestamp from before the first retransmission.
     fn eifel_shows_spurious(&self, flight: &Flight<'_>, ack: &Ack<'_>) -> bool {
-        if !flight.profile.undo_by_timestamps {
+        if !flight.profile.recovery.scoreboard().undo_by_timestamps {
             return false;
         }
         match (self.undo.first_retransmission, ack.echo_age) {

@@ -1,0 +1,135 @@
+//! Loss recovery as a profile chooses it, each algorithm with the rules that only it has.
+
+use crate::Nanos;
+use crate::sender::trains::Trains;
+use serde::{Deserialize, Serialize};
+
+/// Loss recovery algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryAlgorithm {
+    /// Fast retransmit, then slow start from the hole.
+    Tahoe,
+    /// Fast retransmit and fast recovery (RFC 5681): the first new acknowledgement ends it.
+    Reno(RenoRules),
+    /// Fast retransmit and fast recovery with partial acknowledgements (RFC 6582).
+    NewReno(NewRenoRules),
+    /// A scoreboard of every segment in flight (RFC 6675), fed by selective acknowledgements where the peer sends them
+    /// and by duplicate acknowledgements where it does not.
+    Scoreboard(ScoreboardRules),
+}
+
+/// Rules of Reno.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RenoRules {
+    /// cwnd when the loss is recovered.
+    pub exit: RecoveryExit,
+}
+
+/// cwnd when fast recovery ends.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryExit {
+    /// ssthresh (RFC 5681 §3.2 step 6).
+    #[default]
+    Ssthresh,
+    /// What is in flight and two segments more, so that the ACK that ends recovery releases two (ns-2's BayFullTcp).
+    FlightPlusTwo,
+}
+
+/// Rules of NewReno.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewRenoRules {
+    /// Restart the retransmission timer on every partial ACK ("slow but steady") instead of only on the first
+    /// ("impatient", RFC 6582 §4).
+    pub slow_but_steady: bool,
+    /// After a timeout, distinguish duplicate ACKs that mean a loss from those of spurious retransmissions by how far ACKs
+    /// advance (RFC 6582 §4.1).
+    pub ack_heuristic: bool,
+}
+
+/// Rules of the scoreboard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScoreboardRules {
+    /// Detect losses by time (RACK, RFC 8985) instead of by counting (RFC 6675). Needs `sack`.
+    pub rack: bool,
+    /// Tail loss probes (RFC 8985 §7); none: no probes. Need `sack`.
+    pub tail_loss_probe: Option<TailLossProbe>,
+    /// Proportional rate reduction (RFC 9937) instead of half a window at once.
+    pub prr: bool,
+    /// Timestamps (Eifel, RFC 3522) may show that a recovery was spurious.
+    pub undo_by_timestamps: bool,
+    /// DSACKs (RFC 3708) may show that a recovery was spurious. Needs `sack`.
+    pub undo_by_dsack: bool,
+    /// ACKs after a timeout may show that it was spurious (RFC 5682).
+    pub f_rto: bool,
+    /// How segments leave together, paced or not, except in a start-up scheme's first flight; none: each as soon as it may.
+    pub trains: Option<Trains>,
+}
+
+/// Tail loss probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TailLossProbe {
+    /// How much longer a probe waits when a single segment is outstanding, whose ACK the peer may delay (RFC 8985's
+    /// TLP.max_ack_delay).
+    pub max_ack_delay_ns: Nanos,
+}
+
+impl RecoveryAlgorithm {
+    /// RFC 5681's.
+    pub const RENO: Self = Self::Reno(RenoRules { exit: RecoveryExit::Ssthresh });
+    /// RFC 6582's, the impatient variant.
+    pub const NEW_RENO: Self = Self::NewReno(NewRenoRules { slow_but_steady: false, ack_heuristic: false });
+    /// RFC 6675's.
+    pub const SCOREBOARD: Self = Self::Scoreboard(ScoreboardRules::RFC6675);
+
+    /// Rules of the scoreboard; of another algorithm those that refine nothing.
+    #[inline]
+    pub(crate) fn scoreboard(&self) -> &ScoreboardRules {
+        match self {
+            Self::Scoreboard(rules) => rules,
+            _ => &ScoreboardRules::RFC6675,
+        }
+    }
+
+    /// Whether it is a scoreboard.
+    pub fn is_scoreboard(&self) -> bool {
+        matches!(self, Self::Scoreboard(_))
+    }
+
+    /// Checks that every field is within its range.
+    pub(crate) fn validate(
+        &self,
+        within: impl Fn(&str, u64, u64, u64) -> Result<(), String>,
+        longest_timeout: Nanos,
+    ) -> Result<(), String> {
+        let rules = self.scoreboard();
+        if let Some(probe) = &rules.tail_loss_probe {
+            let field = "recovery.scoreboard.tail_loss_probe.max_ack_delay_ns";
+            within(field, probe.max_ack_delay_ns, 0, longest_timeout)?;
+        }
+        rules.trains.map_or(Ok(()), |trains| trains.validate(within))
+    }
+}
+
+impl ScoreboardRules {
+    const RFC6675: Self = Self {
+        rack: false,
+        tail_loss_probe: None,
+        prr: false,
+        undo_by_timestamps: false,
+        undo_by_dsack: false,
+        f_rto: false,
+        trains: None,
+    };
+}
+
+impl Default for ScoreboardRules {
+    fn default() -> Self {
+        Self::RFC6675
+    }
+}
