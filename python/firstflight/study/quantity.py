@@ -51,7 +51,8 @@ class Quantity:
         rows = (
             getattr(run, self.records)
             .filter(True if self.where is None else self.where)
-            .group_by(*keys, "replicate")
+            # Sums of floating-point numbers depend on the order of the rows in the last digit.
+            .group_by(*keys, "replicate", maintain_order=True)
             .agg(self.value.cast(pl.Float64).alias("value"))
             .with_columns(pl.col(name).cast(pl.String) for name in self.by)
             .collect()
