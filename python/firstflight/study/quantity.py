@@ -48,14 +48,14 @@ class Quantity:
         data.
         """
         keys = [*coordinates, *self.by]
+        where = pl.lit(True) if self.where is None else self.where
+        needed = {*keys, "replicate", *self.value.meta.root_names(), *where.meta.root_names()}
+        # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts.
+        read = getattr(run, self.records).select(sorted(needed)).filter(where).collect()
         rows = (
-            getattr(run, self.records)
-            .filter(True if self.where is None else self.where)
-            # Sums of floating-point numbers depend on the order of the rows in the last digit.
-            .group_by(*keys, "replicate", maintain_order=True)
+            read.group_by(*keys, "replicate", maintain_order=True)
             .agg(self.value.cast(pl.Float64).alias("value"))
             .with_columns(pl.col(name).cast(pl.String) for name in self.by)
-            .collect()
         )
         labels = dict(coordinates) | {name: rows[name].unique().sort().to_list() for name in self.by}
         replicates = max(rows["replicate"].max() or 0, 0) + 1
