@@ -6,9 +6,6 @@
 /// A place in a stream of sequence numbers that does not wrap.
 pub type Position = u64;
 
-/// No such place: later than every position.
-pub const NOWHERE: Position = u64::MAX;
-
 /// Position of an initial sequence number. One lap is added so that a position just before it is representable.
 #[inline]
 pub fn origin(initial_sequence: u32) -> Position {

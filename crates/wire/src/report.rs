@@ -123,7 +123,7 @@ impl ConnectionFacts {
             ssthresh_bytes: Some(endpoint.ssthresh_bytes()).filter(|&bytes| bytes != u32::MAX),
             srtt_ns: endpoint.srtt(),
             rttvar_ns: info.rttvar_ns,
-            min_rtt_ns: Some(info.min_rtt_ns).filter(|&time| time != Nanos::MAX),
+            min_rtt_ns: info.min_rtt_ns,
             rto_ns: info.rto_ns,
             delivered_segments: info.delivered,
             reordering_seen: info.reordering_seen,

@@ -43,8 +43,7 @@ impl Endpoint {
         self.due = 0;
         self.persisting = false;
         self.closing = true;
-        self.extras.end_startup();
-        self.extras.end_pacing();
+        self.extras.end_departures();
     }
 
     /// Our FIN leaves, maybe not for the first time.
@@ -66,8 +65,8 @@ impl Endpoint {
     }
 
     /// The peer's FIN is the next thing in order.
-    pub(crate) fn on_peer_fin(&mut self) {
-        self.rcv_nxt = self.peer_fin + 1;
+    pub(crate) fn on_peer_fin(&mut self, position: Position) {
+        self.rcv_nxt = position + 1;
         // Linux, tcp_fin: nothing follows, so nothing is reported any more.
         self.reassembly.forget_duplicate();
         self.events |= Events::PEER_CLOSED;

@@ -18,9 +18,7 @@ pub(crate) struct Extras(Option<Box<Extra>>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Extra {
-    /// The start-up scheme and the pacer, as long as there is something for them to do.
-    pub startup: Option<Box<StartupState>>,
-    pub pacer: Option<Box<Pacer>>,
+    pub departure: Option<Box<Departure>>,
     pub path_options: PathOptions,
     pub memory: Memory,
     pub validation: Option<Validation>,
@@ -30,11 +28,17 @@ pub(crate) struct Extra {
     pub reset: Reset,
 }
 
+/// What has a say in when data leaves, besides windows: as long as there is something for it to do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Departure {
+    pub startup: Option<StartupState>,
+    pub pacer: Option<Pacer>,
+}
+
 impl Extra {
     fn new(profile: &Profile, initial_sequence: u32) -> Self {
         Self {
-            startup: None,
-            pacer: None,
+            departure: None,
             path_options: PathOptions::default(),
             memory: Memory::new(profile, initial_sequence),
             validation: Validation::new(profile.window_validation, profile.mss_bytes),
@@ -70,40 +74,54 @@ impl Extras {
     /// Whether there is a start-up scheme or a pacer.
     #[inline]
     pub fn may_hold_back(&self) -> bool {
-        self.0.as_deref().is_some_and(|extra| extra.startup.is_some() || extra.pacer.is_some())
+        self.0.as_deref().is_some_and(|extra| extra.departure.is_some())
     }
 
     #[inline]
     pub fn startup(&self) -> Option<&StartupState> {
-        self.0.as_deref()?.startup.as_deref()
+        self.0.as_deref()?.departure.as_deref()?.startup.as_ref()
     }
 
     #[inline]
     pub fn startup_mut(&mut self) -> Option<&mut StartupState> {
-        self.0.as_deref_mut()?.startup.as_deref_mut()
+        self.0.as_deref_mut()?.departure.as_deref_mut()?.startup.as_mut()
     }
 
     #[inline]
     pub fn pacer(&self) -> Option<&Pacer> {
-        self.0.as_deref()?.pacer.as_deref()
+        self.0.as_deref()?.departure.as_deref()?.pacer.as_ref()
     }
 
     #[inline]
     pub fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-        self.0.as_deref_mut()?.pacer.as_deref_mut()
+        self.0.as_deref_mut()?.departure.as_deref_mut()?.pacer.as_mut()
     }
 
     /// The start-up scheme has nothing more to do.
     pub fn end_startup(&mut self) {
-        if let Some(extra) = self.0.as_deref_mut() {
-            extra.startup = None;
-        }
+        self.end_departure(|departure| departure.startup = None);
     }
 
     /// Nothing is paced any more.
     pub fn end_pacing(&mut self) {
+        self.end_departure(|departure| departure.pacer = None);
+    }
+
+    fn end_departure(&mut self, end: impl FnOnce(&mut Departure)) {
+        if let Some(extra) = self.0.as_deref_mut()
+            && let Some(departure) = extra.departure.as_deref_mut()
+        {
+            end(departure);
+            if departure.startup.is_none() && departure.pacer.is_none() {
+                extra.departure = None;
+            }
+        }
+    }
+
+    /// Neither is needed any more.
+    pub fn end_departures(&mut self) {
         if let Some(extra) = self.0.as_deref_mut() {
-            extra.pacer = None;
+            extra.departure = None;
         }
     }
 

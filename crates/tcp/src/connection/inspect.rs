@@ -43,8 +43,8 @@ pub struct Info {
     pub srtt_ns: Nanos,
     /// `tcpi_rttvar`.
     pub rttvar_ns: Nanos,
-    /// `tcpi_min_rtt`; `u64::MAX` without a sample.
-    pub min_rtt_ns: Nanos,
+    /// `tcpi_min_rtt`; none without a sample.
+    pub min_rtt_ns: Option<Nanos>,
     /// `tcpi_rto`.
     pub rto_ns: Nanos,
     /// `tcpi_snd_mss`.
@@ -86,7 +86,6 @@ impl Endpoint {
             retries: self.retries,
             backoff: if self.persisting { self.persist_backoff.into() } else { self.rtt.backoffs() },
             srtt_ns: self.srtt().unwrap_or(0),
-            min_rtt_ns: Nanos::MAX,
             rttvar_ns: self.rtt.variation(&self.profile.rto),
             rto_ns: self.rto(),
             mss_bytes: self.mss,
@@ -112,18 +111,24 @@ impl Endpoint {
         info
     }
 
+    /// This position, or that of the peer's FIN if that comes before.
+    #[inline]
+    pub(crate) fn up_to_peer_fin(&self, position: Position) -> Position {
+        self.peer_fin.map_or(position, |fin| position.min(fin.get()))
+    }
+
     /// Bytes received in order and not read yet.
     #[inline]
     pub fn readable_bytes(&self) -> u64 {
         // The peer's FIN takes a position but is nothing to read.
-        self.rcv_nxt.min(self.peer_fin) - self.read_next
+        self.up_to_peer_fin(self.rcv_nxt) - self.read_next
     }
 
     /// Bytes of the peer's stream received in order so far.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
         let first = self.peer_initial_sequence().map(|sequence| origin(sequence) + 1);
-        first.map_or(0, |first| self.rcv_nxt.min(self.peer_fin) - first)
+        first.map_or(0, |first| self.up_to_peer_fin(self.rcv_nxt) - first)
     }
 
     /// Up to which offset of the peer's stream everything from `offset` on has arrived, in order or ahead of a hole;
@@ -217,8 +222,9 @@ impl Endpoint {
     #[inline]
     pub fn in_first_flight(&self, seq: u32) -> bool {
         let position = near(self.nxt, seq);
-        let first_flight_end = self.initial() + u64::from(self.first_flight);
-        position > self.initial() && position < first_flight_end.min(self.highest_sent).min(self.data_end)
+        let sent = self.highest_sent.min(self.data_end);
+        let end = self.first_flight.map_or(sent, |length| sent.min(self.initial() + u64::from(length.get())));
+        position > self.initial() && position < end
     }
 
     /// Counters.

@@ -25,9 +25,10 @@ use crate::sender::congestion::{Controller, Other, Start};
 use crate::sender::nagle::Nagle;
 use crate::sender::recovery::{Recovery, Scoreboard};
 use crate::sender::rtt::{LinuxVariation, RttEstimator};
-use crate::sequence::{NOWHERE, Position, origin, wire};
+use crate::sequence::{Position, origin, wire};
 use crate::{NEVER, Nanos};
 use ecn::EcnState;
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 /// The states of RFC 9293 §3.3.2.
@@ -98,9 +99,6 @@ pub(crate) mod feature {
 
 /// End of an endless stream: later than any position that a connection can reach.
 pub(crate) const ENDLESS: Position = 1 << 62;
-
-/// Length of a burst that still goes on. The peer's window bounds what is sent before an acknowledgement to 2^30.
-pub(crate) const OPEN: u32 = u32::MAX;
 
 /// A reset that waits to be sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -193,23 +191,23 @@ pub struct Endpoint {
     pub(crate) rtt: RttEstimator,
     pub(crate) stats: Stats,
     pub(crate) reassembly: Reassembly,
-    /// Position of the peer's FIN, or `NOWHERE`.
-    pub(crate) peer_fin: Position,
-    /// Sequence numbers of the first flight, our SYN included; `OPEN` until data is acknowledged.
-    pub(crate) first_flight: u32,
-    /// The latest burst under an initial or restart window, and its sequence numbers: `OPEN` until some of them are
+    /// Position of the peer's FIN, once it arrived. No position is 0.
+    pub(crate) peer_fin: Option<NonZeroU64>,
+    /// Sequence numbers of the first flight, our SYN included; none until data is acknowledged.
+    pub(crate) first_flight: Option<NonZeroU32>,
+    /// The latest burst under an initial or restart window, and its sequence numbers: none until some of them are
     /// acknowledged.
     pub(crate) burst_start: Position,
-    pub(crate) burst: u32,
+    pub(crate) burst: Option<NonZeroU32>,
     pub(crate) initial_sequence: u32,
     /// Sequence number of the peer's SYN, once `rcv_nxt` says that it arrived.
     pub(crate) peer_initial_sequence: u32,
-    /// Initial window that others have left, in segments; 0: as the profile's policy says.
-    pub(crate) start_window: u16,
-    /// Segments of cwnd with which data began, after what lost SYNs made of the initial window; 0 before that.
-    pub(crate) initial_segments: u16,
-    /// Slow start threshold that others have left, in segments; 0: as the profile says.
-    pub(crate) start_ssthresh: u16,
+    /// Initial window that others have left, in segments; none: as the profile's policy says.
+    pub(crate) start_window: Option<NonZeroU16>,
+    /// Segments of cwnd with which data began, after what lost SYNs made of the initial window; none before that.
+    pub(crate) initial_segments: Option<NonZeroU16>,
+    /// Slow start threshold that others have left, in segments; none: as the profile says.
+    pub(crate) start_ssthresh: Option<NonZeroU16>,
 }
 
 impl Endpoint {
@@ -296,15 +294,15 @@ impl Endpoint {
             rtt: RttEstimator::new_in(kept.rtt, &profile),
             stats: Stats::default(),
             reassembly: Reassembly::default(),
-            peer_fin: NOWHERE,
-            first_flight: OPEN,
+            peer_fin: None,
+            first_flight: None,
             burst_start: initial + 1,
-            burst: OPEN,
+            burst: None,
             initial_sequence,
             peer_initial_sequence: 0,
-            start_window: 0,
-            initial_segments: 0,
-            start_ssthresh: 0,
+            start_window: None,
+            initial_segments: None,
+            start_ssthresh: None,
             profile,
         }
     }

@@ -6,12 +6,13 @@ use crate::receiver::ack::Verdict;
 use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
+use std::num::NonZeroU64;
 
 impl Endpoint {
     /// Payload, FIN or both.
     #[inline]
     pub(crate) fn on_payload(&mut self, now: Nanos, seq: Position, segment: &Segment) {
-        let mut end = (seq + u64::from(segment.payload_bytes)).min(self.peer_fin);
+        let mut end = self.up_to_peer_fin(seq + u64::from(segment.payload_bytes));
         let mut fin = segment.flags.contains(Flags::FIN);
         if end > self.rcv_edge {
             // RFC 9293 §3.10.7.4: what lies outside of the window is trimmed off.
@@ -49,10 +50,12 @@ impl Endpoint {
             }
         }
         if fin {
-            self.peer_fin = end;
+            self.peer_fin = NonZeroU64::new(end);
         }
-        if self.rcv_nxt >= self.peer_fin {
-            self.on_peer_fin();
+        if let Some(position) = self.peer_fin
+            && self.rcv_nxt >= position.get()
+        {
+            self.on_peer_fin(position.get());
         }
         if self.features & feature::ADAPTIVE_ACK != 0 {
             self.acknowledge_adaptively(now);
@@ -87,7 +90,7 @@ impl Endpoint {
             self.reassembly.insert(seq, beyond);
         }
         if fin {
-            self.peer_fin = end;
+            self.peer_fin = NonZeroU64::new(end);
         }
         self.acknowledge_each_from_here();
         self.due |= due::ACK;
@@ -100,7 +103,8 @@ impl Endpoint {
         if let Some((start, end)) = self.reassembly.overlap(from, self.rcv_nxt) {
             self.note_duplicate(start, end);
         }
-        self.rcv_nxt = self.reassembly.advance(self.rcv_nxt).min(self.peer_fin);
+        let in_order = self.reassembly.advance(self.rcv_nxt);
+        self.rcv_nxt = self.up_to_peer_fin(in_order);
         self.acknowledge_each_from_here();
         self.due |= due::ACK;
     }

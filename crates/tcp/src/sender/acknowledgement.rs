@@ -1,12 +1,13 @@
 //! An ACK arrives: what it acknowledges, the peer's window, and what recovery makes of it.
 
 use crate::Nanos;
-use crate::connection::{Endpoint, Events, OPEN, State, due, feature};
+use crate::connection::{Endpoint, Events, State, due, feature};
 use crate::profile::LARGEST_WINDOW;
 use crate::segment::{Flags, Segment, SentAt};
 use crate::sender::apply::flight;
 use crate::sender::recovery::{Ack, Recovery};
 use crate::sequence::{Position, near};
+use std::num::NonZeroU32;
 
 impl Endpoint {
     /// Processes the acknowledgment field; false if the segment is to be dropped.
@@ -32,7 +33,7 @@ impl Endpoint {
             self.nxt = self.nxt.max(ack);
             self.retries = 0;
             self.due &= !due::RETRANSMIT;
-            if self.burst == OPEN {
+            if self.burst.is_none() {
                 self.end_burst();
             }
         } else if self.persisting {
@@ -113,9 +114,9 @@ impl Endpoint {
     /// The first acknowledgement since a first flight or restart: what has been sent by now is that burst.
     #[cold]
     pub(crate) fn end_burst(&mut self) {
-        self.burst = (self.highest_sent - self.burst_start) as u32;
-        if self.first_flight == OPEN {
-            self.first_flight = (self.highest_sent - self.initial()) as u32;
+        self.burst = NonZeroU32::new((self.highest_sent - self.burst_start) as u32);
+        if self.first_flight.is_none() {
+            self.first_flight = NonZeroU32::new((self.highest_sent - self.initial()) as u32);
         }
     }
 

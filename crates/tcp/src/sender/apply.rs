@@ -4,6 +4,7 @@ use crate::Nanos;
 use crate::connection::{Endpoint, due, feature};
 use crate::sender::congestion::{Acknowledged, RoundTrip, Start};
 use crate::sender::recovery::{CwndRule, Edges, Facts, NextCwnd, Recovery, RttSample};
+use std::num::NonZeroU16;
 
 /// The sender as recovery sees it: borrows the profile and the RTT estimator alone, so that recovery can be asked.
 macro_rules! flight {
@@ -87,9 +88,9 @@ impl Endpoint {
         let window = profile.lost_syn.window_bytes(facts.lost, self.initial_window_bytes(), self.mss);
         let rtt = self.rtt.smoothed(&profile.rto);
         self.controller.restart(&Start { rtt, ..Self::start(profile, self.initial(), self.mss, window) });
-        self.initial_segments = u16::try_from(window / self.mss).unwrap_or(u16::MAX);
-        if self.start_ssthresh > 0 {
-            self.controller.set_ssthresh(u32::from(self.start_ssthresh).saturating_mul(self.mss));
+        self.initial_segments = NonZeroU16::new(u16::try_from(window / self.mss).unwrap_or(u16::MAX));
+        if let Some(segments) = self.start_ssthresh {
+            self.controller.set_ssthresh(u32::from(segments.get()).saturating_mul(self.mss));
         }
         let (sack, rate_based) = (self.features & feature::SACK != 0, self.controller.is_rate_based());
         if let Recovery::Scoreboard(scoreboard) = &mut self.recovery {

@@ -223,30 +223,24 @@ const SHORTEST_VALID: Nanos = 300_000_000_000;
 
 /// The shortest round trip of late.
 // Linux, tcp_update_rtt_min: a filter of five minutes (tcp_min_rtt_wlen), here without its second and third choice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ShortestRtt {
-    rtt: Nanos,
+    rtt: Option<Nanos>,
     at: Nanos,
-}
-
-impl Default for ShortestRtt {
-    fn default() -> Self {
-        Self { rtt: Nanos::MAX, at: 0 }
-    }
 }
 
 impl ShortestRtt {
     /// Takes in a round trip that ended now.
     pub(crate) fn sample(&mut self, now: Nanos, rtt: Nanos) {
-        if rtt <= self.rtt || now.saturating_sub(self.at) > SHORTEST_VALID {
-            self.rtt = rtt;
+        if self.rtt.is_none_or(|shortest| rtt <= shortest) || now.saturating_sub(self.at) > SHORTEST_VALID {
+            self.rtt = Some(rtt);
             self.at = now;
         }
     }
 
-    /// It, or `Nanos::MAX` without a sample.
+    /// It, once there is a sample.
     #[inline]
-    pub(crate) fn get(&self) -> Nanos {
+    pub(crate) fn get(&self) -> Option<Nanos> {
         self.rtt
     }
 }
@@ -352,11 +346,11 @@ mod tests {
     #[test]
     fn the_shortest_round_trip_is_forgotten_after_five_minutes() {
         let mut shortest = ShortestRtt::default();
-        assert_eq!(shortest.get(), Nanos::MAX);
+        assert_eq!(shortest.get(), None);
         shortest.sample(0, 20 * MS);
         shortest.sample(299_000 * MS, 30 * MS);
-        assert_eq!(shortest.get(), 20 * MS);
+        assert_eq!(shortest.get(), Some(20 * MS));
         shortest.sample(301_000 * MS, 30 * MS);
-        assert_eq!(shortest.get(), 30 * MS);
+        assert_eq!(shortest.get(), Some(30 * MS));
     }
 }

@@ -3,15 +3,15 @@
 use crate::connection::{Endpoint, State};
 use crate::sender::initial_window::{Outcome, StartingPoint};
 use crate::sequence::Position;
+use std::num::NonZeroU16;
 
 impl Endpoint {
     /// Begins with what others have left rather than with what the profile's policy says, up to 65535 segments. Without
     /// effect on a connection that is open already.
     pub fn start_from(&mut self, start: StartingPoint) {
         if self.state < State::Established {
-            let kept = |segments: u32| segments.min(u16::MAX.into()) as u16;
             self.start_window = kept(start.window_segments.max(1));
-            self.start_ssthresh = kept(start.ssthresh_segments.unwrap_or(0));
+            self.start_ssthresh = start.ssthresh_segments.and_then(kept);
         }
     }
 
@@ -29,8 +29,8 @@ impl Endpoint {
     /// The initial window in bytes, before what a lost SYN makes of it.
     pub fn initial_window_bytes(&self) -> u32 {
         match self.start_window {
-            0 => self.profile.initial_window.window_bytes(self.mss),
-            segments => u32::from(segments).saturating_mul(self.mss),
+            None => self.profile.initial_window.window_bytes(self.mss),
+            Some(segments) => u32::from(segments.get()).saturating_mul(self.mss),
         }
     }
 
@@ -38,8 +38,8 @@ impl Endpoint {
     /// is established, the one that it would begin with if none were lost.
     pub fn initial_window_segments(&self) -> u32 {
         match self.initial_segments {
-            0 => self.initial_window_bytes() / self.mss,
-            segments => u32::from(segments),
+            None => self.initial_window_bytes() / self.mss,
+            Some(segments) => segments.get().into(),
         }
     }
 
@@ -49,4 +49,9 @@ impl Endpoint {
     pub(crate) fn note_sent_again(&mut self, position: Position) {
         self.initial_window_failed |= position - self.initial() <= u64::from(self.initial_window_bytes());
     }
+}
+
+/// So many segments, as far as they can be kept; none for none.
+fn kept(segments: u32) -> Option<NonZeroU16> {
+    NonZeroU16::new(segments.min(u16::MAX.into()) as u16)
 }

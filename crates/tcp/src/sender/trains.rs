@@ -39,8 +39,8 @@ impl Trains {
     // Linux, tcp_tso_segs and tcp_tso_autosize: what a millisecond holds at the pacing rate, more on very short paths.
     fn full(&self, now: &Room) -> u32 {
         let Some(rate) = now.rate else { return (LONGEST_BYTES / u64::from(now.mss)) as u32 };
-        let short_path = u32::try_from((now.shortest_rtt / 1_000) >> RTT_SHIFT)
-            .map_or(0, |r| LONGEST_BYTES.checked_shr(r).unwrap_or(0));
+        let halvings = now.shortest_rtt.and_then(|rtt| u32::try_from((rtt / 1_000) >> RTT_SHIFT).ok());
+        let short_path = halvings.and_then(|halvings| LONGEST_BYTES.checked_shr(halvings)).unwrap_or(0);
         let bytes = ((rate >> PACING_SHIFT) + short_path).min(LONGEST_BYTES);
         ((bytes / u64::from(now.mss)) as u32).max(now.min_segments.unwrap_or(self.min_segments))
     }
@@ -78,7 +78,7 @@ struct Room {
     waiting: u64,
     closing: bool,
     srtt: Option<Nanos>,
-    shortest_rtt: Nanos,
+    shortest_rtt: Option<Nanos>,
     /// When the last segment left or, if paced, when the next one may (Linux: `tcp_wstamp_ns`).
     last_sent_at: Nanos,
     /// When the first segment outstanding was sent.
@@ -184,7 +184,7 @@ mod tests {
             waiting: 1 << 20,
             closing: false,
             srtt: Some(100 * MILLISECOND),
-            shortest_rtt: 60 * MILLISECOND,
+            shortest_rtt: Some(60 * MILLISECOND),
             last_sent_at: 999 * MILLISECOND + 400_000,
             head_sent_at: Some(899 * MILLISECOND),
         }
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(Trains::LINUX.full(&room(1)), 2, "1.2 MB/s");
         assert_eq!(Trains::LINUX.full(&Room { rate: Some(12_000_000), ..room(1) }), 11, "12 MB/s");
         assert_eq!(Trains::LINUX.full(&Room { min_segments: Some(1), ..room(1) }), 1, "the controller says so");
-        assert_eq!(Trains::LINUX.full(&Room { shortest_rtt: MILLISECOND, ..room(1) }), 33, "a very short path");
+        assert_eq!(Trains::LINUX.full(&Room { shortest_rtt: Some(MILLISECOND), ..room(1) }), 33, "a very short path");
         assert_eq!(Trains::LINUX.full(&Room { rate: None, ..room(1) }), 65);
     }
 

@@ -1,6 +1,6 @@
 //! What to send.
 
-use crate::connection::{Endpoint, OPEN, State, due};
+use crate::connection::{Endpoint, State, due};
 use crate::segment::{Ecn, Flags, Segment};
 use crate::sender::apply::flight;
 use crate::sender::initial_window::{FALLBACK_BYTES, IdleCheck};
@@ -251,7 +251,7 @@ impl Endpoint {
         if length > 0 {
             self.stats.data_segments_sent += 1;
             self.stats.retransmissions += u32::from(retransmission);
-            self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight == OPEN);
+            self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight.is_none());
             self.last_sent_at = now;
             self.sent_since_validation = true;
             self.controller.on_sent(now, length, self.flight_bytes());
@@ -317,14 +317,15 @@ impl Endpoint {
             self.controller.set_window(window);
             self.stats.idle_restarts += 1;
             self.burst_start = self.nxt;
-            self.burst = OPEN;
+            self.burst = None;
         }
     }
 
     /// Something at this position was lost: remember it if a burst was to blame.
     #[cold]
     fn note_loss(&mut self, position: Position) {
-        let end = (self.burst_start + u64::from(self.burst)).min(self.highest_sent);
+        let sent = self.highest_sent;
+        let end = self.burst.map_or(sent, |length| sent.min(self.burst_start + u64::from(length.get())));
         if position >= self.burst_start && position < end && end - self.burst_start > FALLBACK_BYTES {
             self.burst_was_lost = true;
         }

@@ -10,6 +10,7 @@ use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::profile::LARGEST_WINDOW;
 
+const MILLISECOND: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000_000_000;
 /// A fraction of one is in units of 1/1024.
 const SCALE: u32 = 1024;
@@ -58,8 +59,55 @@ pub(crate) struct Cubic {
     /// Jiffy in which data was last sent.
     sent_at: u64,
     exit: SlowStartExit,
-    /// Length of a jiffy.
-    tick: Nanos,
+    clock: Clock,
+}
+
+/// The jiffies in which time is counted.
+// Most profiles count milliseconds: a division by a constant is a multiplication.
+#[derive(Clone, Copy, Debug)]
+enum Clock {
+    Milliseconds,
+    Ticks { tick: Nanos, hz: u64 },
+}
+
+impl Clock {
+    fn new(tick: Nanos) -> Self {
+        if tick == MILLISECOND { Self::Milliseconds } else { Self::Ticks { tick, hz: SECOND / tick } }
+    }
+
+    #[inline]
+    fn hz(self) -> u64 {
+        match self {
+            Self::Milliseconds => SECOND / MILLISECOND,
+            Self::Ticks { hz, .. } => hz,
+        }
+    }
+
+    #[inline]
+    fn jiffies(self, time: Nanos) -> u64 {
+        match self {
+            Self::Milliseconds => time / MILLISECOND,
+            Self::Ticks { tick, .. } => time / tick,
+        }
+    }
+
+    /// The jiffies that hold this time.
+    #[inline]
+    fn round_up(self, time: Nanos) -> u64 {
+        match self {
+            Self::Milliseconds => time.div_ceil(MILLISECOND),
+            Self::Ticks { tick, .. } => time.div_ceil(tick),
+        }
+    }
+
+    /// So many jiffies in seconds, rounded down.
+    #[inline]
+    fn seconds(self, jiffies: u64) -> u64 {
+        match self {
+            Self::Milliseconds => jiffies / (SECOND / MILLISECOND),
+            Self::Ticks { hz, .. } => jiffies / hz,
+        }
+    }
 }
 
 impl Cubic {
@@ -80,20 +128,20 @@ impl Cubic {
             min_rtt_us: 0,
             sent_at: 0,
             exit: SlowStartExit::new(hystart, start.paced),
-            tick: start.tick_ns,
+            clock: Clock::new(start.tick_ns),
         }
     }
 
     /// Jiffies passed by now.
     #[inline]
     fn jiffies(&self, now: Nanos) -> u64 {
-        now / self.tick
+        self.clock.jiffies(now)
     }
 
     /// Jiffies of a second.
     #[inline]
     fn hz(&self) -> u64 {
-        SECOND / self.tick
+        self.clock.hz()
     }
 
     /// Slow start up to the threshold; what is left over counts towards congestion avoidance.
@@ -150,8 +198,8 @@ impl Cubic {
     /// The window in segments that the curve asks for a round trip from now.
     // RFC 9438 §4.2 and §4.4: W_cubic(t + RTT) = C*(t + RTT - K)^3 + W_max; Linux takes the shortest round trip.
     fn target(&self, since_epoch: u64) -> u32 {
-        let min_rtt = (1000 * self.min_rtt_us).div_ceil(self.tick);
-        let t = ((since_epoch + min_rtt) << CURVE_SHIFT) / self.hz();
+        let min_rtt = self.clock.round_up(1000 * self.min_rtt_us);
+        let t = self.clock.seconds((since_epoch + min_rtt) << CURVE_SHIFT);
         // The window is beyond all bounds long before.
         let distance = u128::from(t.abs_diff(self.k).min(1 << 32));
         let delta = (u128::from(C) * distance.pow(3)) >> (10 + 3 * CURVE_SHIFT);
@@ -285,7 +333,6 @@ mod tests {
     use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Controller, SlowStartGrowth};
 
     const MSS: u32 = 1000;
-    const MILLISECOND: Nanos = 1_000_000;
 
     fn cubic(window: u32) -> Controller {
         let hystart = Hystart::Off;

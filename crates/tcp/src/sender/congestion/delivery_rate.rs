@@ -118,7 +118,7 @@ impl DeliveryRate {
     }
 
     /// Closes the books of an acknowledgement by which `delivered` segments in all are delivered, `news` of them newly.
-    pub fn sample(&mut self, now: Nanos, delivered: u32, news: u32, min_rtt: Nanos) -> Option<RateSample> {
+    pub fn sample(&mut self, now: Nanos, delivered: u32, news: u32, min_rtt: Option<Nanos>) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| delivered > until) {
             self.app_limited_until = None;
         }
@@ -128,7 +128,7 @@ impl DeliveryRate {
         let pending = self.pending.take()?;
         let interval = pending.send_interval.max(now - pending.delivered_at);
         // A shorter interval than a round trip comes from aggregated or spurious acknowledgements.
-        let interval = if interval < min_rtt { 0 } else { interval };
+        let interval = if min_rtt.is_none_or(|shortest| interval < shortest) { 0 } else { interval };
         Some(RateSample { prior_delivered: pending.delivered, interval, app_limited: pending.app_limited })
     }
 }

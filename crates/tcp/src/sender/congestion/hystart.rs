@@ -7,7 +7,7 @@
 use super::RoundTrip;
 use super::slow_start_exit::Progress;
 use crate::Nanos;
-use crate::sequence::{NOWHERE, Position};
+use crate::sequence::Position;
 
 /// Below so many segments nothing ends slow start.
 const LOW_WINDOW: u32 = 16;
@@ -38,7 +38,7 @@ pub(super) struct Hystart {
     found: bool,
     samples: u8,
     /// The round ends when this position is passed; `NOWHERE`: when what is outstanding at the next sample is.
-    round_end: Position,
+    round_end: Option<Position>,
     round_start_us: u64,
     /// Latest acknowledgement of the train.
     train_us: u64,
@@ -53,14 +53,14 @@ impl Hystart {
             paced,
             found: false,
             samples: 0,
-            round_end: 0,
+            round_end: Some(0),
             round_start_us: 0,
             train_us: 0,
             round_rtt_us: u64::MAX,
         }
     }
 
-    fn begin_round(&mut self, now_us: u64, end: Position) {
+    fn begin_round(&mut self, now_us: u64, end: Option<Position>) {
         self.round_start_us = now_us;
         self.train_us = now_us;
         self.round_end = end;
@@ -71,7 +71,7 @@ impl Hystart {
     /// The timer expired: slow start begins anew, and with it the search for its end.
     pub(super) fn restart(&mut self, now: Nanos) {
         self.found = false;
-        self.begin_round(now / 1000, NOWHERE);
+        self.begin_round(now / 1000, None);
     }
 
     pub(super) fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip, progress: &Progress) -> bool {
@@ -79,10 +79,8 @@ impl Hystart {
             return false;
         }
         let now_us = now / 1000;
-        if self.round_end == NOWHERE {
-            self.round_end = sample.nxt;
-        } else if sample.una > self.round_end {
-            self.begin_round(now_us, sample.nxt);
+        if sample.una > *self.round_end.get_or_insert(sample.nxt) {
+            self.begin_round(now_us, Some(sample.nxt));
         }
         if progress.window_bytes / progress.mss_bytes < LOW_WINDOW {
             return false;

@@ -7,6 +7,7 @@
 //! lies in the endpoint itself; the others are boxed.
 
 #[cfg(test)]
+#[path = "../../../tests/alone/mod.rs"]
 mod alone;
 mod bbr;
 mod cubic;

@@ -318,17 +318,17 @@ impl Endpoint {
     }
 
     fn set_pacer(&mut self, pacer: Pacer) {
-        let (profile, isn) = (&self.profile, self.initial_sequence);
-        self.extras.get_or_new(profile, isn).pacer = Some(Box::new(pacer));
+        let extra = self.extras.get_or_new(&self.profile, self.initial_sequence);
+        extra.departure.get_or_insert_default().pacer = Some(pacer);
     }
 
-    /// The connection's start-up scheme, if it has one that is not over.
+    /// The connection's start-up scheme, made if need be.
     pub(crate) fn startup_scheme(&mut self) -> Option<&mut StartupState> {
-        let (profile, isn) = (&self.profile, self.initial_sequence);
         if self.extras.startup().is_none()
-            && let Some(state) = StartupState::new(profile.startup)
+            && let Some(state) = StartupState::new(self.profile.startup)
         {
-            self.extras.get_or_new(profile, isn).startup = Some(Box::new(state));
+            let extra = self.extras.get_or_new(&self.profile, self.initial_sequence);
+            extra.departure.get_or_insert_default().startup = Some(state);
         }
         self.extras.startup_mut()
     }

@@ -203,9 +203,9 @@ impl Scoreboard {
         self.board.front().map(|sent| sent.sent_at)
     }
 
-    /// Shortest round trip measured; `Nanos::MAX` without a sample.
+    /// Shortest RTT measured, once there is one.
     #[inline]
-    pub fn shortest_rtt(&self) -> Nanos {
+    pub fn shortest_rtt(&self) -> Option<Nanos> {
         self.shortest.get()
     }
 

@@ -33,9 +33,9 @@ impl Rack {
     // RFC 8985 §6.2 step 2: a retransmission that is acknowledged sooner than the minimum round trip is taken for its
     // original.
     #[inline]
-    pub fn advance(&mut self, now: Nanos, min_rtt: Nanos, sent: &Sent) {
+    pub fn advance(&mut self, now: Nanos, min_rtt: Option<Nanos>, sent: &Sent) {
         let rtt = now - sent.sent_at;
-        if sent.is_repeated() && rtt < min_rtt {
+        if sent.is_repeated() && min_rtt.is_none_or(|shortest| rtt < shortest) {
             return;
         }
         self.advanced = true;
@@ -98,9 +98,9 @@ impl Scoreboard {
         if self.reordering_seen == 0 && (self.state >= State::Recovery || self.sacked() >= self.reordering) {
             return 0;
         }
-        let minimum = self.shortest.get();
         let srtt = flight.rtt.smoothed(&flight.profile.rto).unwrap_or(0);
-        (minimum / 4).saturating_mul(u64::from(self.rack.widened) + 1).min(srtt)
+        let Some(shortest) = self.shortest.get() else { return srtt };
+        (shortest / 4).saturating_mul(u64::from(self.rack.widened) + 1).min(srtt)
     }
 
     /// Marks what has been overtaken for too long; returns how many segments, and how long the last one that may still

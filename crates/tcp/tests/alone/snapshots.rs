@@ -33,7 +33,7 @@ fn table(name: &str, rounds: &[Round]) -> String {
 }
 
 fn check(file: &str, name: &str, run: &Alone) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/sender/congestion/snapshots").join(file);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/alone/snapshots").join(file);
     let found = table(name, &run.rounds);
     if std::env::var_os("FIRSTFLIGHT_WRITE_SNAPSHOTS").is_some() {
         std::fs::write(&path, found).unwrap();
