@@ -12,11 +12,11 @@ use firstflight_script::Options;
 use firstflight_sim::{
     Plan, Simulation, capture_file,
     records::Records,
-    scheduler::{self, IDLE, MAX_SOURCES, Scheduler},
+    scheduler::{MAX_SOURCES, Scheduler},
     table::NamedColumns,
     tap::Place,
 };
-use firstflight_tcp::{Choices, InitialWindow, Profile, RENAMED, name_renamed};
+use firstflight_tcp::{Choices, InitialWindow, NEVER, Profile, RENAMED, name_renamed};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
@@ -179,17 +179,14 @@ fn scheduler_cost(py: Python<'_>, sources: u32, operations: u64) -> PyResult<f64
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             state >> 54
         };
-        let mut order = 0;
         for source in 0..sources {
-            tree.set(source, scheduler::key(uneven(), order, source));
-            order += 1;
+            tree.set(source, uneven());
         }
         let start = Instant::now();
         for _ in 0..operations {
-            let Some((time, source)) = black_box(tree.next()) else { break };
-            tree.set(source, IDLE);
-            tree.set(source, scheduler::key(time + uneven(), order, source));
-            order += 1;
+            let (time, source) = black_box(tree.earliest());
+            let _is_alone = tree.follow(time, source, NEVER);
+            tree.set(source, time + uneven());
         }
         start.elapsed().as_nanos() as f64 / operations as f64
     }))

@@ -5,64 +5,72 @@
 pub struct Ring<T> {
     /// A power of two of them.
     slots: Vec<T>,
+    /// Values taken and values put in so far.
     head: usize,
-    len: usize,
+    tail: usize,
 }
 
 impl<T: Copy> Ring<T> {
     /// An empty ring; `filler` fills the slots that hold nothing.
     pub fn new(filler: T) -> Ring<T> {
-        Ring { slots: vec![filler; 8], head: 0, len: 0 }
+        Ring { slots: vec![filler; 8], head: 0, tail: 0 }
     }
 
     /// Whether it holds nothing.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.head == self.tail
     }
 
     /// The first value, if there is one.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        (self.len > 0).then(|| &self.slots[self.head & (self.slots.len() - 1)])
+        (!self.is_empty()).then(|| &self.slots[self.head & (self.slots.len() - 1)])
     }
 
     /// All values, the first one first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mask = self.slots.len() - 1;
-        (0..self.len).map(move |index| &self.slots[self.head.wrapping_add(index) & mask])
+        (0..self.tail.wrapping_sub(self.head)).map(move |index| &self.slots[self.head.wrapping_add(index) & mask])
     }
 
-    /// Forgets the first value.
+    /// Takes the first value, if there is one.
     #[inline]
-    pub fn drop_front(&mut self) {
-        debug_assert!(self.len > 0);
-        self.head = self.head.wrapping_add(1);
-        self.len -= 1;
+    pub fn pop_front(&mut self) -> Option<&T> {
+        let head = self.head;
+        (head != self.tail).then(|| {
+            self.head = head.wrapping_add(1);
+            &self.slots[head & (self.slots.len() - 1)]
+        })
+    }
+
+    /// Puts back the value that was taken last, if none was added since.
+    pub fn put_back(&mut self) {
+        self.head = self.head.wrapping_sub(1);
     }
 
     /// Forgets all values.
     pub fn clear(&mut self) {
-        self.len = 0;
+        self.head = self.tail;
     }
 
     /// Adds a value at the end.
     #[inline]
     pub fn push_back(&mut self, value: T) {
-        if self.len == self.slots.len() {
+        if self.tail.wrapping_sub(self.head) == self.slots.len() {
             self.grow();
         }
         let mask = self.slots.len() - 1;
-        self.slots[self.head.wrapping_add(self.len) & mask] = value;
-        self.len += 1;
+        self.slots[self.tail & mask] = value;
+        self.tail = self.tail.wrapping_add(1);
     }
 
     #[cold]
     fn grow(&mut self) {
         let mut slots: Vec<T> = self.iter().copied().collect();
+        (self.head, self.tail) = (0, slots.len());
         slots.extend_from_within(..);
         self.slots = slots;
-        self.head = 0;
     }
 }
 
@@ -84,7 +92,11 @@ mod tests {
                     break;
                 }
                 assert_eq!(ring.front(), Some(&next_out));
-                ring.drop_front();
+                assert_eq!(ring.pop_front(), Some(&next_out));
+                if next_out % 3 == 0 {
+                    ring.put_back();
+                    assert_eq!(ring.pop_front(), Some(&next_out));
+                }
                 next_out += 1;
             }
         }

@@ -3,49 +3,45 @@
 //! A source (a link's packets in flight, the timers) keeps its own events in order, so only its next one competes. An
 //! update replays one path from leaf to root without a branch that depends on the data, which is what makes it faster
 //! than a heap when event times are uneven (`bench` measures it).
+//!
+//! Events at the same time happen in the order in which they were scheduled. The tree knows times alone, so that a key
+//! is one word: it sees that several sources are due at the same time when it has been replayed for one of them and the
+//! winner is due then, too. Only then are they asked which was first.
+
+use std::hint::select_unpredictable;
 
 use crate::Nanos;
 
-/// When an event happens: time, then the order in which events were scheduled, so ties break the same way every time.
-pub type Key = u128;
-
-/// A source that has no event.
-pub const IDLE: Key = Key::MAX;
-
 /// Sources that a scheduler can have.
-pub const MAX_SOURCES: usize = 1 << SOURCE_BITS;
+pub const MAX_SOURCES: usize = 1 << 20;
 
-const SOURCE_BITS: u32 = 20;
-
-/// Puts together a key; `order` counts the events scheduled so far.
-#[inline]
-pub fn key(time: Nanos, order: u64, source: u32) -> Key {
-    debug_assert!(order < 1 << (64 - SOURCE_BITS));
-    (Key::from(time) << 64) | Key::from(order << SOURCE_BITS | u64::from(source))
-}
-
-/// The time in a key.
-#[inline]
-pub fn time_of(key: Key) -> Nanos {
-    (key >> 64) as Nanos
-}
+/// The time of an event and, below it, its source.
+type Key = u64;
 
 /// A tournament tree of the next event of each source.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     /// Node 1 is the root, the children of `i` are `2 i` and `2 i + 1`; the leaves are the second half.
     nodes: Vec<Key>,
+    /// Node 1.
+    earliest: Key,
     replay: Replay,
+    /// Bits of a key that hold its source.
+    source_bits: u32,
+    source_mask: u32,
+    /// What is at this time or later never happens: keys have no room for it.
+    end_of_time: Nanos,
 }
 
-/// Puts in the next event of a source and replays its matches up to the root.
-type Replay = fn(nodes: &mut [Key], source: u32, key: Key);
+/// Puts in the next event of a source and replays its matches up to the root, which it answers.
+type Replay = fn(nodes: &mut [Key], source: u32, key: Key) -> Key;
 
 impl Scheduler {
     /// A tree with a leaf for each of `sources`, all idle.
     pub fn new(sources: usize) -> Scheduler {
         debug_assert!(sources <= MAX_SOURCES);
-        let nodes = vec![IDLE; 2 * sources.next_power_of_two().max(2)];
+        let nodes = vec![Key::MAX; 2 * sources.next_power_of_two().max(2)];
+        let source_bits = nodes.len().trailing_zeros() - 1;
         let replay = match nodes.len() {
             4 => replay::<4>,
             8 => replay::<8>,
@@ -58,61 +54,116 @@ impl Scheduler {
             1024 => replay::<1024>,
             _ => replay_any,
         };
-        Scheduler { nodes, replay }
+        let source_mask = (1 << source_bits) - 1;
+        Scheduler { nodes, earliest: Key::MAX, replay, source_bits, source_mask, end_of_time: Key::MAX >> source_bits }
+    }
+
+    /// What would happen at this time or later never happens.
+    pub fn end_of_time(&self) -> Nanos {
+        self.end_of_time
     }
 
     /// Makes all sources idle.
     pub fn clear(&mut self) {
-        self.nodes.fill(IDLE);
+        self.nodes.fill(Key::MAX);
+        self.earliest = Key::MAX;
     }
 
-    /// The earliest event: its time and its source. None if all sources are idle.
+    /// The earliest event: its time and its source, or one of its sources; from the end of time on there is none.
     #[inline]
-    pub fn next(&self) -> Option<(Nanos, u32)> {
-        let key = self.nodes[1];
-        // An event at the end of time never comes.
-        (time_of(key) != Nanos::MAX).then(|| (time_of(key), key as u32 & (MAX_SOURCES as u32 - 1)))
+    pub fn earliest(&self) -> (Nanos, u32) {
+        (self.earliest >> self.source_bits, self.source(self.earliest))
     }
 
-    /// The next event of `source` is now `key`.
+    /// The [earliest](Scheduler::earliest) event, which came from `source` at `now`, has happened; the next one from there
+    /// comes at `following`. False: something else is due at `now`, too.
     #[inline]
-    pub fn set(&mut self, source: u32, key: Key) {
-        (self.replay)(&mut self.nodes, source, key);
+    #[must_use]
+    pub fn follow(&mut self, now: Nanos, source: u32, following: Nanos) -> bool {
+        self.set(source, following);
+        self.earliest >> self.source_bits != now
     }
 
-    /// As [`Scheduler::set`], where `key` is not later than the next event of `source` was.
+    /// The next event of `source` comes at `time`.
     #[inline]
-    pub fn advance(&mut self, source: u32, key: Key) {
+    pub fn set(&mut self, source: u32, time: Nanos) {
+        let key = self.key(source, time);
+        self.earliest = (self.replay)(&mut self.nodes, source, key);
+    }
+
+    /// As [`Scheduler::set`], where `time` is not later than that of the next event of `source` was.
+    #[inline]
+    pub fn advance(&mut self, source: u32, time: Nanos) {
+        let key = self.key(source, time);
         let mut node = self.nodes.len() / 2 + source as usize;
         // Above a node that stays nothing changes either.
         while node > 0 && key < self.nodes[node] {
             self.nodes[node] = key;
             node /= 2;
         }
+        self.earliest = self.nodes[1];
+    }
+
+    /// Of the sources that are due at the time of the earliest event, the one whose event was scheduled first: `order`
+    /// counts the events scheduled before a source's next one.
+    pub fn first_scheduled(&self, order: impl Fn(u32) -> u64) -> u32 {
+        self.first_below(1, self.earliest().0, &order).map_or(0, |(_, source)| source)
+    }
+
+    /// Of the sources below a node that are due at `time`, the one whose event was scheduled first, and when.
+    fn first_below(&self, node: usize, time: Nanos, order: &impl Fn(u32) -> u64) -> Option<(u64, u32)> {
+        let key = self.nodes[node];
+        if key >> self.source_bits != time {
+            return None;
+        }
+        if 2 * node >= self.nodes.len() {
+            let source = self.source(key);
+            return Some((order(source), source));
+        }
+        let below = [2 * node, 2 * node + 1].map(|node| self.first_below(node, time, order));
+        below.into_iter().flatten().min()
+    }
+
+    #[inline]
+    fn key(&self, source: u32, time: Nanos) -> Key {
+        time.min(self.end_of_time) << self.source_bits | Key::from(source)
+    }
+
+    #[inline]
+    fn source(&self, key: Key) -> u32 {
+        key as u32 & self.source_mask
     }
 }
 
 /// [`Replay`] for a tree of `N` nodes: unrolled, and without checks of bounds.
-fn replay<const N: usize>(nodes: &mut [Key], source: u32, key: Key) {
-    let Ok(nodes) = <&mut [Key; N]>::try_from(nodes) else { return };
+fn replay<const N: usize>(nodes: &mut [Key], source: u32, key: Key) -> Key {
+    let Ok(nodes) = <&mut [Key; N]>::try_from(nodes) else { return key };
     let mut node = (N / 2 + source as usize) % N;
     let mut winner = key;
     nodes[node] = key;
     for _ in 1..N.trailing_zeros() {
-        winner = winner.min(nodes[node ^ 1]);
+        winner = earlier(winner, nodes[node ^ 1]);
         node /= 2;
         nodes[node] = winner;
     }
+    winner
 }
 
 /// [`Replay`] for a tree of any size.
-fn replay_any(nodes: &mut [Key], source: u32, key: Key) {
+fn replay_any(nodes: &mut [Key], source: u32, key: Key) -> Key {
     let mut node = nodes.len() / 2 + source as usize;
     let mut winner = key;
     nodes[node] = key;
     while node > 1 {
-        winner = winner.min(nodes[node ^ 1]);
+        winner = earlier(winner, nodes[node ^ 1]);
         node /= 2;
         nodes[node] = winner;
     }
+    winner
+}
+
+/// The smaller key, without a jump: which one it is cannot be predicted.
+#[inline]
+fn earlier(one: Key, other: Key) -> Key {
+    select_unpredictable(other < one, other, one)
 }

@@ -20,10 +20,13 @@ pub enum Wake {
     Stream(u32),
 }
 
+/// A timer: when it expires, what breaks ties, and whom it wakes.
+pub type Timer = (Nanos, u64, Wake);
+
 /// The heap.
 #[derive(Debug, Default)]
 pub struct Timers {
-    heap: BinaryHeap<Reverse<(Nanos, u64, Wake)>>,
+    heap: BinaryHeap<Reverse<Timer>>,
 }
 
 impl Timers {
@@ -32,22 +35,22 @@ impl Timers {
         self.heap.clear();
     }
 
-    /// Adds an entry; `order` breaks ties. Says whether it is now the earliest.
+    /// Adds a timer. Says whether it is now the earliest.
     #[inline]
-    pub fn push(&mut self, time: Nanos, order: u64, wake: Wake) -> bool {
-        self.heap.push(Reverse((time, order, wake)));
-        self.next() == Some((time, order))
+    pub fn push(&mut self, timer: Timer) -> bool {
+        self.heap.push(Reverse(timer));
+        self.next() == Some(&timer)
     }
 
-    /// Time and order of the earliest entry.
+    /// The earliest timer.
     #[inline]
-    pub fn next(&self) -> Option<(Nanos, u64)> {
-        self.heap.peek().map(|&Reverse((time, order, _))| (time, order))
+    pub fn next(&self) -> Option<&Timer> {
+        self.heap.peek().map(|Reverse(timer)| timer)
     }
 
-    /// Takes the earliest entry.
+    /// Takes the earliest timer.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Nanos, Wake)> {
-        self.heap.pop().map(|Reverse((time, _, wake))| (time, wake))
+    pub fn pop(&mut self) -> Option<Timer> {
+        self.heap.pop().map(|Reverse(timer)| timer)
     }
 }

@@ -1,6 +1,6 @@
 //! The tournament tree against a plain sort.
 
-use firstflight_sim::scheduler::{IDLE, Scheduler, key};
+use firstflight_sim::{Nanos, scheduler::Scheduler};
 use proptest::prelude::*;
 
 proptest! {
@@ -22,19 +22,37 @@ proptest! {
         expected.sort_unstable();
 
         let mut tree = Scheduler::new(queues.len());
-        let head = |queue: &Vec<(u64, u64)>, source: usize| {
-            queue.last().map_or(IDLE, |&(time, order)| key(time, order, source as u32))
-        };
+        let event = |queue: &Vec<(u64, u64)>, index: usize| queue.iter().rev().nth(index).copied();
         for (source, queue) in queues.iter().enumerate() {
-            tree.set(source as u32, head(queue, source));
+            tree.set(source as u32, event(queue, 0).map_or(Nanos::MAX, |(time, _)| time));
         }
         let mut left = Vec::new();
-        while let Some((time, source)) = tree.next() {
+        loop {
+            let (time, mut source) = tree.earliest();
+            if time == tree.end_of_time() {
+                break;
+            }
+            let following = |source| event(&queues[source as usize], 1).map_or(Nanos::MAX, |(time, _)| time);
+            if !tree.follow(time, source, following(source)) {
+                tree.set(source, time);
+                source = tree.first_scheduled(|source| event(&queues[source as usize], 0).unwrap().1);
+                tree.set(source, following(source));
+            }
             let event = queues[source as usize].pop().unwrap();
             prop_assert_eq!(event.0, time);
             left.push(event);
-            tree.set(source, head(&queues[source as usize], source as usize));
         }
         prop_assert_eq!(left, expected);
     }
+}
+
+#[test]
+fn what_no_key_has_room_for_never_happens() {
+    let mut tree = Scheduler::new(3);
+    for time in [tree.end_of_time(), Nanos::MAX] {
+        tree.set(1, time);
+        assert_eq!(tree.earliest().0, tree.end_of_time());
+    }
+    tree.set(2, tree.end_of_time() - 1);
+    assert_eq!(tree.earliest(), (tree.end_of_time() - 1, 2));
 }

@@ -1,12 +1,9 @@
 //! Links whose queue decides on departure: packets wait in it, and an event lets the next one leave.
 
 use firstflight_path::{Fate, Left, Nanos, Offered};
+use firstflight_tcp::NEVER;
 
-use crate::{
-    packet::Packet,
-    scheduler::{self, IDLE},
-    topology::Then,
-};
+use crate::{packet::Packet, topology::Then};
 
 use super::{Simulation, loss_draw};
 
@@ -28,8 +25,8 @@ impl Simulation<'_> {
 
     /// The line of a link takes the next packet.
     #[cold]
-    pub(super) fn depart(&mut self, link: u32) {
-        self.let_leave(link, None);
+    pub(super) fn depart(&mut self, source: u32) {
+        self.let_leave(self.departing[(source - self.timer_source - 1) as usize], None);
     }
 
     fn let_leave(&mut self, link: u32, arrival: Option<(Packet, Offered)>) {
@@ -44,12 +41,12 @@ impl Simulation<'_> {
             }
             None => holding.advance(&mut line.link, self.now, loss_draw, &mut left),
         }
-        let key = holding.due().map_or(IDLE, |due| {
-            let order = self.order;
+        let due = holding.due();
+        if due.is_some() {
+            line.departure_order = self.order;
             self.order += 1;
-            scheduler::key(due, order, line.departures)
-        });
-        self.scheduler.set(line.departures, key);
+        }
+        self.scheduler.set(line.departures, due.unwrap_or(NEVER));
         for Left { packet, offered, arrived, at, fate } in left.drain(..) {
             if self.is_watched {
                 self.note_crossing(&packet, link, arrived, offered.bytes, fate);

@@ -21,7 +21,7 @@ use crate::{
     random::{Purpose, Sequence, Stream},
     records::Records,
     ring::Ring,
-    scheduler::{self, IDLE, Scheduler},
+    scheduler::Scheduler,
     tap::Tap,
     timers::{Timers, Wake},
     topology::{Routes, Then},
@@ -50,6 +50,8 @@ struct Line {
     holding: Option<Holding<Packet>>,
     /// The source of its departures in the scheduler.
     departures: u32,
+    /// Events scheduled before its next departure.
+    departure_order: u64,
 }
 
 /// One replicate of a plan; of a plan with a population, the users of replicates one after the other.
@@ -121,31 +123,91 @@ impl<'p> Simulation<'p> {
     /// Deals with the earliest event; false if there is none before the end of the plan's duration.
     #[inline(always)]
     fn step(&mut self) -> bool {
-        let Some((time, source)) = self.scheduler.next() else { return false };
+        let (time, source) = self.scheduler.earliest();
         if time >= self.plan.duration_ns {
             return false;
         }
         debug_assert!(time >= self.now, "time runs backwards");
         self.now = time;
         self.records.counts.events += 1;
-        if source < self.timer_source {
-            self.arrive(source);
+        if let Some(line) = self.lines.get_mut(source as usize)
+            && let Some(&InFlight { packet, order, .. }) = line.in_flight.pop_front()
+        {
+            let following = line.in_flight.front().map_or(NEVER, |next| next.at);
+            if self.scheduler.follow(time, source, following) || self.is_first(order) {
+                self.arrive(packet);
+            } else {
+                self.lines[source as usize].in_flight.put_back();
+                self.begin_with_first(source);
+            }
         } else if source == self.timer_source {
-            self.fire_timer();
+            self.expire();
+        } else if self.scheduler.follow(time, source, NEVER) || self.is_first(self.departing(source).departure_order) {
+            self.depart(source);
         } else {
-            self.depart(self.departing[(source - self.timer_source - 1) as usize]);
+            self.begin_with_first(source);
         }
         true
     }
 
-    /// The packet at the head of a link reaches the far end.
+    /// The earliest timer expires, unless something else comes first.
+    #[inline(never)]
+    fn expire(&mut self) {
+        let Some(timer @ (time, order, wake)) = self.timers.pop() else { return };
+        let following = self.timers.next().map_or(NEVER, |&(time, ..)| time);
+        if self.scheduler.follow(time, self.timer_source, following) || self.is_first(order) {
+            self.fire_timer(time, wake);
+        } else {
+            self.timers.push(timer);
+            self.begin_with_first(self.timer_source);
+        }
+    }
+
+    /// The link of a source of departures.
+    fn departing(&self, source: u32) -> &Line {
+        &self.lines[self.departing[(source - self.timer_source - 1) as usize] as usize]
+    }
+
+    /// Whether the event of this number was scheduled before all that are due at the time of the earliest.
+    #[cold]
+    fn is_first(&self, order: u64) -> bool {
+        order < self.order_of(self.scheduler.first_scheduled(|source| self.order_of(source)))
+    }
+
+    /// The number of a source's next event in the order of scheduling.
+    fn order_of(&self, source: u32) -> u64 {
+        match self.lines.get(source as usize) {
+            Some(line) => line.in_flight.front().map_or(0, |next| next.order),
+            None if source == self.timer_source => self.timers.next().map_or(0, |&(_, order, _)| order),
+            None => self.departing(source).departure_order,
+        }
+    }
+
+    /// Deals with that event of those due now that was scheduled first; `source`, whose event is due and was taken out of the
+    /// scheduler, is not where it comes from.
+    #[cold]
+    fn begin_with_first(&mut self, source: u32) {
+        self.scheduler.set(source, self.now);
+        let first = self.scheduler.first_scheduled(|source| self.order_of(source));
+        if let Some(line) = self.lines.get_mut(first as usize) {
+            let Some(&InFlight { packet, .. }) = line.in_flight.pop_front() else { return };
+            let following = line.in_flight.front().map_or(NEVER, |next| next.at);
+            self.scheduler.set(first, following);
+            self.arrive(packet);
+        } else if first == self.timer_source {
+            let Some((time, _, wake)) = self.timers.pop() else { return };
+            let following = self.timers.next().map_or(NEVER, |&(time, ..)| time);
+            self.scheduler.set(first, following);
+            self.fire_timer(time, wake);
+        } else {
+            self.scheduler.set(first, NEVER);
+            self.depart(first);
+        }
+    }
+
+    /// A packet reaches the far end of a link.
     #[inline(always)]
-    fn arrive(&mut self, source: u32) {
-        let line = &mut self.lines[source as usize];
-        let Some(&InFlight { mut packet, .. }) = line.in_flight.front() else { return };
-        line.in_flight.drop_front();
-        let key = line.in_flight.front().map_or(IDLE, |next| scheduler::key(next.at, next.order, source));
-        self.scheduler.set(source, key);
+    fn arrive(&mut self, mut packet: Packet) {
         match self.routes.hops[packet.hop() as usize].then {
             Then::Deliver => self.deliver(&packet),
             _ => {
@@ -225,7 +287,7 @@ impl<'p> Simulation<'p> {
         self.order += 1;
         let in_flight = &mut self.lines[link as usize].in_flight;
         if in_flight.is_empty() {
-            self.scheduler.advance(link, scheduler::key(at, order, link));
+            self.scheduler.advance(link, at);
         }
         in_flight.push_back(InFlight { at, order, packet });
     }
@@ -328,8 +390,8 @@ impl<'p> Simulation<'p> {
     pub(crate) fn set_timer(&mut self, time: Nanos, wake: Wake) {
         let order = self.order;
         self.order += 1;
-        if self.timers.push(time, order, wake) {
-            self.scheduler.advance(self.timer_source, scheduler::key(time, order, self.timer_source));
+        if self.timers.push((time, order, wake)) {
+            self.scheduler.advance(self.timer_source, time);
         }
     }
 
@@ -343,11 +405,7 @@ impl<'p> Simulation<'p> {
         self.set_timer(time, Wake::Server(slot));
     }
 
-    fn fire_timer(&mut self) {
-        let Some((time, wake)) = self.timers.pop() else { return };
-        let next = self.timers.next();
-        let key = next.map_or(IDLE, |(time, order)| scheduler::key(time, order, self.timer_source));
-        self.scheduler.set(self.timer_source, key);
+    fn fire_timer(&mut self, time: Nanos, wake: Wake) {
         match wake {
             Wake::Client(client) => self.wake_client(client),
             Wake::Server(slot) => self.answer(slot, time),

@@ -110,7 +110,14 @@ impl<'p> Simulation<'p> {
             }
             let departures = timer_source + departing.len() as u32;
             let queue_draws = Sequence::new(queue_stream);
-            lines.push(Line { link, in_flight: Ring::new(NOTHING), queue_draws, holding, departures });
+            lines.push(Line {
+                link,
+                in_flight: Ring::new(NOTHING),
+                queue_draws,
+                holding,
+                departures,
+                departure_order: 0,
+            });
         }
         for &(client, server) in &pairs {
             let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
@@ -123,6 +130,15 @@ impl<'p> Simulation<'p> {
                 ));
             }
         }
+        let scheduler = Scheduler::new(lines.len() + 1 + departing.len());
+        if plan.duration_ns > scheduler.end_of_time() {
+            return Err(format!(
+                "duration_ns is {}: with {} links at most {} can be simulated",
+                plan.duration_ns,
+                lines.len(),
+                scheduler.end_of_time()
+            ));
+        }
         let records = Records {
             link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),
             application_names: plan.recorded_applications().map(|(_, name, _)| name).collect(),
@@ -133,7 +149,7 @@ impl<'p> Simulation<'p> {
             seed,
             replicate,
             now: 0,
-            scheduler: Scheduler::new(lines.len() + 1 + departing.len()),
+            scheduler,
             timer_source,
             departing,
             left: Vec::new(),

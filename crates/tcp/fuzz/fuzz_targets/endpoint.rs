@@ -126,7 +126,7 @@ fn acknowledged(endpoint: &Endpoint) -> u32 {
 fn handle(endpoint: &mut Endpoint, now: Nanos, segment: &Segment) {
     endpoint.handle_segment(now, segment);
     let handled = HANDLED.fetch_add(1, Ordering::Relaxed) + 1;
-    if handled % REPORT_EVERY == 0 {
+    if handled.is_multiple_of(REPORT_EVERY) {
         eprintln!("{handled} segments handled");
     }
 }
