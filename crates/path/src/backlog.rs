@@ -1,18 +1,22 @@
 //! The packets that wait for a link, known by the time at which each one's service starts.
 
-use std::collections::VecDeque;
-
-use crate::Nanos;
+use crate::{Nanos, Ring};
 
 /// Packets accepted by a link whose service has not started.
 ///
 /// Start times are fixed when a packet is accepted, so the backlog at any later moment follows from comparing them
 /// with the clock: no event is needed when a packet moves from the queue to the line.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Backlog {
-    waiting: VecDeque<(Nanos, u32)>,
+    waiting: Ring<(Nanos, u32)>,
     waiting_bytes: u64,
     in_service_bytes: u32,
+}
+
+impl Default for Backlog {
+    fn default() -> Backlog {
+        Backlog { waiting: Ring::new((0, 0)), waiting_bytes: 0, in_service_bytes: 0 }
+    }
 }
 
 impl Backlog {

@@ -18,6 +18,7 @@ mod policer;
 pub mod queue;
 mod quick_start;
 mod rate;
+mod ring;
 
 pub use bucket::BucketSpec;
 pub use holding::{Holding, Left};
@@ -27,6 +28,7 @@ pub use meter::{Interval, Meter};
 pub use policer::PolicerSpec;
 pub use quick_start::QuickStartSpec;
 pub use rate::{Rate, ScheduleSpec, StepsSpec, TraceSpec};
+pub use ring::Ring;
 
 /// Nanoseconds of the caller's clock.
 pub type Nanos = u64;

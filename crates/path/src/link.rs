@@ -101,8 +101,10 @@ pub struct Link {
     loss: Loss,
     /// There is something in `loss`.
     may_lose: bool,
-    /// A packet that finds the line idle is let in and arrives: the queue is drop tail and nothing else has a say.
+    /// The queue is drop tail and nothing else has a say: what it lets in arrives.
     is_simple: bool,
+    /// Packets that may wait if the link is simple and its limit is one in packets; else 0.
+    room_packets: u32,
     queue: Queue,
     backlog: Backlog,
     /// When the line has sent everything accepted so far; with a bucket, until when its tokens are negative.
@@ -209,9 +211,14 @@ struct Parts {
 }
 
 impl Parts {
-    /// [`Link::is_simple`].
-    fn is_simple(&self) -> bool {
-        matches!(self.queue, Queue::DropTail(_)) && self.rare.is_none() && !self.loss.are_possible()
+    /// [`Link::is_simple`] and [`Link::room_packets`].
+    fn simplicity(&self) -> (bool, u32) {
+        match &self.queue {
+            Queue::DropTail(queue) if self.rare.is_none() && !self.loss.are_possible() => {
+                (true, queue.room_packets().unwrap_or(0))
+            }
+            _ => (false, 0),
+        }
     }
 
     fn new(spec: &LinkSpec, key: u64) -> Result<Parts, String> {
@@ -228,10 +235,11 @@ impl Link {
     /// An impossible rate, loss or queue: one sentence.
     pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, String> {
         let parts = Parts::new(spec, key)?;
-        let is_simple = parts.is_simple();
+        let (is_simple, room_packets) = parts.simplicity();
         let Parts { rate, loss, queue, rare } = parts;
         Ok(Link {
             is_simple,
+            room_packets,
             rate,
             delay: spec.delay_ns,
             queue,
@@ -251,7 +259,7 @@ impl Link {
     /// As [`Link::new`].
     pub fn restart(&mut self, spec: &LinkSpec, key: u64) -> Result<(), String> {
         let parts = Parts::new(spec, key)?;
-        self.is_simple = parts.is_simple();
+        (self.is_simple, self.room_packets) = parts.simplicity();
         let Parts { rate, loss, queue, rare } = parts;
         self.backlog.restart();
         self.may_lose = loss.are_possible();
@@ -274,9 +282,37 @@ impl Link {
         self.offer_as::<true>(now, packet, queue_draws, loss_draw)
     }
 
-    /// [`Link::offer`] for a link that [is plain](Link::is_plain).
+    /// What [`Link::offer`] comes to for nearly all packets of nearly all links: when a packet of `bytes` arrives that a
+    /// simple link has room for. None, and nothing has happened, where it must be offered.
     // Inlined by force: the simulator's hop is this and little else.
     #[inline(always)]
+    pub fn pass(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
+        if !self.is_simple {
+            return None;
+        }
+        let serialization = self.rate.serialization(bytes);
+        let start = self.free_at;
+        let end = if start <= now {
+            let end = self.meter.accepted_at_once(now, serialization, bytes)?;
+            self.backlog.clear();
+            self.backlog.serve(bytes);
+            end
+        } else {
+            self.backlog.advance(now);
+            let waiting = self.backlog.packets();
+            if waiting >= self.room_packets {
+                return None;
+            }
+            let end = self.meter.accepted_in_turn(now, start, serialization, bytes, waiting)?;
+            self.backlog.push(start, bytes);
+            end
+        };
+        self.free_at = end;
+        Some(end.saturating_add(self.delay))
+    }
+
+    /// [`Link::offer`] for a link that [is plain](Link::is_plain).
+    #[inline]
     pub fn offer_plain(
         &mut self,
         now: Nanos,
@@ -285,25 +321,7 @@ impl Link {
         loss_draw: impl FnOnce() -> f64,
     ) -> Fate {
         debug_assert!(self.is_plain(), "a bucket, a router or a queue is left out");
-        if self.is_simple
-            && self.free_at <= now
-            && let Some(arrival) = self.pass_idle(now, packet.bytes)
-        {
-            return Fate::Arrives(arrival);
-        }
         self.offer_as::<false>(now, packet, queue_draws, loss_draw)
-    }
-
-    /// What [`Link::offer`] comes to on a line that is idle and simple, as most are: when the packet arrives. None where
-    /// its time on the line crosses the border of an interval of the meter.
-    #[inline(always)]
-    fn pass_idle(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
-        let serialization = self.rate.serialization(bytes);
-        let end = self.meter.accepted_at_once(now, serialization, bytes)?;
-        self.backlog.clear();
-        self.backlog.serve(bytes);
-        self.free_at = end;
-        Some(end.saturating_add(self.delay))
     }
 
     /// Whether its queue decides on arrival, its rate does not change, and it has none of a token bucket, a policer and a

@@ -161,6 +161,31 @@ impl Meter {
         Some(now + serialization)
     }
 
+    /// A packet arrived at `now`, found `waiting` packets before it and goes on the line at `start`, which is later, for
+    /// `serialization`: when it has left it. None, and nothing is booked, if that crosses a border.
+    #[inline(always)]
+    pub(crate) fn accepted_in_turn(
+        &mut self,
+        now: Nanos,
+        start: Nanos,
+        serialization: Nanos,
+        bytes: u32,
+        waiting: u32,
+    ) -> Option<Nanos> {
+        if now < self.current_start || start >= self.current_end || serialization >= self.current_end - start {
+            // After the end nothing is booked.
+            return (now >= self.end).then(|| start.saturating_add(serialization));
+        }
+        let interval = &mut self.counts;
+        interval.queue_max_packets = interval.queue_max_packets.max(waiting + 1);
+        interval.waiting += u128::from(start - now);
+        interval.offered_packets += 1;
+        interval.busy += serialization;
+        interval.sent_packets += 1;
+        interval.sent_bytes += u64::from(bytes);
+        Some(start + serialization)
+    }
+
     #[inline(never)]
     fn accepted_over_borders(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
         self.waited(now, start, waiting);

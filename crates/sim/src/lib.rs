@@ -24,7 +24,6 @@ mod packet;
 pub mod plan;
 pub mod population;
 pub mod records;
-mod ring;
 pub mod scheduler;
 mod simulation;
 pub mod tap;

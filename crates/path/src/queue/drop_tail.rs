@@ -43,6 +43,14 @@ impl DropTail {
         Ok(DropTail { limit, counts_packet_in_service: spec.counts_packet_in_service })
     }
 
+    /// Packets that may wait on a busy line; none if the limit is one in bytes.
+    pub(crate) fn room_packets(&self) -> Option<u32> {
+        match self.limit {
+            Limit::Packets(limit) => Some(limit - u32::from(self.counts_packet_in_service)),
+            Limit::Bytes(_) => None,
+        }
+    }
+
     /// Whether the arriving packet fits. Nothing is left to chance.
     #[inline]
     pub fn judge(&mut self, arrival: Arrival<'_>, _random: &mut impl FnMut() -> f64) -> Verdict {

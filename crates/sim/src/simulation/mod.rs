@@ -7,7 +7,7 @@ mod watch;
 
 use std::ops::Range;
 
-use firstflight_path::{Fate, Holding, Left, Link, Nanos, Offered};
+use firstflight_path::{Fate, Holding, Left, Link, Nanos, Offered, Ring};
 use firstflight_tcp::{NEVER, Segment};
 
 use crate::{
@@ -20,7 +20,6 @@ use crate::{
     population::aggregate::Accounts,
     random::{Purpose, Sequence, Stream},
     records::Records,
-    ring::Ring,
     scheduler::Scheduler,
     tap::Tap,
     timers::{Timers, Wake},
@@ -218,13 +217,31 @@ impl<'p> Simulation<'p> {
     }
 
     /// Offers a packet to the link of its hop, and to the links after it as far as they can be computed ahead.
-    #[inline(never)]
-    pub(crate) fn forward(&mut self, packet: Packet) {
+    #[inline(always)]
+    pub(crate) fn forward(&mut self, mut packet: Packet) {
         if self.is_special {
-            self.forward_special(packet, self.now);
-        } else {
-            self.forward_as::<false>(packet, self.now);
+            return self.forward_special(packet, self.now);
         }
+        let bytes = packet.bytes(self.plan.header_bytes, &self.options);
+        let mut at = self.now;
+        loop {
+            let hop = self.routes.hops[packet.hop() as usize];
+            let Some(arrival) = self.lines[hop.link as usize].link.pass(at, bytes) else {
+                return self.forward_plain(packet, at);
+            };
+            self.records.counts.packet_hops += 1;
+            at = arrival;
+            if hop.then != Then::Computed {
+                return self.put_in_flight(packet, hop.link, at);
+            }
+            packet.advance();
+        }
+    }
+
+    /// As [`Simulation::forward`] from `at` on, where a packet may be lost or dropped.
+    #[inline(never)]
+    fn forward_plain(&mut self, packet: Packet, at: Nanos) {
+        self.forward_as::<false>(packet, at);
     }
 
     /// As [`Simulation::forward`] from `at` on, where somebody watches, routers have a say or links are not plain.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use firstflight_path::{Holding, Link, Meter};
+use firstflight_path::{Holding, Link, Meter, Ring};
 use firstflight_tcp::Segment;
 
 use crate::{
@@ -15,7 +15,6 @@ use crate::{
     population::{arm_of_user, runs_application},
     random::{Purpose, Sequence, Stream},
     records::{NO_LINK, Records},
-    ring::Ring,
     scheduler::{MAX_SOURCES, Scheduler},
     timers::Timers,
     topology::{Routes, Topology},

@@ -1,7 +1,7 @@
 //! A queue of plain values in a ring that grows and never shrinks.
 
 /// First in, first out. Faster than `VecDeque` for small plain values, which are read in place and never moved out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ring<T> {
     /// A power of two of them.
     slots: Vec<T>,
@@ -14,6 +14,12 @@ impl<T: Copy> Ring<T> {
     /// An empty ring; `filler` fills the slots that hold nothing.
     pub fn new(filler: T) -> Ring<T> {
         Ring { slots: vec![filler; 8], head: 0, tail: 0 }
+    }
+
+    /// Values in it.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.tail.wrapping_sub(self.head)
     }
 
     /// Whether it holds nothing.
@@ -31,7 +37,7 @@ impl<T: Copy> Ring<T> {
     /// All values, the first one first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mask = self.slots.len() - 1;
-        (0..self.tail.wrapping_sub(self.head)).map(move |index| &self.slots[self.head.wrapping_add(index) & mask])
+        (0..self.len()).map(move |index| &self.slots[self.head.wrapping_add(index) & mask])
     }
 
     /// Takes the first value, if there is one.
@@ -57,7 +63,7 @@ impl<T: Copy> Ring<T> {
     /// Adds a value at the end.
     #[inline]
     pub fn push_back(&mut self, value: T) {
-        if self.tail.wrapping_sub(self.head) == self.slots.len() {
+        if self.len() == self.slots.len() {
             self.grow();
         }
         let mask = self.slots.len() - 1;
