@@ -38,15 +38,18 @@ test: setup
 bench: setup
 	$(BIN)/firstflight bench --peers
 
+# Each file by its name: cargo fmt does not see modules that a macro declares.
+RUST = $(shell find crates -name '*.rs' -not -path '*/target/*')
+
 lint: setup
-	cargo fmt --all --check
+	rustfmt --edition 2024 --check $(RUST)
 	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/firstflight
 
 format: setup
-	cargo fmt --all
+	rustfmt --edition 2024 $(RUST)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

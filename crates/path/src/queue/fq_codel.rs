@@ -5,11 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CodelSpec, Held, OnDeparture, Packet, Released,
-    codel::ControlLaw,
-    departure::Fifo,
-};
+use super::{CodelSpec, Held, OnDeparture, Packet, Released, codel::ControlLaw, departure::Fifo};
 use crate::{Nanos, hash::mix};
 
 /// FQ-CoDel as a scenario describes it.

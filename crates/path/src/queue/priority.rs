@@ -3,11 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CodelSpec, Held, Limit, OnDeparture, Packet, Released,
-    codel::ControlLaw,
-    departure::Fifo,
-};
+use super::{CodelSpec, Held, Limit, OnDeparture, Packet, Released, codel::ControlLaw, departure::Fifo};
 use crate::Nanos;
 
 /// Classes of packets: 0 is the lowest.

@@ -158,8 +158,7 @@ mod tests {
         let mut red = Red::new(&spec, &|_| 1_000_000).unwrap();
         let mut backlog = Backlog::default();
         (1..=8).for_each(|packet| backlog.push(packet, 1500));
-        let busy =
-            Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 0 };
+        let busy = Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 0 };
         assert_eq!(red.judge(busy, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 4.0);
         let backlog = Backlog::default();

@@ -47,7 +47,9 @@ impl Steps {
         let last = steps[steps.len() - 1];
         let Some(length) = *repeat_ns else {
             return match last {
-                (at, 0) => Err(format!("from {at} ns on nothing is ever sent: give the last step a rate, or repeat_ns")),
+                (at, 0) => {
+                    Err(format!("from {at} ns on nothing is ever sent: give the last step a rate, or repeat_ns"))
+                }
                 _ => Ok(Steps { steps: steps.clone(), period: None }),
             };
         };

@@ -6,7 +6,7 @@ mod kind;
 mod network;
 
 use firstflight_path::Nanos;
-use firstflight_tcp::{Startup, name_renamed};
+use firstflight_tcp::name_renamed;
 use serde::Deserialize;
 
 pub use application::{Application, Ends, ServerChoice};
@@ -95,10 +95,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether some profile asks for a rate by Quick-Start.
+    /// Whether some profile asks the routers on the path for a rate.
     pub(crate) fn asks_for_rates(&self) -> bool {
         let mut profiles = self.applications.iter().flat_map(Application::profiles);
-        profiles.any(|profile| matches!(profile.startup, Startup::QuickStart { .. }))
+        profiles.any(|profile| profile.startup.asks_for_rate())
     }
 
     /// Bytes of the largest packet that an end can send, headers included.

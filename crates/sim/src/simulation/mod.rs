@@ -80,7 +80,7 @@ pub struct Simulation<'p> {
     pub(crate) connections: Arena,
     /// What hosts learned from their connections.
     pub(crate) memory: Memory,
-    /// Some profile asks for a rate by Quick-Start.
+    /// Some profile asks the routers on the path for a rate.
     asks_for_rates: bool,
     pub(crate) clients: Vec<Client>,
     /// Streams of datagrams.

@@ -2,23 +2,19 @@
 //!
 //! The sender owns cwnd and ssthresh, a [`Window`]. A controller is a law over it: it knows nothing of timers or
 //! retransmission. Recovery decides *that* there was congestion, the controller decides *how much* to send from then on.
-//! One file an algorithm, and one line in `algorithms!` below. Users of the crate bring their own as
+//! One file an algorithm, and one entry in `algorithms!` below. Users of the crate bring their own as
 //! [`CongestionAlgorithm::Custom`]; `examples/own_controller.rs` shows it. Reno, the yardstick of the simulator's speed,
 //! lies in the endpoint itself; the others are boxed.
 
 #[cfg(test)]
 #[path = "../../../tests/alone/mod.rs"]
 mod alone;
-mod bbr;
-mod cubic;
 mod delivery_rate;
 mod hystart;
 mod hystart_plus_plus;
 mod max_filter;
 mod reno;
 mod slow_start_exit;
-mod vegas;
-mod westwood;
 
 pub(crate) use delivery_rate::DeliveryRate;
 pub(crate) use max_filter::MaxFilter;
@@ -27,12 +23,8 @@ pub use slow_start_exit::Hystart;
 use crate::Nanos;
 use crate::profile::LARGEST_WINDOW;
 use crate::sequence::Position;
-use bbr::Bbr;
-use cubic::Cubic;
 use reno::Reno;
 use serde::{Deserialize, Serialize};
-use vegas::Vegas;
-use westwood::Westwood;
 
 /// Growth of cwnd in slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -272,9 +264,11 @@ pub struct Start {
     pub seed: u32,
 }
 
-/// Generates [`CongestionAlgorithm`] and its boxed laws from one line an algorithm.
+/// Declares the algorithms besides Reno: one entry for each, with its parameters, its file and its type.
 macro_rules! algorithms {
-    ($($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $type:ty),+ })? => $law:ty;)+) => {
+    ($($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $type:ty),+ })? => $file:ident::$law:ident;)+) => {
+        $(mod $file;)+
+
         /// Congestion control algorithm.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]
@@ -291,7 +285,7 @@ macro_rules! algorithms {
         /// The algorithms with more state than Reno.
         #[derive(Clone, Debug)]
         pub(crate) enum Other {
-            $($name($law),)+
+            $($name($file::$law),)+
             Custom(Box<dyn CustomLaw>),
         }
 
@@ -301,7 +295,7 @@ macro_rules! algorithms {
                 Some(match start.algorithm {
                     CongestionAlgorithm::Reno => return None,
                     $(CongestionAlgorithm::$name $({ $($field),+ })? => {
-                        Self::$name(<$law>::new(start $($(, $field)+)?))
+                        Self::$name($file::$law::new(start $($(, $field)+)?))
                     })+
                     CongestionAlgorithm::Custom(custom) => Self::Custom((custom.build)(start)),
                 })
@@ -330,13 +324,13 @@ algorithms! {
         /// What ends slow start before a loss does.
         #[serde(default)]
         hystart: Hystart
-    } => Cubic;
+    } => cubic::Cubic;
     /// Westwood+: grows like Reno, and falls to the bandwidth-delay product that it measured.
-    Westwood => Westwood;
+    Westwood => westwood::Westwood;
     /// Vegas: keeps two to four segments in the bottleneck's queue.
-    Vegas => Vegas;
+    Vegas => vegas::Vegas;
     /// BBR, version 1 as Linux ships it: a rate and a window from measured bandwidth and round trips, not from losses.
-    Bbr => Bbr;
+    Bbr => bbr::Bbr;
 }
 
 /// The sender's cwnd and ssthresh, and the law that changes them. Reno, which plain TCP asks for, is told from the others

@@ -281,6 +281,13 @@ schemes! {
     } => rapid_start::RapidStart;
 }
 
+impl Startup {
+    /// Whether it asks the routers on the path for a rate.
+    pub fn asks_for_rate(self) -> bool {
+        StartupState::new(self).is_some_and(|state| state.scheme().requested_rate() > 0)
+    }
+}
+
 /// The scheme of a connection, until it is over.
 #[derive(Clone, Debug)]
 pub(crate) struct StartupState {
