@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from firstflight import load_scenario
@@ -98,9 +99,39 @@ def test_a_population_keeps_streams_as_rows_only() -> None:
     }
     homes = Scenario.from_dict(document, source="")
     assert simulate.run_cell(Cell({}, homes), 1, 1)["streams"]["client"].to_list() == [0, 0, 1, 1]
+
+
+def test_a_population_that_keeps_aggregates_keeps_a_row_of_each_stream() -> None:
+    document: dict[str, Any] = {
+        "name": "homes",
+        "duration": "5s",
+        "tcp": {"profile": "linux"},
+        "population": {
+            "users": 20,
+            "paths": "marginals",
+            "rtt": {"law": "uniform", "low": "10ms", "high": "50ms"},
+            "down": "10Mbit",
+            "up": "2Mbit",
+            "buffer": "100ms",
+            "loss": 0.01,
+        },
+        "application": [
+            {"kind": "voice", "name": "call"},
+            {"kind": "dns", "name": "names", "think": "1s"},
+            {"kind": "file_transfer", "name": "file", "size": "20kB", "gap": "1s"},
+        ],
+    }
+    rows = simulate.run_cell(Cell({}, Scenario.from_dict(document, source="")), 1, 2)
     document["population"]["keep"] = "aggregates"
-    with pytest.raises(RequestError, match='keep = "rows"'):
-        simulate.run_cell(Cell({}, Scenario.from_dict(document, source="")), 1, 1)
+    sums = simulate.run_cell(Cell({}, Scenario.from_dict(document, source="")), 1, 2)
+    assert sums["streams"].equals(rows["streams"])
+    assert sums["transfers"].is_empty()
+    assert rows["streams"].height == 2 * 20 * 4
+    whole = sums["aggregates"].filter(pl.col("dimension").cast(pl.String) == "all")
+    counts = dict(whole.group_by("application").agg(pl.col("count").sum()).rows())
+    transfers = rows["transfers"].group_by("application").len().rows()
+    assert counts == dict(transfers)
+    assert set(map(str, counts)) == {"names", "file"}
 
 
 @pytest.mark.parametrize("name", ["voice", "game", "dns", "constant_rate"])

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from firstflight.engines.simulate import capture, capture_packets
+from firstflight.engines.simulate import capture, capture_packets, run_cell
 from firstflight.errors import MachineError, RequestError
-from firstflight.scenario import Scenario
+from firstflight.scenario import Cell, Scenario
 
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not here: apt-get install tshark")
 
@@ -245,6 +245,68 @@ def test_connections_are_told_apart_by_their_ports_and_all_of_a_hosts_are_there(
     assert found.frames["tcp.stream"].n_unique() == connections
     assert found.which("_ws.malformed") == []
     assert found.frames["tcp.checksum.status"].unique().to_list() == ["1"]
+
+
+CALLS = (
+    LOSSY[: LOSSY.index("[[application]]")].replace("lossy", "calls").replace('"60s"', '"20s"')
+    + """
+[[application]]
+kind = "voice"
+name = "call"
+
+[[application]]
+kind = "constant_rate"
+name = "film"
+rate = "9Mbit"
+payload = "1000B"
+
+[[application]]
+kind = "file_transfer"
+name = "file"
+size = "100kB"
+"""
+)
+
+
+@needs_tshark
+def test_datagrams_are_udp_and_calls_rtp_whose_losses_and_jitter_tshark_measures_as_we_do(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcapng"
+    count = capture_packets(Scenario.from_toml(CALLS), 1, path)
+    fields = ["ip.len", "udp.port", "udp.checksum.status", "_ws.malformed", "rtp.seq", "rtp.p_type", "tcp.len"]
+    options = ["-d", "udp.port==5004,rtp", "-o", "udp.check_checksum:TRUE"]
+    tshark = ["tshark", "-r", str(path), *options]
+    asked = [part for field in fields for part in ("-e", field)]
+    done = subprocess.run([*tshark, "-T", "fields", *asked], capture_output=True, text=True, check=True)
+    frames = pl.DataFrame([line.split("\t") for line in done.stdout.splitlines()], schema=fields, orient="row")
+    assert frames.height == count
+    assert (frames["_ws.malformed"] == "").all()
+    datagrams = frames.filter(pl.col("udp.port") != "")
+    assert datagrams["udp.checksum.status"].unique().to_list() == ["1"]
+    assert 0 < frames.filter(pl.col("tcp.len") != "").height == count - datagrams.height
+    calls = datagrams.filter(pl.col("rtp.seq") != "")
+    # 160 bytes of G.711, 12 of RTP, 8 of UDP, 20 of IP; PCMU is type 0.
+    assert calls["ip.len"].unique().to_list() == ["200"]
+    assert calls["rtp.p_type"].unique().to_list() == ["0"]
+    films = datagrams.filter(pl.col("rtp.seq") == "")
+    assert films["ip.len"].unique().to_list() == ["1028"]
+    streams = run_cell(Cell({}, Scenario.from_toml(CALLS)), 1, 1)["streams"].with_columns(
+        pl.col("application").cast(str)
+    )
+    mine = {(row["application"], row["from_server"]): row for row in streams.to_dicts()}
+    assert films.height == mine["film", 1]["packets_received"]
+    assert calls.height == mine["call", 1]["packets_received"] + mine["call", 0]["packets_sent"]
+    # Wireshark computes RFC 3550's jitter from the timestamps of RTP and the times of the capture.
+    report = subprocess.run([*tshark, "-q", "-z", "rtp,streams"], capture_output=True, text=True, check=True).stdout
+    line = next(line.split() for line in report.splitlines() if line.split()[2:3] == ["10.0.0.2"])
+    names = ("packets", "lost", "mean_jitter_ms", "max_jitter_ms")
+    found = dict(zip(names, (float(line[place]) for place in (8, 9, 15, 16)), strict=True))
+    ours = mine["call", 1]
+    assert (found["packets"], found["lost"]) == (ours["packets_received"], ours["packets_lost"])
+    assert ours["packets_lost"] > 20
+    # It prints microseconds, and its mean leaves the first packet out, whose jitter is 0.
+    of_all = (ours["packets_received"] - 1) / ours["packets_received"]
+    assert found["mean_jitter_ms"] * of_all == pytest.approx(1e3 * ours["jitter_mean_s"], abs=0.001)
+    assert found["max_jitter_ms"] == pytest.approx(1e3 * ours["jitter_max_s"], abs=0.001)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(tmp_path: Path) -> None:

@@ -72,6 +72,24 @@ def test_the_comparison_of_a_population_is_over_its_users() -> None:
     assert found["low"] < found["ours"] < found["high"] < 0
 
 
+def test_arms_are_compared_together_and_what_datagrams_met_too() -> None:
+    street = Scenario.load(Path(__file__).parents[2] / "examples/street.toml")
+    few = street.replace_all([("duration", "4s"), ("network.group.home.count", 20), ("application.voice.share", 1)])
+    few = few.replace("network.group.aggregation.link.rate", "40Mbit")
+    run = firstflight.run(few, replicates=3, vary={"arm.iw10.share": [0, 1]})
+    faster = value(run, "comparison", application="web, all arms", metric="mean", share=1)
+    assert faster["ours"] < 0
+    voice = {"application": "voice, all arms, sender server", "share": 1}
+    units = {name: value(run, "comparison", metric=name, **voice)["unit"] for name in ("mean_delay", "late", "mos")}
+    assert units == {"mean_delay": "percent", "late": "percentage points", "mos": "points"}
+    delay = value(run, "comparison", metric="mean_delay", **voice)["ours"]
+    of_voice = pl.col("application").cast(pl.String).str.contains("voice")
+    streams = run.streams.filter(pl.col("from_server") == 1, of_voice)
+    means = streams.group_by("share", "replicate").agg(pl.col("delay_mean_s").mean()).group_by("share").mean().collect()
+    one, other = (means.filter(pl.col("share") == share)["delay_mean_s"].item() for share in (1, 0))
+    assert delay == pytest.approx(100 * (one / other - 1))
+
+
 def test_aggregates_are_compared_too() -> None:
     users = Scenario.from_toml(USERS)
     rows = firstflight.run(users, replicates=10, vary=IW)

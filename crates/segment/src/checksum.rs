@@ -1,5 +1,7 @@
 //! The Internet checksum (RFC 1071).
 
+use std::net::Ipv4Addr;
+
 /// A sum under way: 16-bit words, in one's complement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checksum(u64);
@@ -30,6 +32,19 @@ impl Checksum {
         }
         !(sum as u16)
     }
+}
+
+/// The checksum of a header of a transport protocol and its payload: of one in which it stands as zero, what belongs
+/// there; of one in which it stands, zero.
+// RFC 9293 section 3.1, RFC 768: a pseudo-header of both addresses, protocol and length is summed as well.
+pub(crate) fn transport(protocol: u8, source: Ipv4Addr, destination: Ipv4Addr, bytes: &[u8]) -> u16 {
+    Checksum::default()
+        .add(&source.octets())
+        .add(&destination.octets())
+        .add(&[0, protocol])
+        .add(&(bytes.len() as u16).to_be_bytes())
+        .add(bytes)
+        .finish()
 }
 
 #[cfg(test)]

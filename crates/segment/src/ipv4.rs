@@ -173,14 +173,21 @@ pub(crate) fn options_of(segment: &Segment, time_to_live: u8) -> ([u8; QUICK_STA
 
 /// Appends the header with its checksum.
 // RFC 3168 section 5: the ECN field is the low two bits of the former TOS byte. Path MTU discovery (RFC 1191) sets DF.
-pub(crate) fn write_header(ecn: Ecn, envelope: &Envelope, options: &[u8], total_length: u16, into: &mut Vec<u8>) {
+pub(crate) fn write_header(
+    protocol: u8,
+    ecn: Ecn,
+    envelope: &Envelope,
+    options: &[u8],
+    total_length: u16,
+    into: &mut Vec<u8>,
+) {
     let start = into.len();
     let words = ((FIXED_BYTES + options.len()) / 4) as u8;
     into.extend_from_slice(&[4 << 4 | words, ecn as u8]);
     into.extend_from_slice(&total_length.to_be_bytes());
     into.extend_from_slice(&envelope.identification.to_be_bytes());
     into.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
-    into.extend_from_slice(&[envelope.time_to_live, TCP, 0, 0]);
+    into.extend_from_slice(&[envelope.time_to_live, protocol, 0, 0]);
     into.extend_from_slice(&envelope.source.ip().octets());
     into.extend_from_slice(&envelope.destination.ip().octets());
     into.extend_from_slice(options);

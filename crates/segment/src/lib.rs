@@ -18,6 +18,7 @@ mod read;
 mod segment;
 pub mod sequence;
 mod tcp;
+mod udp;
 
 pub use ipv4::{FIXED_BYTES as IPV4_BYTES, Ipv4, answer_quick_start, mark};
 pub use ipv6::{Ipv6, Upper};
@@ -28,6 +29,7 @@ pub use payload::write_payload;
 pub use read::{Packet, read_headers, read_packet};
 pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, SentAt, Timestamps};
 pub use tcp::{FIXED_BYTES as TCP_BYTES, Tcp, ports};
+pub use udp::{UDP_BYTES, write_udp};
 
 /// Protocol number of TCP in the header of the Internet Protocol.
 pub const TCP: u8 = 6;

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, net::SocketAddrV4};
 
-use crate::{Segment, ipv4, payload::write_payload, tcp};
+use crate::{Segment, TCP, checksum, ipv4, payload::write_payload, tcp};
 
 /// What a segment does not know about the packet that carries it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,11 +95,11 @@ fn write(
     let total = ipv4::FIXED_BYTES + ip_options.len() + tcp_bytes;
     let total_length = u16::try_from(total).map_err(|_| Unrepresentable::Length(total))?;
     into.reserve(total);
-    ipv4::write_header(segment.ecn, envelope, ip_options, total_length, into);
+    ipv4::write_header(TCP, segment.ecn, envelope, ip_options, total_length, into);
     let header = into.len();
     tcp::write_header(segment, envelope, &options, into);
     payload(into);
-    let checksum = tcp::checksum(*envelope.source.ip(), *envelope.destination.ip(), &into[header..]);
+    let checksum = checksum::transport(TCP, *envelope.source.ip(), *envelope.destination.ip(), &into[header..]);
     into[header + tcp::CHECKSUM_AT..][..2].copy_from_slice(&checksum.to_be_bytes());
     Ok(())
 }

@@ -1,10 +1,7 @@
 //! The TCP header (RFC 9293 §3.1) with its options in the order in which Linux lays them out.
 
-use std::net::Ipv4Addr;
-
 use crate::{
     Flags, Malformed, NO_WINDOW_SCALE, Options, QUICK_START_BYTES, SackBlocks, Segment, Timestamps,
-    checksum::Checksum,
     kind::{MSS, NO_OPERATION, QUICK_START_RESPONSE, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE},
     packet::{Envelope, Unrepresentable},
 };
@@ -164,19 +161,6 @@ pub(crate) fn write_header(segment: &Segment, envelope: &Envelope, options: &Wri
     into.extend_from_slice(&segment.window.to_be_bytes());
     into.extend_from_slice(&[0; 4]);
     into.extend_from_slice(options.as_slice());
-}
-
-/// The checksum of header and payload: of a segment in which it stands as zero, what belongs there; of one in which it
-/// stands, zero.
-// RFC 9293 §3.1: a pseudo-header of both addresses, the protocol and the length of the segment is summed as well.
-pub(crate) fn checksum(source: Ipv4Addr, destination: Ipv4Addr, segment: &[u8]) -> u16 {
-    Checksum::default()
-        .add(&source.octets())
-        .add(&destination.octets())
-        .add(&[0, crate::TCP])
-        .add(&(segment.len() as u16).to_be_bytes())
-        .add(segment)
-        .finish()
 }
 
 const HEADER: &str = "TCP";

@@ -7,16 +7,19 @@ use std::{
 };
 
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
-use firstflight_segment::{Envelope, write_packet};
+use firstflight_segment::{Envelope, IPV4_BYTES, UDP_BYTES, write_packet, write_payload, write_udp};
 use firstflight_tcp::{Flags, Segment};
 
 use crate::{
     connection::{CLIENT, SERVER},
-    tap::{Identity, Watched},
+    tap::{Identity, Load, Sight, Watched},
 };
 
 /// The port of every server: that of iperf, where Wireshark looks for no protocol.
 const SERVER_PORT: u16 = 5001;
+/// The port of servers that send RTP (RFC 3551 section 8).
+const RTP_PORT: u16 = 5004;
+const RTP_BYTES: usize = 12;
 /// The ports of clients, taken in turn: the dynamic ones of RFC 6335 §6.
 const FIRST_CLIENT_PORT: u16 = 49_152;
 const CLIENT_PORTS: u32 = 16_384;
@@ -27,38 +30,67 @@ const TIME_TO_LIVE: u8 = 64;
 ///
 /// Host i of the network has the i-th address of 10.0.0.0/8, from 10.0.0.1 on. Times count from the start of the run,
 /// which the file's readers take for 1970. The IP identification counts a connection's packets of one side as they
-/// pass the tap.
+/// pass the tap. A datagram whose headers are said to be shorter than those of IPv4 and UDP is written with these.
 ///
 /// # Errors
-/// What the file system refuses, and a segment too large for IPv4; there is then no file.
+/// What the file system refuses, and a packet too large for IPv4; there is then no file.
 pub fn write(watched: &Watched, path: &Path, comment: &str) -> Result<(), FileError> {
     let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
     let interfaces: Vec<&str> = watched.interfaces.iter().map(String::as_str).collect();
     let mut file = CaptureFile::create(path, program, comment, &interfaces)?;
-    let mut identifications: HashMap<(u32, bool), u16> = HashMap::new();
+    let mut identifications: HashMap<(Identity, bool), u16> = HashMap::new();
     let mut bytes = Vec::new();
     for packet in &watched.packets {
-        let identification = identifications.entry((packet.connection.number, packet.from_server)).or_default();
+        let identification = identifications.entry((packet.connection, packet.from_server)).or_default();
         *identification = identification.wrapping_add(1);
-        let envelope = envelope(&packet.connection, packet.from_server, &packet.segment, *identification);
         bytes.clear();
-        write_packet(&packet.segment, &envelope, &mut bytes)?;
+        match &packet.load {
+            Load::Segment(segment) => {
+                let mut envelope = envelope(&packet.connection, packet.from_server, *identification, SERVER_PORT);
+                envelope.stream_offset = stream_offset(&packet.connection, packet.from_server, segment);
+                write_packet(segment, &envelope, &mut bytes)?;
+            }
+            Load::Datagram(datagram) => {
+                let port = if datagram.rtp.is_some() { RTP_PORT } else { SERVER_PORT };
+                let envelope = envelope(&packet.connection, packet.from_server, *identification, port);
+                write_udp(&envelope, &payload(datagram, packet.connection.number), &mut bytes)?;
+            }
+        }
         let direction = if packet.inbound { Direction::Inbound } else { Direction::Outbound };
         file.write(&Record { time_ns: packet.time, interface: packet.interface, direction }, &bytes)?;
     }
     file.finish()
 }
 
-fn envelope(connection: &Identity, from_server: bool, segment: &Segment, identification: u16) -> Envelope {
+fn envelope(connection: &Identity, from_server: bool, identification: u16, port: u16) -> Envelope {
     let client_port = FIRST_CLIENT_PORT + (connection.number % CLIENT_PORTS) as u16;
     let client = SocketAddrV4::new(address(connection.hosts[CLIENT]), client_port);
-    let server = SocketAddrV4::new(address(connection.hosts[SERVER]), SERVER_PORT);
+    let server = SocketAddrV4::new(address(connection.hosts[SERVER]), port);
     let (source, destination) = if from_server { (server, client) } else { (client, server) };
+    Envelope { source, destination, identification, time_to_live: TIME_TO_LIVE, stream_offset: 0 }
+}
+
+/// Where in its stream a segment's payload begins.
+fn stream_offset(connection: &Identity, from_server: bool, segment: &Segment) -> u64 {
     let initial = connection.initial_sequences[usize::from(from_server)];
     // The stream begins after the SYN, which takes a sequence number.
     let syn = u32::from(segment.flags.contains(Flags::SYN));
-    let stream_offset = u64::from(segment.seq.wrapping_add(syn).wrapping_sub(initial).wrapping_sub(1));
-    Envelope { source, destination, identification, time_to_live: TIME_TO_LIVE, stream_offset }
+    u64::from(segment.seq.wrapping_add(syn).wrapping_sub(initial).wrapping_sub(1))
+}
+
+/// What UDP carries: a header of RTP where there is one, and bytes that say where in the datagram they are.
+fn payload(datagram: &Sight, source: u32) -> Vec<u8> {
+    let length = (datagram.bytes as usize).saturating_sub(IPV4_BYTES + UDP_BYTES);
+    let mut bytes = Vec::with_capacity(length);
+    if let Some(rtp) = datagram.rtp.filter(|_| length >= RTP_BYTES) {
+        // RFC 3550 section 5.1: version 2, payload type, sequence number, timestamp, source.
+        bytes.extend_from_slice(&[2 << 6, rtp.payload_type]);
+        bytes.extend_from_slice(&(datagram.number as u16).to_be_bytes());
+        bytes.extend_from_slice(&datagram.number.wrapping_mul(rtp.timestamp_step).to_be_bytes());
+        bytes.extend_from_slice(&source.to_be_bytes());
+    }
+    write_payload(0, (length - bytes.len()) as u32, &mut bytes);
+    bytes
 }
 
 fn address(host: u32) -> Ipv4Addr {

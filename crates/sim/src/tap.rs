@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use firstflight_path::{Fate, Nanos};
 use firstflight_tcp::Segment;
 
-use crate::{connection::SERVER, topology::Topology};
+use crate::{connection::SERVER, plan::Rtp, topology::Topology};
 
 /// Where to tap.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,13 +32,33 @@ pub struct Tapped {
     /// Whether the server sent it.
     pub from_server: bool,
     /// What it carries.
-    pub segment: Segment,
+    pub load: Load,
 }
 
-/// What tells a connection from all others.
+/// What a packet carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Load {
+    /// A segment.
+    Segment(Segment),
+    /// A datagram.
+    Datagram(Sight),
+}
+
+/// A datagram as a capture shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sight {
+    /// Number in its stream.
+    pub number: u32,
+    /// Bytes of all headers and of the payload.
+    pub bytes: u32,
+    /// What its RTP header says, if it has one.
+    pub rtp: Option<Rtp>,
+}
+
+/// What tells a connection from all others, or the streams of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Identity {
-    /// Number in the replicate.
+    /// Number of the connection or of the client in the replicate.
     pub number: u32,
     /// Hosts of client and server, numbered over the network.
     pub hosts: [u32; 2],
@@ -108,18 +128,13 @@ impl Tap {
         self.identities.insert((slot, generation), identity);
     }
 
-    /// An end hands a segment to the network.
-    pub(crate) fn sent(&mut self, now: Nanos, place: (u32, u32), sender: usize, segment: &Segment) {
-        self.at_end(now, place, sender, sender, segment);
+    /// Whose a segment is, by the slot and the generation of its connection.
+    pub(crate) fn identity(&self, place: (u32, u32)) -> Identity {
+        self.identities[&place]
     }
 
-    /// A segment reaches the host of an end.
-    pub(crate) fn received(&mut self, now: Nanos, place: (u32, u32), side: usize, segment: &Segment) {
-        self.at_end(now, place, 1 - side, side, segment);
-    }
-
-    fn at_end(&mut self, now: Nanos, place: (u32, u32), sender: usize, side: usize, segment: &Segment) {
-        let connection = self.identities[&place];
+    /// A packet passes the host of an end of its connection, which sends or receives it.
+    pub(crate) fn at_end(&mut self, now: Nanos, connection: Identity, sender: usize, side: usize, load: Load) {
         if matches!(self.at, At::Host(host) if host == connection.hosts[side]) {
             self.packets.push(Tapped {
                 time: now,
@@ -127,7 +142,7 @@ impl Tap {
                 inbound: sender != side,
                 connection,
                 from_server: sender == SERVER,
-                segment: *segment,
+                load,
             });
         }
     }
@@ -138,9 +153,9 @@ impl Tap {
         link: u32,
         end: Nanos,
         fate: Fate,
-        place: (u32, u32),
+        connection: Identity,
         sender: usize,
-        segment: &Segment,
+        load: Load,
     ) {
         let At::Link { towards, away } = self.at else { return };
         let (time, interface) = match fate {
@@ -153,9 +168,9 @@ impl Tap {
             time,
             interface,
             inbound: link == towards,
-            connection: self.identities[&place],
+            connection,
             from_server: sender == SERVER,
-            segment: *segment,
+            load,
         });
     }
 

@@ -28,19 +28,40 @@ Order = Mapping[str, Sequence[Value]]
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _TIMES = ("mean", *_QUANTILES)
 _RETRANSMITTED = "retransmitted"
+# What datagrams met: shares of all in percent, and means over streams.
+_STREAMS = {
+    "mean_delay": pl.col("delay_mean_s").fill_nan(None).mean(),
+    "jitter": pl.col("jitter_mean_s").fill_nan(None).mean(),
+    "lost": 100 * pl.col("packets_lost").sum() / (pl.col("packets_received") + pl.col("packets_lost")).sum(),
+    "late": 100 * pl.col("packets_late").sum() / (pl.col("packets_received") + pl.col("packets_lost")).sum(),
+    "mos": pl.col("mos").fill_nan(None).mean(),
+}
+# Metrics that are compared by their difference, with its unit; the others are by their ratio.
+_DIFFERENCES = {
+    _RETRANSMITTED: "percentage points",
+    "lost": "percentage points",
+    "late": "percentage points",
+    "mos": "points",
+}
 METRICS = (
     Metric("mean", "Mean time", 1),
     Metric("p50", "Median time", 1),
     Metric("p95", "95th percentile", 1),
     Metric("p99", "99th percentile", 1),
     Metric(_RETRANSMITTED, "Segments sent again", 2),
+    Metric("mean_delay", "Mean delay", 1),
+    Metric("jitter", "Jitter", 1),
+    Metric("lost", "Lost", 2),
+    Metric("late", "Late", 2),
+    Metric("mos", "MOS", 2),
 )
 # What rounding leaves of a difference.
 _SAME = 1e-9
 _CAPTION = (
     "{key} = {values} against {key} = {first}, with the same random numbers: change of completion times in percent, "
-    "and of the share of segments sent again in percentage points. Intervals over {units}. What did not finish is "
-    "beyond every time in a quantile, which is left out where it reaches that far, and is not in a mean."
+    "and of the share of segments sent again in percentage points; of datagrams change of delay and jitter in "
+    "percent, of lost and late ones in percentage points, of the MOS in points. Intervals over {units}. What did not "
+    "finish is beyond every time in a quantile, which is left out where it reaches that far, and is not in a mean."
 )
 
 
@@ -48,7 +69,7 @@ _CAPTION = (
 class Compared:
     """One metric of one application where `key` has `value` instead of `first`, and the other keys are `others`.
 
-    `estimate`: change in percent; of the segments sent again in percentage points. NaN where the arms have nothing.
+    `estimate`: change in percent; of shares in percentage points, of the MOS in points. NaN where there is nothing.
     """
 
     key: str
@@ -70,6 +91,7 @@ def compared(run: Run, order: Order, population: bool) -> list[Compared]:
         bins = _whole(run.histograms)
     else:
         rows = _rows(run, list(order), population)
+    streams = _stream_rows(run, list(order))
     for key, (first, *values) in order.items():
         others = [name for name in order if name != key]
         for point in itertools.product(*(order[name] for name in others)):
@@ -82,8 +104,11 @@ def compared(run: Run, order: Order, population: bool) -> list[Compared]:
                     else _both(arms, key, first, value, population)
                 )
                 units = "users" if population and not aggregated else "replicates"
-                for application, metric, estimate in both:
-                    found.append(Compared(key, first, value, fixed, application, metric, _drawn(estimate), units))
+                sent = _where(streams, fixed).filter(_is(streams, key, first) | _is(streams, key, value))
+                of_streams = _both(sent, key, first, value, False, tuple(_STREAMS))
+                for drawn, estimates in ((units, both), ("replicates", of_streams)):
+                    for application, metric, estimate in estimates:
+                        found.append(Compared(key, first, value, fixed, application, metric, _drawn(estimate), drawn))
     return found
 
 
@@ -107,7 +132,7 @@ def comparison_tables(found: Sequence[Compared], order: Order) -> list[Table]:
                     "ours": _number(item.estimate.value),
                     "low": _number(item.estimate.low),
                     "high": _number(item.estimate.high),
-                    "unit": "percentage points" if item.metric == _RETRANSMITTED else "percent",
+                    "unit": _DIFFERENCES.get(item.metric, "percent"),
                 }
                 for item in rows
             ),
@@ -152,13 +177,18 @@ def _is(rows: pl.DataFrame, key: str, value: Value) -> pl.Expr:
 
 
 def _both(
-    arms: pl.DataFrame, key: str, first: Value, value: Value, by_users: bool
+    arms: pl.DataFrame,
+    key: str,
+    first: Value,
+    value: Value,
+    by_users: bool,
+    metrics: Sequence[str] = (*_TIMES, _RETRANSMITTED),
 ) -> Iterator[tuple[str, str, Estimate]]:
     baseline, treatment = (str(side) if arms.schema[key] == pl.String else side for side in (first, value))
     for (application,), part in arms.partition_by("application", as_dict=True, maintain_order=True).items():
         if part[key].n_unique() < 2:
             continue
-        for metric in (*_TIMES, _RETRANSMITTED):
+        for metric in metrics:
             estimate = (
                 _by_users(part, metric, key, baseline, treatment)
                 if by_users
@@ -246,7 +276,7 @@ def _by_replicates(part: pl.DataFrame, metric: str, key: str, baseline: object, 
 
     def change(mean: Means[object]) -> float:
         one, other = mean(treatment), mean(baseline)
-        if metric == _RETRANSMITTED:
+        if metric in _DIFFERENCES:
             return one - other
         return 100 * (one / other - 1) if other else math.nan
 
@@ -258,8 +288,7 @@ _SENT = "segments_sent"
 
 def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
     """What is compared, pages before transfers of the same application: a row each for users, else one a replicate."""
-    pages = run.pages.with_columns(pl.col("application").cast(pl.String))
-    transfers = run.transfers.with_columns(pl.col("application").cast(pl.String))
+    pages, transfers = _with_all_arms(run.pages), _with_all_arms(run.transfers)
     columns = [*keys, "replicate", "application", "client", "completion_time_s", "retransmissions"]
     # A page's segments are those of its transfers, and its time is its own.
     on_pages = pages.select("application").unique().collect()["application"].to_list()
@@ -288,3 +317,31 @@ def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
         .join(sent_again, on=by, how="left", maintain_order="left")
         .collect()
     )
+
+
+def _stream_rows(run: Run, keys: list[str]) -> pl.DataFrame:
+    """What datagrams met, a row a replicate, application and sender."""
+    sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
+    name = pl.format("{}, sender {}", pl.col("application"), sender)
+    return (
+        _with_all_arms(run.streams)
+        .with_columns(name.alias("application"))
+        .group_by([*keys, "application", "replicate"], maintain_order=True)
+        .agg(value.alias(metric) for metric, value in _STREAMS.items())
+        .collect()
+    )
+
+
+def _with_all_arms(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """With its name as text; the rows of an application with arms once more under one name for all of them."""
+    named = rows.collect_schema()["application"]
+    names = named.categories.to_list() if isinstance(named, pl.Enum) else []
+    # An application comes before its arms.
+    of = {name: next(of for of in names if name == of or name.startswith(f"{of}.")) for name in names}
+    arms = {name: base for name, base in of.items() if list(of.values()).count(base) > 1}
+    text = rows.with_columns(pl.col("application").cast(pl.String))
+    if not arms:
+        return text
+    together = text.filter(pl.col("application").is_in(list(arms)))
+    whole = pl.format("{}, all arms", pl.col("application").replace(arms))
+    return pl.concat([text, together.with_columns(whole.alias("application"))])

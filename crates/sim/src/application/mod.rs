@@ -226,6 +226,24 @@ impl<'p> Simulation<'p> {
         self.pump_client(slot);
     }
 
+    /// Asks for a client's next object on the one connection that it has, opened if need be.
+    fn ask_in_turn(&mut self, client: u32, ask: Ask, count: Option<u32>) {
+        let last = count.is_some_and(|count| ask.number + 1 == count);
+        if let Activity::Connected(slot) = self.clients[client as usize].activity {
+            return self.ask(slot, ask, last);
+        }
+        let slot = self.open(client, u64::from(ask.number), false, last, ask);
+        self.clients[client as usize].activity = Activity::Connected(slot);
+    }
+
+    /// Such an object is there; if it failed, so did the connection.
+    fn answered_in_turn(&mut self, client: u32, done: Done, count: Option<u32>) {
+        self.note_end(done.object.number + 1, count);
+        if !done.completed {
+            self.clients[client as usize].activity = Activity::None;
+        }
+    }
+
     /// Something happened at one end of a connection.
     pub(crate) fn on_events(&mut self, slot: u32, side: usize, events: Events) {
         let now = self.now;

@@ -1,7 +1,7 @@
 //! Video in chunks: a few to fill the player's buffer, then one each time as much has been played.
 
 use crate::{
-    application::{Activity, Ask, Done, OUTSIDE, bytes},
+    application::{Ask, Done, OUTSIDE, bytes},
     plan::Kind,
     random::Purpose,
     simulation::Simulation,
@@ -17,23 +17,14 @@ impl Simulation<'_> {
             request_bytes: u64::from(*request_bytes),
             response_bytes: bytes(self.draw(client, chunk, Purpose::ResponseSize, u64::from(number))),
         };
-        let last = count.is_some_and(|count| number + 1 == count);
-        if let Activity::Connected(slot) = self.clients[client as usize].activity {
-            self.ask(slot, ask, last);
-        } else {
-            let slot = self.open(client, u64::from(number), false, last, ask);
-            self.clients[client as usize].activity = Activity::Connected(slot);
-        }
+        self.ask_in_turn(client, ask, *count);
     }
 
     /// The next chunk follows at once while the buffer has room for it, else when what is played makes room.
     pub(super) fn chunk_done(&mut self, client: u32, done: Done) {
         let Kind::Video { interval_ns, buffer_chunks, count, .. } = &self.spec(client).kind else { return };
         let next = done.object.number + 1;
-        self.note_end(next, *count);
-        if !done.completed {
-            self.clients[client as usize].activity = Activity::None;
-        }
+        self.answered_in_turn(client, done, *count);
         // Chunk n is asked for no earlier than when chunk n - buffer has been played, which begins with the first.
         let played = (next + 1).saturating_sub(*buffer_chunks);
         let room_at = self.start_of(client).saturating_add(u64::from(played).saturating_mul(*interval_ns));

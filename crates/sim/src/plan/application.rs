@@ -7,7 +7,7 @@ use firstflight_tcp::Profile;
 use serde::Deserialize;
 
 use super::{Kind, Network, Plan, one};
-use crate::{law::Law, population::Keep};
+use crate::law::Law;
 
 /// How a client picks its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -127,11 +127,6 @@ impl Application {
         }
         if self.client_hosts.is_some() || self.server_hosts.is_some() {
             return Err("it names hosts, but each user of a population has a path of their own: leave them out".into());
-        }
-        if self.kind.sends_datagrams() && population.keep == Keep::Aggregates {
-            return Err(
-                "it sends datagrams, whose streams a population keeps as rows only: write keep = \"rows\"".into()
-            );
         }
         match (&self.kind, self.size_from_row) {
             (_, false) => Ok(()),

@@ -188,11 +188,6 @@ impl Kind {
         }
     }
 
-    /// Whether clients send datagrams, if only to look names up.
-    pub(crate) fn sends_datagrams(&self) -> bool {
-        self.datagrams().is_some() || matches!(self, Kind::WebPage { dns: Some(_), .. })
-    }
-
     /// Files, pages or requests of a client; none: no end.
     pub fn count(&self) -> Option<u32> {
         match self {

@@ -10,6 +10,7 @@ use firstflight_tcp::name_renamed;
 use serde::Deserialize;
 
 pub use application::{Application, Ends, ServerChoice};
+pub use datagram::Rtp;
 pub use kind::{Direction, HttpVersion, Kind, Level, Persistent};
 pub(crate) use kind::{LARGEST_BYTES, MOST_INLINE_OBJECTS};
 pub use network::{Group, LinkLaws, LinkPair, Network};

@@ -49,8 +49,8 @@ pub(crate) struct Accounts {
     bins: &'static Bins,
     /// Payload of a full segment of the responses of each application.
     payload_bytes: Vec<u64>,
-    /// Applications that load pages.
-    has_pages: Vec<bool>,
+    /// Of each application, whether it has transfers and pages.
+    has: Vec<[bool; UNITS]>,
     /// Where the buckets of each dimension begin within a block.
     first: [usize; DIMENSIONS],
     /// Buckets of all dimensions together: a block an application and unit.
@@ -84,10 +84,7 @@ impl Accounts {
             buckets: buckets.clone(),
             bins: Bins::get(),
             payload_bytes: plan.recorded_applications().map(|(spec, _, arm)| payload_bytes(spec, arm)).collect(),
-            has_pages: plan
-                .recorded_applications()
-                .map(|(spec, ..)| matches!(spec.kind, Kind::WebPage { .. }))
-                .collect(),
+            has: plan.recorded_applications().map(|(spec, ..)| units(&spec.kind)).collect(),
             first,
             block,
             cells: vec![Cell::default(); plan.recorded_applications().count() * UNITS * block],
@@ -131,7 +128,7 @@ impl Accounts {
         for (index, cell) in self.cells.iter_mut().enumerate() {
             let (block, place) = (index / self.block, index % self.block);
             let (application, unit) = (block / UNITS, block % UNITS);
-            if unit == Unit::Page as usize && !self.has_pages[application] {
+            if !self.has[application][unit] {
                 continue;
             }
             let dimension = self.first.iter().rposition(|&first| first <= place).unwrap_or_default();
@@ -184,6 +181,12 @@ impl Cell {
             with_first_flight_loss: (booked.first_flight_lost > 0).into(),
         };
     }
+}
+
+/// Whether an application has transfers, and pages.
+fn units(kind: &Kind) -> [bool; UNITS] {
+    let streams_alone = kind.datagrams().is_some() && !matches!(kind, Kind::Dns(_));
+    [!streams_alone, matches!(kind, Kind::WebPage { .. })]
 }
 
 /// The bucket of a value: up to and with the border above it.

@@ -4,11 +4,12 @@ use firstflight_path::{Fate, Nanos};
 use firstflight_tcp::{Ecn, Segment};
 
 use crate::{
-    connection::SERVER,
-    packet::Packet,
+    application::datagram::DatagramStream,
+    connection::{CLIENT, SERVER},
+    packet::{Datagram, Packet},
     plan::Plan,
     records::{Crossing, NO_CONNECTION},
-    tap::{Identity, Place, Tap, Watched},
+    tap::{Identity, Load, Place, Sight, Tap, Watched},
     topology::Topology,
 };
 
@@ -35,7 +36,7 @@ impl<'p> Simulation<'p> {
         Ok(simulation.tap.map(|tap| tap.into_watched(plan.duration_ns)).unwrap_or_default())
     }
 
-    /// Runs until the first application opens its first connection, and tells the hosts of its client and server.
+    /// Runs until the first application opens its first connection or stream, and tells the hosts of client and server.
     fn first_hosts(mut self) -> Result<[u32; 2], String> {
         loop {
             for slot in 0..self.connections.len() {
@@ -44,11 +45,21 @@ impl<'p> Simulation<'p> {
                     return Ok(connection.hosts);
                 }
             }
+            if let Some(client) = self.first_sender() {
+                return Ok([self.clients[client as usize].host, self.server_host(client, 0)]);
+            }
             if !self.step() {
                 let name = &self.plan.applications[0].name;
-                return Err(format!("application {name:?} opens no connection before the end of the run"));
+                return Err(format!("application {name:?} sends nothing before the end of the run"));
             }
         }
+    }
+
+    /// The first client of the first application that has streams of datagrams, if it is one that sends nothing else.
+    fn first_sender(&self) -> Option<u32> {
+        self.plan.applications[0].kind.datagrams()?;
+        let mut clients = self.streams.iter().map(DatagramStream::client);
+        clients.find(|&client| self.clients[client as usize].application == 0)
     }
 
     /// For those who watch packets: a connection was opened.
@@ -68,19 +79,55 @@ impl<'p> Simulation<'p> {
             capture.sent(self.now, self.replicate, connection, side, segment);
         }
         if let Some(tap) = &mut self.tap {
-            tap.sent(self.now, (slot, connection.generation), side, segment);
+            let identity = tap.identity((slot, connection.generation));
+            tap.at_end(self.now, identity, side, side, Load::Segment(*segment));
         }
     }
 
     /// For those who watch packets: one reaches the host of an end, whether or not its connection is over by then.
     #[cold]
     pub(super) fn note_delivery(&mut self, packet: &Packet, slot: u32, side: usize) {
-        if packet.datagram().is_some() {
-            return;
+        if let Some(datagram) = packet.datagram() {
+            let receiver = 1 - self.sender_of(&datagram);
+            return self.note_datagram(&datagram, receiver);
         }
         if let Some(tap) = &mut self.tap {
-            tap.received(self.now, (slot, packet.generation()), side, &packet.peek(&self.options));
+            let identity = tap.identity((slot, packet.generation()));
+            tap.at_end(self.now, identity, 1 - side, side, Load::Segment(packet.peek(&self.options)));
         }
+    }
+
+    /// For those who watch packets: a datagram passes the host of one of its ends.
+    #[cold]
+    pub(crate) fn note_datagram(&mut self, datagram: &Datagram, side: usize) {
+        let (identity, load, sender) = (self.stream_identity(datagram), self.sight(datagram), self.sender_of(datagram));
+        if let Some(tap) = &mut self.tap {
+            tap.at_end(self.now, identity, sender, side, load);
+        }
+    }
+
+    /// For those who watch packets: whether they do.
+    pub(crate) fn is_tapped(&self) -> bool {
+        self.tap.is_some()
+    }
+
+    fn sender_of(&self, datagram: &Datagram) -> usize {
+        if self.streams[datagram.stream as usize].is_from_server() { SERVER } else { CLIENT }
+    }
+
+    fn stream_identity(&self, datagram: &Datagram) -> Identity {
+        let client = self.streams[datagram.stream as usize].client();
+        let hosts = [self.clients[client as usize].host, self.server_host(client, 0)];
+        Identity { number: client, hosts, initial_sequences: [0; 2] }
+    }
+
+    fn sight(&self, datagram: &Datagram) -> Load {
+        let flow = self.streams[datagram.stream as usize].flow();
+        Load::Datagram(Sight {
+            number: datagram.number,
+            bytes: flow.header_bytes + datagram.payload_bytes,
+            rtp: flow.call.map(|call| call.rtp),
+        })
     }
 
     /// For those who watch segments: an end has dealt with one.
@@ -99,14 +146,20 @@ impl<'p> Simulation<'p> {
             _ => self.lines[link as usize].link.last_transmission(bytes),
         };
         let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
-        let stream = packet.datagram().map(|datagram| &self.streams[datagram.stream as usize]);
-        if let (Some(tap), None) = (&mut self.tap, stream) {
-            let mut segment = packet.peek(&self.options);
-            if matches!(fate, Fate::Marked(_)) {
-                segment.ecn = Ecn::Congestion;
-            }
-            tap.crossed(link, end, fate, (slot, packet.generation()), sender, &segment);
+        let datagram = packet.datagram();
+        let seen = datagram
+            .map(|datagram| (self.stream_identity(&datagram), self.sender_of(&datagram), self.sight(&datagram)));
+        if let Some(tap) = &mut self.tap {
+            let (identity, sender, load) = seen.unwrap_or_else(|| {
+                let mut segment = packet.peek(&self.options);
+                if matches!(fate, Fate::Marked(_)) {
+                    segment.ecn = Ecn::Congestion;
+                }
+                (tap.identity((slot, packet.generation())), sender, Load::Segment(segment))
+            });
+            tap.crossed(link, end, fate, identity, sender, load);
         }
+        let stream = datagram.map(|datagram| &self.streams[datagram.stream as usize]);
         let Some(capture) = &mut self.capture else { return };
         // A link computed ahead may look beyond the end of the run.
         if at < self.plan.duration_ns {

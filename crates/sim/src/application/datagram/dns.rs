@@ -13,6 +13,7 @@ use crate::{
         Kind,
         datagram::{Datagrams, dns::Queries},
     },
+    population::aggregate::{Outcome, Unit},
     random::Purpose,
     records::{NO_CONNECTION, NO_PAGE, SenderCounts, Transfer, seconds, seconds_between},
     simulation::Simulation,
@@ -177,11 +178,27 @@ impl Simulation<'_> {
 
     fn book_lookup(&mut self, client: u32, lookup: Lookup, answer: Option<u32>) {
         let client = &self.clients[client as usize];
+        let application = self.plan.recorded(client.application, client.arm);
         let bytes = answer.map_or(0, u64::from);
+        let sender = SenderCounts {
+            segments_sent: lookup.tries,
+            retransmissions: lookup.tries - 1,
+            timeouts: lookup.tries - 1,
+            ..SenderCounts::default()
+        };
+        if let Some(accounts) = &mut self.accounts {
+            return accounts.enter(&Outcome {
+                application,
+                unit: Unit::Transfer,
+                completion: answer.map(|_| self.now - lookup.started_at),
+                bytes,
+                booked: sender,
+            });
+        }
         let time = seconds_between(lookup.started_at, answer.map(|_| self.now));
         self.records.transfers.push(Transfer {
             replicate: self.replicate,
-            application: self.plan.recorded(client.application, client.arm),
+            application,
             client: client.index,
             page: NO_PAGE,
             object: lookup.number,
@@ -192,12 +209,7 @@ impl Simulation<'_> {
             completion_time_s: time,
             bytes,
             delivered_bytes: bytes,
-            sender: SenderCounts {
-                segments_sent: lookup.tries,
-                retransmissions: lookup.tries - 1,
-                timeouts: lookup.tries - 1,
-                ..SenderCounts::default()
-            },
+            sender,
             initial_window_segments: 0,
             completed: u8::from(answer.is_some()),
             disturbed: 0,

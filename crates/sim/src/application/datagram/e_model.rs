@@ -49,8 +49,9 @@ mod tests {
     const BARE: Impairment = Impairment { ie: 0.0, bpl: 4.3 };
 
     #[test]
-    fn ratings_give_the_scores_of_table_b_1() {
-        // For 80 the table prints 4.03, and its own formula gives 4.024.
+    fn ratings_give_the_scores_of_annex_b() {
+        // For 80 the formula gives 1 + 2.8 + 80 × 20 × 20 × 7e-6 = 4.024; the annex's table is quoted with 4.03, which
+        // belongs to 80.15.
         for (r, score) in [(93.2, 4.41), (90.0, 4.34), (80.0, 4.02), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
             assert!((mos(r) - score).abs() < 0.005, "{r}: {}", mos(r));
         }

@@ -11,6 +11,7 @@ use firstflight_path::Nanos;
 
 use crate::{
     application::BEHIND_PAGES,
+    connection::{CLIENT, SERVER},
     loss_draws::LossDraws,
     packet::{Datagram, Packet},
     plan::datagram::{Datagrams, Flow, MOST_PAYLOAD_BYTES},
@@ -40,6 +41,11 @@ impl DatagramStream {
     /// The client that it belongs to.
     pub(crate) fn client(&self) -> u32 {
         self.client
+    }
+
+    /// What it was asked to send.
+    pub(crate) fn flow(&self) -> &Flow {
+        &self.flow
     }
 
     /// Whether the server sends it.
@@ -119,8 +125,13 @@ impl Simulation<'_> {
         let datagram = Datagram { stream: index, number: stream.sent, sent_at: self.now, payload_bytes };
         stream.sent += 1;
         stream.sent_bytes += u64::from(header_bytes + payload_bytes);
+        let first_hop = stream.first_hop;
+        if self.is_tapped() {
+            let sender = if self.streams[index as usize].flow.from_server { SERVER } else { CLIENT };
+            self.note_datagram(&datagram, sender);
+        }
         let header_difference = header_bytes as i32 - self.plan.header_bytes as i32;
-        let packet = Packet::of_datagram(&datagram, header_difference, stream.first_hop);
+        let packet = Packet::of_datagram(&datagram, header_difference, first_hop);
         self.forward(packet);
     }
 

@@ -80,6 +80,16 @@ pub(crate) struct Call {
     /// From the first sound of a frame to its datagram.
     pub(crate) coding_delay: Nanos,
     pub(crate) impairment: Option<Impairment>,
+    pub(crate) rtp: Rtp,
+}
+
+/// What the RTP headers of a stream say of its codec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rtp {
+    /// Payload type.
+    pub payload_type: u8,
+    /// By how much the timestamp grows from frame to frame.
+    pub timestamp_step: u32,
 }
 
 /// What one end sends: a datagram each interval.

@@ -3,7 +3,7 @@
 use firstflight_path::Nanos;
 use serde::Deserialize;
 
-use super::{Call, Datagrams, Flow, Play, Ways};
+use super::{Call, Datagrams, Flow, Play, Rtp, Ways};
 use crate::law::Law;
 
 /// A call.
@@ -56,6 +56,18 @@ impl Codec {
             Codec::Opus => 6_500_000,
         }
     }
+
+    /// Payload type and clock of RTP.
+    fn rtp(self, frame_ns: Nanos) -> Rtp {
+        let (payload_type, clock_hz) = match self {
+            // RFC 3551 section 6: PCMU.
+            Codec::G711 => (0, 8_000),
+            // RFC 7587 section 4.1; the type is a dynamic one.
+            Codec::Opus => (111, 48_000),
+        };
+        let step = u128::from(frame_ns) * clock_hz / 1_000_000_000;
+        Rtp { payload_type, timestamp_step: step as u32 }
+    }
 }
 
 impl Datagrams for Voice {
@@ -70,6 +82,7 @@ impl Datagrams for Voice {
             call: Some(Call {
                 coding_delay: self.frame_ns.saturating_add(self.codec.look_ahead()),
                 impairment: self.impairment,
+                rtp: self.codec.rtp(self.frame_ns),
             }),
             ..Flow::new(from_server)
         };
