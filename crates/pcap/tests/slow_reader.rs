@@ -50,7 +50,7 @@ fn download() -> (Vec<Passing>, u32) {
             }
         }
         if now % (2500 * MS) == 0 {
-            client.read(now, u64::MAX);
+            client.read(u64::MAX);
         }
         while let Some(segment) = server.poll_transmit(now) {
             seen.push((now, true, segment));

@@ -65,7 +65,7 @@ pub fn transfer(profile: Profile) -> Vec<u32> {
                 }
                 !arrives
             });
-            end.read(now, u64::MAX);
+            end.read(u64::MAX);
             while let Some(segment) = end.poll_transmit(now) {
                 data_segments += u32::from(segment.payload_bytes > 0);
                 if segment.payload_bytes == 0 || data_segments != 40 {

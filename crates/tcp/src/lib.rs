@@ -34,7 +34,7 @@ pub use profile::{
     Choices, EcnPolicy, Profile, RENAMED, ReceiveWindowGrowth, RtoEstimator, RtoRules, RttSamples, WindowValidation,
     name_renamed,
 };
-pub use receiver::ack::{AckPolicy, AdaptiveAck};
+pub use receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 pub use sender::congestion::{
     Acknowledged, CongestionAlgorithm, CongestionAvoidance, CongestionControl, CustomController, CustomLaw, Delivery,
     Hystart, RoundTrip, SlowStartGrowth, SsthreshBase, Start, Window,

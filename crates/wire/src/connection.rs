@@ -111,7 +111,7 @@ impl Connection {
         let mut conversation = Conversation::default();
         let (application, endpoint) = (&mut self.application, &mut self.endpoint);
         self.inbound.take(endpoint, segment, payload, |bytes| application.received(now, bytes, &mut conversation));
-        endpoint.read(now, endpoint.readable_bytes());
+        endpoint.read(endpoint.readable_bytes());
         self.heed(now, conversation, books);
     }
 

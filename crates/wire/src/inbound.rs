@@ -120,7 +120,7 @@ mod tests {
                 endpoint.handle_segment(0, &segment);
                 inbound.take(&endpoint, &segment, &payload, |bytes| got.extend_from_slice(bytes));
                 let readable = endpoint.readable_bytes();
-                endpoint.read(0, readable);
+                endpoint.read(readable);
                 while endpoint.poll_transmit(0).is_some() {}
             }
             prop_assert_eq!(got.len() as u64, endpoint.received_bytes());

@@ -28,6 +28,7 @@ class Parameters:
     `losses`: of the sender's segments. `writes`: when (ms after the handshake) the sender has how many bytes more; of a
     scripted sender each is a flight of segments. `swaps`: segments that a scripted sender sends behind the next one;
     `repeats`: those that it sends twice. `reads_ms`: how often the receiving application reads, 0 for at once.
+    `trains`, `compressed`: with `tcp_min_tso_segs` and `tcp_comp_sack_nr` as Linux has them; without, 1 and 0.
     """
 
     family: str
@@ -39,6 +40,7 @@ class Parameters:
     timestamps: bool = False
     restart: bool = False
     trains: bool = False
+    compressed: bool = False
     rtt_ms: int = 100
     spacing_us: int = 1000
     acks: Acks = Acks()
@@ -156,6 +158,23 @@ def _slow_reader(random: Random, base: Parameters) -> Parameters:
     return dataclasses.replace(_flights(random, base), reads_ms=random.choice([50, 300, 1000]))
 
 
+def _compressed(random: Random, base: Parameters) -> Parameters:
+    """Holes whose ACKs are merged for so long that the moment at which each is sent is clear of arrivals."""
+    base = _flights(random, base)
+    segments = random.randint(10, 40)
+    lost = random.sample(range(11, 11 + segments), random.randint(1, 2))
+    return dataclasses.replace(
+        base,
+        compressed=True,
+        sack=True,
+        timestamps=random.random() < 0.5,
+        rtt_ms=200,
+        spacing_us=3000,
+        losses=tuple((number, 1) for number in sorted(lost)),
+        writes=((0, base.mss * 10), (200, base.mss * segments)),
+    )
+
+
 FAMILIES = {
     "plain": _plain,
     "one loss": _one_loss,
@@ -167,6 +186,7 @@ FAMILIES = {
     "receive": _flights,
     "reassembly": _reassembly,
     "slow reader": _slow_reader,
+    "compressed SACKs": _compressed,
 }
 """By name, what makes a family's parameters from the usual ones."""
 
@@ -187,7 +207,19 @@ def simpler(found: Parameters) -> Iterator[Parameters]:
                 writes = (*found.writes[:place], (at, less), *found.writes[place + 1 :])
                 yield dataclasses.replace(found, writes=writes)
     plain = Parameters(found.family, direction=found.direction)
-    for name in ("acks", "timestamps", "restart", "trains", "sack", "reads_ms", "cc", "spacing_us", "rtt_ms", "mss"):
+    for name in (
+        "acks",
+        "timestamps",
+        "restart",
+        "trains",
+        "compressed",
+        "sack",
+        "reads_ms",
+        "cc",
+        "spacing_us",
+        "rtt_ms",
+        "mss",
+    ):
         if getattr(found, name) != getattr(plain, name):
             changed = dataclasses.replace(found, **{name: getattr(plain, name)})
             if name == "mss":

@@ -142,15 +142,15 @@ class Sender:
             line_free = at
 
     def on_packet(self, now: int, seq: int, ack: int, packet: Packet) -> None:
-        """The kernel sent an ACK."""
-        self._learn(ack, packet, self._scale)
+        """The kernel sent an ACK, which arrives after a round trip."""
+        self._wire.at(now + self._how.rtt_ms * MS, partial(self._learn, ack, packet, self._scale))
 
     def has_all(self, written: int) -> bool:
         """Whether everything was sent."""
         return self._left == 0
 
     def _learn(self, ack: int, packet: Packet, scale: int) -> None:
-        self._edge = ack + (packet.window << scale)
+        self._edge = max(self._edge, ack + (packet.window << scale))
         self._echo = max(self._echo, (packet.stamps() or (0, 0))[0])
 
     def _send(self, now: int, seq: int, length: int) -> None:

@@ -26,6 +26,9 @@ const TABLE: &[(&str, Meaning)] = &[
     ("hystart_low_window", Only("16")),
     ("ip_local_port_range", Harmless),
     ("tcp_autocorking", Harmless),
+    ("tcp_comp_sack_delay_ns", Sets(|environment, value| compression(environment, "delay_max", &format!("{value}ns")))),
+    ("tcp_comp_sack_nr", Sets(|environment, value| compression(environment, "most_segments", value))),
+    ("tcp_comp_sack_slack_ns", Harmless),
     ("tcp_congestion_control", Sets(congestion_control)),
     ("tcp_dsack", Sets(|environment, value| flag(environment, "dsack", value))),
     ("tcp_early_retrans", Sets(tail_loss_probe)),
@@ -135,6 +138,15 @@ fn shortest_train(environment: &mut Environment, value: &str) -> Result<(), Stri
 fn train(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
     match environment.settings.get("recovery.scoreboard.trains") {
         Some(Value::Object(_)) => refine(environment, &format!("trains.{field}"), value),
+        _ => Ok(()),
+    }
+}
+
+/// A field of how acknowledgements with selective blocks are merged, if the profile has any.
+fn compression(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
+    let name = "ack.sack_compression";
+    match environment.settings.get(name) {
+        Some(serde_json::Value::Object(_)) => environment.settings.write(&format!("{name}.{field}"), value),
         _ => Ok(()),
     }
 }

@@ -258,7 +258,7 @@ impl<'p> Simulation<'p> {
         if events.contains(Events::READABLE) {
             let end = &mut connection.ends[side];
             let readable = end.readable_bytes();
-            end.read(now, readable);
+            end.read(readable);
             if end.received_bytes() >= connection.awaited[side] {
                 self.on_awaited(slot, side);
                 if self.connections[slot].generation != generation {

@@ -4,8 +4,8 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
     LostSyn, Nagle, Nanos, NewRenoRules, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RenoRules,
-    RestartWindow, RtoEstimator, RtoRules, RttSamples, ScoreboardRules, SlowStartGrowth, SsthreshBase, Startup,
-    TailLossProbe, Trains, WindowPacing, WindowValidation,
+    RestartWindow, RtoEstimator, RtoRules, RttSamples, SackCompression, ScoreboardRules, SlowStartGrowth, SsthreshBase,
+    Startup, TailLossProbe, Trains, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -50,6 +50,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         receive_window_growth: some(u, 1, receive_window_bytes)?
             .map(|initial_bytes| ReceiveWindowGrowth { initial_bytes }),
         window_scaling,
+        loose_sequence_check: u.arbitrary()?,
         ack: acknowledgements(u)?,
         sack,
         dsack: sack && u.arbitrary()?,
@@ -145,9 +146,21 @@ fn acknowledgements(u: &mut Unstructured<'_>) -> Result<AckPolicy> {
                 delay_min_ns,
                 delay_max_ns: delay_min_ns + milliseconds(u)?,
                 quick_segments: u.int_in_range(0..=20)?,
+                sack_compression: compression(u)?,
             })
         }
     })
+}
+
+fn compression(u: &mut Unstructured<'_>) -> Result<Option<SackCompression>> {
+    if !u.arbitrary()? {
+        return Ok(None);
+    }
+    Ok(Some(SackCompression {
+        delay_max_ns: u.int_in_range(0..=5)? * MS,
+        rtt_divisor: u.int_in_range(1..=40)?,
+        most_segments: u.int_in_range(0..=50)?,
+    }))
 }
 
 fn pacing(u: &mut Unstructured<'_>) -> Result<Option<WindowPacing>> {

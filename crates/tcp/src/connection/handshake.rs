@@ -110,6 +110,7 @@ impl Endpoint {
         } else if ours {
             self.establish(now, segment);
             self.on_synchronised(now, segment);
+            self.forget_echo();
         } else if acknowledged.is_some() {
             self.refuse(segment);
         }
@@ -131,7 +132,7 @@ impl Endpoint {
         }
         // A SYN can announce no more than 65535 bytes; our first segment after it tells the rest of a scaled window.
         // Counting that as announced already keeps it from passing for a window that reading has opened.
-        self.begin_receiving(now);
+        self.begin_receiving();
         self.set_peer_window(u32::from(segment.window));
         self.window_seq = origin(segment.seq);
         self.window_ack = self.una;
@@ -149,6 +150,7 @@ impl Endpoint {
         self.retransmit_deadline = NEVER;
         self.due &= !due::SYN;
         self.events |= Events::CONNECTED;
+        self.begin_clocks(now);
         let (sample, rtt) = self.handshake_rtt(now, segment);
         let timed = self.last_sent_at != NEVER || self.features & feature::ACK_ONE_WAY != 0;
         self.last_sent_at = NEVER;

@@ -338,11 +338,12 @@ impl Endpoint {
     /// The application consumes up to `bytes` of what is readable; returns how many it got. A window update is sent
     /// if the peer may be waiting for one.
     #[inline]
-    pub fn read(&mut self, now: Nanos, bytes: u64) -> u64 {
+    pub fn read(&mut self, bytes: u64) -> u64 {
+        let from = self.read_next;
         let taken = bytes.min(self.readable_bytes());
         self.read_next += taken;
         if self.features & feature::RECEIVER != 0 {
-            self.note_reading(now, taken);
+            self.note_reading(from);
         }
         self.update_window_if_needed();
         taken

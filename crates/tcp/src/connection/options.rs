@@ -133,6 +133,9 @@ impl Endpoint {
     pub(crate) fn note_options(&mut self, now: Nanos, seq: Position, segment: &Segment) {
         if self.features & feature::TIMESTAMPS != 0 {
             self.update_recent(now, seq, segment);
+            if self.features & feature::RECEIVER != 0 {
+                self.note_echo(now, segment);
+            }
         }
         let brings_news = seq + u64::from(segment.payload_bytes) > self.rcv_nxt;
         if self.features & feature::ECN != 0 && segment.payload_bytes > 0 && brings_news && self.ecn.on_data(segment) {

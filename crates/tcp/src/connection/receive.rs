@@ -63,10 +63,13 @@ impl Endpoint {
     // RFC 9293 §3.10.7.4, the four cases; as in Linux a segment without length may also stand at the right edge, where
     // a sender that has used the whole window sends its acknowledgements from.
     pub(crate) fn is_acceptable(&self, seq: Position, length: u32) -> bool {
+        let end = seq + u64::from(length);
         if length == 0 {
             seq >= self.rcv_nxt && seq <= self.rcv_edge
+        } else if end <= self.rcv_nxt {
+            self.profile.loose_sequence_check && end >= self.last_ack_sent()
         } else {
-            seq < self.rcv_edge && seq + u64::from(length) > self.rcv_nxt
+            seq < self.rcv_edge
         }
     }
 }

@@ -9,7 +9,7 @@ pub use renamed::{RENAMED, name_renamed};
 
 use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
-use crate::receiver::ack::{AckPolicy, AdaptiveAck};
+use crate::receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 use crate::sender::initial_window::InitialWindow;
 use crate::sender::initial_window::LostSyn;
@@ -57,6 +57,9 @@ pub struct Profile {
     pub receive_window_growth: Option<ReceiveWindowGrowth>,
     /// Whether to offer the window scale option (RFC 7323).
     pub window_scaling: bool,
+    /// Whether a segment counts as acceptable that ends where the latest acknowledgement does (Linux: `tcp_sequence`), so
+    /// that the timestamp of a duplicate is echoed.
+    pub loose_sequence_check: bool,
     /// When to acknowledge data.
     pub ack: AckPolicy,
     /// Whether to offer selective acknowledgements (RFC 2018), which a scoreboard may then use.
@@ -250,6 +253,7 @@ impl Profile {
             receive_window_bytes: 1 << 20,
             receive_window_growth: None,
             window_scaling: true,
+            loose_sequence_check: false,
             sack: false,
             dsack: false,
             timestamps: false,
@@ -312,6 +316,8 @@ impl Profile {
             // tcp_rmem[1] = 128 KB.
             receive_window_bytes: 3 << 20,
             receive_window_growth: Some(ReceiveWindowGrowth { initial_bytes: 65536 }),
+            // tcp_sequence.
+            loose_sequence_check: true,
             // tcp_sack, tcp_dsack, tcp_timestamps = 1: segments of 1448 bytes on a path of 1500.
             sack: true,
             dsack: true,
@@ -325,6 +331,7 @@ impl Profile {
                 delay_min_ns: 40 * MILLISECOND,
                 delay_max_ns: 200 * MILLISECOND,
                 quick_segments: 16,
+                sack_compression: Some(SackCompression::LINUX),
             }),
             recovery: RecoveryAlgorithm::Scoreboard(ScoreboardRules {
                 // tcp_recovery = 1, tcp_early_retrans = 3, tcp_frto = 2; PRR always; undo always.
@@ -395,6 +402,7 @@ impl Profile {
             receive_window_bytes: 11 * 1460,
             receive_window_growth: None,
             window_scaling: false,
+            loose_sequence_check: false,
             sack: false,
             dsack: false,
             timestamps: false,

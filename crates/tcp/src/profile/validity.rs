@@ -76,6 +76,10 @@ impl Profile {
             AckPolicy::Adaptive(rules) => {
                 within("ack.delay_min_ns", rules.delay_min_ns, 1, LONGEST_TIMEOUT)?;
                 within("ack.delay_max_ns", rules.delay_max_ns, rules.delay_min_ns, LONGEST_TIMEOUT)?;
+                if let Some(compression) = rules.sack_compression {
+                    within("ack.sack_compression.delay_max_ns", compression.delay_max_ns, 0, LONGEST_TIMEOUT)?;
+                    within("ack.sack_compression.rtt_divisor", compression.rtt_divisor.into(), 1, u32::MAX.into())?;
+                }
             }
         }
         self.recovery.validate(within, LONGEST_TIMEOUT)?;

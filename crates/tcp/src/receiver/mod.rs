@@ -4,12 +4,14 @@ use crate::connection::timestamps::{OPTION_BYTES, TimestampState};
 pub(crate) mod ack;
 mod payload;
 pub(crate) mod reassembly;
+mod segment_size;
 pub(crate) mod window;
 
 use crate::connection::{Endpoint, State, due, feature};
 use crate::profile::{Profile, RttSamples};
-use crate::receiver::ack::{AckPolicy, Arrival, Arrivals};
-use crate::receiver::window::{Ahead, GrowingWindow, InOrder};
+use crate::receiver::ack::{AckPolicy, Arrivals};
+use crate::receiver::segment_size::{Compared, SegmentSize};
+use crate::receiver::window::{Arrived, GrowingWindow};
 use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
@@ -21,6 +23,7 @@ pub(crate) struct Memory {
     pub arrivals: Option<Arrivals>,
     /// With a growing window, from the peer's SYN on.
     pub window: Option<GrowingWindow>,
+    pub segment_size: SegmentSize,
     /// Last.ACK.sent: RCV.NXT of the latest segment sent.
     pub last_ack_sent: Position,
     /// Every segment that ends before this position is acknowledged at once (`AckPolicy::Heartbeat`).
@@ -31,12 +34,13 @@ pub(crate) struct Memory {
 impl Memory {
     pub fn new(profile: &Profile, initial_sequence: u32) -> Self {
         let arrivals = match profile.ack {
-            AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules)),
+            AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules, profile.timer_tick_ns)),
             _ => None,
         };
         Self {
             arrivals,
             window: None,
+            segment_size: SegmentSize::new(profile.mss_bytes, u32::MAX),
             last_ack_sent: 0,
             acknowledge_each_before: 0,
             timestamps: TimestampState::new(initial_sequence),
@@ -61,7 +65,7 @@ impl Memory {
 }
 
 impl Endpoint {
-    fn last_ack_sent(&self) -> Position {
+    pub(crate) fn last_ack_sent(&self) -> Position {
         self.extras.memory().map_or(self.rcv_nxt, |memory| memory.last_ack_sent)
     }
 
@@ -72,44 +76,73 @@ impl Endpoint {
 
     /// Payload of the largest segment that the peer may send [advmss].
     fn largest_segment_bytes(&self) -> u32 {
-        let stamps = if self.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES };
-        self.profile.mss_bytes.saturating_sub(stamps).max(1)
+        self.profile.mss_bytes.saturating_sub(self.stamp_bytes()).max(1)
     }
 
-    /// Data arrived in order, and RCV.NXT has moved.
-    pub(crate) fn note_arrival(&mut self, now: Nanos, segment: &Segment) {
-        let window_bytes = self.window_in_force();
-        let largest_bytes = self.largest_segment_bytes();
-        let rto = self.rtt.rto();
-        if let Some(arrivals) = self.extras.arrivals_mut() {
-            let ranges = segment.sack.as_slice().len() as u32;
-            let arrival = Arrival {
-                bytes: segment.payload_bytes,
-                bytes_with_sack: segment.payload_bytes + if ranges == 0 { 0 } else { 4 + 8 * ranges },
-                ends: segment.flags.intersects(Flags::PSH | Flags::FIN),
-                largest_bytes,
-                window_bytes,
-                rto,
-            };
-            arrivals.on_data(now, &arrival);
+    /// Bytes of options that every segment has.
+    fn stamp_bytes(&self) -> u32 {
+        if self.features & feature::TIMESTAMPS == 0 { 0 } else { OPTION_BYTES }
+    }
+
+    /// A segment that echoes a timestamp may be a sample of the RTT that the receiver sees.
+    pub(crate) fn note_echo(&mut self, now: Nanos, segment: &Segment) {
+        let age = self.echoed_age(now, segment);
+        let is_read = self.read_next == self.rcv_nxt;
+        let Some(theirs) = segment.timestamps else { return };
+        if let Some(Memory { window: Some(window), segment_size, .. }) = self.extras.memory_mut() {
+            window.on_echo(theirs.echo, age, segment.sequence_length() >= segment_size.bytes, is_read);
         }
-        // A segment may give up 40 bytes to options.
-        let full = segment.payload_bytes + 40 >= largest_bytes;
-        let echo_age = if full { self.echoed_age(now, segment) } else { None };
-        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
-            let arrival = InOrder {
-                bytes: segment.payload_bytes,
-                mss_bytes: largest_bytes,
-                received: self.rcv_nxt,
-                read: self.read_next,
-                window_bytes,
-                echo_age,
-            };
-            if window.on_data(now, &arrival)
-                && let Some(arrivals) = arrivals
-            {
-                arrivals.hurry_once();
+    }
+
+    /// The echo in the segment that ended the handshake does not count.
+    // Linux, tcp_rcv_state_process: tcp_rcv_rtt_measure_ts begins with the next one.
+    pub(crate) fn forget_echo(&mut self) {
+        if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
+            window.last_echo = 0;
+        }
+    }
+
+    /// A segment with payload arrived, in order or ahead of a hole.
+    fn arrived(&mut self, now: Nanos, seq: Position, segment: &Segment) -> Arrived {
+        let window_bytes = self.window_in_force();
+        let (stamp_bytes, most_bytes) = (self.stamp_bytes(), self.largest_segment_bytes());
+        let pushes = segment.flags.contains(Flags::PSH);
+        let mut arrived = Arrived {
+            start: seq,
+            payload_bytes: segment.payload_bytes,
+            option_bytes: segment.option_bytes(),
+            is_longer: false,
+            segment_bytes: 0,
+            window_bytes,
+        };
+        if let Some(Memory { arrivals, segment_size, window, .. }) = self.extras.memory_mut() {
+            let compared = segment_size.learn(segment, stamp_bytes, most_bytes);
+            arrived.is_longer = compared == Compared::Longer;
+            arrived.segment_bytes = segment_size.bytes;
+            if let Some(arrivals) = arrivals {
+                arrivals.on_segment(compared, pushes);
             }
+            if let Some(window) = window {
+                window.touch(now);
+            }
+        }
+        arrived
+    }
+
+    /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet.
+    pub(crate) fn note_arrival(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+        self.make_room();
+        let arrived = self.arrived(now, seq, segment);
+        let (received, rto) = (self.rcv_nxt, self.rtt.rto());
+        let Some(Memory { arrivals, window, .. }) = self.extras.memory_mut() else { return };
+        if let Some(arrivals) = arrivals {
+            arrivals.on_data(now, arrived.segment_bytes, arrived.window_bytes, rto);
+        }
+        if let Some(window) = window
+            && window.on_data(now, &arrived, received)
+            && let Some(arrivals) = arrivals
+        {
+            arrivals.hurry_once();
         }
     }
 
@@ -127,32 +160,35 @@ impl Endpoint {
         }
     }
 
-    /// Data arrived ahead of a hole; `is_new`: not all of it was held already.
-    // Linux, tcp_data_queue_ofo: without SACK the window stays, so that duplicates are known as such.
-    pub(crate) fn note_gap(&mut self, bytes: u32, is_new: bool) {
-        if self.features & feature::SACK == 0 {
-            return;
-        }
-        let largest = self.profile.receive_window_bytes;
-        let arrival = Ahead {
-            bytes,
-            is_new,
-            mss_bytes: self.largest_segment_bytes(),
-            taken: u32::try_from(self.buffered_bytes()).unwrap_or(u32::MAX).saturating_sub(bytes),
-            distance: self.bytes_ahead(),
-            window_bytes: self.window_in_force(),
-        };
-        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut()
-            && window.on_gap(&arrival, largest)
-            && let Some(arrivals) = arrivals
-        {
-            arrivals.hurry_once();
+    /// Data arrived ahead of a hole.
+    pub(crate) fn note_gap(&mut self, now: Nanos, seq: Position, segment: &Segment) {
+        self.make_room();
+        let arrived = self.arrived(now, seq, segment);
+        let (distance, has_sack) = (self.bytes_ahead(), self.features & feature::SACK != 0);
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
+            if window.on_gap(&arrived, distance, has_sack)
+                && let Some(arrivals) = arrivals
+            {
+                arrivals.hurry_once();
+            }
         }
     }
 
-    /// Bytes of the receive buffer in use: not read yet, or ahead of a hole.
-    pub(crate) fn buffered_bytes(&self) -> u64 {
-        self.rcv_nxt.saturating_sub(self.read_next) + self.reassembly.bytes()
+    /// RCV.NXT has moved on over what lay ahead of a hole; `before`: up to where it was without.
+    pub(crate) fn note_filled(&mut self, before: Position) {
+        let next = self.rcv_nxt;
+        if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
+            window.on_filled(before, next);
+        }
+    }
+
+    fn make_room(&mut self) {
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut()
+            && window.make_room()
+            && let Some(arrivals) = arrivals
+        {
+            arrivals.end_quick();
+        }
     }
 
     /// Bytes from RCV.NXT to the end of what arrived ahead of a hole.
@@ -160,21 +196,37 @@ impl Endpoint {
         self.reassembly.end().map_or(0, |end| u32::try_from(end - self.rcv_nxt).unwrap_or(u32::MAX))
     }
 
+    /// Whether acknowledgements of what lies ahead of a hole are merged: with SACK, since duplicates say nothing then.
+    pub(crate) fn compresses(&self) -> bool {
+        self.features & feature::SACK != 0 && self.extras.arrivals().is_some_and(Arrivals::compresses)
+    }
+
     /// When to acknowledge what has arrived.
     // Linux, __tcp_ack_snd_check: more than one full segment, if the window does not shrink (it would if the application
     // does not read); or in quick mode; or because something already made it due; or after a delay.
     pub(crate) fn acknowledge_adaptively(&mut self, now: Nanos) {
-        let Some(arrivals) = self.extras.arrivals() else { return };
         let waiting = self.rcv_nxt - self.last_ack_sent();
-        let keeps_up = self.possible_edge() >= self.rcv_nxt + u64::from(self.window_in_force());
-        let enough = waiting > u64::from(arrivals.segment_bytes) && keeps_up;
-        let delay = arrivals.delay(self.srtt());
-        // One that waits already leaves at once if its time is nearly over.
-        let nearly_over = self.ack_deadline != NEVER && self.ack_deadline <= now.saturating_add(delay / 4);
-        if enough || nearly_over || arrivals.is_quick() || self.due & due::ACK != 0 {
-            self.acknowledge_first();
-        } else {
-            self.ack_deadline = self.ack_deadline.min(self.profile.expiry(now, now.saturating_add(delay)));
+        let in_force = u64::from(self.window_in_force());
+        let two = self.extras.memory().is_some_and(|memory| waiting > u64::from(memory.segment_size.bytes));
+        let enough = two && self.select_window() >= in_force;
+        let srtt = self.srtt();
+        // Linux: none counts as none at all, the sender's only if it is shorter.
+        let rtt =
+            self.extras.growing_window().and_then(GrowingWindow::rtt).map_or(0, |rtt| rtt.min(srtt.unwrap_or(rtt)));
+        let due = self.due & due::ACK != 0;
+        let Some(arrivals) = self.extras.arrivals_mut() else { return };
+        if enough || arrivals.is_quick() || due {
+            return self.acknowledge_first();
+        }
+        if !self.reassembly.is_empty() {
+            return match arrivals.compress(self.rcv_nxt, rtt) {
+                None => self.acknowledge_first(),
+                Some(delay) => self.ack_deadline = self.ack_deadline.min(now.saturating_add(delay)),
+            };
+        }
+        match arrivals.wait(now, srtt) {
+            None => self.acknowledge_first(),
+            Some(deadline) => self.ack_deadline = self.ack_deadline.min(self.profile.expiry(now, deadline)),
         }
     }
 
@@ -189,8 +241,17 @@ impl Endpoint {
     /// The peer should hear at once of what happens, and for `most` acknowledgements more.
     pub(crate) fn hurry(&mut self, most: Option<u16>) {
         let window = self.window_in_force();
-        if let Some(arrivals) = self.extras.arrivals_mut() {
-            arrivals.hurry(most, window);
+        if let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = self.extras.memory_mut() {
+            arrivals.hurry(most, segment_size.bytes, window);
+        }
+    }
+
+    /// A duplicate that ends here is to be acknowledged.
+    // Linux: tcp_data_queue counts that as the acknowledgement of data, tcp_send_dupack, which answers what ends before the
+    // latest acknowledgement, does not.
+    pub(crate) fn schedule_ack_of(&mut self, end: Position) {
+        if let Some(Memory { arrivals: Some(arrivals), last_ack_sent, .. }) = self.extras.memory_mut() {
+            arrivals.scheduled |= end >= *last_ack_sent;
         }
     }
 
@@ -222,21 +283,22 @@ impl Endpoint {
         }
     }
 
-    /// The application has read `taken` bytes: whether it is time to acknowledge them, and to grow the window.
-    pub(crate) fn note_reading(&mut self, now: Nanos, taken: u64) {
-        if taken == 0 {
+    /// The application has read from this position on: whether it is time to acknowledge it, and to grow the window.
+    pub(crate) fn note_reading(&mut self, from: Position) {
+        if self.read_next == from {
             return;
         }
-        let ahead = self.bytes_ahead();
+        let (read, received, ahead) = (self.read_next, self.rcv_nxt, self.bytes_ahead());
         if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
-            window.on_read(now, self.read_next, ahead, self.profile.receive_window_bytes);
+            window.on_read(from, read, received, ahead);
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
         // everything is read.
-        let Some(arrivals) = self.extras.arrivals() else { return };
-        let second = self.rcv_nxt - self.last_ack_sent() > u64::from(arrivals.segment_bytes);
-        let emptied = self.readable_bytes() == 0 && arrivals.is_due_once_read();
-        if arrivals.scheduled && (second || emptied) {
+        let waiting = self.rcv_nxt - self.last_ack_sent();
+        let emptied = self.readable_bytes() == 0;
+        let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = self.extras.memory() else { return };
+        let second = waiting > u64::from(segment_size.bytes);
+        if arrivals.scheduled && (second || emptied && arrivals.is_due_once_read()) {
             self.acknowledge_first();
         }
     }
@@ -255,25 +317,36 @@ impl Endpoint {
     }
 
     /// The window that the handshake begins with.
-    pub(crate) fn begin_receiving(&mut self, now: Nanos) {
+    pub(crate) fn begin_receiving(&mut self) {
         // A SYN that has left counted in segments without options.
-        let counted = if self.highest_sent > self.initial() { self.profile.mss_bytes } else { self.mss };
-        let window = self.announced_at_first(counted);
+        let has_sent_syn = self.highest_sent > self.initial();
+        let own_mss = self.largest_segment_bytes();
+        let window = self.announced_at_first(if has_sent_syn { self.profile.mss_bytes } else { own_mss });
         if let Some(memory) = self.extras.memory_mut() {
             memory.last_ack_sent = self.rcv_nxt;
+            let most = self.profile.receive_window_bytes;
             let growth = self.profile.receive_window_growth.as_ref();
-            memory.window = growth.map(|rules| GrowingWindow::new(rules, self.mss, window, now, self.rcv_nxt));
+            memory.window = growth.map(|rules| GrowingWindow::new(rules, own_mss, window, most, self.rcv_nxt));
+            memory.segment_size = SegmentSize::new(self.mss, window);
         }
         self.rcv_edge = self.rcv_nxt + u64::from(window);
         self.acknowledge_each_from_here();
-        if let Some(arrivals) = self.extras.arrivals_mut() {
-            arrivals.begin(now, self.mss, window);
+    }
+
+    /// The handshake is over, and the clocks of the receiver run.
+    pub(crate) fn begin_clocks(&mut self, now: Nanos) {
+        let Some(Memory { arrivals, window, .. }) = self.extras.memory_mut() else { return };
+        if let Some(arrivals) = arrivals {
+            arrivals.begin(now);
+        }
+        if let Some(window) = window {
+            window.begin(now);
         }
     }
 
     /// Receive window at the start, before the window field cuts it.
     pub(crate) fn first_window_bytes(&self) -> u32 {
-        self.announced_at_first(self.mss)
+        self.announced_at_first(self.largest_segment_bytes())
     }
 
     fn announced_at_first(&self, mss_bytes: u32) -> u32 {

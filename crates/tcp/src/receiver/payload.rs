@@ -24,13 +24,14 @@ impl Endpoint {
             // A duplicate, or only bytes after the peer's FIN.
             self.note_old_duplicate(seq, segment);
             self.hurry(None);
+            self.schedule_ack_of(end);
             self.due |= due::ACK;
             return;
         }
         if seq > self.rcv_nxt {
-            let is_new = self.on_gap(seq, end, fin);
+            self.on_gap(seq, end, fin);
             if self.features & feature::RECEIVER != 0 {
-                self.note_gap(segment.payload_bytes, is_new);
+                self.note_gap(now, seq, segment);
             }
             return self.acknowledge_adaptively(now);
         }
@@ -41,7 +42,7 @@ impl Endpoint {
             let before = std::mem::replace(&mut self.rcv_nxt, end);
             self.events |= Events::READABLE;
             if self.features & feature::RECEIVER != 0 {
-                self.note_arrival(now, segment);
+                self.note_arrival(now, seq, segment);
             }
             if self.reassembly.is_empty() {
                 self.acknowledge_by_policy(now);
@@ -75,16 +76,19 @@ impl Endpoint {
         }
     }
 
-    /// Holds what arrived ahead of a hole; false if all of it is held already.
+    /// Holds what arrived ahead of a hole.
     // RFC 5681 §4.2: out-of-order data SHOULD be acknowledged immediately.
     #[cold]
-    fn on_gap(&mut self, seq: Position, end: Position, fin: bool) -> bool {
+    fn on_gap(&mut self, seq: Position, end: Position, fin: bool) {
         // The FIN takes a position of its own, so that a SACK block covers the whole segment.
         let beyond = end + u64::from(fin);
-        let known = self.reassembly.overlap(seq, beyond);
         if beyond > seq {
+            if self.compresses() {
+                // Linux, tcp_data_queue: what was not reported yet is forgotten.
+                self.reassembly.forget_duplicate();
+            }
             // RFC 2883 §4 (1): what is held already is reported as a duplicate.
-            if let Some((start, end)) = known {
+            if let Some((start, end)) = self.reassembly.overlap(seq, beyond) {
                 self.note_duplicate(start, end);
             }
             self.reassembly.insert(seq, beyond);
@@ -93,8 +97,9 @@ impl Endpoint {
             self.peer_fin = NonZeroU64::new(end);
         }
         self.acknowledge_each_from_here();
-        self.due |= due::ACK;
-        known != Some((seq, beyond))
+        if !self.compresses() {
+            self.due |= due::ACK;
+        }
     }
 
     // RFC 5681 §4.2: a segment that fills in all or part of a gap SHOULD be acknowledged immediately.
@@ -103,9 +108,15 @@ impl Endpoint {
         if let Some((start, end)) = self.reassembly.overlap(from, self.rcv_nxt) {
             self.note_duplicate(start, end);
         }
-        let in_order = self.reassembly.advance(self.rcv_nxt);
+        let filled = self.rcv_nxt;
+        let in_order = self.reassembly.advance(filled);
         self.rcv_nxt = self.up_to_peer_fin(in_order);
+        if self.features & feature::RECEIVER != 0 {
+            self.note_filled(filled);
+        }
         self.acknowledge_each_from_here();
-        self.due |= due::ACK;
+        if self.reassembly.is_empty() || !self.compresses() {
+            self.due |= due::ACK;
+        }
     }
 }

@@ -17,8 +17,6 @@ pub(crate) struct Reassembly {
 struct Held {
     /// Sorted, disjoint and never touching.
     ranges: Vec<Range>,
-    /// Bytes in them.
-    bytes: u64,
     /// Starts of the ranges that grew last, the latest first.
     recent: [Position; MOST_SACK_BLOCKS],
     recent_count: usize,
@@ -49,11 +47,9 @@ impl Reassembly {
             held.ranges.insert(first, merged);
         } else {
             merged = (start.min(held.ranges[first].0), end.max(held.ranges[last - 1].1));
-            held.bytes -= length(&held.ranges[first..last]);
             held.ranges[first] = merged;
             held.ranges.drain(first + 1..last);
         }
-        held.bytes += merged.1 - merged.0;
         held.forget(|known| known >= merged.0 && known <= merged.1);
         held.recent.copy_within(..MOST_SACK_BLOCKS - 1, 1);
         held.recent[0] = merged.0;
@@ -68,7 +64,6 @@ impl Reassembly {
         for &(_, end) in &held.ranges[..reached] {
             next = next.max(end);
         }
-        held.bytes -= length(&held.ranges[..reached]);
         held.ranges.drain(..reached);
         held.forget(|start| start <= edge);
         next
@@ -101,12 +96,6 @@ impl Reassembly {
         }
     }
 
-    /// Bytes held ahead of a hole.
-    #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        self.held.as_ref().map_or(0, |held| held.bytes)
-    }
-
     /// One past the last byte held ahead of a hole, if there is any.
     pub(crate) fn end(&self) -> Option<Position> {
         self.held.as_ref()?.ranges.last().map(|&(_, end)| end)
@@ -133,10 +122,6 @@ impl Reassembly {
         }
         blocks
     }
-}
-
-fn length(ranges: &[Range]) -> u64 {
-    ranges.iter().map(|&(start, end)| end - start).sum()
 }
 
 impl Held {
@@ -240,13 +225,11 @@ mod tests {
                     prop_assert!(!bytes[*left as usize - 1] && !bytes[*right as usize], "a block is as large as can be");
                     prop_assert!(report[..index].iter().all(|other| other[1] < *left || *right < other[0]));
                 }
-                prop_assert_eq!(held.bytes(), bytes.iter().filter(|held| **held).count() as u64);
                 // Sometimes the edge moves, over what it reaches, to the next hole.
                 if next > edge && next < 3 * start / 2 {
                     edge = held.advance(next);
                     bytes[..=edge as usize].fill(false);
                     prop_assert!(ranges(&held).iter().all(|range| range.0 > edge));
-                    prop_assert_eq!(held.bytes(), bytes.iter().filter(|held| **held).count() as u64);
                 }
             }
         }

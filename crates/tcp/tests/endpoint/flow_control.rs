@@ -32,10 +32,10 @@ fn a_closed_window_is_probed_at_growing_intervals_for_ever() {
     // Opened for a moment and closed again, the window is probed from the first interval on.
     let start = wire.now / MS;
     wire.log.clear();
-    wire.client.read(wire.now, u64::MAX);
+    wire.client.read(u64::MAX);
     wire.run_until(wire.now + 2 * SECOND);
     assert_eq!(wire.acks(Server)[0].0 - start, 1150);
-    wire.client.read(wire.now, u64::MAX);
+    wire.client.read(u64::MAX);
     wire.client_reads = true;
     wire.run();
     assert_eq!(wire.client.received_bytes(), 100_000);
@@ -60,7 +60,7 @@ fn a_lost_window_update_is_found_by_the_probe() {
     wire.server.write(wire.now, 20_000);
     wire.run_until(start + 500 * MS);
     wire.lose(50 * MS, move |sent| sent.from == Client && sent.at == start + 500 * MS);
-    wire.client.read(wire.now, u64::MAX);
+    wire.client.read(u64::MAX);
     wire.client_reads = true;
     wire.run();
     assert_eq!(wire.client.received_bytes(), 20_000);
@@ -75,11 +75,11 @@ fn reading_opens_the_window_with_an_update_but_not_byte_by_byte() {
     wire.run_until(wire.now + 500 * MS);
     wire.log.clear();
     for _ in 0..1460 {
-        assert_eq!(wire.client.read(wire.now, 1), 1);
+        assert_eq!(wire.client.read(1), 1);
         wire.pump();
     }
     assert!(wire.log.is_empty(), "less than half of the buffer is free");
-    wire.client.read(wire.now, 1460);
+    wire.client.read(1460);
     wire.pump();
     assert_eq!(wire.log.len(), 1);
     assert_eq!(wire.log[0].segment.window, 2920);
@@ -92,10 +92,10 @@ fn two_segments_read_are_announced_to_a_sender_that_cannot_send() {
     wire.server.write(wire.now, 100_000);
     wire.run_until(wire.now + 500 * MS);
     wire.log.clear();
-    wire.client.read(wire.now, 2919);
+    wire.client.read(2919);
     wire.pump();
     assert!(wire.log.is_empty());
-    wire.client.read(wire.now, 1);
+    wire.client.read(1);
     wire.pump();
     assert_eq!(wire.log[0].segment.window, 2920);
 }
@@ -106,7 +106,7 @@ fn the_window_does_not_open_by_less_than_a_segment() {
     wire.client_reads = false;
     wire.server.write(wire.now, 100_000);
     wire.run_until(wire.now + 500 * MS);
-    wire.client.read(wire.now, 1459);
+    wire.client.read(1459);
     wire.run_until(wire.now + SECOND);
     let answer = wire.log.iter().rfind(|sent| sent.from == Client).unwrap();
     assert!(wire.server.stats().window_probes > 0);
@@ -133,7 +133,7 @@ fn the_sender_sends_no_silly_segments_into_a_small_window() {
     wire.client_reads = false;
     wire.server.write(wire.now, 50_000);
     for _ in 0..3000 {
-        wire.client.read(wire.now, 100);
+        wire.client.read(100);
         wire.run_until(wire.now + 10 * MS);
     }
     assert_eq!(wire.client.received_bytes(), 50_000);
@@ -166,7 +166,7 @@ fn a_fin_waits_for_room_in_the_window() {
     wire.run_until(wire.now + 10 * SECOND);
     assert_eq!(wire.server.state(), firstflight_tcp::State::Established);
     assert!(wire.server.stats().window_probes > 0);
-    wire.client.read(wire.now, u64::MAX);
+    wire.client.read(u64::MAX);
     wire.run();
     assert_eq!(wire.server.state(), firstflight_tcp::State::FinWait2);
 }

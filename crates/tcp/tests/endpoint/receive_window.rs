@@ -1,7 +1,9 @@
 //! A receive window that begins small and grows.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, Endpoint, Flags, InitialWindow, Nanos, Profile, ReceiveWindowGrowth, Segment};
+use firstflight_tcp::{
+    AckPolicy, Endpoint, Flags, InitialWindow, Nanos, Profile, ReceiveWindowGrowth, Segment, Timestamps,
+};
 use std::sync::Arc;
 
 const MEBIBYTE: u32 = 1 << 20;
@@ -132,7 +134,7 @@ fn a_reader_that_takes_little_at_a_time_makes_no_silly_window() {
     assert_eq!(before.last().unwrap().1, 0);
     let count = before.len();
     for _ in 0..600 {
-        wire.client.read(wire.now, 100);
+        wire.client.read(100);
         wire.run_until(wire.now + 10 * MS);
     }
     let opened: Vec<u64> = windows(&wire).into_iter().skip(count).map(|(_, window)| window).collect();
@@ -140,7 +142,7 @@ fn a_reader_that_takes_little_at_a_time_makes_no_silly_window() {
     assert!(first >= 1460, "{first}");
 }
 
-/// A Linux receiver whose peer announced an MSS of 536 and sends segments of 1400 bytes all the same.
+/// A Linux receiver whose peer announced an MSS of 536 and sends segments of other lengths all the same.
 struct Receiver(Endpoint);
 
 impl Receiver {
@@ -154,17 +156,115 @@ impl Receiver {
         receiver
     }
 
+    /// So many bytes from this one on, counted from 0, arrive; answers the window that its ACK announces.
+    fn window_after_bytes(&mut self, offset: u32, payload_bytes: u32) -> u64 {
+        let seq = Self::PEER_ISN + 1 + offset;
+        let ack = self.take(Segment { payload_bytes, ..bare_ack(seq, SERVER_ISN + 1) }).unwrap();
+        self.0.advertised_window_bytes(&ack)
+    }
+
     fn take(&mut self, segment: Segment) -> Option<Segment> {
         self.0.handle_segment(0, &segment);
         self.0.poll_transmit(0)
     }
 
+    /// So many segments of 536 bytes arrive.
+    fn take_many(&mut self, count: u32) {
+        for number in 0..count {
+            let seq = Self::PEER_ISN + 1 + 536 * number;
+            self.take(Segment { payload_bytes: 536, ..bare_ack(seq, SERVER_ISN + 1) });
+        }
+    }
+
     /// A segment arrives, by its number from 0; answers the window that its ACK announces.
     fn window_after(&mut self, number: u32) -> u64 {
-        let seq = Self::PEER_ISN + 1 + 1400 * number;
-        let ack = self.take(Segment { payload_bytes: 1400, ..bare_ack(seq, SERVER_ISN + 1) }).unwrap();
-        self.0.advertised_window_bytes(&ack)
+        self.window_after_bytes(1400 * number, 1400)
     }
+}
+
+// Linux, tcp_openreq_init_rwin: the route's MSS, not the peer's.
+#[test]
+fn the_first_window_counts_in_segments_of_our_own_mss() {
+    let mut server = Endpoint::server(Arc::new(Profile::linux()), SERVER_ISN);
+    server.handle_segment(0, &Segment { flags: Flags::SYN, mss: 1000, window_scale: 7, ..Segment::EMPTY });
+    assert_eq!(server.poll_transmit(0).unwrap().window, 64240);
+}
+
+// Linux, __tcp_grow_window: 300 bytes take 1280 of memory, so they open it by two segments of the peer's size.
+#[test]
+fn segments_that_waste_memory_open_the_window_by_less() {
+    let mut receiver = Receiver::new();
+    receiver.window_after_bytes(0, 1400);
+    receiver.0.read(u64::MAX);
+    let before = receiver.window_after_bytes(1400, 1400);
+    receiver.0.read(u64::MAX);
+    let after = receiver.window_after_bytes(2800, 300);
+    assert_eq!(before, 70_144, "64,240 and twice 2920, in units of 128");
+    assert_eq!(after, 72_960, "twice 1400 more");
+}
+
+// Linux, tcp_space: 131,072 bytes of buffer, of which a segment of 536 takes 1280.
+#[test]
+fn what_is_not_read_takes_the_memory_of_its_blocks() {
+    let mut receiver = Receiver::new();
+    receiver.take_many(100);
+    receiver.0.handle_timeout(SECOND);
+    let left = receiver.0.poll_transmit(SECOND).unwrap();
+    assert_eq!(receiver.0.advertised_window_bytes(&left), 12_032, "what is left of the first window");
+    // A larger window is announced once it is twice what is left.
+    receiver.0.read(30 * 536);
+    assert_eq!(receiver.0.poll_transmit(SECOND), None);
+    receiver.0.read(10 * 536);
+    let opened = receiver.0.poll_transmit(SECOND).unwrap();
+    assert_eq!(receiver.0.advertised_window_bytes(&opened), 27_136, "half of 131,072 - 60 * 1280");
+}
+
+// Linux, tcp_clamp_window: what was announced once is taken, and the buffer grows to hold it.
+#[test]
+fn a_buffer_that_holds_more_than_it_should_grows() {
+    let mut receiver = Receiver::new();
+    receiver.take_many(119);
+    assert_eq!(receiver.0.readable_bytes(), 119 * 536, "in 152 KB of memory");
+}
+
+// Linux, tcp_sequence accepts what ends at the latest acknowledgement, RFC 9293 §3.10.7.4 does not.
+#[test]
+fn the_timestamp_of_a_duplicate_is_echoed_with_the_loose_check_alone() {
+    for (loose_sequence_check, echo) in [(true, 7), (false, 6)] {
+        let profile = Profile { loose_sequence_check, ..Profile::linux() };
+        let mut receiver = Receiver(Endpoint::server(Arc::new(profile), SERVER_ISN));
+        let stamped = |value| Some(Timestamps { value, echo: 0 });
+        let syn = Segment { flags: Flags::SYN, mss: 1460, timestamps: stamped(4), ..Segment::EMPTY };
+        receiver.take(Segment { seq: Receiver::PEER_ISN, window: 65535, ..syn });
+        let next = bare_ack(Receiver::PEER_ISN + 1, SERVER_ISN + 1);
+        receiver.take(Segment { timestamps: stamped(5), ..next });
+        let echoed = [6, 7].map(|value| {
+            let ack = receiver.take(Segment { payload_bytes: 1000, timestamps: stamped(value), ..next });
+            ack.unwrap().timestamps.unwrap().echo
+        });
+        assert_eq!(echoed, [6, echo]);
+    }
+}
+
+// Linux, __tcp_ack_snd_check: three duplicates at once, the others after an RTT / 20, 1 ms at most.
+#[test]
+fn acks_for_a_hole_are_merged_after_the_third() {
+    let mut receiver = Receiver::new();
+    receiver.take_many(30);
+    receiver.0.read(u64::MAX);
+    receiver.0.poll_transmit(0);
+    let arrives = |receiver: &mut Receiver, number: u32| {
+        let seq = Receiver::PEER_ISN + 1 + 536 * number;
+        receiver.take(Segment { payload_bytes: 536, ..bare_ack(seq, SERVER_ISN + 1) })
+    };
+    // The window does not open any more, so nothing is acknowledged quickly for that.
+    let answered: Vec<_> = (32..40).map(|number| arrives(&mut receiver, number).is_some()).collect();
+    assert_eq!(answered, [true, true, true, false, false, false, false, false]);
+    assert_eq!(receiver.0.poll_timeout(), 0, "without an RTT there is no wait");
+    receiver.0.handle_timeout(0);
+    let ack = receiver.0.poll_transmit(0).unwrap();
+    let first = Receiver::PEER_ISN + 1 + 536 * 32;
+    assert_eq!(ack.sack.as_slice(), [[first, first + 8 * 536]]);
 }
 
 // Linux, tcp_grow_window: 2 * advmss.

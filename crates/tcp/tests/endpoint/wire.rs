@@ -216,7 +216,7 @@ impl Wire {
         let after = receiver.received_bytes();
         assert!(after >= before, "what was received in order stays received");
         if reads {
-            receiver.read(now, u64::MAX);
+            receiver.read(u64::MAX);
         }
         let prefix =
             self.arrived[sent.from as usize].first().map_or(0, |&(start, end)| if start == 0 { end } else { 0 });

@@ -107,7 +107,7 @@ fn trace(case: &Case) -> String {
         if let Some((every, bytes)) = case.reads
             && ms % every == 0
         {
-            wire.client.read(wire.now, bytes);
+            wire.client.read(bytes);
         }
         wire.pump();
         if ms % case.every == 0 {

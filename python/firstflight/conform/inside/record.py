@@ -25,7 +25,7 @@ _AT_ONCE, _APART = 40, 7 * MS
 # The loop was late by so much: what was recorded meanwhile may be the machine's doing.
 STALL = 3 * MS
 
-_stages: dict[tuple[bool, bool], Stage] = {}
+_stages: dict[tuple[bool, bool, bool], Stage] = {}
 _addresses = count(1)
 
 
@@ -140,6 +140,7 @@ class Recorder:
 
 
 def _stage(how: Parameters) -> Stage:
-    if (how.restart, how.trains) not in _stages:
-        _stages[how.restart, how.trains] = Stage(len(_stages), how.restart, how.trains)
-    return _stages[how.restart, how.trains]
+    settings = (how.restart, how.trains, how.compressed)
+    if settings not in _stages:
+        _stages[settings] = Stage(len(_stages), *settings)
+    return _stages[settings]

@@ -30,13 +30,14 @@ _ahead = 0
 class Stage:
     """One for each set of sysctls that sockets and routes cannot carry."""
 
-    def __init__(self, number: int, restart: bool, trains: bool) -> None:
+    def __init__(self, number: int, restart: bool, trains: bool, compressed: bool) -> None:
         """MachineError where the kernel refuses the namespace, the device or a setting."""
         self._namespace = Namespace(f"conform {number}")
         self.tun = devices.open_tun(self._namespace, f"conform{number}")
         wanted = settings.everywhere() | SYSCTLS | {"net.ipv4.tcp_wmem": _WMEM}
         wanted |= {"net.ipv4.tcp_slow_start_after_idle": str(int(restart))}
         wanted |= {"net.ipv4.tcp_min_tso_segs": "2" if trains else "1"}
+        wanted |= {"net.ipv4.tcp_comp_sack_nr": "44" if compressed else "0"}
         self._namespace.call(self._build, wanted)
 
     def _build(self, wanted: dict[str, str]) -> None:

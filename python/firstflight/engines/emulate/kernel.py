@@ -34,6 +34,7 @@ _LINUX_ONLY = (
     "early_retransmit",
     "window_validation",
     "pacing",
+    "loose_sequence_check",
     "startup",
     "idle_check",
     "slow_start_growth",

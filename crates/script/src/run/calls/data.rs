@@ -26,9 +26,8 @@ impl Runner<'_> {
             Ok(found) => found,
             Err(errno) => return Ok(Outcome::Failed(errno)),
         };
-        let now = self.world.clock();
         let connection = &mut self.world.connections[index];
-        let taken = connection.endpoint.read(now, u64::try_from(wanted).unwrap_or(0));
+        let taken = connection.endpoint.read(u64::try_from(wanted).unwrap_or(0));
         if taken > 0 {
             return Ok(Outcome::Returned(taken as i64));
         }

@@ -1,12 +1,10 @@
 //! Acknowledgements as a Linux receiver sends them: at once while the sender is in slow start, every second segment
 //! when data flows one way, and in answers when it goes back and forth.
 
-use crate::Nanos;
+use crate::receiver::segment_size::Compared;
+use crate::sequence::Position;
+use crate::{NEVER, Nanos};
 use serde::{Deserialize, Serialize};
-
-/// Smallest and largest first guess at the segment size of the peer.
-const SMALLEST_SEGMENT: u32 = 88;
-const DEFAULT_SEGMENT: u32 = 536;
 
 /// Parameters of the adaptive policy; Linux's are 40 ms, 200 ms and 16.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -19,21 +17,41 @@ pub struct AdaptiveAck {
     /// Acknowledgements sent without delay at the start, after an idle time and after trouble, at most (Linux:
     /// `TCP_MAX_QUICKACKS`).
     pub quick_segments: u16,
+    /// How acknowledgements of what arrives ahead of a hole are merged; none: each segment is acknowledged at once.
+    pub sack_compression: Option<SackCompression>,
 }
+
+/// Acknowledgements with selective blocks, after the third for one hole: few are sent for many segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SackCompression {
+    /// Longest wait (Linux: `tcp_comp_sack_delay_ns`, 1 ms).
+    pub delay_max_ns: Nanos,
+    /// The wait is one part in so many of the RTT, at least 1 (Linux: 20).
+    pub rtt_divisor: u32,
+    /// Most segments for one acknowledgement (Linux: `tcp_comp_sack_nr`, 44).
+    pub most_segments: u16,
+}
+
+impl SackCompression {
+    /// Linux's.
+    pub(crate) const LINUX: Self = Self { delay_max_ns: 1_000_000, rtt_divisor: 20, most_segments: 44 };
+}
+
+/// Acknowledgements for one hole that are not merged (Linux: `TCP_FASTRETRANS_THRESH`).
+const NOT_COMPRESSED: u8 = 3;
 
 /// What the policy knows of the data that arrives. Names in brackets are those of Linux's `inet_connection_sock`.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     /// The policy's parameters.
     rules: AdaptiveAck,
-    /// When data last arrived in order [lrcvtime].
+    /// Tick in which it counts time; 1 ns without.
+    tick: Nanos,
+    /// The tick in which data last arrived in order [lrcvtime].
     received_at: Nanos,
     /// Interval at which data arrives, 0 before there was any [ato].
     interval: Nanos,
-    /// Segment size of the peer [rcv_mss].
-    pub segment_bytes: u32,
-    /// Size of the last segment, if it was shorter [last_seg_size].
-    short_bytes: u32,
     /// Acknowledgements still to be sent at once [quick].
     quick: u16,
     /// Whether data goes back and forth, so that acknowledgements ride on it [pingpong].
@@ -43,87 +61,85 @@ pub(crate) struct Arrivals {
     /// Short segments among what is not acknowledged: one [ICSK_ACK_PUSHED], several [ICSK_ACK_PUSHED2].
     pushed: bool,
     pushed_twice: bool,
-}
-
-/// A data segment that arrived in order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    /// Length of the payload.
-    pub bytes: u32,
-    /// The length plus those options that not every segment has.
-    pub bytes_with_sack: u32,
-    /// PSH or FIN is set.
-    pub ends: bool,
-    /// Segment size that we announced, less the options that every segment has.
-    pub largest_bytes: u32,
-    /// Receive window in force.
-    pub window_bytes: u32,
-    pub rto: Nanos,
+    /// When what waits is to be acknowledged, before the timer rounds it up [timeout].
+    timeout: Nanos,
+    /// Acknowledgements that were merged and wait [compressed_ack].
+    compressed: u16,
+    /// Acknowledgements sent at this position with a hole there [dup_ack_counter, compressed_ack_rcv_nxt].
+    duplicates: u8,
+    duplicates_at: Position,
 }
 
 impl Arrivals {
-    pub(crate) fn new(rules: AdaptiveAck) -> Self {
+    pub(crate) fn new(rules: AdaptiveAck, tick: Option<Nanos>) -> Self {
         Self {
             rules,
+            tick: tick.unwrap_or(1),
             received_at: 0,
             interval: 0,
-            segment_bytes: DEFAULT_SEGMENT,
-            short_bytes: 0,
             quick: 0,
             interactive: false,
             scheduled: false,
             pushed: false,
             pushed_twice: false,
+            timeout: NEVER,
+            compressed: 0,
+            duplicates: 0,
+            duplicates_at: 0,
         }
     }
 
-    /// The handshake tells the segment size and the receive window.
-    pub(crate) fn begin(&mut self, now: Nanos, mss_bytes: u32, window_bytes: u32) {
-        self.received_at = now;
-        self.segment_bytes = mss_bytes.min(window_bytes / 2).clamp(SMALLEST_SEGMENT, DEFAULT_SEGMENT);
+    /// Whether acknowledgements of what arrives ahead of a hole are merged.
+    pub(crate) fn compresses(&self) -> bool {
+        self.rules.sack_compression.is_some()
+    }
+
+    /// In whole ticks.
+    fn floor(&self, time: Nanos) -> Nanos {
+        time / self.tick * self.tick
+    }
+
+    /// The handshake is over.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.received_at = self.floor(now);
+    }
+
+    /// A data segment arrived, in order or ahead of a hole.
+    // Linux, tcp_measure_rcv_mss: a full segment with PSH ends a write, and its sender may have no more to send before an
+    // acknowledgement.
+    pub(crate) fn on_segment(&mut self, compared: Compared, pushes: bool) {
+        self.scheduled = true;
+        match compared {
+            Compared::Longer | Compared::Full => self.pushed |= pushes,
+            Compared::Settled => {}
+            Compared::Short => {
+                self.pushed_twice |= self.pushed;
+                self.pushed = true;
+            }
+        }
     }
 
     /// Data arrived in order.
-    pub(crate) fn on_data(&mut self, now: Nanos, arrival: &Arrival) {
-        self.scheduled = true;
-        self.measure_segment(arrival);
+    // Linux, tcp_event_data_recv.
+    pub(crate) fn on_data(&mut self, now: Nanos, segment_bytes: u32, window_bytes: u32, rto: Nanos) {
+        let now = self.floor(now);
+        let half_least = self.floor(self.rules.delay_min_ns / 2);
         if self.interval == 0 {
             // The first data: the sender is in slow start and needs every acknowledgement.
-            self.raise_quick(self.rules.quick_segments, arrival.window_bytes);
+            self.raise_quick(self.rules.quick_segments, segment_bytes, window_bytes);
             self.interval = self.rules.delay_min_ns;
         } else {
             let gap = now.saturating_sub(self.received_at);
-            if gap <= self.rules.delay_min_ns / 2 {
-                self.interval = self.interval / 2 + self.rules.delay_min_ns / 2;
+            if gap <= half_least {
+                self.interval = self.floor(self.interval / 2) + half_least;
             } else if gap < self.interval {
-                self.interval = (self.interval / 2 + gap).min(arrival.rto);
-            } else if gap > arrival.rto {
+                self.interval = (self.floor(self.interval / 2) + gap).min(rto);
+            } else if gap > rto {
                 // The sender starts anew after such a gap.
-                self.raise_quick(self.rules.quick_segments, arrival.window_bytes);
+                self.raise_quick(self.rules.quick_segments, segment_bytes, window_bytes);
             }
         }
         self.received_at = now;
-    }
-
-    /// Learns the peer's segment size: the largest seen, or a shorter one that comes twice in a row.
-    fn measure_segment(&mut self, arrival: &Arrival) {
-        let previous = std::mem::take(&mut self.short_bytes);
-        if arrival.bytes >= self.segment_bytes {
-            self.segment_bytes = arrival.bytes.min(arrival.largest_bytes);
-            // A full segment that ends a write: its sender may have no more to send before an acknowledgement.
-            self.pushed |= arrival.ends;
-            return;
-        }
-        let length = arrival.bytes_with_sack;
-        if length >= DEFAULT_SEGMENT || length >= SMALLEST_SEGMENT && !arrival.ends {
-            self.short_bytes = length;
-            if length == previous {
-                self.segment_bytes = length;
-                return;
-            }
-        }
-        self.pushed_twice |= self.pushed;
-        self.pushed = true;
     }
 
     /// At least one more acknowledgement goes out at once.
@@ -132,16 +148,25 @@ impl Arrivals {
     }
 
     /// Something happened that the sender should hear of quickly, also with the next acknowledgements.
-    pub(crate) fn hurry(&mut self, most: Option<u16>, window_bytes: u32) {
-        self.raise_quick(most.unwrap_or(self.rules.quick_segments), window_bytes);
+    // Linux, tcp_enter_quickack_mode.
+    pub(crate) fn hurry(&mut self, most: Option<u16>, segment_bytes: u32, window_bytes: u32) {
+        self.raise_quick(most.unwrap_or(self.rules.quick_segments), segment_bytes, window_bytes);
         self.interactive = false;
         self.interval = self.rules.delay_min_ns;
-        self.scheduled = true;
     }
 
-    fn raise_quick(&mut self, most: u16, window_bytes: u32) {
-        let fitting = (window_bytes / (2 * self.segment_bytes)).max(2);
-        self.quick = self.quick.max(u16::try_from(fitting).unwrap_or(u16::MAX).min(most));
+    // Linux, tcp_incr_quickack.
+    fn raise_quick(&mut self, most: u16, segment_bytes: u32, window_bytes: u32) {
+        let fitting = match window_bytes / (2 * segment_bytes) {
+            0 => 2,
+            fitting => u16::try_from(fitting).unwrap_or(u16::MAX),
+        };
+        self.quick = self.quick.max(fitting.min(most));
+    }
+
+    /// The buffer is nearly full: no more acknowledgements go out at once.
+    pub(crate) fn end_quick(&mut self) {
+        self.quick = 0;
     }
 
     /// Whether acknowledgements go out at once.
@@ -149,24 +174,51 @@ impl Arrivals {
         self.quick > 0 && !self.interactive
     }
 
-    /// How long the acknowledgement of what has arrived may wait.
-    pub(crate) fn delay(&self, srtt: Option<Nanos>) -> Nanos {
+    /// Until when the acknowledgement of what has arrived may wait; none if one that waits already is nearly due.
+    // Linux, tcp_send_delayed_ack.
+    pub(crate) fn wait(&mut self, now: Nanos, srtt: Option<Nanos>) -> Option<Nanos> {
         let mut delay = self.interval;
         if delay > self.rules.delay_min_ns
             && let Some(srtt) = srtt
         {
-            delay = delay.min(srtt.max(self.rules.delay_min_ns));
+            delay = delay.min(srtt.div_ceil(self.tick).saturating_mul(self.tick).max(self.rules.delay_min_ns));
         }
-        delay.min(self.rules.delay_max_ns)
+        delay = delay.min(self.rules.delay_max_ns);
+        let tick = self.floor(now);
+        if self.timeout <= tick.saturating_add(self.floor(delay / 4)) {
+            return None;
+        }
+        self.timeout = self.timeout.min(tick.saturating_add(delay));
+        Some(now.saturating_add(delay))
+    }
+
+    /// How long the acknowledgement of a segment may wait while there is a hole at `next`; none if it may not.
+    // Linux, __tcp_ack_snd_check.
+    pub(crate) fn compress(&mut self, next: Position, rtt: Nanos) -> Option<Nanos> {
+        let rules = self.rules.sack_compression.filter(|rules| self.compressed < rules.most_segments)?;
+        if std::mem::replace(&mut self.duplicates_at, next) != next {
+            self.duplicates = 0;
+        }
+        if self.duplicates < NOT_COMPRESSED {
+            self.duplicates += 1;
+            return None;
+        }
+        self.compressed += 1;
+        Some((rtt / u64::from(rules.rtt_divisor)).min(rules.delay_max_ns))
     }
 
     /// The delay passed and no data went out: it was not worth waiting.
+    // Linux, tcp_delack_timer_handler.
     pub(crate) fn on_expiry(&mut self, rto: Nanos) {
+        self.timeout = NEVER;
+        if !self.scheduled || self.compressed > 0 {
+            return;
+        }
         if self.interactive {
             self.interactive = false;
             self.interval = self.rules.delay_min_ns;
         } else {
-            self.interval = self.interval.saturating_mul(2).min(rto);
+            self.interval = self.interval.saturating_mul(2).min(rto).min(self.rules.delay_max_ns);
         }
     }
 
@@ -191,11 +243,13 @@ impl Arrivals {
         self.scheduled = false;
         self.pushed = false;
         self.pushed_twice = false;
+        self.timeout = NEVER;
+        self.compressed = 0;
     }
 
     /// A segment with data leaves: an answer, if data arrived not long ago.
     pub(crate) fn on_data_sent(&mut self, now: Nanos) {
-        if now.saturating_sub(self.received_at) < self.interval {
+        if self.floor(now).saturating_sub(self.received_at) < self.interval {
             self.interactive = true;
         }
     }

@@ -3,8 +3,8 @@
 mod adaptive;
 
 use crate::{NEVER, Nanos};
-pub use adaptive::AdaptiveAck;
-pub(crate) use adaptive::{Arrival, Arrivals};
+pub(crate) use adaptive::Arrivals;
+pub use adaptive::{AdaptiveAck, SackCompression};
 use serde::{Deserialize, Serialize};
 
 /// Policy for acknowledgements. Out-of-order data, a filled hole and a FIN are acknowledged at once under each.

@@ -2,7 +2,9 @@
 //! worth a segment.
 
 use crate::connection::handshake::LARGEST_FIELD;
-use crate::connection::{Endpoint, State, due};
+use crate::connection::{Endpoint, State, due, feature};
+use crate::receiver::Memory;
+use crate::receiver::window::GrowingWindow;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{Position, wire};
 use crate::{NEVER, Nanos};
@@ -40,36 +42,42 @@ impl Endpoint {
         }
     }
 
-    /// Where the right edge of the receive window could be.
+    /// Where the right edge of a receive window that does not grow could be.
     #[inline]
-    pub(crate) fn possible_edge(&self) -> Position {
-        match self.extras.growing_window() {
-            None => self.read_next + u64::from(self.profile.receive_window_bytes),
-            Some(growing) => growing.edge(self.rcv_nxt, self.buffered_bytes(), self.rcv_shift),
+    fn fixed_edge(&self) -> Position {
+        self.read_next + u64::from(self.profile.receive_window_bytes)
+    }
+
+    /// The window that the buffer has room for, from RCV.NXT on.
+    // Linux, __tcp_select_window: in less than half of the buffer, no more ACKs are quick.
+    pub(crate) fn select_window(&mut self) -> u64 {
+        let (in_force, shift) = (self.window_in_force(), self.rcv_shift);
+        let Some(Memory { window: Some(window), arrivals, segment_size, .. }) = self.extras.memory_mut() else {
+            return self.fixed_edge().saturating_sub(self.rcv_nxt);
+        };
+        let selected = window.select(segment_size.bytes, in_force, shift);
+        if selected.is_tight
+            && let Some(arrivals) = arrivals
+        {
+            arrivals.end_quick();
         }
+        selected.bytes
     }
 
     /// The window field of a segment that leaves now.
     #[inline]
     fn announce_window(&mut self) -> u16 {
-        let (edge, buffer) = match self.extras.growing_window() {
-            // Linux, __tcp_select_window: what a shift would cut off is announced.
-            Some(growing) if self.rcv_shift > 0 => {
-                let possible = growing.edge(self.rcv_nxt, self.buffered_bytes(), self.rcv_shift).max(self.rcv_edge);
-                // Rounded up to units of the field, without the division of `next_multiple_of`.
-                let last = (1 << self.rcv_shift) - 1;
-                let field = (possible.saturating_sub(self.rcv_nxt) + last) >> self.rcv_shift;
-                self.rcv_edge = self.rcv_nxt + (field << self.rcv_shift);
-                return field.min(u64::from(LARGEST_FIELD)) as u16;
-            }
-            Some(growing) => (growing.edge(self.rcv_nxt, self.buffered_bytes(), 0), growing.limit()),
-            None => {
-                let buffer = self.profile.receive_window_bytes;
-                (self.read_next + u64::from(buffer), buffer)
-            }
-        };
+        if self.features & feature::RECEIVER != 0 && self.extras.growing_window().is_some() {
+            // Linux, tcp_select_window: never less than is left of the one in force, rounded up to units of the field.
+            let last = (1 << self.rcv_shift) - 1;
+            let left = (self.rcv_edge.saturating_sub(self.rcv_nxt) + last) >> self.rcv_shift << self.rcv_shift;
+            let window = self.select_window().max(left);
+            self.rcv_edge = self.rcv_nxt + window;
+            return (window >> self.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16;
+        }
+        let edge = self.fixed_edge();
         // RFC 9293 §3.8.6.2.2, receiver's SWS avoidance: the edge moves by min (half the buffer, MSS) or not at all.
-        let step = (buffer / 2).min(self.mss);
+        let step = (self.profile.receive_window_bytes / 2).min(self.mss);
         if edge >= self.rcv_edge + u64::from(step) {
             self.rcv_edge = edge;
         }
@@ -80,16 +88,20 @@ impl Endpoint {
     /// Makes an acknowledgement due if the peer may be waiting for a larger window.
     #[inline]
     pub(crate) fn update_window_if_needed(&mut self) {
-        let opened = self.possible_edge().saturating_sub(self.rcv_edge);
-        let buffer = u64::from(self.profile.receive_window_bytes);
-        let mss = u64::from(self.mss);
         let left = self.rcv_edge.saturating_sub(self.rcv_nxt);
-        // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer cannot
-        // send two segments, so that an application that reads at once does not upset the acknowledgement policy.
-        let wanted = match self.extras.growing_window() {
-            None => left < 2 * mss && opened >= (2 * mss).min(buffer / 2),
+        let wanted = match self.extras.growing_window().map(GrowingWindow::clamp) {
+            None => {
+                // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer
+                // cannot send two segments, so that an application that reads at once does not upset the
+                // acknowledgement policy.
+                let (mss, buffer) = (u64::from(self.mss), u64::from(self.profile.receive_window_bytes));
+                let opened = self.fixed_edge().saturating_sub(self.rcv_edge);
+                left < 2 * mss && opened >= (2 * mss).min(buffer / 2)
+            }
             // Linux, tcp_cleanup_rbuf: when the window is down to half and would at least double.
-            Some(growing) => opened > 0 && 2 * left <= u64::from(growing.clamp()) && opened >= left,
+            Some(clamp) => {
+                self.due & due::ACK == 0 && 2 * left <= u64::from(clamp) && self.select_window() >= (2 * left).max(1)
+            }
         };
         if wanted && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             self.due |= due::ACK;

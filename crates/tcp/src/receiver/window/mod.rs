@@ -2,134 +2,166 @@
 //! tuning, "dynamic right-sizing").
 
 mod announce;
+mod blocks;
 
-use crate::connection::timestamps::round_trip;
 use crate::profile::ReceiveWindowGrowth;
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
+use blocks::{Block, Blocks};
 
-/// Segments of fewer bytes waste too much memory to open the window.
+/// Segments with fewer bytes in order do not open the window.
 const SMALLEST_USEFUL: u32 = 128;
-/// Share of the receive buffer that is taken to hold payload before a segment tells, and the unit of such shares
+/// Share of the receive buffer that is taken to hold payload before a segment shows it, and the unit of such shares
 /// (Linux: `TCP_DEFAULT_SCALING_RATIO`, `TCP_RMEM_TO_WIN_SCALE`).
-const FIRST_SHARE: u64 = 128;
-const WHOLE: u64 = 256;
-/// The segment size that is assumed at first; no smaller one tells a share (Linux: `TCP_MSS_DEFAULT`).
-const DEFAULT_SEGMENT: u32 = 536;
-/// Segments that the application is taken to have read in the round trip before the first.
+const FIRST_SHARE: i64 = 128;
+const WHOLE: i64 = 256;
+/// Segments that the application is taken to have read in the RTT before the first (Linux: `TCP_INIT_CWND`).
 const FIRST_SEGMENTS: u32 = 10;
 
-/// Data that arrived in order.
+/// A segment with payload that arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InOrder {
-    /// Length of the payload.
-    pub bytes: u32,
-    /// Segment size.
-    pub mss_bytes: u32,
-    /// Next position expected, after this.
-    pub received: Position,
-    /// Next position that the application will read.
-    pub read: Position,
-    /// Window in force.
+pub(crate) struct Arrived {
+    pub start: Position,
+    pub payload_bytes: u32,
+    pub option_bytes: u32,
+    /// Longer than any before.
+    pub is_longer: bool,
+    /// Segment size of the peer [rcv_mss].
+    pub segment_bytes: u32,
+    /// Window in force [rcv_wnd].
     pub window_bytes: u32,
-    /// Age of the timestamp that it echoes, if it is a full segment.
-    pub echo_age: Option<Nanos>,
 }
 
-/// Data that arrived ahead of a hole.
+/// The window that the buffer has room for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ahead {
-    /// Length of the payload.
-    pub bytes: u32,
-    /// Not all of it was held already.
-    pub is_new: bool,
-    /// Segment size.
-    pub mss_bytes: u32,
-    /// Bytes of the buffer in use before it.
-    pub taken: u32,
-    /// Bytes from the position expected next to the end of all that lies ahead.
-    pub distance: u32,
-    /// Window in force.
-    pub window_bytes: u32,
+pub(crate) struct Selected {
+    pub bytes: u64,
+    /// Less than half of the buffer is free.
+    pub is_tight: bool,
 }
 
 /// State of one receiver. Names in brackets are those of Linux's `tcp_sock`.
 #[derive(Clone, Debug)]
 pub(crate) struct GrowingWindow {
+    /// Our own segment size [advmss].
+    own_mss: u32,
     /// Largest window announced [rcv_ssthresh].
     limit: u32,
-    /// Size of the receive buffer, of payload and all that comes with it [sk_rcvbuf].
-    memory: u64,
+    /// Size of the receive buffer, of payload and all that comes with it [sk_rcvbuf], and the largest [tcp_rmem].
+    memory: i64,
+    most_memory: i64,
     /// How much of it is payload, in 256ths [scaling_ratio].
-    share: u64,
-    /// Largest segment so far, once it tells that [rcv_mss].
-    largest: u32,
-    /// Payload that the receive buffer has room for.
-    buffer: u32,
-    /// As much of it as is announced [window_clamp].
+    share: i64,
+    /// Largest window that may be announced [window_clamp].
     clamp: u32,
-    /// Bytes read in the best round trip so far [rcvq_space.space].
+    /// What it holds.
+    blocks: Blocks,
+    /// Bytes read in the best RTT so far [rcvq_space.space].
     read_in_round: u32,
     /// Where and when the present round of reading began [rcvq_space].
     round_start: Position,
     round_start_at: Nanos,
-    /// Round trip as the receiver sees it [rcv_rtt_est], 0 if unknown.
-    rtt: Nanos,
+    /// RTT as the receiver sees it, in eighths of a microsecond [rcv_rtt_est.rtt_us]; 0 if unknown.
+    rtt_eighths_us: u64,
     /// A window's worth of data is timed up to here, since then; never before the first data.
     timed_end: Position,
     timed_at: Nanos,
+    /// The latest echo of a timestamp [rcv_rtt_last_tsecr].
+    pub last_echo: u32,
+    /// When something last arrived or left [tcp_mstamp].
+    touched_at: Nanos,
 }
 
 impl GrowingWindow {
-    /// Window of the SYN, in whole segments.
+    /// Window of the SYN, in whole segments of our own size.
     // Linux, tcp_select_initial_window: the buffer rounded down to segments, 65535 bytes at most.
-    pub(crate) fn announced_at_first(rules: &ReceiveWindowGrowth, mss_bytes: u32) -> u32 {
+    pub(crate) fn announced_at_first(rules: &ReceiveWindowGrowth, own_mss: u32) -> u32 {
         let initial = rules.initial_bytes;
-        let whole = if initial > mss_bytes { initial / mss_bytes * mss_bytes } else { initial };
+        let whole = if initial > own_mss { initial / own_mss * own_mss } else { initial };
         whole.min(65535)
     }
 
-    /// `announced`: the window of our SYN or SYN-ACK.
-    pub(crate) fn new(rules: &ReceiveWindowGrowth, mss_bytes: u32, announced: u32, now: Nanos, next: Position) -> Self {
+    /// `announced`: the window of our SYN or SYN-ACK. `most_bytes`: as [`Profile::receive_window_bytes`].
+    ///
+    /// [`Profile::receive_window_bytes`]: crate::Profile::receive_window_bytes
+    // Linux, tcp_init_buffer_space.
+    pub(crate) fn new(
+        rules: &ReceiveWindowGrowth,
+        own_mss: u32,
+        announced: u32,
+        most_bytes: u32,
+        next: Position,
+    ) -> Self {
         let buffer = rules.initial_bytes;
-        // Linux, tcp_init_buffer_space: one segment of the buffer is not announced.
-        let clamp = if buffer > 2 * mss_bytes { buffer - mss_bytes } else { buffer };
+        // One segment of the buffer is not announced.
+        let clamp = if buffer > 2 * own_mss { (buffer - own_mss).max(2 * own_mss) } else { buffer };
         let limit = announced.min(clamp);
         Self {
+            own_mss,
             limit,
-            memory: u64::from(buffer) * WHOLE / FIRST_SHARE,
+            memory: i64::from(buffer) * WHOLE / FIRST_SHARE,
+            most_memory: i64::from(most_bytes) * WHOLE / FIRST_SHARE,
             share: FIRST_SHARE,
-            largest: mss_bytes.min(DEFAULT_SEGMENT),
-            buffer,
             clamp,
-            read_in_round: limit.min(FIRST_SEGMENTS * mss_bytes).max(1),
+            blocks: Blocks::default(),
+            read_in_round: limit.min(FIRST_SEGMENTS * own_mss).max(1),
             round_start: next,
-            round_start_at: now,
-            rtt: 0,
+            round_start_at: 0,
+            rtt_eighths_us: 0,
             timed_end: next,
             timed_at: NEVER,
+            last_echo: 0,
+            touched_at: 0,
         }
     }
 
-    /// Where the right edge of the window could be, which is announced in units of 1 << `shift` bytes; `taken`: bytes of
-    /// the buffer in use.
+    /// The handshake is over.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.round_start_at = now;
+    }
+
+    /// Payload that so much memory holds.
+    // Linux, tcp_win_from_space.
+    fn payload_of(&self, memory: i64) -> i64 {
+        memory * self.share / WHOLE
+    }
+
+    /// Payload that the rest of the buffer holds; negative if it holds too much already.
+    // Linux, tcp_space.
+    fn free(&self) -> i64 {
+        self.payload_of(self.memory - self.blocks.memory() as i64)
+    }
+
+    /// The window to announce, in units of 1 << `shift` bytes; `left`: what is left of the one in force.
     // Linux, __tcp_select_window: in less than half of the buffer nothing is rounded up, and less than a segment or a
     // sixteenth of the buffer is not announced at all. That is the receiver's SWS avoidance of RFC 9293 §3.8.6.2.2.
-    pub(crate) fn edge(&self, received: Position, taken: u64, shift: u8) -> Position {
-        let mut free = u64::from(self.buffer).saturating_sub(taken);
-        let full = self.clamp.min(self.buffer);
-        if free < u64::from(full / 2) {
+    pub(crate) fn select(&self, segment_bytes: u32, window_bytes: u32, shift: u8) -> Selected {
+        let (mut free, allowed) = (self.free(), self.payload_of(self.memory));
+        let full = allowed.min(self.clamp.into());
+        let segment = i64::from(segment_bytes).min(full);
+        if segment <= 0 {
+            return Selected { bytes: 0, is_tight: false };
+        }
+        let is_tight = free < full >> 1;
+        if is_tight {
             free = free >> shift << shift;
-            if free < u64::from((self.buffer / 16).max(self.largest.min(full))) {
-                return received;
+            if free < allowed >> 4 || free < segment {
+                return Selected { bytes: 0, is_tight };
             }
         }
-        received + free.min(self.limit.into())
-    }
-
-    /// Window that is announced at the most at present.
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit
+        let free = free.min(self.limit.into());
+        let in_force = i64::from(window_bytes);
+        let bytes = if shift > 0 {
+            // What the shift would cut off is announced.
+            (free + (1 << shift) - 1) >> shift << shift
+        } else if in_force <= free - segment || in_force > free {
+            free / segment * segment
+        } else if segment == full && free > in_force + (full >> 1) {
+            free
+        } else {
+            in_force
+        };
+        Selected { bytes: bytes as u64, is_tight }
     }
 
     /// Largest window that the buffer has room for at present.
@@ -137,106 +169,184 @@ impl GrowingWindow {
         self.clamp
     }
 
-    /// Data arrived in order; true if that opened the window.
-    pub(crate) fn on_data(&mut self, now: Nanos, arrival: &InOrder) -> bool {
-        // Linux, tcp_rcv_rtt_measure: without timestamps, a window's worth of data takes at least a round trip.
-        if self.timed_at == NEVER || arrival.received >= self.timed_end {
-            if self.timed_at != NEVER {
-                let sample = now.saturating_sub(self.timed_at).max(1);
-                self.rtt = if self.rtt == 0 { sample } else { self.rtt.min(sample) };
-            }
-            self.timed_end = arrival.received + u64::from(arrival.window_bytes.max(1));
-            self.timed_at = now;
-        }
-        // Linux, tcp_rcv_rtt_measure_ts: the echo of a full segment is at least a tick; shorter ones count at once, longer
-        // ones by an eighth.
-        if let Some(age) = arrival.echo_age {
-            let age = round_trip(age);
-            self.rtt = if self.rtt == 0 || age < self.rtt { age } else { self.rtt - self.rtt / 8 + age / 8 };
-        }
-        self.measure_share(arrival.bytes, arrival.window_bytes);
-        let unread = u32::try_from(arrival.received - arrival.read).unwrap_or(u32::MAX);
-        self.open(unread, arrival.bytes, arrival.mss_bytes)
+    /// RTT as the receiver sees it.
+    pub(crate) fn rtt(&self) -> Option<Nanos> {
+        (self.rtt_eighths_us > 0).then(|| self.rtt_eighths_us * 1_000 / 8)
     }
 
-    /// Data arrived ahead of a hole; true if that opened the window.
-    // Linux, tcp_data_queue_ofo (6.18): as for data in order, and the buffer has room for what lies ahead. What is held
-    // already is dropped and opens nothing.
-    pub(crate) fn on_gap(&mut self, arrival: &Ahead, largest_bytes: u32) -> bool {
-        self.measure_share(arrival.bytes, arrival.window_bytes);
-        let opened = arrival.is_new && self.open(arrival.taken, arrival.bytes, arrival.mss_bytes);
-        self.enlarge(self.read_in_round, arrival.distance, largest_bytes);
+    /// Something arrived or left, of which the clock of reading takes note.
+    pub(crate) fn touch(&mut self, now: Nanos) {
+        self.touched_at = now;
+    }
+
+    /// A segment arrived that echoes a timestamp, of this age in whole ticks. Without `is_full` it is no sample.
+    // Linux, tcp_rcv_rtt_measure_ts and tcp_rcv_rtt_update: one sample for each echo, a longer one only if nothing waits to
+    // be read, and by an eighth.
+    pub(crate) fn on_echo(&mut self, echo: u32, age: Option<Nanos>, is_full: bool, is_read: bool) {
+        if echo == self.last_echo {
+            return;
+        }
+        self.last_echo = echo;
+        let Some(sample) = age.filter(|&age| is_full && age > 0).map(|age| age / 1_000) else { return };
+        if self.rtt_eighths_us == 0 || 8 * sample < self.rtt_eighths_us {
+            self.rtt_eighths_us = 8 * sample;
+        } else if is_read {
+            self.rtt_eighths_us = self.rtt_eighths_us - self.rtt_eighths_us / 8 + sample;
+        }
+    }
+
+    /// Data arrived in order, up to `received`; true if that opened the window.
+    // Linux, tcp_queue_rcv and tcp_event_data_recv.
+    pub(crate) fn on_data(&mut self, now: Nanos, segment: &Arrived, received: Position) -> bool {
+        let block = Block::of(segment.start, segment.payload_bytes, segment.option_bytes);
+        self.blocks.push(block);
+        self.measure_share(segment, block);
+        self.time_window(now, segment, received);
+        segment.payload_bytes >= SMALLEST_USEFUL && self.open(segment, block, self.free())
+    }
+
+    /// Data arrived ahead of a hole; `distance`: from the position expected to the end of all that lies ahead. True if it
+    /// opened the window.
+    // Linux, tcp_data_queue_ofo: without SACK the window stays, so that duplicates are known as such. What is held already
+    // is dropped.
+    pub(crate) fn on_gap(&mut self, segment: &Arrived, distance: u32, has_sack: bool) -> bool {
+        let block = Block::of(segment.start, segment.payload_bytes, segment.option_bytes);
+        self.measure_share(segment, block);
+        // Without the new block.
+        let free = self.free();
+        let opened = self.blocks.insert(block) && has_sack && self.open(segment, block, free);
+        self.enlarge(self.read_in_round, distance);
         opened
     }
 
-    /// A segment arrived; `taken`: bytes of the buffer in use.
-    // Linux, tcp_grow_window: two segments for each that arrives, as far as the buffer has room.
-    fn open(&mut self, taken: u32, bytes: u32, mss_bytes: u32) -> bool {
-        let room = self.clamp.min(self.buffer.saturating_sub(taken)).saturating_sub(self.limit);
-        if bytes < SMALLEST_USEFUL || room == 0 {
+    /// A hole was filled: what lies ahead is in order up to `next`; `before`: up to where it was without.
+    pub(crate) fn on_filled(&mut self, before: Position, next: Position) {
+        self.blocks.advance(before, next);
+    }
+
+    /// Whether more arrived than the buffer has room for, which grows then.
+    // Linux, tcp_try_rmem_schedule, tcp_prune_queue and tcp_clamp_window.
+    pub(crate) fn make_room(&mut self) -> bool {
+        let used = self.blocks.memory() as i64;
+        let is_over = used > self.memory;
+        if is_over {
+            self.memory = used.min(self.most_memory).max(self.memory);
+            if used > self.memory {
+                self.limit = self.clamp.min(2 * self.own_mss);
+            }
+        }
+        is_over
+    }
+
+    /// Without timestamps, a window's worth of data takes at least an RTT.
+    // Linux, tcp_rcv_rtt_measure.
+    fn time_window(&mut self, now: Nanos, segment: &Arrived, received: Position) {
+        if self.timed_at != NEVER && received < self.timed_end {
+            return;
+        }
+        if self.timed_at != NEVER {
+            let sample = 8 * (now.saturating_sub(self.timed_at) / 1_000).max(1);
+            if self.rtt_eighths_us == 0 || sample < self.rtt_eighths_us {
+                self.rtt_eighths_us = sample;
+            }
+        }
+        self.timed_end = received + u64::from(segment.window_bytes);
+        self.timed_at = now;
+    }
+
+    /// Opens the window by two segments for each that arrives, as far as the buffer has room; by less, if segments waste
+    /// more memory than their share.
+    // Linux, tcp_grow_window and __tcp_grow_window.
+    fn open(&mut self, segment: &Arrived, block: Block, free: i64) -> bool {
+        let limit = i64::from(self.limit);
+        let room = free.min(self.clamp.into()) - limit;
+        if room <= 0 {
             return false;
         }
-        self.limit += room.min(2 * mss_bytes.max(bytes));
+        let bytes = i64::from(segment.payload_bytes);
+        let mut cost = self.payload_of(block.memory.into());
+        let mut step = 2 * i64::from(self.own_mss);
+        if cost > bytes {
+            cost >>= 1;
+            let mut window = self.payload_of(self.most_memory) >> 1;
+            while limit <= window && cost > bytes {
+                cost >>= 1;
+                window >>= 1;
+            }
+            if limit > window {
+                return false;
+            }
+            step = 2 * i64::from(segment.segment_bytes);
+        }
+        self.limit += room.min(step.max(2 * bytes)) as u32;
         true
     }
 
-    /// A segment of a new size tells how much of the buffer is payload.
+    /// A segment longer than all before tells how much of the buffer is payload.
     // Linux, tcp_measure_rcv_mss and tcp_set_window_clamp.
-    fn measure_share(&mut self, bytes: u32, window_bytes: u32) {
-        if bytes <= self.largest {
+    fn measure_share(&mut self, segment: &Arrived, block: Block) {
+        if !segment.is_longer {
             return;
         }
-        self.largest = bytes;
-        self.share = (u64::from(bytes) * WHOLE / memory_of(bytes)).max(1);
-        self.fit();
-        self.limit = self.limit.max(window_bytes).min(self.clamp);
+        let share = (i64::from(segment.payload_bytes) * WHOLE / i64::from(block.memory)).max(1);
+        if std::mem::replace(&mut self.share, share) == share {
+            return;
+        }
+        let before = self.clamp;
+        self.clamp_to_memory();
+        if self.clamp < before {
+            self.limit = self.limit.min(self.clamp);
+        } else if self.clamp > before {
+            self.limit = self.limit.max(segment.window_bytes.min(self.clamp));
+        }
         self.read_in_round = self.read_in_round.min(self.clamp).max(1);
     }
 
-    /// Makes the window follow the buffer.
-    fn fit(&mut self) {
-        self.buffer = u32::try_from(self.memory * self.share / WHOLE).unwrap_or(u32::MAX);
-        self.clamp = self.buffer;
+    fn clamp_to_memory(&mut self) {
+        self.clamp = u32::try_from(self.payload_of(self.memory)).unwrap_or(u32::MAX);
     }
 
-    /// The application has read up to `read`; `ahead`: bytes up to the end of what lies ahead of a hole.
-    // Linux, tcp_rcv_space_adjust: once a round trip.
-    pub(crate) fn on_read(&mut self, now: Nanos, read: Position, ahead: u32, largest_bytes: u32) {
-        if self.rtt == 0 || now.saturating_sub(self.round_start_at) < self.rtt {
+    /// The application reads what lies between two positions; `received`: in order up to here; `ahead`: bytes from there to
+    /// the end of what lies ahead of a hole.
+    // Linux, tcp_recvmsg_locked: block by block.
+    pub(crate) fn on_read(&mut self, from: Position, to: Position, received: Position, ahead: u32) {
+        let mut at = from;
+        while let Some(end) = self.blocks.read_next(at, to) {
+            at = end;
+            self.end_round(at, received, ahead);
+        }
+    }
+
+    // Linux, tcp_rcv_space_adjust: once an RTT, less what waits to be read still.
+    fn end_round(&mut self, read: Position, received: Position, ahead: u32) {
+        let elapsed_us = self.touched_at.saturating_sub(self.round_start_at) / 1_000;
+        if self.rtt_eighths_us == 0 || elapsed_us < self.rtt_eighths_us / 8 {
             return;
         }
-        let copied = u32::try_from(read - self.round_start).unwrap_or(u32::MAX);
+        let waiting = received - read;
+        let copied = u32::try_from((read - self.round_start).saturating_sub(waiting)).unwrap_or(u32::MAX);
         if copied > self.read_in_round {
-            self.enlarge(copied, ahead, largest_bytes);
+            self.enlarge(copied, ahead);
         }
         self.round_start = read;
-        self.round_start_at = now;
+        self.round_start_at = self.touched_at;
     }
 
-    /// The buffer becomes what lets a sender in slow start go on, of which `copied` bytes were read in a round trip.
+    /// The buffer becomes what lets a sender in slow start go on, of which `copied` bytes were read in an RTT.
     // Linux, tcp_rcvbuf_grow (6.18).
-    fn enlarge(&mut self, copied: u32, ahead: u32, largest_bytes: u32) {
-        // Twice what was read, since this is a round trip late; and more by twice the share by which that has grown,
-        // since the sender doubles its window meanwhile.
+    fn enlarge(&mut self, copied: u32, ahead: u32) {
+        // Twice what was read, since this is an RTT late; and more by twice the share by which that has grown, since the
+        // sender doubles its window meanwhile.
         let base = 2 * u128::from(copied);
         let growth = base * u128::from(copied - self.read_in_round) / u128::from(self.read_in_round);
-        let wanted = u64::try_from(base + 2 * growth + u128::from(ahead)).unwrap_or(u64::MAX);
-        let largest = u64::from(largest_bytes) * WHOLE / FIRST_SHARE;
-        let memory = (wanted.saturating_mul(WHOLE) / self.share).min(largest);
+        let wanted = i64::try_from(base + 2 * growth + u128::from(ahead)).unwrap_or(i64::MAX);
+        let memory = (wanted.saturating_mul(WHOLE) / self.share).min(self.most_memory);
         if memory > self.memory {
             self.memory = memory;
-            self.fit();
+            self.clamp_to_memory();
         }
         self.read_in_round = copied;
     }
-}
-
-/// Memory that a segment takes in the receive buffer, in bytes: its headers and payload lie in a block of a power of two
-/// with what the driver and the kernel add at both ends, and a description of it lies beside.
-// Linux: NET_SKB_PAD 64, IPv4 and TCP with timestamps 52, struct skb_shared_info 320; struct sk_buff 256. A segment of 1448
-// bytes takes 2304 behind TUN, AF_PACKET and drivers that allocate for each packet; others waste more.
-fn memory_of(payload_bytes: u32) -> u64 {
-    (u64::from(payload_bytes) + 64 + 52 + 320).next_power_of_two() + 256
 }
 
 /// Shift that makes the largest receive buffer expressible in a window field.

@@ -1,0 +1,188 @@
+//! The blocks of memory that received payload lies in until the application has read it, as a Linux receiver counts them.
+
+use crate::sequence::Position;
+use std::collections::VecDeque;
+
+/// Memory ahead of the headers (Linux: `NET_SKB_PAD`), IPv4 and TCP headers without options, the description at the block's
+/// end (`struct skb_shared_info`), and the one beside it (`struct sk_buff`).
+const PAD: u32 = 64;
+const HEADERS: u32 = 40;
+const SHARED: u32 = 320;
+const DESCRIPTION: u32 = 256;
+/// What blocks are aligned to, and the smallest (`skb_small_head_cache`).
+const ALIGNMENT: u32 = 64;
+const SMALLEST: u32 = 576;
+
+/// One segment, or several that fit its block [sk_buff].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    start: Position,
+    end: Position,
+    /// Memory that it takes [truesize].
+    pub memory: u32,
+    /// Bytes unused at its end.
+    room: u32,
+}
+
+impl Block {
+    /// The block of a segment.
+    // Linux, __alloc_skb and kmalloc_reserve, behind TUN, AF_PACKET and drivers that allocate for each packet: a block of a
+    // power of two. A segment of 1448 bytes takes 2304. Other drivers waste more.
+    pub(crate) fn of(start: Position, payload_bytes: u32, option_bytes: u32) -> Self {
+        let used = PAD + HEADERS + option_bytes + payload_bytes;
+        let least = used.next_multiple_of(ALIGNMENT) + SHARED;
+        let size = if least <= SMALLEST { SMALLEST } else { least.next_power_of_two() };
+        Self { start, end: start + u64::from(payload_bytes), memory: size + DESCRIPTION, room: size - SHARED - used }
+    }
+
+    /// Takes in the next one, if there is room at the end.
+    // Linux, skb_try_coalesce: blocks that were allocated for one packet are copied, and only if they fit.
+    fn merge(&mut self, next: &Self) -> bool {
+        let bytes = next.end - next.start;
+        let fits = self.end == next.start && bytes <= u64::from(self.room);
+        if fits {
+            self.end = next.end;
+            self.room -= bytes as u32;
+        }
+        fits
+    }
+}
+
+/// All blocks of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Blocks {
+    /// In order, not read yet [sk_receive_queue].
+    ready: VecDeque<Block>,
+    /// Ahead of a hole, by position [out_of_order_queue].
+    ahead: Vec<Block>,
+    /// Memory in use [sk_rmem_alloc].
+    memory: u64,
+}
+
+impl Blocks {
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Payload arrived in order.
+    // Linux, tcp_queue_rcv.
+    pub(crate) fn push(&mut self, block: Block) {
+        self.memory += u64::from(block.memory);
+        self.queue(block);
+    }
+
+    fn queue(&mut self, block: Block) {
+        if self.ready.back_mut().is_some_and(|last| last.merge(&block)) {
+            self.memory -= u64::from(block.memory);
+        } else {
+            self.ready.push_back(block);
+        }
+    }
+
+    /// Payload arrived ahead of a hole; false if all of it is held already.
+    // Linux, tcp_data_queue_ofo.
+    pub(crate) fn insert(&mut self, block: Block) -> bool {
+        let mut place = self.ahead.partition_point(|held| held.start <= block.start);
+        if let Some(before) = place.checked_sub(1).map(|before| &mut self.ahead[before]) {
+            if block.end <= before.end {
+                return false;
+            }
+            if before.merge(&block) {
+                return true;
+            }
+            if before.start == block.start {
+                place -= 1;
+            }
+        }
+        let covered = self.ahead[place..].iter().take_while(|held| held.end <= block.end).count();
+        let freed: u64 = self.ahead.splice(place..place + covered, [block]).map(|held| u64::from(held.memory)).sum();
+        self.memory = self.memory + u64::from(block.memory) - freed;
+        true
+    }
+
+    /// What lies ahead of a hole up to `next`, which has been filled, is in order now.
+    // Linux, tcp_ofo_queue.
+    pub(crate) fn advance(&mut self, before: Position, next: Position) {
+        let beyond = self.ahead.split_off(self.ahead.partition_point(|held| held.start <= next));
+        let mut edge = before;
+        for block in std::mem::replace(&mut self.ahead, beyond) {
+            if block.end <= edge {
+                self.memory -= u64::from(block.memory);
+            } else {
+                edge = block.end;
+                self.queue(block);
+            }
+        }
+    }
+
+    /// The application reads up to `position`: the next block of which it takes something, up to where; none once it has
+    /// all. The block is free once it is read to its end.
+    pub(crate) fn read_next(&mut self, from: Position, position: Position) -> Option<Position> {
+        let block = self.ready.front().filter(|_| from < position)?;
+        let end = block.end.min(position);
+        if end == block.end {
+            self.memory -= u64::from(block.memory);
+            self.ready.pop_front();
+        }
+        Some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory_of(payload: u32, options: u32) -> u32 {
+        Block::of(1, payload, options).memory
+    }
+
+    #[test]
+    fn a_block_is_a_power_of_two_and_its_descriptions() {
+        assert_eq!([1448, 1000, 701].map(|payload| memory_of(payload, 12)), [2304, 2304, 2304]);
+        assert_eq!([600, 536, 300].map(|payload| memory_of(payload, 0)), [1280; 3]);
+        // 152 bytes of payload and 104 of headers are what the smallest block has room for.
+        assert_eq!([153, 152, 1].map(|payload| memory_of(payload, 0)), [1280, 832, 832]);
+    }
+
+    #[test]
+    fn what_fits_the_room_of_the_block_before_takes_no_memory() {
+        let mut blocks = Blocks::default();
+        blocks.push(Block::of(1, 1000, 0));
+        blocks.push(Block::of(1001, 500, 0));
+        assert_eq!(blocks.memory(), 2304, "1728 bytes of block, 1104 used");
+        blocks.push(Block::of(1501, 500, 0));
+        assert_eq!(blocks.memory(), 2304 + 1280);
+    }
+
+    #[test]
+    fn a_block_is_free_once_it_is_read_to_its_end() {
+        let mut blocks = Blocks::default();
+        blocks.push(Block::of(1, 1000, 0));
+        blocks.push(Block::of(1001, 1000, 0));
+        assert_eq!(blocks.read_next(1, 1500), Some(1001));
+        assert_eq!(blocks.read_next(1001, 1500), Some(1500));
+        assert_eq!(blocks.read_next(1500, 1500), None);
+        assert_eq!(blocks.memory(), 2304);
+    }
+
+    #[test]
+    fn blocks_ahead_of_a_hole_are_held_once_and_queued_when_it_is_filled() {
+        let mut blocks = Blocks::default();
+        assert!(blocks.insert(Block::of(2001, 1000, 0)));
+        assert!(!blocks.insert(Block::of(2001, 1000, 0)));
+        assert!(blocks.insert(Block::of(4001, 1000, 0)));
+        assert!(blocks.insert(Block::of(3001, 1000, 0)));
+        assert_eq!(blocks.memory(), 3 * 2304);
+        // A segment that spans two that are held takes their place.
+        assert!(blocks.insert(Block::of(3001, 2100, 0)));
+        assert_eq!(blocks.memory(), 2304 + 4352);
+        // The first of them fits the room of the one that fills the hole.
+        blocks.push(Block::of(1, 2000, 0));
+        blocks.advance(2001, 5101);
+        assert_eq!(blocks.memory(), 2 * 4352);
+        for end in [3001, 5101] {
+            assert_eq!(blocks.read_next(end - 1, 5101), Some(end));
+        }
+        assert_eq!(blocks.memory(), 0);
+    }
+}
