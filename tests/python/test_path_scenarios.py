@@ -133,9 +133,31 @@ def test_a_policer_drops_and_a_shaper_of_the_same_rate_delays() -> None:
     assert shaped["links"]["dropped_packets"].sum() == 0
 
 
+def test_what_befalls_packets_is_counted_and_reads_back_the_same() -> None:
+    scenario = _scenario(more='jitter = "2ms", reordering = { share = 0.05, delay = "5ms" }, duplication = 0.05')
+    assert _forward(scenario)["impairments"] == [
+        {"kind": "jitter", "distribution": "uniform", "mean_ns": 2_000_000, "keeps_order": True},
+        {"kind": "reordering", "share": 0.05, "delay_ns": 5_000_000},
+        {"kind": "duplication", "share": 0.05, "delay_ns": 0},
+    ]
+    assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
+    found = _simulated(scenario)
+    assert found["links"]["reordered_packets"].sum() > 20
+    assert found["links"]["duplicated_packets"].sum() > 20
+    assert found["transfers"]["completed"].to_list() == [1]
+
+
+@pytest.mark.parametrize("more", ["duplication = 1.5", "reordering = { share = 0.1 }", 'jitter = "5"'])
+def test_impairments_that_cannot_be_are_refused(more: str) -> None:
+    with pytest.raises(RequestError, match=more.split()[0]):
+        _scenario(more=more)
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
+        ({"more": 'jitter = "5ms"'}, "meet jitter"),
+        ({"more": "duplication = 0.1"}, "meet duplication"),
         ({"rate": '{ steps = [["0s", "10Mbit"]] }'}, r"the rate of a link on its way changes \(steps\)"),
         ({"rate": "{ opportunities_ms = [1] }"}, r"the rate of a link on its way changes \(trace\)"),
         ({"more": 'policer = { rate = "10Mbit", burst = "15kB" }'}, "has a policer"),

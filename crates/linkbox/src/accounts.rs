@@ -32,6 +32,8 @@ pub struct LinkCounts {
     pub lost: Count,
     /// Let in with a mark.
     pub marked: Count,
+    /// Came twice.
+    pub duplicated: Count,
     /// Accepted for transmission, those included that are lost after it.
     pub sent: Count,
 }
@@ -88,7 +90,7 @@ pub struct PortCounts {
 /// The packets of the whole box since its start, by which none can go astray unnoticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Balance {
-    /// Came in and had a route.
+    /// Came in and had a route, or was copied by a link.
     pub entered: u64,
     /// Dropped or lost on links.
     pub gone: u64,

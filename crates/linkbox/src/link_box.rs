@@ -20,7 +20,7 @@ use crate::{
     network::{Happening, Network},
     plan::Plan,
     pool::Pool,
-    port::{Device, Inside, Port, Staging},
+    port::{Device, Inside, Port, Staging, crowded},
 };
 
 /// A command on the control socket.
@@ -163,7 +163,7 @@ impl LinkBox {
                 }
             }
             self.read()?;
-            self.advance(now);
+            self.advance(now)?;
             if commanded {
                 let was_sending = control.is_sending();
                 if self.obey(control) == Peer::Gone {
@@ -209,13 +209,16 @@ impl LinkBox {
     }
 
     /// Lets the network do what is due. What a port has not been asked for, because `now` was before, is not overtaken.
-    fn advance(&mut self, now: Nanos) {
+    ///
+    /// # Errors
+    /// No room for a copy of a packet: one sentence.
+    fn advance(&mut self, now: Nanos) -> Result<(), String> {
         let behind = self.turn.iter().filter_map(|&index| self.ports[usize::from(index)].behind());
         let until = behind.min().unwrap_or(now);
         let until = until.saturating_sub(self.origin);
         while let Some(happening) = self.network.next(until) {
             match happening {
-                Happening::Crossed { packet, link, at, transmission: (start, end), fate } => {
+                Happening::Crossed { packet, link, at, transmission: (start, end), fate, copy } => {
                     if let Some(log) = &mut self.log {
                         let (_, epoch) = self.network.meter(link);
                         let at = at.saturating_sub(epoch);
@@ -233,6 +236,11 @@ impl LinkBox {
                             self.pool.give_back(packet);
                         }
                     }
+                    if let Some(copy) = copy {
+                        let twin = self.pool.copy(packet).ok_or_else(|| crowded(self.pool.in_use()))?;
+                        self.balance.entered += 1;
+                        self.network.send_copy(copy, twin);
+                    }
                 }
                 Happening::Delivered { packet, port, at } => {
                     let due = self.origin + at;
@@ -249,6 +257,7 @@ impl LinkBox {
                 }
             }
         }
+        Ok(())
     }
 
     /// Lets the router before a link answer the Quick-Start request that a packet may carry.

@@ -32,6 +32,8 @@ pub enum Happening {
         transmission: (Nanos, Nanos),
         /// What becomes of it.
         fate: Fate,
+        /// It comes twice: this is to be [sent](Network::send_copy) as a packet of its own.
+        copy: Option<Copied>,
     },
     /// It is due at a port.
     Delivered {
@@ -42,6 +44,15 @@ pub enum Happening {
         /// Since when.
         at: Nanos,
     },
+}
+
+/// The second of two packets that a link makes of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    at: Nanos,
+    hop: u32,
+    leaves: u16,
+    offered: Packed,
 }
 
 /// One direction of a link.
@@ -272,13 +283,29 @@ impl Network {
             let offered = step.offered.open();
             let Draws { queue, loss, .. } = &mut line.draws;
             let fate = line.link.offer(at.saturating_sub(line.epoch), offered, || queue.uniform(), || loss.uniform());
-            return Some(self.cross(link, at, at, Waiting { packet, hop: step.hop, offered: step.offered }, fate));
+            let copy = line.link.copy();
+            return Some(self.cross(
+                link,
+                at,
+                at,
+                Waiting { packet, hop: step.hop, offered: step.offered },
+                fate,
+                copy,
+            ));
         }
     }
 
-    /// Books what became of a packet that came to a link at `arrived`, by the network's clock, and lets it go on. Its fate is
-    /// by the link's.
-    fn cross(&mut self, link: u16, arrived: Nanos, at: Nanos, waiting: Waiting, fate: Fate) -> Happening {
+    /// Books what became of a packet that came to a link at `arrived`, by the network's clock, and lets it go on. Its fate and
+    /// when a copy of it arrives are by the link's.
+    fn cross(
+        &mut self,
+        link: u16,
+        arrived: Nanos,
+        at: Nanos,
+        waiting: Waiting,
+        fate: Fate,
+        copy: Option<Nanos>,
+    ) -> Happening {
         let line = &mut self.lines[usize::from(link)];
         let bytes = waiting.offered.open().bytes;
         line.counts.book(bytes, fate);
@@ -293,11 +320,23 @@ impl Network {
             Fate::Marked(time) => Fate::Marked(epoch.saturating_add(time)),
             gone => gone,
         };
+        let mut copied = None;
         if let Fate::Arrives(arrival) | Fate::Marked(arrival) = fate {
             line.under_way += 1;
+            if let Some(copy) = copy {
+                line.counts.duplicated.add(bytes);
+                let at = epoch.saturating_add(copy);
+                copied = Some(Copied { at, hop: waiting.hop + 1, leaves: link, offered: waiting.offered });
+            }
             self.schedule(arrival, waiting.packet, waiting.hop + 1, link, waiting.offered);
         }
-        Happening::Crossed { packet: waiting.packet, link, at: arrived, transmission, fate }
+        Happening::Crossed { packet: waiting.packet, link, at: arrived, transmission, fate, copy: copied }
+    }
+
+    /// Sends the copy that a link made of a packet as one of its own.
+    pub fn send_copy(&mut self, copy: Copied, packet: Handle) {
+        self.lines[usize::from(copy.leaves)].under_way += 1;
+        self.schedule(copy.at.max(self.now), packet, copy.hop, copy.leaves, copy.offered);
     }
 
     /// A packet comes to a link whose queue decides on departure, or one may leave it.
@@ -317,8 +356,9 @@ impl Network {
         let due = holding.due();
         line.waiting = line.waiting + usize::from(arrival.is_some()) - left.len();
         line.under_way -= left.len() as u32;
-        for Left { packet, arrived, at, fate, .. } in left {
-            let happening = self.cross(link, epoch.saturating_add(arrived), epoch.saturating_add(at), packet, fate);
+        for Left { packet, arrived, at, fate, copy, .. } in left {
+            let (arrived, at) = (epoch.saturating_add(arrived), epoch.saturating_add(at));
+            let happening = self.cross(link, arrived, at, packet, fate, copy);
             self.happened.push_back(happening);
         }
         if let Some(due) = due.filter(|_| due != was_due) {

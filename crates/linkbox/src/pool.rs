@@ -65,6 +65,15 @@ impl Pool {
         Some(buffer)
     }
 
+    /// Gives out the next buffer with what is in another; none: there is no more room.
+    pub(crate) fn copy(&mut self, buffer: u32) -> Option<u32> {
+        self.ensure(1);
+        let copy = self.take(self.lengths[buffer as usize])?;
+        let content = self.packet(buffer).to_vec();
+        self.packet_mut(copy).copy_from_slice(&content);
+        Some(copy)
+    }
+
     /// Takes a buffer back.
     #[inline]
     pub(crate) fn give_back(&mut self, buffer: u32) {
@@ -116,5 +125,10 @@ mod tests {
         assert!(pool.ensure(1));
         assert_eq!(pool.take(9), Some(5));
         assert_eq!(pool.packet(5).len(), 9);
+        assert_eq!(pool.copy(5), None);
+        pool.give_back(7);
+        pool.packet_mut(5).fill(3);
+        assert_eq!(pool.copy(5), Some(7));
+        assert_eq!(pool.packet(7), [3; 9]);
     }
 }

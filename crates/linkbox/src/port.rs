@@ -87,6 +87,11 @@ pub(crate) struct Inside<'a> {
     pub(crate) origin: Nanos,
 }
 
+/// There are so many packets and no room for another.
+pub(crate) fn crowded(packets: usize) -> String {
+    format!("{packets} packets are under way and no more may be: raise most_packets, or lower rates, delays or queues")
+}
+
 impl Port {
     /// A port of the plan.
     ///
@@ -120,10 +125,7 @@ impl Port {
     /// No room for another packet, a device that is gone: one sentence.
     pub(crate) fn read(&mut self, inside: &mut Inside<'_>) -> std::result::Result<(), String> {
         if !inside.pool.ensure(BATCH) {
-            return Err(format!(
-                "{} packets are under way and no more may be: raise most_packets, or lower rates, delays or queues",
-                inside.pool.in_use()
-            ));
+            return Err(crowded(inside.pool.in_use()));
         }
         match self.device {
             Device::Tun(_) => self.read_tun(inside),

@@ -101,6 +101,48 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
     }
 }
 
+#[test]
+fn a_copy_goes_on_as_a_packet_of_its_own_and_late_packets_are_overtaken() {
+    let plan = chain(&[
+        json!({
+            "rate_bps": 10_000_000, "delay_ns": 3 * MILLISECOND, "queue": {"kind": "drop_tail", "limit_packets": 100},
+            "impairments": [
+                {"kind": "reordering", "share": 0.2, "delay_ns": 53 * MILLISECOND},
+                {"kind": "duplication", "share": 0.3, "delay_ns": MILLISECOND},
+            ],
+        }),
+        drop_tail(Some(20_000_000), MILLISECOND, 100),
+    ]);
+    let mut network = Network::new(&plan).unwrap();
+    let hop = network.route(0, "10.77.0.2".parse().unwrap()).unwrap();
+    for packet in 0..1000u32 {
+        network.enter(Nanos::from(packet) * 10 * MILLISECOND, hop, packet, plain(1000));
+    }
+    let (mut arrived, mut copies) = (Vec::new(), 0);
+    while let Some(happening) = network.next(Nanos::MAX - 1) {
+        match happening {
+            Happening::Crossed { packet, copy: Some(copy), .. } => {
+                copies += 1;
+                network.send_copy(copy, packet + 1000);
+            }
+            Happening::Crossed { .. } => {}
+            Happening::Delivered { packet, at, .. } => arrived.push((packet, at)),
+        }
+    }
+    assert_eq!((arrived.len(), network.under_way()), (1000 + copies, 0));
+    assert!((240..360).contains(&copies), "{copies}");
+    let at = |number: u32| arrived.iter().find(|(packet, _)| *packet == number).map(|&(_, at)| at);
+    for packet in 0..1000 {
+        if let Some(copy) = at(packet + 1000) {
+            assert_eq!(copy - at(packet).unwrap(), MILLISECOND, "packet {packet}");
+        }
+    }
+    let originals = arrived.iter().filter(|(packet, _)| *packet < 1000);
+    let late = originals.clone().zip(originals.skip(1)).filter(|(one, next)| next.0 < one.0).count();
+    assert!((100..250).contains(&late), "{late}");
+    assert_eq!(network.take_counts(0).duplicated.packets, copies as u64);
+}
+
 /// As [`simulated`], of a link whose queue decides on departure: the packets in the order in which they left it.
 fn simulated_departures(plan: &Plan, times: &[Nanos], offered: Offered) -> Vec<(u32, Nanos, Fate)> {
     let spec = &plan.links[0].forward;

@@ -18,6 +18,8 @@ pub struct Left<T> {
     pub at: Nanos,
     /// What became of it.
     pub fate: Fate,
+    /// When a copy of it reaches the far end, if it comes twice.
+    pub copy: Option<Nanos>,
 }
 
 /// The packets before a link whose queue decides on departure.
@@ -60,7 +62,7 @@ impl<T: Packet> Holding<T> {
     ) {
         self.advance(link, now, &mut loss_draw, left);
         if link.is_policed(now, offered.bytes) {
-            return left.push(Left { packet, offered, arrived: now, at: now, fate: Fate::Dropped });
+            return left.push(Left { packet, offered, arrived: now, at: now, fate: Fate::Dropped, copy: None });
         }
         let held = Held { packet, offered, arrived: now, ahead: self.queue.packets() };
         self.queue.enqueue(held, &mut self.dropped);
@@ -85,7 +87,7 @@ impl<T: Packet> Holding<T> {
             if let Some(released) = released {
                 let Held { packet, offered, arrived, .. } = released.held;
                 let fate = link.depart(due, &released, || loss_draw(&packet));
-                left.push(Left { packet, offered, arrived, at: due, fate });
+                left.push(Left { packet, offered, arrived, at: due, fate, copy: link.copy() });
             }
             self.due = (self.queue.packets() > 0).then(|| link.ready_after(due));
         }
@@ -107,7 +109,7 @@ impl<T: Packet> Holding<T> {
         for held in self.dropped.drain(..) {
             link.note_dropped(&held, at);
             let Held { packet, offered, arrived, .. } = held;
-            left.push(Left { packet, offered, arrived, at, fate: Fate::Dropped });
+            left.push(Left { packet, offered, arrived, at, fate: Fate::Dropped, copy: None });
         }
     }
 }

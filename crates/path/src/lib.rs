@@ -11,6 +11,7 @@ mod backlog;
 mod bucket;
 mod hash;
 mod holding;
+mod impairment;
 mod link;
 mod loss;
 mod meter;
@@ -22,6 +23,7 @@ mod ring;
 
 pub use bucket::BucketSpec;
 pub use holding::{Holding, Left};
+pub use impairment::{Distribution, DuplicationSpec, ImpairmentSpec, JitterSpec, ReorderingSpec};
 pub use link::{Fate, Link, LinkSpec, Offered};
 pub use loss::{GilbertElliottSpec, LossModel};
 pub use meter::{Interval, Meter};

@@ -6,6 +6,7 @@ use crate::{
     Meter, Nanos, Rate,
     backlog::Backlog,
     bucket::{Bucket, BucketSpec},
+    impairment::{Flight, ImpairmentSpec, Impairments},
     loss::{Loss, LossModel},
     policer::{Policer, PolicerSpec},
     queue::{Arrival, Held, Queue, QueueSpec, Released, Verdict},
@@ -45,6 +46,9 @@ pub struct LinkSpec {
     /// What is dropped before the queue because it exceeds a rate; none: nothing.
     #[serde(default)]
     pub policer: Option<PolicerSpec>,
+    /// What befalls packets between their transmission and the far end, one after the other.
+    #[serde(default)]
+    pub impairments: Vec<ImpairmentSpec>,
 }
 
 impl LinkSpec {
@@ -61,7 +65,13 @@ impl LinkSpec {
             quick_start: None,
             burst: None,
             policer: None,
+            impairments: Vec::new(),
         }
+    }
+
+    /// Whether packets can reach the far end in another order than that of their transmission, or twice.
+    pub fn reorders(&self) -> bool {
+        self.impairments.iter().any(ImpairmentSpec::reorders)
     }
 }
 
@@ -120,13 +130,16 @@ struct Rare {
     policer: Option<Policer>,
     bucket: Option<Bucket>,
     schedule: Option<Schedule>,
+    impairments: Option<Impairments>,
+    /// When a copy of the last packet reaches the far end.
+    copy: Option<Nanos>,
     /// When the last transmission began and ended.
     last: (Nanos, Nanos),
 }
 
 impl Rare {
     /// None if `spec` asks for nothing of this.
-    fn new(spec: &LinkSpec, rate: Rate) -> Result<Option<Box<Rare>>, String> {
+    fn new(spec: &LinkSpec, rate: Rate, key: u64) -> Result<Option<Box<Rare>>, String> {
         if let Some(policy) = &spec.quick_start {
             policy.validate()?;
         }
@@ -145,11 +158,25 @@ impl Rare {
             policer: spec.policer.as_ref().map(Policer::new).transpose()?,
             bucket: spec.burst.map(|burst| Bucket::new(burst, rate.serialization(burst.bytes))),
             schedule: spec.rate_schedule.as_ref().map(Schedule::new).transpose()?,
+            impairments: (!spec.impairments.is_empty())
+                .then(|| Impairments::new(&spec.impairments, key))
+                .transpose()?,
+            copy: None,
             last: (0, 0),
         };
-        let is_needed =
-            rare.quick_start.is_some() || rare.policer.is_some() || rare.bucket.is_some() || rare.schedule.is_some();
+        let is_needed = rare.quick_start.is_some()
+            || rare.policer.is_some()
+            || rare.bucket.is_some()
+            || rare.schedule.is_some()
+            || rare.impairments.is_some();
         Ok(is_needed.then(|| Box::new(rare)))
+    }
+
+    /// What befalls a packet that would reach the far end at `arrival`; nothing if it is lost. `own` is its own draw.
+    fn fly(&mut self, arrival: Nanos, own: f64, lost: bool) -> Option<Flight> {
+        let flight = (!lost).then(|| self.impairments.as_mut().map(|all| all.act(arrival, own))).flatten();
+        self.copy = flight.and_then(|flight| flight.copy);
+        flight
     }
 
     /// Transmits an accepted packet, which takes `serialization` at the link's rate. It comes at `now`; if it `is_due` it
@@ -224,7 +251,7 @@ impl Parts {
     fn new(spec: &LinkSpec, key: u64) -> Result<Parts, String> {
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
-        Ok(Parts { rate, loss: Loss::new(spec, key)?, queue, rare: Rare::new(spec, rate)? })
+        Ok(Parts { rate, loss: Loss::new(spec, key)?, queue, rare: Rare::new(spec, rate, key)? })
     }
 }
 
@@ -324,8 +351,8 @@ impl Link {
         self.offer_as::<false>(now, packet, queue_draws, loss_draw)
     }
 
-    /// Whether its queue decides on arrival, its rate does not change, and it has none of a token bucket, a policer and a
-    /// router that knows Quick-Start.
+    /// Whether its queue decides on arrival, its rate does not change, it has none of a token bucket, a policer and a
+    /// router that knows Quick-Start, and what it transmits arrives unimpaired.
     pub fn is_plain(&self) -> bool {
         self.rare.is_none() && !matches!(self.queue, Queue::OnDeparture)
     }
@@ -392,11 +419,22 @@ impl Link {
             Some(rare) if RARE => rare.transmit(now, packet, self.free_at, serialization, arrived < now),
             _ => Transmission::of_line(now, self.free_at, serialization),
         };
-        let lost = self.may_lose && self.loss.strikes(packet.carries_data, loss_draw);
+        let mut arrival = end.saturating_add(self.delay);
+        let lost = match &mut self.rare {
+            Some(rare) if RARE && rare.impairments.is_some() => {
+                let own = loss_draw();
+                let lost = self.may_lose && self.loss.strikes(packet.carries_data, || own);
+                if let Some(flight) = rare.fly(arrival, own, lost) {
+                    arrival = flight.arrival;
+                    self.meter.impaired(now, flight.overtakes, flight.copy.is_some());
+                }
+                lost
+            }
+            _ => self.may_lose && self.loss.strikes(packet.carries_data, loss_draw),
+        };
         let metered_end = if RARE { start.saturating_add(busy) } else { end };
         self.meter.accepted(arrived, start, metered_end, packet.bytes, waiting, lost);
         self.free_at = free_at;
-        let arrival = end.saturating_add(self.delay);
         if marked {
             self.meter.marked(now);
             return (start, if lost { Fate::Lost } else { Fate::Marked(arrival) });
@@ -461,6 +499,12 @@ impl Link {
     ) -> Option<u64> {
         let router = self.rare.as_mut()?.quick_start.as_mut()?;
         Some(router.answer(now, requested_bps, round_down))
+    }
+
+    /// When a copy of the packet that was accepted last reaches the far end, if it comes twice.
+    #[inline]
+    pub fn copy(&self) -> Option<Nanos> {
+        self.rare.as_ref()?.copy
     }
 
     /// Time from the arrival of a packet of `bytes` to its arrival at the far end, if it need not wait; at the mean rate of

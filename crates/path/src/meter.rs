@@ -15,6 +15,10 @@ pub struct Interval {
     pub marked_packets: u64,
     /// Packets lost after transmission.
     pub lost_packets: u64,
+    /// Packets that reach the far end before one that was transmitted earlier.
+    pub reordered_packets: u64,
+    /// Packets that reach the far end twice.
+    pub duplicated_packets: u64,
     /// Packets whose transmission ended in the interval, including those lost then.
     pub sent_packets: u64,
     /// Bytes of these packets, headers included.
@@ -41,6 +45,8 @@ impl Interval {
             dropped_packets: self.dropped_packets,
             marked_packets: self.marked_packets,
             lost_packets: self.lost_packets,
+            reordered_packets: self.reordered_packets,
+            duplicated_packets: self.duplicated_packets,
             sent_packets: self.sent_packets,
             sent_bytes: self.sent_bytes,
             busy_s: seconds(self.busy),
@@ -119,6 +125,14 @@ impl Meter {
     pub(crate) fn marked(&mut self, now: Nanos) {
         if let Some(interval) = self.at(now) {
             interval.marked_packets += 1;
+        }
+    }
+
+    /// What befell the packet that was accepted at `now`.
+    pub(crate) fn impaired(&mut self, now: Nanos, overtakes: bool, comes_twice: bool) {
+        if let Some(interval) = self.at(now) {
+            interval.reordered_packets += u64::from(overtakes);
+            interval.duplicated_packets += u64::from(comes_twice);
         }
     }
 

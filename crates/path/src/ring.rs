@@ -71,6 +71,19 @@ impl<T: Copy> Ring<T> {
         self.tail = self.tail.wrapping_add(1);
     }
 
+    /// Adds a value behind all that do not come `after` it.
+    pub fn insert(&mut self, value: T, after: impl Fn(&T) -> bool) {
+        self.push_back(value);
+        let mask = self.slots.len() - 1;
+        let place = |index: usize| self.head.wrapping_add(index) & mask;
+        let mut index = self.len() - 1;
+        while index > 0 && after(&self.slots[place(index - 1)]) {
+            let (here, before) = (place(index), place(index - 1));
+            self.slots.swap(here, before);
+            index -= 1;
+        }
+    }
+
     #[cold]
     fn grow(&mut self) {
         let mut slots: Vec<T> = self.iter().copied().collect();
@@ -107,5 +120,17 @@ mod tests {
             }
         }
         assert!(next_in > next_out && next_out > 1000);
+    }
+
+    #[test]
+    fn a_value_is_inserted_behind_those_that_are_not_after_it() {
+        let mut ring = Ring::new((0, 0));
+        let values = [5, 3, 9, 3, 1, 7, 9, 2, 8, 0, 5].into_iter().zip(0..);
+        for (value, number) in values.clone() {
+            ring.insert((value, number), |&(other, _)| other > value);
+        }
+        let mut sorted: Vec<_> = values.collect();
+        sorted.sort();
+        assert_eq!(ring.iter().copied().collect::<Vec<_>>(), sorted);
     }
 }

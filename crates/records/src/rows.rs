@@ -131,6 +131,10 @@ table! {
         marked_packets: u64 ["packets"],
         /// packets lost after transmission
         lost_packets: u64 ["packets"],
+        /// packets that overtook one transmitted earlier
+        reordered_packets: u64 ["packets"],
+        /// packets that reached the far end twice
+        duplicated_packets: u64 ["packets"],
         /// packets whose transmission ended in the interval
         sent_packets: u64 ["packets"],
         /// their bytes, headers included

@@ -131,6 +131,17 @@ impl Packet {
         self.hop_and_options as u32
     }
 
+    /// Its connection and direction as one number, that of a stream for a datagram: a connection in a slot that was used
+    /// before is another flow.
+    #[inline]
+    pub(crate) fn flow(&self) -> u32 {
+        match self.datagram() {
+            Some(datagram) => datagram.stream | STREAM,
+            // An odd factor, so that no two generations of a slot are one flow.
+            None => self.to().wrapping_add(self.generation().wrapping_mul(0x9e37_79b9)),
+        }
+    }
+
     /// Goes on to the next hop.
     #[inline]
     pub(crate) fn advance(&mut self) {
@@ -237,6 +248,16 @@ impl Packet {
             into.retransmission = self.rest >> RETRANSMISSION_SHIFT & 1 != 0;
         }
         into.ecn = self.ecn();
+    }
+
+    /// The same packet once more, on the same hop.
+    pub(crate) fn copy(&self, table: &mut OptionTable) -> Packet {
+        if !self.is_in_table() {
+            return *self;
+        }
+        let mut copy = Packet::new(&self.peek(table), self.to(), self.generation(), self.hop(), table);
+        copy.rest = self.rest;
+        copy
     }
 
     /// Nobody will look at the segment again.
@@ -465,6 +486,34 @@ mod tests {
             );
         }
         assert_eq!(Packet::new(&segments()[0], 5, 0, 0, &mut table).datagram(), None);
+    }
+
+    #[test]
+    fn a_copy_has_a_place_of_its_own_and_says_the_same() {
+        for segment in segments() {
+            let mut table = OptionTable::default();
+            let packet = Packet::new(&segment, 5, 3, 2, &mut table);
+            let copy = packet.copy(&mut table);
+            assert_eq!((copy.to(), copy.generation(), copy.hop()), (5, 3, 2));
+            assert_eq!([opened(&packet, &mut table), opened(&copy, &mut table)], [segment, segment]);
+            assert_eq!(table.in_use(), 0);
+        }
+    }
+
+    #[test]
+    fn a_connection_in_a_recycled_slot_is_another_flow() {
+        let mut table = OptionTable::default();
+        let plain = segments()[0];
+        let mut flows: Vec<u32> = (0..50)
+            .flat_map(|to| (0..50).map(move |generation| (to, generation)))
+            .map(|(to, generation)| Packet::new(&plain, to, generation, 0, &mut table).flow())
+            .collect();
+        flows.sort_unstable();
+        flows.dedup();
+        assert_eq!(flows.len(), 2500);
+        let datagram = Datagram { stream: 7, number: 1, sent_at: 9, payload_bytes: 100 };
+        let later = Datagram { number: 2, sent_at: 1 << 40, ..datagram };
+        assert_eq!(Packet::of_datagram(&datagram, 0, 0).flow(), Packet::of_datagram(&later, 0, 0).flow());
     }
 
     #[test]

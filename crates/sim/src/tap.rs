@@ -174,6 +174,11 @@ impl Tap {
         });
     }
 
+    /// Whether it is at the far end of this link.
+    pub(crate) fn is_behind(&self, link: u32) -> bool {
+        matches!(self.at, At::Link { towards, .. } if link == towards)
+    }
+
     /// The packets that passed before `end`. Links are computed ahead, hence the sort; it is stable, so what passed at
     /// one time stays in the order in which it happened.
     pub(crate) fn into_watched(mut self, end: Nanos) -> Watched {

@@ -66,6 +66,8 @@ TABLES = {
         Column("dropped_packets", pl.UInt64, "packets", "packets that the queue dropped"),
         Column("marked_packets", pl.UInt64, "packets", "packets that the queue marked (ECN)"),
         Column("lost_packets", pl.UInt64, "packets", "packets lost after transmission"),
+        Column("reordered_packets", pl.UInt64, "packets", "packets that overtook one transmitted earlier"),
+        Column("duplicated_packets", pl.UInt64, "packets", "packets that reached the far end twice"),
         Column("sent_packets", pl.UInt64, "packets", "packets whose transmission ended in the interval"),
         Column("sent_bytes", pl.UInt64, "B", "their bytes, headers included"),
         Column("busy_s", pl.Float64, "s", "time for which the link transmitted"),

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter, model_validator
 
+from .impairments import IMPAIRMENTS, AnyDuplication, AnyJitter, AnyReordering
 from .queues import AnyQueue, Before, Queue
 from .rates import Changing, Rate, mean_bps
 from .table import Table, choose
@@ -182,6 +183,9 @@ class Direction(Table):
     quick_start: QuickStart = None
     burst: Burst = None
     policer: Policer | None = None
+    jitter: AnyJitter = None
+    reordering: AnyReordering = None
+    duplication: AnyDuplication = None
 
 
 class Link(Table):
@@ -201,6 +205,9 @@ class Link(Table):
     quick_start: QuickStart = None
     burst: Burst = None
     policer: Policer | None = None
+    jitter: AnyJitter = None
+    reordering: AnyReordering = None
+    duplication: AnyDuplication = None
     reverse: Direction | None = None
 
     @model_validator(mode="after")
@@ -240,6 +247,8 @@ def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
     if isinstance(way["rate"], Changing):
         plan["rate_schedule"] = way["rate"].plan()
     plan |= {key: way[key].plan() for key in ("quick_start", "policer") if way[key] is not None}
+    if impairments := [way[key].plan() for key in IMPAIRMENTS if way[key] is not None]:
+        plan["impairments"] = impairments
     if way["burst"] is not None:
         plan["burst"] = {"bytes": int(way["burst"].bytes), "gso_max_segs": way["burst"].gso_max_segs}
     return plan

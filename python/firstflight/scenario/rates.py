@@ -191,7 +191,7 @@ def peak_bps(link: Mapping[str, Any]) -> int | None:
     if schedule is None:
         return None if rate_bps is None else int(rate_bps)
     if schedule["kind"] == "steps":
-        return max(rate for _, rate in schedule["steps"])
+        return max(int(rate) for _, rate in schedule["steps"])
     times, first, most = schedule["opportunities_ms"], 0, 1
     for last, time in enumerate(times):
         while times[first] <= time - _PEAK_LASTS_MS:

@@ -47,17 +47,17 @@ impl Simulation<'_> {
             self.order += 1;
         }
         self.scheduler.set(line.departures, due.unwrap_or(NEVER));
-        for Left { packet, offered, arrived, at, fate } in left.drain(..) {
+        for Left { packet, offered, arrived, at, fate, copy } in left.drain(..) {
             if self.is_watched {
                 self.note_crossing(&packet, link, arrived, offered.bytes, fate);
             }
-            self.follow(packet, link, at, fate);
+            self.follow(packet, link, at, fate, copy);
         }
         self.left = left;
     }
 
     /// Brings a packet that left a queue to the far end of its link, or loses it.
-    fn follow(&mut self, mut packet: Packet, link: u32, at: Nanos, fate: Fate) {
+    fn follow(&mut self, mut packet: Packet, link: u32, at: Nanos, fate: Fate, copy: Option<Nanos>) {
         let arrival = match fate {
             Fate::Arrives(arrival) => arrival,
             Fate::Marked(arrival) => {
@@ -69,6 +69,9 @@ impl Simulation<'_> {
         if self.routes.hops[packet.hop() as usize].then == Then::Computed {
             packet.advance();
             return self.forward_special(packet, arrival);
+        }
+        if self.lines[link as usize].reorders {
+            return self.put_in_flight_anywhere(packet, link, arrival, copy);
         }
         self.put_in_flight(packet, link, arrival);
     }

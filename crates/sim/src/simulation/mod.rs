@@ -45,6 +45,8 @@ struct Line {
     /// In the order of arrival at the far end; only the head is in the scheduler.
     in_flight: Ring<InFlight>,
     queue_draws: Sequence,
+    /// What it transmits may arrive in another order, or twice.
+    reorders: bool,
     /// The packets that wait, if the queue decides on departure.
     holding: Option<Holding<Packet>>,
     /// The source of its departures in the scheduler.
@@ -257,7 +259,7 @@ impl<'p> Simulation<'p> {
             bytes,
             ecn_capable: packet.is_ecn_capable(),
             carries_data: packet.carries_data(),
-            connection: packet.to(),
+            connection: packet.flow(),
             class: 0,
         };
         loop {
@@ -293,6 +295,10 @@ impl<'p> Simulation<'p> {
                 packet.advance();
                 continue;
             }
+            if SPECIAL && self.lines[hop.link as usize].reorders {
+                let copy = self.lines[hop.link as usize].link.copy();
+                return self.put_in_flight_anywhere(packet, hop.link, at, copy);
+            }
             return self.put_in_flight(packet, hop.link, at);
         }
     }
@@ -307,6 +313,27 @@ impl<'p> Simulation<'p> {
             self.scheduler.advance(link, at);
         }
         in_flight.push_back(InFlight { at, order, packet });
+    }
+
+    /// A packet is on a link where it can overtake others, and a copy of it perhaps.
+    #[cold]
+    fn put_in_flight_anywhere(&mut self, packet: Packet, link: u32, at: Nanos, copy: Option<Nanos>) {
+        self.insert_in_flight(packet, link, at);
+        if let Some(at) = copy {
+            let packet = packet.copy(&mut self.options);
+            self.note_copy(&packet, link, at);
+            self.insert_in_flight(packet, link, at);
+        }
+    }
+
+    fn insert_in_flight(&mut self, packet: Packet, link: u32, at: Nanos) {
+        let order = self.order;
+        self.order += 1;
+        let in_flight = &mut self.lines[link as usize].in_flight;
+        in_flight.insert(InFlight { at, order, packet }, |other| other.at > at);
+        if in_flight.front().is_some_and(|first| first.order == order) {
+            self.scheduler.advance(link, at);
+        }
     }
 
     #[cold]

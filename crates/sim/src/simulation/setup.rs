@@ -113,6 +113,7 @@ impl<'p> Simulation<'p> {
                 link,
                 in_flight: Ring::new(NOTHING),
                 queue_draws,
+                reorders: spec.reorders(),
                 holding,
                 departures,
                 departure_order: 0,

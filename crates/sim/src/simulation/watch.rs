@@ -138,6 +138,14 @@ impl<'p> Simulation<'p> {
         }
     }
 
+    /// For those who watch links: a copy of a packet reaches the far end of one at `at`.
+    pub(super) fn note_copy(&mut self, packet: &Packet, link: u32, at: Nanos) {
+        // Nearer to the sender there is none.
+        if self.tap.as_ref().is_some_and(|tap| tap.is_behind(link)) {
+            self.tap_crossing(packet, link, at, Fate::Arrives(at));
+        }
+    }
+
     /// For those who watch links: a packet came to one at `at`.
     #[cold]
     pub(super) fn note_crossing(&mut self, packet: &Packet, link: u32, at: Nanos, bytes: u32, fate: Fate) {
@@ -145,21 +153,9 @@ impl<'p> Simulation<'p> {
             Fate::Dropped => (at, at),
             _ => self.lines[link as usize].link.last_transmission(bytes),
         };
+        self.tap_crossing(packet, link, end, fate);
         let (slot, sender) = (packet.to() / 2, (1 - packet.to() % 2) as usize);
-        let datagram = packet.datagram();
-        let seen = datagram
-            .map(|datagram| (self.stream_identity(&datagram), self.sender_of(&datagram), self.sight(&datagram)));
-        if let Some(tap) = &mut self.tap {
-            let (identity, sender, load) = seen.unwrap_or_else(|| {
-                let mut segment = packet.peek(&self.options);
-                if matches!(fate, Fate::Marked(_)) {
-                    segment.ecn = Ecn::Congestion;
-                }
-                (tap.identity((slot, packet.generation())), sender, Load::Segment(segment))
-            });
-            tap.crossed(link, end, fate, identity, sender, load);
-        }
-        let stream = datagram.map(|datagram| &self.streams[datagram.stream as usize]);
+        let stream = packet.datagram().map(|datagram| &self.streams[datagram.stream as usize]);
         let Some(capture) = &mut self.capture else { return };
         // A link computed ahead may look beyond the end of the run.
         if at < self.plan.duration_ns {
@@ -186,5 +182,22 @@ impl<'p> Simulation<'p> {
                 fate,
             );
         }
+    }
+
+    /// For a tap: a packet meets its fate at a link, whose line has sent all of it at `end`.
+    fn tap_crossing(&mut self, packet: &Packet, link: u32, end: Nanos, fate: Fate) {
+        let seen = packet
+            .datagram()
+            .map(|datagram| (self.stream_identity(&datagram), self.sender_of(&datagram), self.sight(&datagram)));
+        let Some(tap) = &mut self.tap else { return };
+        let (identity, sender, load) = seen.unwrap_or_else(|| {
+            let mut segment = packet.peek(&self.options);
+            if matches!(fate, Fate::Marked(_)) {
+                segment.ecn = Ecn::Congestion;
+            }
+            let place = (packet.to() / 2, packet.generation());
+            (tap.identity(place), (1 - packet.to() % 2) as usize, Load::Segment(segment))
+        });
+        tap.crossed(link, end, fate, identity, sender, load);
     }
 }

@@ -2,8 +2,8 @@
 
 For each cell's settings one captured connection whose first flight must be exactly N segments, each of full size, into
 a receive window that has room for them; a round trip within 1 ms of what was asked, and a train of packets whose rate
-is within 0.5 % of it. Where the rate changes a round trip may be longer, and no train is sent. A try in which the path
-lost a packet, as the scenario wants it, tells nothing of the machine.
+is within 0.5 % of it. Where the rate changes or packets meet jitter a round trip may be longer, and no train is sent.
+A try in which the path lost a packet, as the scenario wants it, tells nothing of the machine.
 """
 
 import math
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 RTT_TOLERANCE_S = 1e-3
 RATE_TOLERANCE = 0.005
 # With these a link has no rate that a train of packets shows.
-_NO_STEADY_RATE = {"burst", "loss_model", "rate_schedule", "policer"}
+_NO_STEADY_RATE = {"burst", "loss_model", "rate_schedule", "policer", "impairments"}
 # With these it cannot be said when a single packet arrives, only before when it does not.
-_NO_STEADY_TIME = {"rate_schedule"}
+_NO_STEADY_TIME = {"rate_schedule", "impairments"}
 # A stall of the machine spoils a check as it spoils a transfer; a wrong setting spoils all.
 _TRIES = 6
 # Before the second try, and twice as long before each further one: a machine that is busy for seconds must not end a

@@ -117,18 +117,20 @@ impl Tally {
     }
 
     /// Delay from mouth to ear in seconds, rating and score of a call; NaN of what nobody hears or nobody can rate.
-    fn quality(&self, call: Option<Call>) -> [f64; 3] {
+    fn quality(&self, call: Option<Call>, lost: u32) -> [f64; 3] {
         let (Some(call), Some(longest)) = (call, self.longest_in_time()) else { return [f64::NAN; 3] };
         let delay = seconds(call.coding_delay.saturating_add(longest));
         let Some(impairment) = call.impairment else { return [delay, f64::NAN, f64::NAN] };
-        let missing = 100.0 * f64::from(self.lost + self.late) / f64::from(self.lost + self.received);
+        let missing = 100.0 * f64::from(lost + self.late) / f64::from(lost + self.received);
         let rating = impairment.rating(1e3 * delay, missing, self.burst_ratio());
         [delay, rating, e_model::mos(rating)]
     }
 
     /// The row of the stream.
     pub(crate) fn row(&self, sender: Sender) -> StreamReport {
-        let [mouth_to_ear_s, rating, mos] = self.quality(sender.call);
+        // What was lost may have come twice, and arrived once.
+        let lost = self.lost.min(sender.sent - self.received);
+        let [mouth_to_ear_s, rating, mos] = self.quality(sender.call, lost);
         let any = self.received > 0;
         let of_any = |value: f64| if any { value } else { f64::NAN };
         // A bin's middle may lie beyond what was seen.
@@ -145,7 +147,7 @@ impl Tally {
             packets_sent: sender.sent,
             bytes_sent: sender.sent_bytes,
             packets_received: self.received,
-            packets_lost: self.lost,
+            packets_lost: lost,
             packets_late: self.late,
             packets_reordered: self.reordered,
             delay_mean_s: of_any(self.delay_sum as f64 / f64::from(self.received) / 1e9),

@@ -1,0 +1,84 @@
+//! Links on which packets overtake each other or come twice.
+
+mod world;
+
+use firstflight_sim::records::Records;
+use serde_json::{Value, json};
+use world::{constant, files, pair, profile, run};
+
+/// Downloads of 200 kB over two links, the first of which is impaired on its way to the client.
+fn downloads(impairments: &Value, queue: &Value) -> Records {
+    let mut impaired = pair(Some(10_000_000), 20_000_000, 1000);
+    impaired["reverse"]["impairments"] = impairments.clone();
+    impaired["reverse"]["queue"] = queue.clone();
+    let more = json!({"size": constant(200_000.0), "count": 20});
+    let plan = json!({
+        "duration_ns": 2_000_000_000_000u64,
+        "network": {"topology": "chain", "links": [pair(Some(20_000_000), 1_000_000, 1000), impaired]},
+        "applications": [files("files", "node[0]", "node[2]", &more, &profile("linux", json!({})))],
+    });
+    run(&plan, 5)
+}
+
+fn drop_tail() -> Value {
+    json!({"kind": "drop_tail", "limit_packets": 1000})
+}
+
+fn sum(column: &[u64]) -> u64 {
+    column.iter().sum()
+}
+
+#[test]
+fn files_arrive_whole_whatever_overtakes_or_comes_twice() {
+    let codel = json!({
+        "kind": "codel", "limit": {"packets": 1000}, "target_ns": 50_000_000, "interval_ns": 100_000_000,
+    });
+    for queue in [drop_tail(), codel] {
+        for (impairments, reorders, duplicates) in [
+            (
+                json!([{"kind": "jitter", "distribution": "exponential", "mean_ns": 2_000_000, "keeps_order": true}]),
+                0,
+                0,
+            ),
+            (json!([{"kind": "jitter", "distribution": "uniform", "mean_ns": 2_000_000, "keeps_order": false}]), 1, 0),
+            (json!([{"kind": "reordering", "share": 0.1, "delay_ns": 5_000_000}]), 1, 0),
+            (json!([{"kind": "duplication", "share": 0.1, "delay_ns": 3_000_000}]), 0, 1),
+            (json!([{"kind": "duplication", "share": 0.1, "delay_ns": 0}]), 0, 1),
+        ] {
+            let records = downloads(&impairments, &queue);
+            assert_eq!(records.transfers.completed, vec![1; 20], "{impairments}");
+            assert_eq!(records.transfers.delivered_bytes, vec![200_000; 20], "{impairments}");
+            let [overtook, twice] =
+                [&records.links.reordered_packets, &records.links.duplicated_packets].map(|column| sum(column));
+            assert_eq!(
+                (overtook > 100, twice > 100),
+                (reorders > 0, duplicates > 0),
+                "{impairments}: {overtook} {twice}"
+            );
+            assert_eq!(sum(&records.links.lost_packets), 0);
+        }
+    }
+}
+
+#[test]
+fn a_link_that_could_impair_and_does_not_changes_nothing() {
+    let plain = downloads(&json!([]), &drop_tail());
+    let idle = json!([
+        {"kind": "reordering", "share": 0.0, "delay_ns": 5_000_000},
+        {"kind": "duplication", "share": 0.0, "delay_ns": 0},
+        {"kind": "jitter", "distribution": "uniform", "mean_ns": 0, "keeps_order": false},
+    ]);
+    let found = downloads(&idle, &drop_tail());
+    assert_eq!(found.transfers.completion_time_s, plain.transfers.completion_time_s);
+    assert_eq!(found.transfers.segments_sent, plain.transfers.segments_sent);
+}
+
+#[test]
+fn a_segment_that_comes_twice_is_reported_and_costs_no_retransmission() {
+    let twice = json!([{"kind": "duplication", "share": 1.0, "delay_ns": 0}]);
+    let (once, twice) = (downloads(&json!([]), &drop_tail()), downloads(&twice, &drop_tail()));
+    assert_eq!(twice.transfers.retransmissions, once.transfers.retransmissions);
+    let [once, twice] = [once, twice].map(|records| sum(&records.links.offered_packets));
+    // The link behind carries both, and the receiver acknowledges both.
+    assert!(twice > once * 5 / 4, "{twice} and {once}");
+}
