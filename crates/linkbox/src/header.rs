@@ -67,7 +67,7 @@ pub(crate) fn has_options(packet: &[u8]) -> bool {
 mod tests {
     use std::net::SocketAddrV4;
 
-    use firstflight_segment::{Envelope, Flags, QuickStart, Segment, Timestamps, write_packet};
+    use firstflight_segment::{Envelope, Flags, PathOption, QuickStart, Segment, Timestamps, write_packet};
 
     use super::*;
 
@@ -89,7 +89,7 @@ mod tests {
         let options = Segment {
             flags: Flags::ACK,
             timestamps: Some(Timestamps { value: 1, echo: 2 }),
-            quick_start: QuickStart::Report { rate: 3 },
+            path_option: PathOption::new(QuickStart::Report { rate: 3 }, None),
             ..Segment::EMPTY
         };
         for (segment, carries_data) in [

@@ -59,7 +59,7 @@ impl Sight {
         let acknowledged = |number: u32| number.wrapping_sub(to);
         let ranges = segment.sack.as_slice();
         let edge = |range: usize, side: usize| ranges.get(range).map_or(0, |edges| acknowledged(edges[side]));
-        let (quick_start, quick_start_rate) = match segment.quick_start {
+        let (quick_start, quick_start_rate) = match segment.quick_start() {
             QuickStart::None => (0, 0),
             QuickStart::Request { rate, approved } => (if approved { 1 } else { 2 }, rate),
             QuickStart::Report { rate } => (3, rate),
@@ -98,7 +98,7 @@ impl Sight {
             sack_permitted: u8::from(segment.sack_permitted),
             quick_start,
             quick_start_rate,
-            quick_start_response: segment.quick_start_response.unwrap_or(NO_RESPONSE),
+            quick_start_response: segment.quick_start_response().unwrap_or(NO_RESPONSE),
         }
     }
 }

@@ -160,7 +160,7 @@ fn write_checksum(header: &mut [u8]) {
 // shows as a difference that has changed. The nonce, which lets a sender check the receiver's honesty, is not modeled and
 // stands as zero.
 pub(crate) fn options_of(segment: &Segment, time_to_live: u8) -> ([u8; QUICK_START_BYTES as usize], usize) {
-    let [function_and_rate, quick_start_ttl] = match segment.quick_start {
+    let [function_and_rate, quick_start_ttl] = match segment.quick_start() {
         QuickStart::None => return Default::default(),
         QuickStart::Request { rate, approved } => {
             [REQUEST << 4 | rate & 15, time_to_live.wrapping_add(u8::from(!approved))]

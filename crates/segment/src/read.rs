@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddrV4, ops::Range};
 
-use crate::{Envelope, Malformed, Segment, TCP, checksum, ipv4, tcp};
+use crate::{Envelope, Malformed, PathOption, Segment, TCP, checksum, ipv4, tcp};
 
 /// What a packet says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ fn read(bytes: &[u8], whole: bool) -> Result<Packet, Malformed> {
     if is_cut && whole {
         return Err(Malformed::Short { header: "IPv4", needs: end, has: bytes.len() });
     }
-    let mut segment = Segment { ecn: ip.ecn(), quick_start, ..Segment::EMPTY };
+    let mut segment = Segment { ecn: ip.ecn(), path_option: PathOption::new(quick_start, None), ..Segment::EMPTY };
     let tcp = tcp::read_header(there, end - header_bytes, &mut segment)?;
     if !is_cut && checksum::transport(TCP, ip.source(), ip.destination(), there) != 0 {
         return Err(Malformed::Checksum("TCP"));

@@ -180,6 +180,29 @@ impl QuickStart {
     }
 }
 
+/// What a segment says to the routers on its path, which may lower a request, and answers to the peer's: Quick-Start's options
+/// (RFC 4782). One of the two is there; hardly any segment has either.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PathOption {
+    /// The request or report in the IP header.
+    pub quick_start: QuickStart,
+    /// The response in the TCP header (RFC 4782 §4.2): the rate code that was granted; 0: none.
+    pub response: Option<u8>,
+}
+
+impl PathOption {
+    /// Both; none if there is neither.
+    pub fn new(quick_start: QuickStart, response: Option<u8>) -> Option<Self> {
+        (quick_start != QuickStart::None || response.is_some()).then_some(Self { quick_start, response })
+    }
+
+    /// Bytes on the wire (RFC 4782 §3.1, §4.1).
+    fn bytes(self) -> u32 {
+        let count = u32::from(self.quick_start != QuickStart::None) + u32::from(self.response.is_some());
+        QUICK_START_BYTES * count
+    }
+}
+
 /// A moment on the clock of a simulation; an `Option` of it takes no more than it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SentAt(NonZeroU64);
@@ -222,10 +245,8 @@ pub struct Segment {
     pub sack_permitted: bool,
     /// The ECN bits of the IP header.
     pub ecn: Ecn,
-    /// Quick-Start request or report, in the IP header.
-    pub quick_start: QuickStart,
-    /// Quick-Start response (TCP option, RFC 4782 §4.2): the rate code that was granted; 0: none.
-    pub quick_start_response: Option<u8>,
+    /// What it says to the routers on its path.
+    pub path_option: Option<PathOption>,
     /// Timestamps option.
     pub timestamps: Option<Timestamps>,
     /// SACK option.
@@ -249,8 +270,7 @@ impl Segment {
         flags: Flags::NONE,
         sack_permitted: false,
         ecn: Ecn::NotCapable,
-        quick_start: QuickStart::None,
-        quick_start_response: None,
+        path_option: None,
         timestamps: None,
         sack: SackBlocks::NONE,
         retransmission: false,
@@ -258,17 +278,25 @@ impl Segment {
     };
 
     /// Bytes on the wire of what not every segment carries: timestamps (RFC 7323 §3.2) and SACK (RFC 2018 §3), each
-    /// behind two no-operations that align it, and Quick-Start's IP or TCP option (RFC 4782 §3.1, §4.1). A SYN's other
-    /// options are not counted.
+    /// behind two no-operations that align it, and Quick-Start's. A SYN's other options are not counted.
     #[inline]
     pub fn option_bytes(&self) -> u32 {
-        let mut bytes = if self.quick_start == QuickStart::None { 0 } else { QUICK_START_BYTES };
-        bytes += if self.quick_start_response.is_some() { QUICK_START_BYTES } else { 0 };
+        let mut bytes = self.path_option.map_or(0, PathOption::bytes);
         if !self.flags.contains(Flags::SYN) {
             bytes += if self.timestamps.is_some() { TIMESTAMPS_BYTES } else { 0 };
             bytes += sack_bytes(self.sack.as_slice().len());
         }
         bytes
+    }
+
+    /// Quick-Start request or report, in the IP header.
+    pub fn quick_start(&self) -> QuickStart {
+        self.path_option.map_or(QuickStart::None, |option| option.quick_start)
+    }
+
+    /// Quick-Start response.
+    pub fn quick_start_response(&self) -> Option<u8> {
+        self.path_option?.response
     }
 
     /// Sequence numbers that the segment takes: payload bytes, plus one for SYN, plus one for FIN.

@@ -1,7 +1,7 @@
 //! The TCP header (RFC 9293 §3.1) with its options in the order in which Linux lays them out.
 
 use crate::{
-    Flags, Malformed, NO_WINDOW_SCALE, Options, QUICK_START_BYTES, SackBlocks, Segment, Timestamps,
+    Flags, Malformed, NO_WINDOW_SCALE, Options, PathOption, QUICK_START_BYTES, SackBlocks, Segment, Timestamps,
     kind::{MSS, NO_OPERATION, QUICK_START_RESPONSE, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE},
     packet::{Envelope, Unrepresentable},
 };
@@ -132,7 +132,7 @@ impl Written {
         }
         // RFC 4782 §3.2: TTL Diff is what the request's option tells the receiver, zero here where every router took
         // part; a refusal is a rate of 0. The nonce is not modeled.
-        if let Some(rate) = segment.quick_start_response {
+        if let Some(rate) = segment.quick_start_response() {
             options.put(&[QUICK_START_RESPONSE, QUICK_START_BYTES as u8, rate & 15, 0, 0, 0, 0, 0]);
         }
         debug_assert_eq!(options.length % 4, 0);
@@ -219,7 +219,7 @@ fn read_option(kind: u8, value: &[u8], is_syn: bool, into: &mut Segment) -> Opti
         }
         QUICK_START_RESPONSE => {
             let value: &[u8; 6] = value.try_into().ok()?;
-            into.quick_start_response = Some(value[0] & 15);
+            into.path_option = PathOption::new(into.quick_start(), Some(value[0] & 15));
         }
         _ => {}
     }

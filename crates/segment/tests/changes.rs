@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use firstflight_segment::{Ecn, Envelope, Flags, QuickStart, Segment, answer_quick_start, mark, write_packet};
+use firstflight_segment::{
+    Ecn, Envelope, Flags, PathOption, QuickStart, Segment, answer_quick_start, mark, write_packet,
+};
 
 fn packet(segment: Segment) -> Vec<u8> {
     let envelope = Envelope {
@@ -27,7 +29,11 @@ fn a_mark_leaves_the_packet_as_its_sender_would_have_written_it() {
 #[test]
 fn a_quick_start_request_leaves_a_link_as_a_router_would_have_written_it() {
     let asking = |rate, approved| {
-        packet(Segment { flags: Flags::SYN, quick_start: QuickStart::Request { rate, approved }, ..Segment::EMPTY })
+        packet(Segment {
+            flags: Flags::SYN,
+            path_option: PathOption::new(QuickStart::Request { rate, approved }, None),
+            ..Segment::EMPTY
+        })
     };
     for (answer, expected) in [(Some(4), asking(4, true)), (None, asking(9, false))] {
         let mut passing = asking(9, true);
@@ -38,7 +44,8 @@ fn a_quick_start_request_leaves_a_link_as_a_router_would_have_written_it() {
         assert_eq!(passing, expected);
     }
     // Void already, a report, and no option at all: nobody is asked.
-    let report = packet(Segment { quick_start: QuickStart::Report { rate: 9 }, ..Segment::EMPTY });
+    let report =
+        packet(Segment { path_option: PathOption::new(QuickStart::Report { rate: 9 }, None), ..Segment::EMPTY });
     for mut passing in [asking(9, false), report, packet(Segment::EMPTY)] {
         let before = passing.clone();
         answer_quick_start(&mut passing, |_| panic!("there is nothing to answer"));

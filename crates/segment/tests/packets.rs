@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use firstflight_segment::{Ecn, Flags, QuickStart, SackBlocks, Segment, Timestamps};
+use firstflight_segment::{Ecn, Flags, PathOption, QuickStart, SackBlocks, Segment, Timestamps};
 use firstflight_segment::{Envelope, Unrepresentable, write_packet};
 
 fn envelope() -> Envelope {
@@ -119,7 +119,8 @@ fn ecn_stands_in_both_headers() {
 
 #[test]
 fn a_quick_start_request_is_an_ip_option_whose_ttl_shows_whether_all_routers_took_part() {
-    let request = |approved| Segment { quick_start: QuickStart::Request { rate: 7, approved }, ..syn() };
+    let request =
+        |approved| Segment { path_option: PathOption::new(QuickStart::Request { rate: 7, approved }, None), ..syn() };
     let packet = bytes(&request(true));
     assert_eq!(packet[0], 0x47);
     assert_eq!(packet[20..28], [25, 8, 7, 64, 0, 0, 0, 0]);
@@ -129,7 +130,11 @@ fn a_quick_start_request_is_an_ip_option_whose_ttl_shows_whether_all_routers_too
 
 #[test]
 fn a_quick_start_report_has_its_own_function() {
-    let report = Segment { flags: Flags::ACK, quick_start: QuickStart::Report { rate: 7 }, ..Segment::EMPTY };
+    let report = Segment {
+        flags: Flags::ACK,
+        path_option: PathOption::new(QuickStart::Report { rate: 7 }, None),
+        ..Segment::EMPTY
+    };
     let packet = bytes(&report);
     assert_eq!(packet[20..28], [25, 8, 0x87, 0, 0, 0, 0, 0]);
     assert_checksums(&packet);
@@ -137,7 +142,7 @@ fn a_quick_start_report_has_its_own_function() {
 
 #[test]
 fn a_quick_start_response_is_a_tcp_option_after_all_others() {
-    let segment = Segment { quick_start_response: Some(5), ..syn() };
+    let segment = Segment { path_option: PathOption::new(QuickStart::None, Some(5)), ..syn() };
     assert_eq!(options(&segment)[20..], [27, 8, 5, 0, 0, 0, 0, 0]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use firstflight_segment::{Ecn, Flags, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, Timestamps};
+use firstflight_segment::{Ecn, Flags, NO_WINDOW_SCALE, PathOption, QuickStart, SackBlocks, Segment, Timestamps};
 use firstflight_segment::{Envelope, Malformed, Packet, Unrepresentable, read_headers, read_packet, write_packet_with};
 use proptest::{collection::vec, option, prelude::*};
 
@@ -58,8 +58,7 @@ fn a_segment() -> impl Strategy<Value = Segment> {
             ecn,
             timestamps,
             sack,
-            quick_start,
-            quick_start_response,
+            path_option: PathOption::new(quick_start, quick_start_response),
             ..Segment::EMPTY
         };
         let (mss, window_scale, sack_permitted) = of_a_syn;

@@ -201,10 +201,10 @@ impl Packet {
 
     /// Lets the router before a link answer a Quick-Start request that the packet may carry.
     pub(crate) fn pass_router(&self, now: Nanos, link: &mut Link, table: &mut OptionTable) {
-        let option = &mut table.segments[self.options() as usize].quick_start;
-        let QuickStart::Request { rate, approved: true } = *option else { return };
+        let Some(option) = &mut table.segments[self.options() as usize].path_option else { return };
+        let QuickStart::Request { rate, approved: true } = option.quick_start else { return };
         let round_down = |bps| QuickStart::bits_per_second(QuickStart::code_within(bps));
-        *option = match link.answer_quick_start(now, QuickStart::bits_per_second(rate), round_down) {
+        option.quick_start = match link.answer_quick_start(now, QuickStart::bits_per_second(rate), round_down) {
             Some(granted) => QuickStart::Request { rate: QuickStart::code_within(granted), approved: true },
             // RFC 4782 §3.3: a router that does not understand the option forwards it unchanged, which the hosts will see
             // by the TTLs.
@@ -309,10 +309,7 @@ pub(crate) struct Datagram {
 #[inline]
 fn has_more_than_one_number(segment: &Segment) -> bool {
     // MSS, window scale and SACK-permitted come with a SYN only.
-    segment.flags.contains(Flags::SYN)
-        || !segment.sack.is_empty()
-        || segment.quick_start != QuickStart::None
-        || segment.quick_start_response.is_some()
+    segment.flags.contains(Flags::SYN) || !segment.sack.is_empty() || segment.path_option.is_some()
 }
 
 /// The segments on their way that carry options. Places are used again: a network that carries no more than before
@@ -391,7 +388,7 @@ impl OptionTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firstflight_tcp::{SackBlocks, Timestamps};
+    use firstflight_tcp::{PathOption, SackBlocks, Timestamps};
 
     /// Header fields, flags and options in all their forms.
     fn segments() -> Vec<Segment> {
@@ -416,12 +413,12 @@ mod tests {
             Segment { sent_at: Some(SentAt::new(u64::MAX)), ..plain },
             Segment { sent_at: Some(SentAt::new(1)), sack, ..plain },
             Segment { sack, ecn: Ecn::Capable0, ..plain },
-            Segment { ecn: Ecn::Capable1, quick_start: QuickStart::Report { rate: 9 }, ..plain },
-            Segment { quick_start_response: Some(0), ..plain },
+            Segment { ecn: Ecn::Capable1, path_option: PathOption::new(QuickStart::Report { rate: 9 }, None), ..plain },
+            Segment { path_option: PathOption::new(QuickStart::None, Some(0)), ..plain },
             Segment { ecn: Ecn::Congestion, ..plain },
             syn,
             Segment { window_scale: 0, sack_permitted: false, timestamps, ..syn },
-            Segment { quick_start: QuickStart::Request { rate: 15, approved: true }, ..syn },
+            Segment { path_option: PathOption::new(QuickStart::Request { rate: 15, approved: true }, None), ..syn },
         ]
     }
 

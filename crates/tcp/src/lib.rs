@@ -28,7 +28,7 @@ use firstflight_segment::{self as segment, sequence};
 
 pub use connection::{Endpoint, Events, Info, State, Stats};
 pub use firstflight_segment::{
-    Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
+    Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };
 pub use profile::{
     Choices, EcnPolicy, Profile, RENAMED, ReceiveWindowGrowth, RtoEstimator, RtoRules, RttSamples, WindowValidation,

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arbitrary::Arbitrary;
 use firstflight_tcp::{
-    Ecn, Endpoint, Flags, NEVER, NO_WINDOW_SCALE, Nagle, Nanos, QuickStart, SackBlocks, Segment, State, Timestamps,
+    Ecn, Endpoint, Flags, NEVER, NO_WINDOW_SCALE, Nagle, Nanos, PathOption, QuickStart, SackBlocks, Segment, State,
+    Timestamps,
 };
 use libfuzzer_sys::fuzz_target;
 use switches::Switches;
@@ -109,12 +110,12 @@ impl Options {
             echo: endpoint.initial_sequence().wrapping_add(clock).wrapping_add_signed(echo.into()),
         });
         segment.ecn = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congestion][usize::from(self.ecn) % 4];
-        segment.quick_start = match self.quick_start {
+        let quick_start = match self.quick_start {
             None => QuickStart::None,
             Some((true, rate, approved)) => QuickStart::Request { rate: rate % 16, approved },
             Some((false, rate, _)) => QuickStart::Report { rate: rate % 16 },
         };
-        segment.quick_start_response = self.quick_start_response.map(|rate| rate % 16);
+        segment.path_option = PathOption::new(quick_start, self.quick_start_response.map(|rate| rate % 16));
     }
 }
 

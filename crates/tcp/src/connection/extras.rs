@@ -7,8 +7,8 @@ use crate::profile::{Profile, WindowValidation};
 use crate::receiver::Memory;
 use crate::receiver::ack::Arrivals;
 use crate::receiver::window::GrowingWindow;
+use crate::segment::PathOption;
 use crate::sender::pacing::Pacer;
-use crate::sender::path_option::PathOptions;
 use crate::sender::startup::StartupState;
 use crate::sender::window_validation::Validation;
 
@@ -19,7 +19,8 @@ pub(crate) struct Extras(Option<Box<Extra>>);
 #[derive(Clone, Debug)]
 pub(crate) struct Extra {
     pub departure: Option<Box<Departure>>,
-    pub path_options: PathOptions,
+    /// What the next segment says to the routers on the path.
+    pub path_option: Option<PathOption>,
     pub memory: Memory,
     pub validation: Option<Validation>,
     /// Ends of records, in order: places that no segment spans.
@@ -39,7 +40,7 @@ impl Extra {
     fn new(profile: &Profile, initial_sequence: u32) -> Self {
         Self {
             departure: None,
-            path_options: PathOptions::default(),
+            path_option: None,
             memory: Memory::new(profile, initial_sequence),
             validation: Validation::new(profile.window_validation, profile.mss_bytes),
             record_ends: RecordEnds::default(),

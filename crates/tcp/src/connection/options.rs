@@ -88,7 +88,7 @@ impl Endpoint {
             self.ecn.mark(segment);
         }
         if self.features & feature::PATH_OPTION != 0 {
-            self.add_path_options(segment);
+            self.add_path_option(segment);
         }
         if self.features & feature::ADAPTIVE_ACK != 0 {
             self.note_departure(now, segment.payload_bytes > 0);

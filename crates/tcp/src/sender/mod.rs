@@ -6,7 +6,7 @@ pub(crate) mod congestion;
 pub(crate) mod initial_window;
 pub(crate) mod nagle;
 pub(crate) mod pacing;
-pub(crate) mod path_option;
+mod path_option;
 pub(crate) mod recovery;
 pub(crate) mod reduction;
 pub(crate) mod rtt;

@@ -2,35 +2,26 @@
 //! All of it happens in the handshake and on the first segment after it.
 
 use crate::connection::{Endpoint, State, feature};
-use crate::segment::{Flags, QuickStart, Segment};
+use crate::segment::{Flags, PathOption, QuickStart, Segment};
 use crate::sequence::near;
-
-/// Options that wait for the next segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct PathOptions {
-    /// For the routers.
-    report: QuickStart,
-    /// For the peer, the answer to its request.
-    response: Option<u8>,
-}
 
 impl Endpoint {
     /// A segment of the handshake arrived, maybe with a request or a response.
     pub(crate) fn note_path_option(&mut self, segment: &Segment) {
-        if segment.quick_start != QuickStart::None || segment.quick_start_response.is_some() {
-            self.on_path_option(segment);
+        if let Some(option) = segment.path_option {
+            self.on_path_option(segment, option);
         }
     }
 
     #[cold]
-    fn on_path_option(&mut self, segment: &Segment) {
+    fn on_path_option(&mut self, segment: &Segment, option: PathOption) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
         let acknowledges = segment.flags.contains(Flags::ACK)
             && matches!(self.state, State::SynSent | State::SynReceived)
             && near(self.una, segment.ack) == self.initial() + 1;
-        if let Some(rate) = segment.quick_start_response.filter(|_| acknowledges)
+        if let Some(rate) = option.response.filter(|_| acknowledges)
             && let Some(startup) = self.extras.startup_mut()
         {
             startup.scheme_mut().on_rate_granted(rate);
@@ -38,31 +29,38 @@ impl Endpoint {
         // RFC 4782 §4.3: a response to each request, but not to one with a rate of zero. A request that some router has
         // ignored comes back with a TTL difference that is not the one sent, which is as good as no rate.
         if let (QuickStart::Request { rate: rate @ 1.., approved }, true) =
-            (segment.quick_start, segment.flags.contains(Flags::SYN))
+            (option.quick_start, segment.flags.contains(Flags::SYN))
         {
-            self.path_options().response = Some(if approved { rate } else { 0 });
-            self.features |= feature::PATH_OPTION;
+            self.queue_path_option(QuickStart::None, Some(if approved { rate } else { 0 }));
         }
     }
 
-    fn path_options(&mut self) -> &mut PathOptions {
-        &mut self.extras.get_or_new(&self.profile, self.initial_sequence).path_options
+    /// The next segment is to carry these.
+    fn queue_path_option(&mut self, quick_start: QuickStart, response: Option<u8>) {
+        self.extras.get_or_new(&self.profile, self.initial_sequence).path_option =
+            PathOption::new(quick_start, response);
+        self.features |= feature::PATH_OPTION;
+    }
+
+    /// What waits for the next segment.
+    fn take_path_option(&mut self) -> Option<PathOption> {
+        if self.features & feature::PATH_OPTION == 0 {
+            return None;
+        }
+        self.features &= !feature::PATH_OPTION;
+        self.extras.get_or_new(&self.profile, self.initial_sequence).path_option.take()
     }
 
     /// Puts request and response on our SYN or SYN-ACK.
     pub(crate) fn add_path_request(&mut self, segment: &mut Segment) {
         // RFC 4782 §4.7.2: without a response, resend the SYN or SYN/ACK without the Quick-Start Request.
-        if self.stats.syn_retransmissions == 0
-            && let Some(startup) = self.startup_scheme()
-            && let rate @ 1.. = startup.scheme().requested_rate()
-        {
-            segment.quick_start = QuickStart::Request { rate, approved: true };
-        }
+        let request = match self.startup_scheme().map_or(0, |startup| startup.scheme().requested_rate()) {
+            rate @ 1.. if !segment.retransmission => QuickStart::Request { rate, approved: true },
+            _ => QuickStart::None,
+        };
         // RFC 4782 §4.3: the Quick-Start Response MUST NOT be resent if it is lost.
-        if self.features & feature::PATH_OPTION != 0 {
-            segment.quick_start_response = self.path_options().response.take();
-            self.features &= !feature::PATH_OPTION;
-        }
+        let response = self.take_path_option().and_then(|option| option.response);
+        segment.path_option = PathOption::new(request, response);
     }
 
     /// The handshake is complete: the request is answered, or never will be.
@@ -73,16 +71,14 @@ impl Endpoint {
             && startup.scheme().requested_rate() > 0
         {
             let rate = startup.scheme().granted_rate();
-            self.path_options().report = QuickStart::Report { rate };
-            self.features |= feature::PATH_OPTION;
+            let response = self.take_path_option().and_then(|option| option.response);
+            self.queue_path_option(QuickStart::Report { rate }, response);
         }
     }
 
-    /// Adds the options that wait for a segment.
+    /// Adds the option that waits for a segment.
     #[cold]
-    pub(crate) fn add_path_options(&mut self, segment: &mut Segment) {
-        self.features &= !feature::PATH_OPTION;
-        let options = std::mem::take(self.path_options());
-        (segment.quick_start, segment.quick_start_response) = (options.report, options.response);
+    pub(crate) fn add_path_option(&mut self, segment: &mut Segment) {
+        segment.path_option = self.take_path_option();
     }
 }

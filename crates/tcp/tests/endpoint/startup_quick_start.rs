@@ -59,7 +59,7 @@ fn serving(path: Path, segments: u64) -> (Wire, u64) {
 
 fn options(wire: &Wire, from: Side) -> Vec<(QuickStart, Option<u8>)> {
     let with = wire.log.iter().filter(|sent| sent.from == from);
-    with.map(|sent| (sent.segment.quick_start, sent.segment.quick_start_response))
+    with.map(|sent| (sent.segment.quick_start(), sent.segment.quick_start_response()))
         .filter(|options| *options != (QuickStart::None, None))
         .collect()
 }
@@ -72,7 +72,7 @@ fn the_data_sender_asks_on_its_syn_ack_and_reports_before_its_data() {
     assert_eq!(options(&wire, Server), [(request, None), (QuickStart::Report { rate: RATE }, None)]);
     assert_eq!(options(&wire, Client), [(QuickStart::None, Some(RATE))]);
     let first_data = wire.log.iter().find(|sent| sent.from == Server && sent.segment.payload_bytes > 0).unwrap();
-    assert_eq!(first_data.segment.quick_start, QuickStart::Report { rate: RATE });
+    assert_eq!(first_data.segment.quick_start(), QuickStart::Report { rate: RATE });
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_syn_ack_that_is_sent_again_asks_for_nothing() {
         .log
         .iter()
         .filter(|sent| sent.from == Server && sent.segment.flags.contains(firstflight_tcp::Flags::SYN))
-        .map(|sent| (sent.segment.quick_start, sent.segment.quick_start_response))
+        .map(|sent| (sent.segment.quick_start(), sent.segment.quick_start_response()))
         .collect();
     // The response to the client's first SYN is not sent again either.
     assert_eq!(requests.last(), Some(&(QuickStart::None, None)));

@@ -1,8 +1,8 @@
 //! Two endpoints and what lies between them: a delay in each direction, and a rule that decides each segment's fate.
 
 use firstflight_tcp::{
-    Endpoint, Events, Flags, NEVER, NO_WINDOW_SCALE, Nanos, Profile, QuickStart, RecoveryAlgorithm, ScoreboardRules,
-    Segment,
+    Endpoint, Events, Flags, NEVER, NO_WINDOW_SCALE, Nanos, PathOption, Profile, QuickStart, RecoveryAlgorithm,
+    ScoreboardRules, Segment,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -202,7 +202,8 @@ impl Wire {
     fn deliver(&mut self, index: usize) {
         let mut sent = self.log[index];
         if let Some(on_path) = self.on_path {
-            sent.segment.quick_start = on_path(sent.segment.quick_start);
+            let (quick_start, response) = (sent.segment.quick_start(), sent.segment.quick_start_response());
+            sent.segment.path_option = PathOption::new(on_path(quick_start), response);
         }
         let now = self.now;
         let (to, reads) = match sent.from {
