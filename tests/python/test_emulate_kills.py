@@ -15,6 +15,7 @@ import testbeds
 from firstflight.engines.emulate.lab import Backend, Lab
 from firstflight.errors import MachineError
 
+pytestmark = pytest.mark.realtime
 WITHIN_S = 1.0
 
 # A runner with handshakes under way; it prints its testbed's mark once that is built.
@@ -23,8 +24,6 @@ import sys
 sys.path.insert(0, {tests!r})
 import testbeds
 from firstflight.engines.emulate.lab import Lab
-
-pytestmark = pytest.mark.realtime
 with Lab(testbeds.one_link()) as lab:
     print(lab.mark, flush=True)
     while True:

@@ -16,6 +16,7 @@ import emulations
 from firstflight.records import Run
 from opened import REPOSITORY, as_ordinary_user, on_a_small_disk, without
 
+pytestmark = pytest.mark.realtime
 PROGRAM = str(Path(sys.executable).with_name("firstflight"))
 EXAMPLE = str(REPOSITORY / "examples/download.toml")
 ASKED = ["--engine", "emulate", "--replicates", "1"]
@@ -26,8 +27,6 @@ from firstflight.engines.emulate import kernel
 kernel._PINNED["net.ipv4.tcp_early_retrans"] = "9"
 kernel._switches = lambda where, profile: {}
 from firstflight.cli import main
-
-pytestmark = pytest.mark.realtime
 main()
 """
 

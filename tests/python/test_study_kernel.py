@@ -10,10 +10,10 @@ import xarray as xr
 
 from firstflight.scenario import Scenario
 from firstflight.studies import find
-from firstflight.study import ClaimSpec, Quantities, above, near, table
-from firstflight.study.claim import judge
-from firstflight.study.missing import depending
-from firstflight.study.quantity import _draws, estimate
+from firstflight.studies.kernel import ClaimSpec, Quantities, above, near, table
+from firstflight.studies.kernel.claim import judge
+from firstflight.studies.kernel.missing import depending
+from firstflight.studies.kernel.quantity import _draws, estimate
 
 IWS, RTTS = [3, 10], [20, 100, 300]
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, model_validator
 
 from ..input_files import read_text
 from .table import Table
@@ -41,6 +41,9 @@ class Trace(Changing):
 
     The last one is also the length of the trace, after which it begins again. What no packet waits for is lost.
     """
+
+    # The file gives them, so an editor need not ask for them.
+    model_config = ConfigDict(json_schema_extra={"required": []})
 
     trace: str | None = None
     opportunities_ms: list[int] = Field(min_length=1, max_length=_MOST_OPPORTUNITIES)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from firstflight.study import Quantity
+from firstflight.studies.kernel import Quantity
 
 DONE = pl.col("completed") == 1
 TIME = pl.col("completion_time_s").mean()

@@ -77,7 +77,7 @@ class VariedScenario(SingleScenario):
         order = self._order()
         if len(order) > 2 or not run.cells:
             return []
-        from ..study.figure import lines
+        from .kernel.figure import lines
         from .measures import MEASURES
 
         x, *second = sorted(order, key=lambda name: not all(isinstance(item, int | float) for item in order[name]))

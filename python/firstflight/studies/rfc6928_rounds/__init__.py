@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from firstflight.study import DeclaredStudy, Quantity
+from firstflight.studies.kernel import DeclaredStudy, Quantity
 
 from . import report
 from .claims import claims

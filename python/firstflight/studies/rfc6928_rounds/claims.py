@@ -10,12 +10,12 @@ import xarray as xr
 
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
-from firstflight.study import ClaimSpec, Quantities, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, near
 
 REFERENCE = Path(__file__).parent / "reference"
-TABLE = {(n, iw): trips for n, iw, trips in pl.read_csv(REFERENCE / "round_trips.csv").iter_rows()}
+TABLE = {(n, iw): trips for n, iw, trips in pl.read_csv((REFERENCE / "round_trips.csv").read_bytes()).iter_rows()}
 """(segments, initial window) -> round trips, the 26 values of the RFC's table."""
-_SENTENCES = pl.read_csv(REFERENCE / "sentences.csv")
+_SENTENCES = pl.read_csv((REFERENCE / "sentences.csv").read_bytes())
 EXAMPLE = {(n, iw): trips for sentence, n, iw, trips in _SENTENCES.iter_rows() if sentence == "example"}
 """The same for the transfer that the sentence after the table speaks of."""
 FEW, MANY = 3, 10

@@ -11,7 +11,7 @@ from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import ORDERED
-from firstflight.study import Quantities, named, table
+from firstflight.studies.kernel import Quantities, named, table
 
 from .claims import EXAMPLE, FEW, MANY, TABLE
 

@@ -3,7 +3,8 @@
 docs/add-a-study.md walks through one.
 """
 
-from ..analysis.claim import above, at_least, at_most, below, between, near
+from firstflight.analysis.claim import above, at_least, at_most, below, between, near
+
 from .claim import ClaimSpec
 from .declared import DeclaredStudy
 from .figure import lines
