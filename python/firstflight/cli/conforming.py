@@ -8,6 +8,7 @@ from ..conform.oracle import Judged, Kernel
 from ..conform.parameters import FAMILIES, draw
 from ..conform.shrink import shrink
 from ..errors import MachineError, RequestError
+from ..records.files import write_directory
 
 _DIFFERS = 1
 _CONTROLS = ("cubic", "reno")
@@ -48,11 +49,10 @@ def _name(number: int, one: Judged) -> str:
 
 
 def _write(directory: Path, judged: list[Judged], shrunk: dict[int, Judged]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    for number, one in enumerate(judged):
-        (directory / f"{_name(number, one)}.pkt").write_text(one.script, encoding="utf-8")
-    for number, one in shrunk.items():
-        (directory / f"{_name(number, one)}-shrunk.pkt").write_text(one.script, encoding="utf-8")
+    scripts = {f"{_name(number, one)}.pkt": one.script for number, one in enumerate(judged)}
+    scripts |= {f"{_name(number, one)}-shrunk.pkt": one.script for number, one in shrunk.items()}
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    write_directory(directory, ((name, script.encode()) for name, script in scripts.items()))
 
 
 def _print(judged: list[Judged], shrunk: dict[int, Judged]) -> None:
