@@ -90,7 +90,8 @@ def test_an_idle_connection_begins_again_with_its_initial_window_unless_it_is_to
     restart: str, flight: int
 ) -> None:
     application = {"name": "web", "kind": "request_response", "request": "80B", "response": "50kB", "think": "1.5s"}
-    idle = {"tcp__restart_window": restart, "tcp__app_limited_decay": restart == "halving"}
+    validation = {"cwnd_limited": {"app_limited_decay": restart == "halving"}}
+    idle = {"tcp__restart_window": restart, "tcp__window_validation": validation}
     scenario = download(tcp__initial_window=4, link__delay=FAR, **idle).to_dict()
     scenario["application"] = [application | {"count": 2}]
     asked = type(download()).from_dict(scenario)

@@ -91,7 +91,7 @@ def test_a_kernel_is_told_what_the_profile_says() -> None:
         tcp__ecn="on",
         tcp__recovery={"scoreboard": {"rack": False, "tail_loss_probe": "none"}},
         tcp__restart_window="off",
-        tcp__app_limited_decay=False,
+        tcp__window_validation={"cwnd_limited": {"app_limited_decay": False}},
         tcp__rto={"minimum": "300ms", "maximum": "60s"},
     )
     # 4380 bytes are four segments of 988.
@@ -134,9 +134,9 @@ def test_draws_are_those_of_the_simulator() -> None:
 
 def test_ticks_are_those_of_the_kernel_that_runs_here_or_not_asked_for() -> None:
     linux = profile("linux")
-    own = linux | {"timer_tick_ns": tick_ns(), "timer_wheel": True}
+    own = linux | {"timer_tick": {"period_ns": tick_ns(), "wheel": True}}
     assert kernel_settings(own, "tcp") == kernel_settings(linux, "tcp")
-    with pytest.raises(MachineError, match="timer_tick: this kernel was built with ticks of"):
-        kernel_settings(own | {"timer_tick_ns": tick_ns() + 1}, "tcp")
-    with pytest.raises(RequestError, match="timer_wheel: a kernel's timers wait in a wheel"):
-        kernel_settings(own | {"timer_wheel": False}, "tcp")
+    with pytest.raises(MachineError, match=r"timer_tick\.period: this kernel was built with ticks of"):
+        kernel_settings(own | {"timer_tick": {"period_ns": tick_ns() + 1, "wheel": True}}, "tcp")
+    with pytest.raises(RequestError, match=r"timer_tick\.wheel: a kernel's timers wait in a wheel"):
+        kernel_settings(own | {"timer_tick": {"period_ns": tick_ns(), "wheel": False}}, "tcp")

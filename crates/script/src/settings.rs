@@ -107,7 +107,7 @@ fn field_of(table: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 fn unknown(table: &Map<String, Value>, name: &str) -> String {
-    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name) {
+    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| old.rsplit('.').next() == Some(name)) {
         return format!("\"{name}\" is now \"{new}\"; write that instead");
     }
     let known: Vec<&str> = table.keys().map(String::as_str).collect();

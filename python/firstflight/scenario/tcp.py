@@ -76,7 +76,11 @@ def check_profile(profile: dict[str, Any]) -> None:
 
 
 # Tables that every profile leaves out, with Linux's values for what a scenario does not set.
-_IN_NO_PROFILE = {"pacing": {"slow_start_percent": 200, "avoidance_percent": 120, "burst_segments": 2}}
+_IN_NO_PROFILE = {
+    "pacing": {"slow_start_percent": 200, "avoidance_percent": 120, "burst_segments": 2},
+    # CONFIG_HZ = 250.
+    "timer_tick": {"period_ns": 4_000_000, "wheel": True},
+}
 
 
 @cache
@@ -257,11 +261,10 @@ def _friendly(name: str) -> str:
 def _field(name: str, path: str, value: Any, before: Any, unit: type[Quantity] | None) -> Any:
     known = choices().get(name)
     if known is not None:
-        if isinstance(known[0], dict):
-            return _variant(name, value, before)
-        if any(isinstance(choice, dict) for choice in known):
+        rules = {name: held for choice in known if isinstance(choice, dict) for name, held in choice.items()}
+        if any(isinstance(held, dict) for held in rules.values()):
             return _kind(path, value, before, known)
-        return _word(path, value, known)
+        return _variant(name, value, before) if rules else _word(path, value, known)
     examples = _examples().get(name, [])
     # Fields that may be absent; TOML has no null, so a scenario writes "none".
     if value == "none" and None in examples:

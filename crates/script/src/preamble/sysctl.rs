@@ -208,7 +208,10 @@ fn ecn(environment: &mut Environment, value: &str) -> Result<(), String> {
 
 // Linux: the switch is that of tcp_cwnd_application_limited as well.
 fn restart_window(environment: &mut Environment, value: &str) -> Result<(), String> {
-    environment.settings.write("app_limited_decay", if value == "0" { "false" } else { "true" })?;
+    let decay = "window_validation.cwnd_limited.app_limited_decay";
+    if environment.settings.get(decay).is_some() {
+        environment.settings.write(decay, if value == "0" { "false" } else { "true" })?;
+    }
     environment.settings.write("restart_window", if value == "0" { "off" } else { "halving" })
 }
 

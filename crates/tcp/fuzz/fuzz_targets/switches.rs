@@ -5,7 +5,7 @@ use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
     LostSyn, Nagle, Nanos, NewRenoRules, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RenoRules,
     RestartWindow, RtoEstimator, RtoRules, RttSamples, SackCompression, ScoreboardRules, SlowStartGrowth, SsthreshBase,
-    Startup, TailLossProbe, Trains, WindowPacing, WindowValidation,
+    Startup, TailLossProbe, TimerTick, Trains, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -26,10 +26,14 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     ])?;
     let paced_by_itself = congestion_control == CongestionAlgorithm::Bbr;
     let minimum = u.int_in_range(1..=2000)?;
-    let timer_tick_ns = some(u, 1, 10)?.map(|ms| Nanos::from(ms) * MS);
+    let timer_tick = some(u, 1, 10)?.map(|ms| TimerTick { period_ns: Nanos::from(ms) * MS, wheel: ms % 2 == 0 });
     let pacing = if paced_by_itself { None } else { pacing(u)? };
-    let window_validation =
-        *u.choose(&[WindowValidation::Off, WindowValidation::CwndLimited, WindowValidation::Rfc7661])?;
+    let window_validation = *u.choose(&[
+        WindowValidation::Off,
+        WindowValidation::CwndLimited { app_limited_decay: false },
+        WindowValidation::CwndLimited { app_limited_decay: true },
+        WindowValidation::Rfc7661,
+    ])?;
     let sack = u.arbitrary()?;
     let mut profile = Profile {
         mss_bytes: u.int_in_range(if timestamps { 13 } else { 1 }..=9000)?,
@@ -75,12 +79,10 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         limited_transmit: u.arbitrary()?,
         early_retransmit: u.arbitrary()?,
         undo_spurious_syn: u.arbitrary()?,
-        timer_tick_ns,
-        timer_wheel: timer_tick_ns.is_some() && u.arbitrary()?,
+        timer_tick,
         duplicate_ack_threshold: u.int_in_range(1..=5)?,
         congestion_control,
         window_validation,
-        app_limited_decay: window_validation == WindowValidation::CwndLimited && u.arbitrary()?,
         startup: if paced_by_itself || pacing.is_some() { Startup::Window } else { startup(u)? },
         pacing,
         slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
@@ -93,12 +95,14 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
             maximum_ns: (minimum + u.int_in_range(0..=60_000)?) * MS,
             granularity_ns: u.int_in_range(1..=200)? * MS,
             samples: *u.choose(&[RttSamples::RoundTrip, RttSamples::AckOneWay])?,
-            estimator: *u.choose(&[RtoEstimator::Rfc6298, RtoEstimator::Linux])?,
+            estimator: *u.choose(&[
+                RtoEstimator::RFC6298,
+                RtoEstimator::Rfc6298 { quantized_rtt: true },
+                RtoEstimator::Linux,
+            ])?,
             backoff: u.int_in_range(1..=4)?,
             backoff_at_fast_retransmit: u.arbitrary()?,
-            quantised_samples: u.arbitrary()?,
-            after_syn_loss_ns: None,
-            after_syn_loss_unless_sampled: false,
+            after_syn_loss: None,
         },
         data_on_handshake_ack: u.arbitrary()?,
         piggyback_fin: u.arbitrary()?,
@@ -110,7 +114,6 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
     // Switches without effect are refused.
     profile.undo_spurious_syn &= timestamps;
     profile.rto.backoff_at_fast_retransmit &= !profile.recovery.is_scoreboard();
-    profile.rto.quantised_samples &= profile.rto.estimator == RtoEstimator::Rfc6298;
     // Other combinations that a profile refuses are no input.
     profile.validate().map_err(|_| arbitrary::Error::IncorrectFormat)?;
     Ok(profile)

@@ -65,13 +65,13 @@ impl Choices {
             recovery_exit: words(),
             congestion_control: tables("algorithm"),
             hystart: words(),
-            window_validation: words(),
+            window_validation: kinds(),
             startup: tables("scheme"),
             slow_start_growth: words(),
             congestion_avoidance: words(),
             ssthresh_base: words(),
             rto_samples: words(),
-            rto_estimator: words(),
+            rto_estimator: kinds(),
         }
     }
 }
@@ -195,7 +195,7 @@ mod tests {
         let found = serde_json::to_value(Choices::all()).unwrap();
         assert_eq!(found["recovery"][0], serde_json::json!("tahoe"));
         assert_eq!(found["recovery"][1], serde_json::json!({"reno": {"exit": "ssthresh"}}));
-        assert_eq!(found["rto.estimator"], serde_json::json!(["rfc6298", "linux"]));
+        assert_eq!(found["rto.estimator"], serde_json::json!([{"rfc6298": {"quantized_rtt": false}}, "linux"]));
         assert_eq!(found["initial_window"][0], serde_json::json!({"policy": "fixed", "segments": 0}));
         assert_eq!(found["ack"][1], serde_json::json!({"policy": "delayed", "segments": 0, "timer_ns": 0}));
         assert_eq!(found["startup"][1], serde_json::json!({"scheme": "paced", "over_rtt_percent": 100}));

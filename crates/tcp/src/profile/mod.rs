@@ -81,17 +81,13 @@ pub struct Profile {
     pub early_retransmit: bool,
     /// Tick of the system's clock, as a kernel's jiffy: timeouts are whole ticks, timers expire on one, and CUBIC counts
     /// time in them. None: timers are exact, and CUBIC counts milliseconds.
-    pub timer_tick_ns: Option<Nanos>,
-    /// With ticks: whether timers expire later the farther off they are, as in Linux's timer wheel.
-    pub timer_wheel: bool,
+    pub timer_tick: Option<TimerTick>,
     /// Duplicate acknowledgements that trigger fast retransmit.
     pub duplicate_ack_threshold: u32,
     /// Congestion control.
     pub congestion_control: CongestionAlgorithm,
     /// Which acknowledgements let cwnd grow, and what idleness does to it.
     pub window_validation: WindowValidation,
-    /// With `window_validation = cwnd_limited`: whether window that was not used for an RTO is given up by half (RFC 2861).
-    pub app_limited_decay: bool,
     /// How a window leaves that no start-up scheme and no controller paces; none: as acknowledgements open it.
     pub pacing: Option<WindowPacing>,
     /// What begins a connection besides its initial window.
@@ -133,14 +129,28 @@ pub enum EcnPolicy {
     On,
 }
 
+/// Ticks of a system's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimerTick {
+    /// Time from one to the next.
+    pub period_ns: Nanos,
+    /// Whether timers expire later the farther off they are, as in Linux's timer wheel.
+    pub wheel: bool,
+}
+
 /// Which acknowledgements let cwnd grow, and what unused window comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum WindowValidation {
     /// Each acknowledgement of new data lets cwnd grow (RFC 5681).
     Off,
     /// cwnd grows only while it limits the sender (Linux).
-    CwndLimited,
+    CwndLimited {
+        /// Whether cwnd that was not used for an RTO falls by half of what was not used (RFC 2861).
+        #[serde(default)]
+        app_limited_decay: bool,
+    },
     /// RFC 7661: cwnd grows while at least half of it is used, and falls to what was used after five minutes or a loss.
     Rfc7661,
 }
@@ -168,12 +178,31 @@ pub enum RttSamples {
 
 /// How round-trip samples become the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RtoEstimator {
     /// RFC 6298: SRTT + 4 RTTVAR, not below the floor.
-    Rfc6298,
+    Rfc6298 {
+        /// Whether a sample is counted in whole ticks of the clock, at least one (BSD, ns-2).
+        #[serde(default)]
+        quantized_rtt: bool,
+    },
     /// Linux: the floor bounds the variation, not the sum, and the variation follows its maximum over a round trip.
     Linux,
+}
+
+impl RtoEstimator {
+    /// RFC 6298's, of exact samples.
+    pub const RFC6298: Self = Self::Rfc6298 { quantized_rtt: false };
+}
+
+/// The timeout when data begins after a SYN timed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AfterSynLoss {
+    /// It (RFC 6298 §5.7).
+    pub timeout_ns: Nanos,
+    /// Whether it leaves a timeout alone that rests on an RTT, which timestamps give though the SYN was retransmitted.
+    pub unless_sampled: bool,
 }
 
 /// The retransmission timer (RFC 6298).
@@ -196,19 +225,18 @@ pub struct RtoRules {
     pub backoff: u32,
     /// Whether a fast retransmit lengthens the timeout by that factor, too (ns-2's BayFullTcp, `fast_retransmit()`).
     pub backoff_at_fast_retransmit: bool,
-    /// With RFC 6298's estimator: whether a sample is counted in whole ticks of the clock, at least one (BSD, ns-2).
-    pub quantised_samples: bool,
     /// Timeout when data begins after a SYN timed out; none: the backed-off one stays until a sample.
-    pub after_syn_loss_ns: Option<Nanos>,
-    /// Whether that timeout leaves one alone that rests on a round trip, which timestamps tell though the SYN was repeated.
-    pub after_syn_loss_unless_sampled: bool,
+    pub after_syn_loss: Option<AfterSynLoss>,
 }
 
 impl RtoRules {
     /// Unit in which round trips are counted.
     #[inline]
     pub(crate) fn unit_ns(&self) -> Nanos {
-        if self.quantised_samples { self.granularity_ns } else { 1 }
+        match self.estimator {
+            RtoEstimator::Rfc6298 { quantized_rtt: true } => self.granularity_ns,
+            _ => 1,
+        }
     }
 }
 
@@ -263,12 +291,10 @@ impl Profile {
             recovery: RecoveryAlgorithm::NEW_RENO,
             limited_transmit: false,
             early_retransmit: false,
-            timer_tick_ns: None,
-            timer_wheel: false,
+            timer_tick: None,
             duplicate_ack_threshold: 3,
             congestion_control: CongestionAlgorithm::Reno,
             window_validation: WindowValidation::Off,
-            app_limited_decay: false,
             pacing: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
@@ -281,12 +307,10 @@ impl Profile {
                 maximum_ns: 60 * SECOND,
                 granularity_ns: MILLISECOND,
                 samples: RttSamples::RoundTrip,
-                estimator: RtoEstimator::Rfc6298,
+                estimator: RtoEstimator::RFC6298,
                 backoff: 2,
                 backoff_at_fast_retransmit: false,
-                quantised_samples: false,
-                after_syn_loss_ns: Some(3 * SECOND),
-                after_syn_loss_unless_sampled: false,
+                after_syn_loss: Some(AfterSynLoss { timeout_ns: 3 * SECOND, unless_sampled: false }),
             },
             data_on_handshake_ack: false,
             piggyback_fin: true,
@@ -349,9 +373,8 @@ impl Profile {
             // tcp_congestion_control = cubic, with its module's hystart = 1.
             congestion_control: CongestionAlgorithm::Cubic { hystart: Hystart::Hystart },
             // tcp_is_cwnd_limited.
-            window_validation: WindowValidation::CwndLimited,
             // tcp_cwnd_application_limited, if tcp_slow_start_after_idle = 1.
-            app_limited_decay: true,
+            window_validation: WindowValidation::CwndLimited { app_limited_decay: true },
             // tcp_slow_start and tcp_cong_avoid_ai count segments acknowledged.
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
@@ -364,7 +387,7 @@ impl Profile {
                 maximum_ns: 120 * SECOND,
                 estimator: RtoEstimator::Linux,
                 // tcp_init_metrics: only if srtt_us is 0.
-                after_syn_loss_unless_sampled: true,
+                after_syn_loss: Some(AfterSynLoss { timeout_ns: 3 * SECOND, unless_sampled: true }),
                 ..rfc.rto
             },
             // tcp_retries2 = 15, tcp_synack_retries = 5; tcp_syn_retries = 6 on top of tcp_syn_linear_timeouts = 4.
@@ -416,12 +439,10 @@ impl Profile {
             recovery: RecoveryAlgorithm::Reno(RenoRules { exit: RecoveryExit::FlightPlusTwo }),
             limited_transmit: false,
             early_retransmit: false,
-            timer_tick_ns: None,
-            timer_wheel: false,
+            timer_tick: None,
             duplicate_ack_threshold: 3,
             congestion_control: CongestionAlgorithm::Reno,
             window_validation: WindowValidation::Off,
-            app_limited_decay: false,
             pacing: None,
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
@@ -434,12 +455,10 @@ impl Profile {
                 maximum_ns: 64 * SECOND,
                 granularity_ns: 100 * MILLISECOND,
                 samples: RttSamples::AckOneWay,
-                estimator: RtoEstimator::Rfc6298,
+                estimator: RtoEstimator::Rfc6298 { quantized_rtt: true },
                 backoff: 2,
                 backoff_at_fast_retransmit: true,
-                quantised_samples: true,
-                after_syn_loss_ns: None,
-                after_syn_loss_unless_sampled: false,
+                after_syn_loss: None,
             },
             data_on_handshake_ack: true,
             piggyback_fin: true,

@@ -15,6 +15,12 @@ pub const RENAMED: &[(&str, &str)] = &[
     ("trains", "recovery.scoreboard.trains"),
     ("recovery_exit", "recovery.reno.exit"),
     ("slow_but_steady", "recovery.new_reno.slow_but_steady"),
+    ("timer_tick", "timer_tick.period"),
+    ("timer_wheel", "timer_tick.wheel"),
+    ("app_limited_decay", "window_validation.cwnd_limited.app_limited_decay"),
+    ("rto.quantised_samples", "rto.estimator.rfc6298.quantized_rtt"),
+    ("rto.after_syn_loss", "rto.after_syn_loss.timeout"),
+    ("rto.after_syn_loss_unless_sampled", "rto.after_syn_loss.unless_sampled"),
     ("acknowledgement_heuristic", "recovery.new_reno.ack_heuristic"),
 ];
 
@@ -50,6 +56,7 @@ mod tests {
                 "\"tail_loss_probe_max_ack_delay\" is now \"recovery.scoreboard.tail_loss_probe.max_ack_delay\"",
             ),
             ("recovery", "sack".into(), "\"recovery.sack\" is now \"recovery.scoreboard\"; write that instead"),
+            ("timer_tick_ns", 1.into(), "\"timer_tick\" is now \"timer_tick.period\"; write that instead"),
             ("recovry", 1.into(), "unknown field `recovry`"),
         ] {
             let mut json: serde_json::Value = serde_json::to_value(Profile::rfc()).unwrap();

@@ -1,6 +1,6 @@
 //! Which profiles make sense: every field within its range, and none without effect beside the others.
 
-use super::{LARGEST_WINDOW, Profile, RtoEstimator, RtoRules, RttSamples, SECOND, WindowValidation};
+use super::{LARGEST_WINDOW, Profile, RtoEstimator, RtoRules, RttSamples, SECOND};
 use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::receiver::ack::AckPolicy;
@@ -57,8 +57,8 @@ impl Profile {
             let largest = self.receive_window_bytes.into();
             within("receive_window_growth.initial_bytes", growth.initial_bytes.into(), 1, largest)?;
         }
-        if let Some(tick) = self.timer_tick_ns {
-            within("timer_tick_ns", tick, 1, SECOND)?;
+        if let Some(tick) = self.timer_tick {
+            within("timer_tick.period_ns", tick.period_ns, 1, SECOND)?;
         }
         match self.ack {
             AckPolicy::EverySegment => {}
@@ -143,23 +143,7 @@ impl Profile {
             !scoreboard,
             &[("rto.backoff_at_fast_retransmit", self.rto.backoff_at_fast_retransmit)],
         )?;
-        only_with("timestamps = true", self.timestamps, &[("undo_spurious_syn", self.undo_spurious_syn)])?;
-        only_with("a timer_tick", self.timer_tick_ns.is_some(), &[("timer_wheel", self.timer_wheel)])?;
-        only_with(
-            "window_validation = \"cwnd_limited\"",
-            self.window_validation == WindowValidation::CwndLimited,
-            &[("app_limited_decay", self.app_limited_decay)],
-        )?;
-        only_with(
-            "rto.estimator = \"rfc6298\"",
-            self.rto.estimator == RtoEstimator::Rfc6298,
-            &[("rto.quantised_samples", self.rto.quantised_samples)],
-        )?;
-        only_with(
-            "an rto.after_syn_loss",
-            self.rto.after_syn_loss_ns.is_some(),
-            &[("rto.after_syn_loss_unless_sampled", self.rto.after_syn_loss_unless_sampled)],
-        )
+        only_with("timestamps = true", self.timestamps, &[("undo_spurious_syn", self.undo_spurious_syn)])
     }
 }
 
@@ -187,8 +171,8 @@ impl RtoRules {
         within("rto.initial_ns", self.initial_ns, 1, self.maximum_ns)?;
         within("rto.granularity_ns", self.granularity_ns, 1, LONGEST_TIMEOUT)?;
         within("rto.backoff", self.backoff.into(), 1, 16)?;
-        match self.after_syn_loss_ns {
-            Some(rto) => within("rto.after_syn_loss_ns", rto, 1, self.maximum_ns),
+        match self.after_syn_loss {
+            Some(after) => within("rto.after_syn_loss.timeout_ns", after.timeout_ns, 1, self.maximum_ns),
             None => Ok(()),
         }
     }

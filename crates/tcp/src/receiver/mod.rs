@@ -34,7 +34,7 @@ pub(crate) struct Memory {
 impl Memory {
     pub fn new(profile: &Profile, initial_sequence: u32) -> Self {
         let arrivals = match profile.ack {
-            AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules, profile.timer_tick_ns)),
+            AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules, profile.timer_tick.map(|tick| tick.period_ns))),
             _ => None,
         };
         Self {

@@ -1,7 +1,7 @@
 //! Round-trip time estimation and the retransmission timeout: RFC 6298's and Linux's.
 
 use crate::Nanos;
-use crate::profile::{Profile, RtoEstimator, RtoRules};
+use crate::profile::{AfterSynLoss, Profile, RtoEstimator, RtoRules};
 use crate::sequence::Position;
 
 /// Smoothed round-trip time, its variation and the timeout that follows from them.
@@ -98,7 +98,7 @@ impl RttEstimator {
             smoothed_times_8: 0,
             variation_times_4: 0,
             rto: profile.whole_ticks(rules.initial_ns),
-            tick: profile.timer_tick_ns.unwrap_or(1) as u32,
+            tick: profile.timer_tick.map_or(1, |tick| tick.period_ns) as u32,
             backoffs: 0,
             linux: (rules.estimator == RtoEstimator::Linux).then(|| variation(old)),
         }
@@ -129,7 +129,7 @@ impl RttEstimator {
             return self.set(rto);
         }
         let unit = rules.unit_ns();
-        let measured = if rules.quantised_samples {
+        let measured = if rules.estimator == (RtoEstimator::Rfc6298 { quantized_rtt: true }) {
             // BSD and ns-2 count the ticks of a free-running clock that fall within the round trip, at least one.
             (now / unit).saturating_sub(sent / unit)
         } else {
@@ -211,9 +211,9 @@ impl RttEstimator {
     // RFC 6298 §5.7: if the timer expired awaiting the ACK of a SYN and the RTO is less than 3 seconds, the RTO MUST
     // be re-initialized to 3 seconds when data transmission begins.
     pub(crate) fn restart_after_syn_loss(&mut self, rules: &RtoRules) {
-        let known = rules.after_syn_loss_unless_sampled && self.smoothed_times_8 != 0;
-        if let Some(rto) = rules.after_syn_loss_ns.filter(|_| !known) {
-            self.set(rto);
+        let known = |after: &AfterSynLoss| after.unless_sampled && self.smoothed_times_8 != 0;
+        if let Some(after) = rules.after_syn_loss.filter(|after| !known(after)) {
+            self.set(after.timeout_ns);
         }
     }
 }
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn quantised_samples_count_ticks_of_a_fixed_clock_and_at_least_one() {
+    fn quantized_rtts_count_ticks_of_a_fixed_clock_and_at_least_one() {
         let rules = Profile::ns2_full_1998().rto;
         let mut rtt = estimator(&rules);
         rtt.sample(&rules, 110 * MS, 190 * MS);

@@ -56,7 +56,11 @@ impl Endpoint {
             },
         );
         let open = self.recovery.is_open();
-        let applies = self.profile.window_validation == WindowValidation::Rfc7661 || self.profile.app_limited_decay;
+        let applies = match self.profile.window_validation {
+            WindowValidation::Off => false,
+            WindowValidation::CwndLimited { app_limited_decay } => app_limited_decay,
+            WindowValidation::Rfc7661 => true,
+        };
         if !open || !applies || self.controller.is_rate_based() {
             return;
         }

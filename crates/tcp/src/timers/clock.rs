@@ -1,6 +1,6 @@
 //! The clock that timers expire on: exact, by ticks, or by the slots of a timer wheel.
 
-use crate::profile::Profile;
+use crate::profile::{Profile, TimerTick};
 use crate::{NEVER, Nanos};
 
 /// A slot of the wheel's first level is a tick; that of each further level is eight times longer.
@@ -15,17 +15,40 @@ impl Profile {
     /// When a timer expires that is set now for this time.
     #[inline]
     pub(crate) fn expiry(&self, now: Nanos, deadline: Nanos) -> Nanos {
-        match self.timer_tick_ns {
+        match self.timer_tick {
             None => deadline,
-            Some(tick) => self.tick_of_expiry(now, deadline, tick).saturating_mul(tick),
+            Some(tick) => tick.of_expiry(now, deadline).saturating_mul(tick.period_ns),
         }
     }
 
-    fn tick_of_expiry(&self, now: Nanos, deadline: Nanos, tick: Nanos) -> u64 {
+    /// Shortest time that a probe or a late segment is waited for: with ticks, the next one may come at once.
+    // Linux, TCP_TIMEOUT_MIN_US.
+    #[inline]
+    pub(crate) fn shortest_timer(&self) -> Nanos {
+        self.timer_tick.map_or(0, |_| 2 * MILLISECOND)
+    }
+
+    /// This timeout, in whole ticks.
+    #[inline]
+    pub(crate) fn whole_ticks(&self, timeout: Nanos) -> Nanos {
+        self.timer_tick.map_or(timeout, |tick| timeout.div_ceil(tick.period_ns).saturating_mul(tick.period_ns))
+    }
+
+    /// Tick in which CUBIC counts time.
+    #[inline]
+    pub(crate) fn cubic_tick(&self) -> Nanos {
+        self.timer_tick.map_or(MILLISECOND, |tick| tick.period_ns)
+    }
+}
+
+impl TimerTick {
+    /// Number of the tick on which a timer expires that is set now for this time.
+    fn of_expiry(&self, now: Nanos, deadline: Nanos) -> u64 {
+        let tick = self.period_ns;
         if deadline == NEVER {
             return NEVER;
         }
-        if !self.timer_wheel {
+        if !self.wheel {
             return deadline.div_ceil(tick);
         }
         // Linux, calc_wheel_index: the slot after the one that the timer belongs to, so that none expires early.
@@ -33,25 +56,6 @@ impl Profile {
         let level = (1..LEVELS).take_while(|&level| ticks >= (LEVEL_SLOTS - 1) << ((level - 1) * LEVEL_SHIFT)).count();
         let shift = LEVEL_SHIFT * level as u32;
         ((now / tick + ticks) >> shift).saturating_add(1) << shift
-    }
-
-    /// Shortest time that a probe or a late segment is waited for: with ticks, the next one may come at once.
-    // Linux, TCP_TIMEOUT_MIN_US.
-    #[inline]
-    pub(crate) fn shortest_timer(&self) -> Nanos {
-        self.timer_tick_ns.map_or(0, |_| 2 * MILLISECOND)
-    }
-
-    /// This timeout, in whole ticks.
-    #[inline]
-    pub(crate) fn whole_ticks(&self, timeout: Nanos) -> Nanos {
-        self.timer_tick_ns.map_or(timeout, |tick| timeout.div_ceil(tick).saturating_mul(tick))
-    }
-
-    /// Tick in which CUBIC counts time.
-    #[inline]
-    pub(crate) fn cubic_tick(&self) -> Nanos {
-        self.timer_tick_ns.unwrap_or(MILLISECOND)
     }
 }
 
@@ -62,13 +66,13 @@ mod tests {
     const MS: Nanos = 1_000_000;
 
     fn wheel() -> Profile {
-        Profile { timer_tick_ns: Some(4 * MS), timer_wheel: true, ..Profile::linux() }
+        Profile { timer_tick: Some(TimerTick { period_ns: 4 * MS, wheel: true }), ..Profile::linux() }
     }
 
     #[test]
     fn without_ticks_timers_are_exact_and_with_them_they_wait_for_the_next_one() {
         assert_eq!(Profile::linux().expiry(5, 12_345), 12_345);
-        let ticks = Profile { timer_wheel: false, ..wheel() };
+        let ticks = Profile { timer_tick: Some(TimerTick { period_ns: 4 * MS, wheel: false }), ..wheel() };
         assert_eq!([1, 4 * MS, 4 * MS + 1].map(|deadline| ticks.expiry(0, deadline)), [4 * MS, 4 * MS, 8 * MS]);
         assert_eq!(ticks.expiry(0, NEVER), NEVER);
     }

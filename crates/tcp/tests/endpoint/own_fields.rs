@@ -2,7 +2,8 @@
 
 use crate::wire::*;
 use firstflight_tcp::{
-    Profile, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SsthreshBase, TailLossProbe, WindowValidation,
+    AfterSynLoss, Profile, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SsthreshBase, TailLossProbe,
+    WindowValidation,
 };
 
 /// Slow start threshold in segments after the timeout of a flight of 4 segments under a window of 10.
@@ -18,7 +19,9 @@ fn ssthresh_after_timeout(profile: &Profile) -> u32 {
 
 #[test]
 fn the_base_of_ssthresh_does_not_follow_from_window_validation_or_recovery() {
-    for window_validation in [WindowValidation::Off, WindowValidation::CwndLimited, WindowValidation::Rfc7661] {
+    for window_validation in
+        [WindowValidation::Off, WindowValidation::CwndLimited { app_limited_decay: false }, WindowValidation::Rfc7661]
+    {
         for recovery in [RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::NEW_RENO, RecoveryAlgorithm::SCOREBOARD] {
             for (ssthresh_base, expected) in [(SsthreshBase::FlightSize, 2), (SsthreshBase::Cwnd, 5)] {
                 let profile = Profile { window_validation, recovery, ssthresh_base, ..rfc() };
@@ -45,7 +48,8 @@ fn cwnd_around_small_writes(profile: &Profile) -> (u32, u32) {
 fn unused_window_is_given_up_by_a_field_of_its_own_whatever_the_restart_window() {
     for (restart_window, kept, decayed) in [(RestartWindow::Off, 1, 2), (RestartWindow::Halving, 2, 4)] {
         for (app_limited_decay, divisor) in [(false, kept), (true, decayed)] {
-            let profile = Profile { restart_window, app_limited_decay, ..Profile::linux() };
+            let window_validation = WindowValidation::CwndLimited { app_limited_decay };
+            let profile = Profile { restart_window, window_validation, ..Profile::linux() };
             let (before, after) = cwnd_around_small_writes(&profile);
             let expected = before / divisor;
             assert!((expected..expected + 10).contains(&after), "{restart_window:?}: {before} to {after}");
@@ -55,9 +59,10 @@ fn unused_window_is_given_up_by_a_field_of_its_own_whatever_the_restart_window()
 
 #[test]
 fn the_timeout_after_a_lost_syn_does_not_follow_from_the_estimator() {
-    for estimator in [RtoEstimator::Rfc6298, RtoEstimator::Linux] {
-        for (after_syn_loss_unless_sampled, three_seconds) in [(false, true), (true, false)] {
-            let rto = RtoRules { estimator, after_syn_loss_unless_sampled, ..rfc().rto };
+    for estimator in [RtoEstimator::RFC6298, RtoEstimator::Linux] {
+        for (unless_sampled, three_seconds) in [(false, true), (true, false)] {
+            let after_syn_loss = Some(AfterSynLoss { timeout_ns: 3 * SECOND, unless_sampled });
+            let rto = RtoRules { estimator, after_syn_loss, ..rfc().rto };
             let mut wire = Wire::new(&Profile { rto, timestamps: true, ..rfc() }, 50 * MS);
             let mut first = true;
             wire.lose(50 * MS, move |_| std::mem::take(&mut first));

@@ -2,7 +2,7 @@
 
 use firstflight_tcp::{
     AckPolicy, CongestionAlgorithm, Endpoint, Hystart, InitialWindow, Profile, RecoveryAlgorithm, RestartWindow,
-    RtoRules, ScoreboardRules, WindowPacing, WindowValidation,
+    RtoRules, ScoreboardRules, WindowPacing,
 };
 
 #[test]
@@ -112,7 +112,6 @@ fn an_endpoint_is_small() {
 #[test]
 fn a_field_that_would_have_no_effect_is_refused_with_its_name_and_what_it_needs() {
     let (rfc, linux) = (Profile::rfc, Profile::linux);
-    let no_after_syn_loss = RtoRules { after_syn_loss_ns: None, ..linux().rto };
     let bbr = Profile { congestion_control: CongestionAlgorithm::Bbr, ..linux() };
     let pacing = WindowPacing { slow_start_percent: 200, avoidance_percent: 120, burst_segments: 2 };
     let rack = RecoveryAlgorithm::Scoreboard(ScoreboardRules { rack: true, ..ScoreboardRules::default() });
@@ -130,22 +129,6 @@ fn a_field_that_would_have_no_effect_is_refused_with_its_name_and_what_it_needs(
         (
             Profile { timestamps: false, ..linux() },
             "undo_spurious_syn has no effect without timestamps = true; set that, or switch it off",
-        ),
-        (
-            Profile { timer_wheel: true, ..linux() },
-            "timer_wheel has no effect without a timer_tick; set that, or switch it off",
-        ),
-        (
-            Profile { window_validation: WindowValidation::Off, ..linux() },
-            "app_limited_decay has no effect without window_validation = \"cwnd_limited\"; set that, or switch it off",
-        ),
-        (
-            Profile { rto: RtoRules { quantised_samples: true, ..linux().rto }, ..linux() },
-            "rto.quantised_samples has no effect without rto.estimator = \"rfc6298\"; set that, or switch it off",
-        ),
-        (
-            Profile { rto: no_after_syn_loss, ..linux() },
-            "rto.after_syn_loss_unless_sampled has no effect without an rto.after_syn_loss; set that, or switch it off",
         ),
         (
             Profile { pacing: Some(pacing), ..bbr.clone() },

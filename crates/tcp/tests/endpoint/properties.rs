@@ -5,7 +5,7 @@ use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
     InitialWindow, LostSyn, Nagle, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
     RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SlowStartGrowth, Startup, TailLossProbe,
-    Timestamps, WindowPacing, WindowValidation,
+    TimerTick, Timestamps, WindowPacing, WindowValidation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -96,8 +96,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
         Just(CongestionAlgorithm::Vegas),
         Just(CongestionAlgorithm::Bbr),
     ];
-    let validations =
-        prop_oneof![Just(WindowValidation::Off), Just(WindowValidation::CwndLimited), Just(WindowValidation::Rfc7661)];
+    let validations = prop_oneof![
+        Just(WindowValidation::Off),
+        any::<bool>().prop_map(|app_limited_decay| WindowValidation::CwndLimited { app_limited_decay }),
+        Just(WindowValidation::Rfc7661),
+    ];
     let growth = (startups, controls, validations);
     (windows, restarts, acks, recovery, lost_syn, sizes, switches, (limits, options, refinements, growth)).prop_map(
         |(initial_window, restart_window, ack, recovery, lost_syn, sizes, switches, rest)| {
@@ -109,9 +112,9 @@ fn profiles() -> impl Strategy<Value = Profile> {
             };
             let (mss_bytes, window, window_scaling, loss_window_segments) = sizes;
             let (sack, dsack, timestamps, ecn) = options;
-            let (per_ack, per_window, data_on_handshake_ack, quantised_samples) = switches;
+            let (per_ack, per_window, data_on_handshake_ack, quantized_rtt) = switches;
             let bbr = congestion_control == CongestionAlgorithm::Bbr;
-            let estimator = if refinements[13] { RtoEstimator::Linux } else { RtoEstimator::Rfc6298 };
+            let estimator = if refinements[13] { RtoEstimator::Linux } else { RtoEstimator::Rfc6298 { quantized_rtt } };
             Profile {
                 mss_bytes: if timestamps { mss_bytes.max(13) } else { mss_bytes },
                 sack,
@@ -128,8 +131,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 // A buffer smaller than the memory of a segment takes a byte at a time.
                 receive_window_growth: (refinements[12] && window >= 32_768)
                     .then(|| ReceiveWindowGrowth { initial_bytes: window.min(65535) / 2 }),
-                timer_tick_ns: refinements[14].then_some(4 * MS),
-                timer_wheel: refinements[14] && refinements[13],
+                timer_tick: refinements[14].then_some(TimerTick { period_ns: 4 * MS, wheel: refinements[13] }),
                 window_scaling,
                 ack,
                 recovery: match recovery {
@@ -156,8 +158,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                     minimum_ns: 200 * MS,
                     maximum_ns: 2 * SECOND,
                     granularity_ns: 100 * MS,
-                    quantised_samples: quantised_samples && estimator == RtoEstimator::Rfc6298,
-                    after_syn_loss_ns: None,
+                    after_syn_loss: None,
                     estimator,
                     ..Profile::rfc().rto
                 },
@@ -178,7 +179,6 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 startup,
                 congestion_control,
                 window_validation,
-                app_limited_decay: window_validation == WindowValidation::CwndLimited && refinements[3],
                 ..Profile::rfc()
             }
         },

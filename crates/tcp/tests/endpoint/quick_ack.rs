@@ -1,7 +1,7 @@
 //! Acknowledgements as Linux sends them.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, AdaptiveAck, Ecn, EcnPolicy, Flags, Nanos, Profile, Segment};
+use firstflight_tcp::{AckPolicy, AdaptiveAck, Ecn, EcnPolicy, Flags, Nanos, Profile, Segment, TimerTick};
 
 const MSS: u32 = 1000;
 
@@ -287,7 +287,7 @@ fn shorter_segments_that_come_twice_become_the_full_size() {
 #[test]
 fn a_timer_expires_on_its_tick() {
     let mut profile = linux_acks();
-    profile.timer_tick_ns = Some(10 * MS);
+    profile.timer_tick = Some(TimerTick { period_ns: 10 * MS, wheel: false });
     let mut receiver = Receiver::past_the_start(&profile);
     assert!(!receiver.full());
     let start = receiver.wire.now / MS;

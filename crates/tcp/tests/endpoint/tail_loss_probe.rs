@@ -2,7 +2,7 @@
 
 use crate::peer::{MSS, Peer};
 use crate::wire::*;
-use firstflight_tcp::{Profile, TailLossProbe};
+use firstflight_tcp::{Profile, TailLossProbe, TimerTick};
 
 const OPEN: u8 = 0;
 const RECOVERY: u8 = 3;
@@ -30,7 +30,8 @@ fn the_probe_leaves_two_rtts_after_the_latest_segment() {
 // Linux, tcp_schedule_loss_probe: TCP_TIMEOUT_MIN_US on top.
 #[test]
 fn with_clock_ticks_the_probe_waits_for_two_ms_more() {
-    let mut peer = Peer::new(&Profile { timer_tick_ns: Some(MS), ..Profile::linux() });
+    let mut peer =
+        Peer::new(&Profile { timer_tick: Some(TimerTick { period_ns: MS, wheel: false }), ..Profile::linux() });
     peer.write(2);
     assert_eq!(peer.wait(250), [(202, 1)]);
 }

@@ -1,7 +1,9 @@
 //! The retransmission timer.
 
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, Events, Flags, InitialWindow, NEVER, Profile, RtoRules, RttSamples, Segment, State};
+use firstflight_tcp::{
+    AckPolicy, Events, Flags, InitialWindow, NEVER, Profile, RtoRules, RttSamples, Segment, State, TimerTick,
+};
 
 fn times_of(wire: &Wire, number: u32, start: u64) -> Vec<u64> {
     wire.data(Server).iter().filter(|(_, n)| *n == number).map(|(at, _)| at - start).collect()
@@ -134,8 +136,8 @@ fn one_segment_is_timed_at_a_time() {
 
 #[test]
 fn the_timeout_is_three_seconds_after_a_syn_that_had_to_be_repeated() {
-    for (after_syn_loss_ns, expected) in [(Some(3 * SECOND), 3 * SECOND), (None, 2 * SECOND)] {
-        let rto = RtoRules { after_syn_loss_ns, ..rfc().rto };
+    for (after_syn_loss, expected) in [(rfc().rto.after_syn_loss, 3 * SECOND), (None, 2 * SECOND)] {
+        let rto = RtoRules { after_syn_loss, ..rfc().rto };
         let mut wire = Wire::new(&Profile { rto, ..rfc() }, 50 * MS);
         let mut first = true;
         wire.lose(50 * MS, move |_| std::mem::take(&mut first));
@@ -294,7 +296,7 @@ fn linux_repeats_a_syn_five_times_at_the_same_interval_and_gives_up_after_131_se
 #[test]
 fn a_tick_delays_the_timers_of_outstanding_data_to_its_multiples() {
     // The SYN's timeout, the probe of the tail after two round trips and 2 ms, and the timeout after it.
-    let linux = Profile { timer_tick_ns: Some(7 * MS), ..Profile::linux() };
+    let linux = Profile { timer_tick: Some(TimerTick { period_ns: 7 * MS, wheel: false }), ..Profile::linux() };
     let mut wire = Wire::new(&linux, 50 * MS);
     let mut count = 0;
     wire.lose(50 * MS, move |_| {

@@ -2,7 +2,8 @@
 
 use crate::wire::*;
 use firstflight_tcp::{
-    AckPolicy, CongestionAvoidance, InitialWindow, Nanos, Profile, RecoveryAlgorithm, RtoRules, SlowStartGrowth,
+    AckPolicy, CongestionAvoidance, InitialWindow, Nanos, Profile, RecoveryAlgorithm, RtoEstimator, RtoRules,
+    SlowStartGrowth,
 };
 use std::process::Command;
 
@@ -53,7 +54,7 @@ impl Sender {
                 minimum_ns: 200 * MS,
                 maximum_ns: 60 * SECOND,
                 granularity_ns: 10 * MS,
-                quantised_samples: true,
+                estimator: RtoEstimator::Rfc6298 { quantized_rtt: true },
                 ..Profile::rfc().rto
             },
             data_on_handshake_ack: true,

@@ -170,8 +170,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "ticks",
         what: "Timers on a wheel of 4 ms.",
-        server: ("linux", r#"{"timer_tick_ns": 4000000, "timer_wheel": true}"#),
-        client: ("linux", r#"{"timer_tick_ns": 4000000, "timer_wheel": true}"#),
+        server: ("linux", r#"{"timer_tick": {"period_ns": 4000000, "wheel": true}}"#),
+        client: ("linux", r#"{"timer_tick": {"period_ns": 4000000, "wheel": true}}"#),
         network: Network { lost: LOSSES, stalls: &[(1500 * MS, 2500 * MS)], ..NETWORK },
         writes: BURSTY,
         ms: 10_000,

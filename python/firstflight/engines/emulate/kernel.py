@@ -32,7 +32,6 @@ _LINUX_ONLY = (
     "max_send_window_segments",
     "limited_transmit",
     "early_retransmit",
-    "window_validation",
     "pacing",
     "loose_sequence_check",
     "startup",
@@ -51,9 +50,7 @@ _LINUX_ONLY_RTO = (
     "estimator",
     "backoff",
     "backoff_at_fast_retransmit",
-    "quantised_samples",
-    "after_syn_loss_ns",
-    "after_syn_loss_unless_sampled",
+    "after_syn_loss",
 )
 
 # What new namespaces would copy from the host, so that the host's state does not leak into results. Linux's own values.
@@ -171,18 +168,19 @@ def _scoreboard(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]
 
 def _ticks(where: str, profile: Mapping[str, Any]) -> None:
     """A profile without ticks says nothing of them; one that has ticks must have this kernel's."""
-    asked, found = profile["timer_tick_ns"], tick_ns()
-    if asked is None:
+    tick, found = profile["timer_tick"], tick_ns()
+    if tick is None:
         return
+    asked = tick["period_ns"]
     if asked != found:
         raise MachineError(
-            f'{where}.timer_tick: this kernel was built with ticks of {found} ns, not {asked}; write "{found}ns" or '
-            '"none", or stack = "firstflight" for this end'
+            f"{where}.timer_tick.period: this kernel was built with ticks of {found} ns, not {asked}; write "
+            f'"{found}ns", or timer_tick = "none", or stack = "firstflight" for this end'
         )
-    if not profile["timer_wheel"]:
+    if not tick["wheel"]:
         raise RequestError(
-            f'{where}.timer_wheel: a kernel\'s timers wait in a wheel; write true, or timer_tick = "none", or stack = '
-            '"firstflight" for this end'
+            f'{where}.timer_tick.wheel: a kernel\'s timers wait in a wheel; write true, or timer_tick = "none", or '
+            'stack = "firstflight" for this end'
         )
 
 
@@ -240,12 +238,16 @@ def _switches(where: str, profile: Mapping[str, Any], rules: Mapping[str, Any]) 
             f'{where}.restart_window: a kernel knows "halving" (tcp_slow_start_after_idle = 1) and "off", not '
             f'"{restart}"; write one of these, or stack = "firstflight" for this end'
         )
+    validation = profile["window_validation"]
+    if not isinstance(validation, dict) or "cwnd_limited" not in validation:
+        _same(where, "window_validation", validation, "cwnd_limited")
     # One switch for both: tcp_cwnd_restart and tcp_cwnd_application_limited ask for it.
-    if profile["app_limited_decay"] != (restart == "halving"):
+    decay = validation["cwnd_limited"]["app_limited_decay"]
+    if decay != (restart == "halving"):
         raise RequestError(
-            f"{where}.app_limited_decay: {_shown(profile['app_limited_decay'])} does not go with restart_window = "
-            f'"{restart}" in a kernel, which has one switch for both (tcp_slow_start_after_idle); write '
-            f'app_limited_decay = {_shown(restart == "halving")}, or stack = "firstflight" for this end'
+            f"{where}.window_validation.cwnd_limited.app_limited_decay: {_shown(decay)} does not go with "
+            f'restart_window = "{restart}" in a kernel, which has one switch for both (tcp_slow_start_after_idle); '
+            f'write app_limited_decay = {_shown(restart == "halving")}, or stack = "firstflight" for this end'
         )
     if profile["nagle"] == "classic":
         raise RequestError(

@@ -30,7 +30,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
     "rto.estimator": ("rfc6298",),
     "rto.samples": ("round_trip",),
     "piggyback_fin": (True,),
-    "timer_tick_ns": (None,),
+    "timer_tick": (None,),
 }
 
 

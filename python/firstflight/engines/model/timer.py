@@ -53,7 +53,7 @@ class RetransmissionTimer:
 
     def _sample(self, sent: int, now: int) -> None:
         measured = float(now - sent)
-        if self.rules["quantised_samples"]:
+        if self.rules["estimator"]["rfc6298"]["quantized_rtt"]:
             # A free-running clock: whole ticks of it that fall within the round trip.
             tick = self.rules["granularity_ns"]
             measured = float(((now + self.start_ns) // tick - (sent + self.start_ns) // tick) * tick)

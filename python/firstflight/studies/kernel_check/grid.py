@@ -79,8 +79,7 @@ def _scenario(point: Point) -> Scenario:
         "tcp.congestion_control": point.control,
         "tcp.initial_window": point.iw,
         # The kernel that runs here, so that simulated timers wait for its ticks, too.
-        "tcp.timer_tick": f"{tick_ns()}ns",
-        "tcp.timer_wheel": True,
+        "tcp.timer_tick": {"period": f"{tick_ns()}ns", "wheel": True},
         "network.links[0].rate": f"{point.rate_mbit}Mbit",
         "network.links[0].delay": f"{1000 * point.rtt_ms // 2}us",
         "network.links[0].queue": f"{point.queue}p",

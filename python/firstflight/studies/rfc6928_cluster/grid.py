@@ -96,7 +96,10 @@ def scenario(place: Place, iw: int) -> Scenario:
     if place.connections == REUSED or changed.kept_open:
         fetched = _kept_open(fetched[0])
         # tcp_slow_start_after_idle = 0.
-        server |= {"restart_window": "off", "app_limited_decay": False}
+        server |= {
+            "restart_window": "off",
+            "window_validation": {"cwnd_limited": {"app_limited_decay": False}},
+        }
     shared = {"service_time": chosen["service_time"], "start": background["head_start"], "server_tcp": server}
     found = Scenario.from_dict(
         _base()

@@ -78,7 +78,7 @@ impl Validation {
     pub(crate) fn new(rule: WindowValidation, mss_bytes: u32) -> Option<Self> {
         let rule = match rule {
             WindowValidation::Off => return None,
-            WindowValidation::CwndLimited => Rule::CwndLimited(CwndLimited::default()),
+            WindowValidation::CwndLimited { .. } => Rule::CwndLimited(CwndLimited::default()),
             WindowValidation::Rfc7661 => Rule::Rfc7661(Rfc7661::new(mss_bytes)),
         };
         Some(Self { rule, retransmissions_before: 0 })
