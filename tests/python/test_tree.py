@@ -53,6 +53,14 @@ def test_a_constant_for_the_way_back_takes_the_place_of_what_is_drawn() -> None:
     assert home["link"]["reverse"]["rate_bps"] == 1_000_000
 
 
+def test_a_limit_in_time_is_that_of_each_link_that_is_drawn() -> None:
+    timed = small().replace("network.group.home.link.queue", "50ms").to_plan()["network"]["group"][1]
+    assert timed["draw"][0]["limit"] == timed["draw"][1]["limit"] == {"time_ns": 50_000_000}
+    scenario = small().replace("network.group.home.link.queue", {"kind": "codel", "limit": "2bdp"})
+    assert scenario.to_plan()["network"]["group"][1]["draw"][0]["limit"] == {"bdp_thousandths": 2000}
+    assert run_cell(Cell({}, scenario), seed=1, replicates=1)["transfers"].height > 0
+
+
 @pytest.mark.parametrize(
     ("path", "value", "error"),
     [
@@ -63,11 +71,6 @@ def test_a_constant_for_the_way_back_takes_the_place_of_what_is_drawn() -> None:
         ("network.group.device.name", "Device", "holds characters"),
         ("network.group.home.link.rate", "40", '"40" has no unit'),
         ("network.group.home.link.loss", {"law": "uniform", "low": 0, "high": 1}, "1 is too large; write less than 1"),
-        (
-            "network.group.home.link.queue",
-            "50ms",
-            'a limit of "50ms" needs one rate and delay, and here they are drawn',
-        ),
         ("network.group.home.link.rat", "1Mbit", 'unknown key "rat"; did you mean "rate"?'),
         ("application.web.client_hosts", "home", 'there are no hosts "home"; known here: device, server, users'),
         ("application.web.client_hosts", "device[150]", "device[0] to device[149] exist"),

@@ -11,7 +11,6 @@ from pydantic import (
     model_validator,
 )
 
-from ..errors import RequestError
 from .laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
 from .network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
 from .queues import RoundTrips
@@ -72,13 +71,13 @@ class GroupLink(Link):
             given = {_DRAWN[key][0] for key in _DRAWN if getattr(self.reverse, key) is not None}
             reverse = {name: law for name, law in forward.items() if name not in given}
             reverse |= self._laws(self.reverse, document["reverse"])
+        drawn = {"rate_bps", "delay_ns"} & (forward.keys() | reverse.keys())
         for queue, laws in ((self.queue, forward), ((self.reverse and self.reverse.queue) or self.queue, reverse)):
             limit = getattr(queue, "limit", None)
-            if isinstance(limit, Duration | RoundTrips) and ("rate_bps" in laws or "delay_ns" in laws):
-                raise RequestError(
-                    f'network.group: queue: a limit of "{limit}" needs one rate and delay, and here they are drawn; '
-                    'write packets or bytes, such as "25p"'
-                )
+            if isinstance(limit, Duration) and "rate_bps" in laws:
+                laws["limit"] = {"time_ns": int(limit)}
+            elif isinstance(limit, RoundTrips) and drawn:
+                laws["limit"] = {"bdp_thousandths": int(limit)}
         return {"link": Link.model_validate(document).plan(), "draw": [forward, reverse]}
 
     @staticmethod

@@ -128,6 +128,24 @@ macro_rules! disciplines {
     };
 }
 
+impl QueueSpec {
+    /// Makes it hold so many bytes, at least one; RED's limit is one of packets and stays.
+    pub fn set_limit(&mut self, bytes: u64) {
+        let limit = match self {
+            QueueSpec::DropTail(spec) => {
+                (spec.limit_packets, spec.limit_bytes) = (None, Some(bytes.max(1)));
+                return;
+            }
+            QueueSpec::Red(_) => return,
+            QueueSpec::Pie(spec) => &mut spec.limit,
+            QueueSpec::Codel(spec) => &mut spec.limit,
+            QueueSpec::FqCodel(spec) => &mut spec.codel.limit,
+            QueueSpec::Priority(spec) => &mut spec.limit,
+        };
+        *limit = Limit::Bytes(bytes.max(1));
+    }
+}
+
 disciplines! {
     on arrival {
         /// Drop tail.

@@ -13,7 +13,7 @@ pub use application::{Application, Ends, ServerChoice};
 pub use datagram::Rtp;
 pub use kind::{Direction, HttpVersion, Kind, Level, Persistent};
 pub(crate) use kind::{LARGEST_BYTES, MOST_INLINE_OBJECTS};
-pub use network::{Group, LinkLaws, LinkPair, Network};
+pub use network::{DrawnLimit, Group, LinkLaws, LinkPair, Network};
 
 use crate::population::PopulationSpec;
 

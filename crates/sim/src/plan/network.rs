@@ -1,6 +1,6 @@
 //! Networks as a plan has them: topologies of links, and what is drawn for each link of a tree.
 
-use firstflight_path::LinkSpec;
+use firstflight_path::{LinkSpec, Nanos};
 use serde::Deserialize;
 
 use crate::law::Law;
@@ -80,6 +80,19 @@ pub struct LinkLaws {
     /// Probability of loss.
     #[serde(default)]
     pub loss: Option<Law>,
+    /// The limit of the queue, where it depends on what is drawn.
+    #[serde(default)]
+    pub limit: Option<DrawnLimit>,
+}
+
+/// The limit of a queue before a link that is drawn: the bytes that the link carries
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrawnLimit {
+    /// in this time,
+    TimeNs(Nanos),
+    /// in so many thousandths of its propagation there and back.
+    BdpThousandths(u64),
 }
 
 impl LinkLaws {

@@ -4,7 +4,7 @@ use firstflight_path::LinkSpec;
 
 use crate::{
     law::Law,
-    plan::{Group, LinkLaws, LinkPair},
+    plan::{DrawnLimit, Group, LinkLaws, LinkPair},
     population,
     random::{Purpose, Stream},
     records::NO_LINK,
@@ -91,6 +91,16 @@ fn drawn(group: &Group, stream: &Stream) -> Result<LinkPair, String> {
     for (spec, laws) in [&mut pair.forward, &mut pair.reverse].into_iter().zip(&group.draw) {
         draw_into(spec, laws, stream)?;
     }
+    let round_trip = u128::from(pair.forward.delay_ns) + u128::from(pair.reverse.delay_ns);
+    for (spec, laws) in [&mut pair.forward, &mut pair.reverse].into_iter().zip(&group.draw) {
+        let time = match laws.limit {
+            None => continue,
+            Some(DrawnLimit::TimeNs(time)) => u128::from(time),
+            Some(DrawnLimit::BdpThousandths(multiple)) => u128::from(multiple) * round_trip / 1000,
+        };
+        let rate = spec.rate_bps.ok_or("a limit in time needs a rate")?;
+        spec.queue.set_limit((u128::from(rate) * time / 8_000_000_000).try_into().unwrap_or(u64::MAX));
+    }
     Ok(pair)
 }
 
@@ -109,4 +119,38 @@ fn draw_into(spec: &mut LinkSpec, laws: &LinkLaws, stream: &Stream) -> Result<()
         spec.loss = loss;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use firstflight_path::queue::{DropTailSpec, QueueSpec};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_limit_in_time_or_bdp_is_by_the_rate_and_the_delays_that_were_drawn() {
+        let rate = json!({"law": "uniform", "low": 1_000_000.0, "high": 50_000_000.0});
+        let delay = json!({"law": "uniform", "low": 1_000_000.0, "high": 90_000_000.0});
+        let link = json!({"rate_bps": 1000, "delay_ns": 1, "queue": {"kind": "drop_tail", "limit_packets": 9}});
+        let group: Group = serde_json::from_value(json!({
+            "name": "home", "behind": null, "count": 1, "link": {"forward": link, "reverse": link},
+            "draw": [
+                {"rate_bps": rate, "delay_ns": delay, "limit": {"bdp_thousandths": 2000}},
+                {"rate_bps": rate, "limit": {"time_ns": 50_000_000}},
+            ],
+        }))
+        .unwrap();
+        for instance in 0..20 {
+            let pair = drawn(&group, &Stream::new(3, 0, Purpose::Link, 0, instance)).unwrap();
+            let limit = |spec: &LinkSpec| match &spec.queue {
+                QueueSpec::DropTail(DropTailSpec { limit_packets: None, limit_bytes: Some(bytes), .. }) => *bytes,
+                other => panic!("{other:?}"),
+            };
+            let [there, back] = [pair.forward.rate_bps, pair.reverse.rate_bps].map(Option::unwrap);
+            let round_trip = pair.forward.delay_ns + pair.reverse.delay_ns;
+            assert_eq!(limit(&pair.forward), 2 * there * round_trip / 8_000_000_000);
+            assert_eq!(limit(&pair.reverse), back * 50_000_000 / 8_000_000_000);
+        }
+    }
 }
