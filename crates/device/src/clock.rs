@@ -37,19 +37,9 @@ pub(crate) fn nanos(time: libc::timespec) -> Nanos {
     time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
 }
 
-/// Nanoseconds as a timespec.
-pub(crate) fn timespec(nanos: Nanos) -> libc::timespec {
-    libc::timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_timespec_and_nanoseconds_are_the_same_time() {
-        assert_eq!(nanos(timespec(12_345_678_901)), 12_345_678_901);
-    }
 
     #[test]
     fn the_monotonic_clock_does_not_go_back() {

@@ -5,6 +5,11 @@ use std::{
     os::fd::{FromRawFd, OwnedFd, RawFd},
 };
 
+use nix::sys::{
+    mman::{MlockAllFlags, mlockall},
+    prctl,
+};
+
 use crate::checked;
 
 /// Lets the calling thread's timers fire when they are due, not up to 50 µs later for the sake of power.
@@ -12,8 +17,7 @@ use crate::checked;
 /// # Errors
 /// What the kernel refuses.
 pub fn precise_timers() -> Result<()> {
-    // SAFETY: takes numbers alone.
-    checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) }).map(drop)
+    Ok(prctl::set_timerslack(1)?)
 }
 
 /// Keeps the memory that the process has now from being paged out.
@@ -22,8 +26,7 @@ pub fn precise_timers() -> Result<()> {
 /// Without the privilege, memory above RLIMIT_MEMLOCK.
 pub fn lock_memory() -> Result<()> {
     // What comes later is not locked in advance: under a limit that would make allocations fail.
-    // SAFETY: takes numbers alone.
-    checked(unsafe { libc::mlockall(libc::MCL_CURRENT) }).map(drop)
+    Ok(mlockall(MlockAllFlags::MCL_CURRENT)?)
 }
 
 /// The calling thread's priority in the real-time class; none: it is in the normal class.

@@ -1,13 +1,13 @@
 //! TUN: an interface of the kernel whose other end is a file descriptor.
 
 use std::{
-    fs::OpenOptions,
-    io::{Error, ErrorKind, Result},
+    fs::{File, OpenOptions},
+    io::{Error, ErrorKind, IoSliceMut, Read, Result, Write},
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     os::unix::fs::OpenOptionsExt,
 };
 
-use crate::{checked, checked_length, interface};
+use crate::{checked, interface};
 
 /// The file of a TUN interface: what the kernel sends there is read here, what is written here the kernel receives.
 ///
@@ -15,7 +15,7 @@ use crate::{checked, checked_length, interface};
 /// vanishes with the last descriptor of its file.
 #[derive(Debug)]
 pub struct Tun {
-    file: OwnedFd,
+    file: File,
 }
 
 impl Tun {
@@ -29,7 +29,7 @@ impl Tun {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         // SAFETY: TUNSETIFF reads and writes an ifreq, which outlives the call.
         checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) })?;
-        Ok(Tun { file: file.into() })
+        Ok(Tun { file })
     }
 
     /// The file of a descriptor that [`Tun::open`] opened, here or in another process.
@@ -41,7 +41,7 @@ impl Tun {
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         // SAFETY: TUNGETIFF writes an ifreq, which outlives the call; another file's driver does not know the number.
         match checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNGETIFF, &mut request) }) {
-            Ok(_) => Ok(Tun { file }),
+            Ok(_) => Ok(Tun { file: file.into() }),
             Err(_) => Err(Error::new(ErrorKind::InvalidInput, "the descriptor is not that of a TUN interface")),
         }
     }
@@ -52,12 +52,7 @@ impl Tun {
     /// `WouldBlock` if there is none; an interface that has been deleted.
     #[inline]
     pub fn read(&self, packet: &mut [u8], excess: &mut [u8]) -> Result<usize> {
-        let parts = [
-            libc::iovec { iov_base: packet.as_mut_ptr().cast(), iov_len: packet.len() },
-            libc::iovec { iov_base: excess.as_mut_ptr().cast(), iov_len: excess.len() },
-        ];
-        // SAFETY: each part points at a slice borrowed for writing, of the length given.
-        checked_length(unsafe { libc::readv(self.file.as_raw_fd(), parts.as_ptr(), 2) })
+        (&self.file).read_vectored(&mut [IoSliceMut::new(packet), IoSliceMut::new(excess)])
     }
 
     /// Gives the kernel one packet.
@@ -66,14 +61,13 @@ impl Tun {
     /// What the kernel makes of it: an interface that is down (EIO), no packet at all (EINVAL).
     #[inline]
     pub fn write(&self, packet: &[u8]) -> Result<()> {
-        // SAFETY: the pointer and the length are those of a slice.
-        checked_length(unsafe { libc::write(self.file.as_raw_fd(), packet.as_ptr().cast(), packet.len()) }).map(drop)
+        (&self.file).write(packet).map(drop)
     }
 }
 
 impl From<Tun> for OwnedFd {
     fn from(tun: Tun) -> OwnedFd {
-        tun.file
+        tun.file.into()
     }
 }
 
