@@ -138,7 +138,8 @@ def test_every_value_of_every_choice_reaches_the_simulator(small: Scenario) -> N
                 chosen: Any = {kind: {rule: given for rule, given in rules.items() if given is not None}}
             elif isinstance(value, dict):
                 tag = next(iter(value))
-                given = {key: parameter or _number(parameter) for key, parameter in value.items() if key != tag}
+                numbers = {key: number for key, number in value.items() if key != tag and number is not None}
+                given = {key: number or _number(number) for key, number in numbers.items()}
                 chosen = {tag: value[tag]} | given
             elif path in VARIANTS_WITH_WORDS:
                 field, parameter = path.split(".")
