@@ -259,7 +259,11 @@ impl<'p> Simulation<'p> {
             let end = &mut connection.ends[side];
             let readable = end.readable_bytes();
             end.read(readable);
-            if end.received_bytes() >= connection.awaited[side] {
+            if end.received_bytes() < connection.awaited[side] {
+                if events == Events::READABLE {
+                    return;
+                }
+            } else {
                 self.on_awaited(slot, side);
                 if self.connections[slot].generation != generation {
                     return;

@@ -364,7 +364,7 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, packet: &Packet) {
         let (slot, side) = (packet.to() / 2, (packet.to() % 2) as usize);
         if self.is_watched {
@@ -387,7 +387,7 @@ impl<'p> Simulation<'p> {
     }
 
     /// After something happened to an end: tell the application, then send what there is to send.
-    #[inline]
+    #[inline(always)]
     fn react(&mut self, slot: u32, side: usize) {
         let connection = &mut self.connections[slot];
         let generation = connection.generation;
@@ -449,6 +449,7 @@ impl<'p> Simulation<'p> {
         self.set_timer(time, Wake::Server(slot));
     }
 
+    #[inline(never)]
     fn fire_timer(&mut self, time: Nanos, wake: Wake) {
         match wake {
             Wake::Client(client) => self.wake_client(client),
