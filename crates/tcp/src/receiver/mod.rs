@@ -165,12 +165,11 @@ impl Endpoint {
         self.make_room();
         let arrived = self.arrived(now, seq, segment);
         let (distance, has_sack) = (self.bytes_ahead(), self.features & feature::SACK != 0);
-        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
-            if window.on_gap(&arrived, distance, has_sack)
-                && let Some(arrivals) = arrivals
-            {
-                arrivals.hurry_once();
-            }
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut()
+            && window.on_gap(&arrived, distance, has_sack)
+            && let Some(arrivals) = arrivals
+        {
+            arrivals.hurry_once();
         }
     }
 
