@@ -24,14 +24,13 @@ impl Busy {
     /// `idle`. All in nanoseconds.
     pub(crate) fn add(&mut self, now: i64, bytes: i64, sent: i64, idle: i64) {
         self.keep();
-        if let Some(before) = self.before
-            && before - sent >= idle
-            && now >= before
-        {
-            self.bytes += bytes;
-            // A clock that is set back and forth makes centuries of it.
-            self.time = self.time.saturating_add(now - before);
-            self.last = (bytes, now - before);
+        if let Some(before) = self.before {
+            if before - sent >= idle && now >= before {
+                self.bytes += bytes;
+                // A clock that is set back and forth makes centuries of it.
+                self.time = self.time.saturating_add(now - before);
+                self.last = (bytes, now - before);
+            }
         }
         self.before = Some(now);
     }

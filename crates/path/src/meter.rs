@@ -203,8 +203,10 @@ impl Meter {
     #[inline(never)]
     fn accepted_over_borders(&mut self, now: Nanos, start: Nanos, finish: Nanos, bytes: u32, waiting: u32, lost: bool) {
         self.waited(now, start, waiting);
-        if lost && let Some(interval) = self.at(now) {
-            interval.lost_packets += 1;
+        if lost {
+            if let Some(interval) = self.at(now) {
+                interval.lost_packets += 1;
+            }
         }
         if finish > start {
             self.span(start, finish, |interval, time| interval.busy += time);

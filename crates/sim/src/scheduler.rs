@@ -8,8 +8,6 @@
 //! is one word: it sees that several sources are due at the same time when it has been replayed for one of them and the
 //! winner is due then, too. Only then are they asked which was first.
 
-use std::hint::select_unpredictable;
-
 use crate::Nanos;
 
 /// Sources that a scheduler can have.
@@ -165,5 +163,9 @@ fn replay_any(nodes: &mut [Key], source: u32, key: Key) -> Key {
 /// The smaller key, without a jump: which one it is cannot be predicted.
 #[inline]
 fn earlier(one: Key, other: Key) -> Key {
-    select_unpredictable(other < one, other, one)
+    #[cfg(has_select_unpredictable)]
+    #[allow(clippy::incompatible_msrv)]
+    return std::hint::select_unpredictable(other < one, other, one);
+    #[cfg(not(has_select_unpredictable))]
+    one.min(other)
 }

@@ -174,9 +174,7 @@ impl Host {
     /// Time passed: to be called once [`Host::poll_timeout`] is reached.
     pub fn handle_timeout(&mut self, wire: &mut impl Wire) {
         let now = wire.now();
-        while let Some(&Reverse((at, tuple))) = self.timers.peek()
-            && at <= now
-        {
+        while let Some(&Reverse((at, tuple))) = self.timers.peek().filter(|Reverse((at, _))| *at <= now) {
             self.timers.pop();
             let Some(connection) = self.connections.get_mut(&tuple) else { continue };
             if connection.armed != at {

@@ -44,9 +44,7 @@ impl Inbound {
     }
 
     fn hand_over_ahead(&mut self, hand: &mut impl FnMut(&[u8])) {
-        while let Some(first) = self.ahead.first_entry()
-            && *first.key() <= self.next
-        {
+        while let Some(first) = self.ahead.first_entry().filter(|first| *first.key() <= self.next) {
             let (start, bytes) = first.remove_entry();
             let known = (self.next - start).min(bytes.len() as u64) as usize;
             self.hand_over(&bytes[known..], hand);

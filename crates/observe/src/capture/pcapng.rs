@@ -59,7 +59,7 @@ impl Section {
         }
         let kind = word(head, 0, self.little_endian);
         let length = word(head, 4, self.little_endian) as usize;
-        if !length.is_multiple_of(4) || length < BLOCK_HEADER + BLOCK_TRAILER {
+        if length % 4 != 0 || length < BLOCK_HEADER + BLOCK_TRAILER {
             return Ok(Next::Bad(Trouble::Damaged));
         }
         if !matches!(kind, INTERFACE | PACKET | SIMPLE_PACKET | ENHANCED_PACKET) {

@@ -57,12 +57,11 @@ impl Connection {
         let Some(position) = self.client_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
         if position == 0 {
             self.is_tls |= tls::begins_with_record(seen);
-            if self.server_sends.next() == 0
-                && self.secures.is_none()
-                && let Some(handshake) = tls::Handshake::begin(seen)
-            {
-                self.secures = Some(Box::new(Secures::new(handshake)));
-                self.request = None;
+            if self.server_sends.next() == 0 && self.secures.is_none() {
+                if let Some(handshake) = tls::Handshake::begin(seen) {
+                    self.secures = Some(Box::new(Secures::new(handshake)));
+                    self.request = None;
+                }
             }
         }
         let place = self.client_sends.send(position, seen.payload, time);

@@ -54,10 +54,10 @@ pub(super) fn differences(expected: &Packet, came: &Packet, tick: Option<(Nanos,
         let number = |ack: Option<u32>| ack.map_or("none".to_owned(), |ack| ack.to_string());
         found.push(format!("acknowledgement {} instead of {}", number(came.ack), number(expected.ack)));
     }
-    if let (Some(wanted), Some(has)) = (expected.window, came.window)
-        && wanted != has
-    {
-        found.push(format!("window {has} instead of {wanted}"));
+    if let (Some(wanted), Some(has)) = (expected.window, came.window) {
+        if wanted != has {
+            found.push(format!("window {has} instead of {wanted}"));
+        }
     }
     if let (Some(wanted), Some(has)) = (expected.ecn, came.ecn) {
         let same = match wanted {

@@ -131,10 +131,11 @@ impl<'p> Simulation<'p> {
         debug_assert!(time >= self.now, "time runs backwards");
         self.now = time;
         self.records.counts.events += 1;
-        if let Some(line) = self.lines.get_mut(source as usize)
-            && let Some(&InFlight { packet, order, .. }) = line.in_flight.pop_front()
-        {
-            let following = line.in_flight.front().map_or(NEVER, |next| next.at);
+        let arriving = self.lines.get_mut(source as usize).and_then(|line| {
+            let &InFlight { packet, order, .. } = line.in_flight.pop_front()?;
+            Some((packet, order, line.in_flight.front().map_or(NEVER, |next| next.at)))
+        });
+        if let Some((packet, order, following)) = arriving {
             if self.scheduler.follow(time, source, following) || self.is_first(order) {
                 self.arrive(packet);
             } else {

@@ -109,12 +109,12 @@ impl Extras {
     }
 
     fn end_departure(&mut self, end: impl FnOnce(&mut Departure)) {
-        if let Some(extra) = self.0.as_deref_mut()
-            && let Some(departure) = extra.departure.as_deref_mut()
-        {
-            end(departure);
-            if departure.startup.is_none() && departure.pacer.is_none() {
-                extra.departure = None;
+        if let Some(extra) = self.0.as_deref_mut() {
+            if let Some(departure) = extra.departure.as_deref_mut() {
+                end(departure);
+                if departure.startup.is_none() && departure.pacer.is_none() {
+                    extra.departure = None;
+                }
             }
         }
     }

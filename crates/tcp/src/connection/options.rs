@@ -165,12 +165,12 @@ impl Endpoint {
     // RFC 7323 §4.3 (2): if SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, TS.Recent takes SEG.TSval; of
     // acceptable segments only (§5.3 R3).
     fn update_recent(&mut self, now: Nanos, seq: Position, segment: &Segment) {
-        if self.is_acceptable(seq, segment.sequence_length())
-            && let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory_mut())
-            && seq <= memory.last_ack_sent
-            && memory.timestamps.lag(now, theirs.value).is_none_or(|lag| lag <= 0)
-        {
-            memory.timestamps.record(now, theirs.value);
+        if self.is_acceptable(seq, segment.sequence_length()) {
+            if let (Some(theirs), Some(memory)) = (segment.timestamps, self.extras.memory_mut()) {
+                if seq <= memory.last_ack_sent && memory.timestamps.lag(now, theirs.value).is_none_or(|lag| lag <= 0) {
+                    memory.timestamps.record(now, theirs.value);
+                }
+            }
         }
     }
 

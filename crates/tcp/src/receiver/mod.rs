@@ -138,11 +138,12 @@ impl Endpoint {
         if let Some(arrivals) = arrivals {
             arrivals.on_data(now, arrived.segment_bytes, arrived.window_bytes, rto);
         }
-        if let Some(window) = window
-            && window.on_data(now, &arrived, received)
-            && let Some(arrivals) = arrivals
-        {
-            arrivals.hurry_once();
+        if let Some(window) = window {
+            if window.on_data(now, &arrived, received) {
+                if let Some(arrivals) = arrivals {
+                    arrivals.hurry_once();
+                }
+            }
         }
     }
 
@@ -153,10 +154,10 @@ impl Endpoint {
 
     /// The bytes of which every segment is acknowledged begin at RCV.NXT: after the peer's SYN and after disorder.
     pub(crate) fn acknowledge_each_from_here(&mut self) {
-        if let AckPolicy::Heartbeat { every_segment_bytes: Some(bytes), .. } = self.profile.ack
-            && let Some(memory) = self.extras.memory_mut()
-        {
-            memory.acknowledge_each_before = self.rcv_nxt + u64::from(bytes);
+        if let AckPolicy::Heartbeat { every_segment_bytes: Some(bytes), .. } = self.profile.ack {
+            if let Some(memory) = self.extras.memory_mut() {
+                memory.acknowledge_each_before = self.rcv_nxt + u64::from(bytes);
+            }
         }
     }
 
@@ -165,11 +166,12 @@ impl Endpoint {
         self.make_room();
         let arrived = self.arrived(now, seq, segment);
         let (distance, has_sack) = (self.bytes_ahead(), self.features & feature::SACK != 0);
-        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut()
-            && window.on_gap(&arrived, distance, has_sack)
-            && let Some(arrivals) = arrivals
-        {
-            arrivals.hurry_once();
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
+            if window.on_gap(&arrived, distance, has_sack) {
+                if let Some(arrivals) = arrivals {
+                    arrivals.hurry_once();
+                }
+            }
         }
     }
 
@@ -182,11 +184,12 @@ impl Endpoint {
     }
 
     fn make_room(&mut self) {
-        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut()
-            && window.make_room()
-            && let Some(arrivals) = arrivals
-        {
-            arrivals.end_quick();
+        if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
+            if window.make_room() {
+                if let Some(arrivals) = arrivals {
+                    arrivals.end_quick();
+                }
+            }
         }
     }
 

@@ -53,10 +53,10 @@ impl Endpoint {
         if fin {
             self.peer_fin = NonZeroU64::new(end);
         }
-        if let Some(position) = self.peer_fin
-            && self.rcv_nxt >= position.get()
-        {
-            self.on_peer_fin(position.get());
+        if let Some(position) = self.peer_fin {
+            if self.rcv_nxt >= position.get() {
+                self.on_peer_fin(position.get());
+            }
         }
         if self.features & feature::ADAPTIVE_ACK != 0 {
             self.acknowledge_adaptively(now);

@@ -204,12 +204,12 @@ impl Endpoint {
     /// Step 2: proportional rate reduction.
     fn reduce(&mut self, facts: &Facts, segments: u32) {
         let ssthresh = self.controller.ssthresh() / self.mss;
-        if let Some(scoreboard) = self.recovery.scoreboard_mut()
-            && self.profile.recovery.scoreboard().prr
-        {
-            let (in_flight, safe) = (scoreboard.in_flight(), facts.advanced && facts.lost == 0);
-            if let Some(cwnd) = scoreboard.reduction.cwnd(ssthresh, in_flight, segments, safe) {
-                self.controller.set_window(cwnd.saturating_mul(self.mss));
+        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+            if self.profile.recovery.scoreboard().prr {
+                let (in_flight, safe) = (scoreboard.in_flight(), facts.advanced && facts.lost == 0);
+                if let Some(cwnd) = scoreboard.reduction.cwnd(ssthresh, in_flight, segments, safe) {
+                    self.controller.set_window(cwnd.saturating_mul(self.mss));
+                }
             }
         }
     }
@@ -229,10 +229,10 @@ impl Endpoint {
         if facts.recovering != facts.was_recovering && !edges.has(Edges::TIMED_OUT) {
             self.validate_recovery(facts, cwnd_before);
         }
-        if edges.has(Edges::TIMED_OUT)
-            && let Some(validation) = self.extras.validation_mut()
-        {
-            validation.on_timeout(now);
+        if edges.has(Edges::TIMED_OUT) {
+            if let Some(validation) = self.extras.validation_mut() {
+                validation.on_timeout(now);
+            }
         }
         if self.features & feature::ECN != 0 {
             self.apply_to_ecn(facts);

@@ -21,10 +21,10 @@ impl Endpoint {
         let acknowledges = segment.flags.contains(Flags::ACK)
             && matches!(self.state, State::SynSent | State::SynReceived)
             && near(self.una, segment.ack) == self.initial() + 1;
-        if let Some(rate) = option.response.filter(|_| acknowledges)
-            && let Some(startup) = self.extras.startup_mut()
-        {
-            startup.scheme_mut().on_rate_granted(rate);
+        if let Some(rate) = option.response.filter(|_| acknowledges) {
+            if let Some(startup) = self.extras.startup_mut() {
+                startup.scheme_mut().on_rate_granted(rate);
+            }
         }
         // RFC 4782 §4.3: a response to each request, but not to one with a rate of zero. A request that some router has
         // ignored comes back with a TTL difference that is not the one sent, which is as good as no rate.
@@ -66,13 +66,14 @@ impl Endpoint {
     /// The handshake is complete: the request is answered, or never will be.
     // RFC 4782 §4.4: whether or not the Quick-Start Request was successful, the host MUST send a Report of Approved Rate.
     pub(crate) fn prepare_path_report(&mut self) {
-        if self.stats.syn_retransmissions == 0
-            && let Some(startup) = self.extras.startup()
-            && startup.scheme().requested_rate() > 0
-        {
-            let rate = startup.scheme().granted_rate();
-            let response = self.take_path_option().and_then(|option| option.response);
-            self.queue_path_option(QuickStart::Report { rate }, response);
+        if self.stats.syn_retransmissions == 0 {
+            if let Some(startup) = self.extras.startup() {
+                if startup.scheme().requested_rate() > 0 {
+                    let rate = startup.scheme().granted_rate();
+                    let response = self.take_path_option().and_then(|option| option.response);
+                    self.queue_path_option(QuickStart::Report { rate }, response);
+                }
+            }
         }
     }
 

@@ -174,10 +174,10 @@ impl Endpoint {
             self.restart_after_idleness(now);
         }
         let idle = self.data_end.saturating_sub(self.nxt) < u64::from(self.mss);
-        if let Some(scoreboard) = self.recovery.scoreboard_mut()
-            && idle
-        {
-            scoreboard.limit_by_application(self.controller.window() / self.mss);
+        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+            if idle {
+                scoreboard.limit_by_application(self.controller.window() / self.mss);
+            }
         }
     }
 
@@ -356,9 +356,13 @@ mod tests {
             }
             for (side, end) in ends.iter_mut().enumerate() {
                 end.handle_timeout(now);
-                for (_, _, segment) in under_way.extract_if(.., |&mut (at, to, _)| at == now && to == side) {
-                    end.handle_segment(now, &segment);
-                }
+                under_way.retain(|&(at, to, ref segment)| {
+                    let arrives = at == now && to == side;
+                    if arrives {
+                        end.handle_segment(now, segment);
+                    }
+                    !arrives
+                });
                 while let Some(segment) = end.poll_transmit(now) {
                     under_way.push((now + 50 * MS, 1 - side, segment));
                 }

@@ -164,7 +164,7 @@ impl Alone {
             self.delivered_at = self.now;
         }
         self.sent += 1;
-        let fated = self.path.lose_every.is_some_and(|every| self.sent.is_multiple_of(every));
+        let fated = self.path.lose_every.is_some_and(|every| self.sent % every == 0);
         let lost = fated || self.queue() >= self.path.buffer_segments;
         let mut departs = self.free_at.max(self.now);
         if !lost {
@@ -221,9 +221,14 @@ impl Alone {
 
     /// The phase that the controller is in, for an event when it changes.
     fn phase(&self) -> &'static str {
-        if let Law::Other(other) = &self.controller.law
-            && let Other::Bbr(bbr) = &**other
-        {
+        let bbr = match &self.controller.law {
+            Law::Other(other) => match &**other {
+                Other::Bbr(bbr) => Some(bbr),
+                _ => None,
+            },
+            Law::Reno(_) => None,
+        };
+        if let Some(bbr) = bbr {
             bbr.mode_name()
         } else if self.controller.ssthresh() == u32::MAX {
             "slow start"

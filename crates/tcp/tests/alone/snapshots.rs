@@ -12,7 +12,7 @@ fn table(name: &str, rounds: &[Round]) -> String {
     let mut text = format!("{name}\n{TITLE}\n\n");
     writeln!(text, "round    time_s   cwnd ssthresh   rtt_ms  queue  pacing_mbps  event").unwrap();
     for round in rounds {
-        if round.number > 30 && !round.number.is_multiple_of(10) && round.events.is_empty() {
+        if round.number > 30 && round.number % 10 != 0 && round.events.is_empty() {
             continue;
         }
         let ssthresh = if round.ssthresh == u32::MAX { "-".into() } else { (round.ssthresh / super::MSS).to_string() };

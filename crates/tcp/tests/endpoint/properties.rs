@@ -277,7 +277,7 @@ impl Exchange {
     fn run(&self) -> usize {
         let Self { client, server, network, isns, segments, rest, reads, records } = self;
         // Near the wrap in half of the cases.
-        let near_wrap = |isn: u32| if isn.is_multiple_of(2) { isn } else { u32::MAX - isn % 50_000 };
+        let near_wrap = |isn: u32| if isn % 2 == 0 { isn } else { u32::MAX - isn % 50_000 };
         let mut wire = Wire::with_sequences(client, server, 0, near_wrap(isns.0), near_wrap(isns.1));
         wire.set_fate(network.fate());
         let up = stream(client, server, segments.0, rest.0.into());

@@ -104,10 +104,10 @@ fn trace(case: &Case) -> String {
         for &(_, bytes) in case.requests.iter().filter(|(at, _)| *at == ms) {
             wire.client.write(wire.now, bytes);
         }
-        if let Some((every, bytes)) = case.reads
-            && ms % every == 0
-        {
-            wire.client.read(bytes);
+        if let Some((every, bytes)) = case.reads {
+            if ms % every == 0 {
+                wire.client.read(bytes);
+            }
         }
         wire.pump();
         if ms % case.every == 0 {

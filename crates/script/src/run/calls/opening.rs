@@ -16,10 +16,10 @@ impl Runner<'_> {
         if kind.first().is_none_or(|kind| kind != "SOCK_STREAM") {
             return Err(Problem::unsupported(line, "only sockets of SOCK_STREAM (TCP) are modelled").into());
         }
-        if let Some(Argument::Symbols(protocol)) = call.arguments.get(2)
-            && protocol.first().is_none_or(|protocol| protocol != "IPPROTO_TCP")
-        {
-            return Err(Problem::unsupported(line, "only the protocol IPPROTO_TCP is modelled").into());
+        if let Some(Argument::Symbols(protocol)) = call.arguments.get(2) {
+            if protocol.first().is_none_or(|protocol| protocol != "IPPROTO_TCP") {
+                return Err(Problem::unsupported(line, "only the protocol IPPROTO_TCP is modelled").into());
+            }
         }
         let blocks = !kind.iter().any(|flag| flag == "SOCK_NONBLOCK");
         Ok(self.open(call, Descriptor { role: Role::Fresh, blocks, options: SocketOptions::default() }))

@@ -133,10 +133,12 @@ impl Flow {
             return Err("the time between datagrams is 0: they need time between them".into());
         }
         self.payload.validate("payload")?;
-        if let Some(largest) = self.payload.largest()
-            && !(1.0..=MOST_PAYLOAD_BYTES).contains(&largest)
-        {
-            return Err(format!("a datagram has {largest} bytes of payload, but must have 1 to {MOST_PAYLOAD_BYTES}"));
+        if let Some(largest) = self.payload.largest() {
+            if !(1.0..=MOST_PAYLOAD_BYTES).contains(&largest) {
+                return Err(format!(
+                    "a datagram has {largest} bytes of payload, but must have 1 to {MOST_PAYLOAD_BYTES}"
+                ));
+            }
         }
         if self.header_bytes >= 1 << 16 {
             return Err(format!("datagram_header_bytes is {}, but must be at most 65535", self.header_bytes));

@@ -90,10 +90,10 @@ impl Datagrams for Voice {
     }
 
     fn validate(&self) -> Result<(), String> {
-        if let Some(Impairment { ie, bpl }) = self.impairment
-            && !((0.0..95.0).contains(&ie) && bpl > 0.0 && bpl.is_finite())
-        {
-            return Err(format!("impairment: ie is {ie} and bpl {bpl}; ie must be 0 to below 95 and bpl above 0"));
+        if let Some(Impairment { ie, bpl }) = self.impairment {
+            if !((0.0..95.0).contains(&ie) && bpl > 0.0 && bpl.is_finite()) {
+                return Err(format!("impairment: ie is {ie} and bpl {bpl}; ie must be 0 to below 95 and bpl above 0"));
+            }
         }
         self.flows().iter().try_for_each(Flow::validate)
     }

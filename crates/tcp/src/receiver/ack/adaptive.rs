@@ -178,10 +178,10 @@ impl Arrivals {
     // Linux, tcp_send_delayed_ack.
     pub(crate) fn wait(&mut self, now: Nanos, srtt: Option<Nanos>) -> Option<Nanos> {
         let mut delay = self.interval;
-        if delay > self.rules.delay_min_ns
-            && let Some(srtt) = srtt
-        {
-            delay = delay.min(srtt.div_ceil(self.tick).saturating_mul(self.tick).max(self.rules.delay_min_ns));
+        if delay > self.rules.delay_min_ns {
+            if let Some(srtt) = srtt {
+                delay = delay.min(srtt.div_ceil(self.tick).saturating_mul(self.tick).max(self.rules.delay_min_ns));
+            }
         }
         delay = delay.min(self.rules.delay_max_ns);
         let tick = self.floor(now);

@@ -56,10 +56,10 @@ impl Endpoint {
             return self.fixed_edge().saturating_sub(self.rcv_nxt);
         };
         let selected = window.select(segment_size.bytes, in_force, shift);
-        if selected.is_tight
-            && let Some(arrivals) = arrivals
-        {
-            arrivals.end_quick();
+        if selected.is_tight {
+            if let Some(arrivals) = arrivals {
+                arrivals.end_quick();
+            }
         }
         selected.bytes
     }

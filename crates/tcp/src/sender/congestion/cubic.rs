@@ -260,10 +260,10 @@ impl CongestionControl for Cubic {
     // RFC 9438 §4.2 and §5.8: time without data to send is not time on the curve.
     fn on_sent(&mut self, _w: &mut Window, now: Nanos, _bytes: u32, flight_bytes: u32) {
         let now = self.jiffies(now);
-        if flight_bytes == 0
-            && let Some(epoch) = &mut self.epoch
-        {
+        if flight_bytes == 0 {
+        if let Some(epoch) = &mut self.epoch {
             *epoch = (*epoch + (now - self.sent_at)).min(now);
+        }
         }
         self.sent_at = now;
     }
@@ -286,11 +286,11 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, w: &mut Window, now: Nanos, acknowledged: Acknowledged) {
-        if w.cwnd < w.ssthresh
-            && let Some(growth) = self.exit.growth(acknowledged.bytes, w.mss)
-        {
+        if w.cwnd < w.ssthresh {
+        if let Some(growth) = self.exit.growth(acknowledged.bytes, w.mss) {
             w.cwnd = w.cwnd.saturating_add(growth).min(w.ssthresh).min(LARGEST_WINDOW);
             return;
+        }
         }
         let bytes = self.partial_segment + acknowledged.bytes;
         let mut segments = bytes / w.mss;

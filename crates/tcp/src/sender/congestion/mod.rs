@@ -221,11 +221,23 @@ impl std::fmt::Debug for CustomController {
 pub trait CustomLaw: CongestionControl {
     /// The clone.
     fn boxed_clone(&self) -> Box<dyn CustomLaw>;
+    /// The law itself.
+    fn as_law(&self) -> &dyn CongestionControl;
+    /// The law itself.
+    fn as_law_mut(&mut self) -> &mut dyn CongestionControl;
 }
 
 impl<L: CongestionControl + Clone + 'static> CustomLaw for L {
     fn boxed_clone(&self) -> Box<dyn CustomLaw> {
         Box::new(self.clone())
+    }
+
+    fn as_law(&self) -> &dyn CongestionControl {
+        self
+    }
+
+    fn as_law_mut(&mut self) -> &mut dyn CongestionControl {
+        self
     }
 }
 
@@ -304,14 +316,14 @@ macro_rules! algorithms {
             fn law(&self) -> &dyn CongestionControl {
                 match self {
                     $(Self::$name(law) => law,)+
-                    Self::Custom(law) => &**law,
+                    Self::Custom(law) => law.as_law(),
                 }
             }
 
             fn law_mut(&mut self) -> &mut dyn CongestionControl {
                 match self {
                     $(Self::$name(law) => law,)+
-                    Self::Custom(law) => &mut **law,
+                    Self::Custom(law) => law.as_law_mut(),
                 }
             }
         }
@@ -493,8 +505,11 @@ impl Controller {
     #[cfg(test)]
     pub(crate) fn min_rtt(&self) -> Option<Nanos> {
         match &self.law {
-            Law::Other(other) if let Other::Bbr(bbr) = &**other => bbr.min_rtt(),
-            _ => None,
+            Law::Other(other) => match &**other {
+                Other::Bbr(bbr) => bbr.min_rtt(),
+                _ => None,
+            },
+            Law::Reno(_) => None,
         }
     }
 }

@@ -234,10 +234,10 @@ impl Endpoint {
         if pacer.holds(now) {
             return true;
         }
-        if !pacer.continues_burst(now)
-            && let Some(scoreboard) = self.recovery.scoreboard_mut()
-        {
-            scoreboard.train.end();
+        if !pacer.continues_burst(now) {
+            if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+                scoreboard.train.end();
+            }
         }
         false
     }

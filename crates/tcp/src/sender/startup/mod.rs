@@ -150,11 +150,23 @@ impl std::fmt::Debug for CustomStartup {
 pub trait CustomScheme: StartupScheme {
     /// The clone.
     fn boxed_clone(&self) -> Box<dyn CustomScheme>;
+    /// The scheme itself.
+    fn as_scheme(&self) -> &dyn StartupScheme;
+    /// The scheme itself.
+    fn as_scheme_mut(&mut self) -> &mut dyn StartupScheme;
 }
 
 impl<S: StartupScheme + Clone + 'static> CustomScheme for S {
     fn boxed_clone(&self) -> Box<dyn CustomScheme> {
         Box::new(self.clone())
+    }
+
+    fn as_scheme(&self) -> &dyn StartupScheme {
+        self
+    }
+
+    fn as_scheme_mut(&mut self) -> &mut dyn StartupScheme {
+        self
     }
 }
 
@@ -231,14 +243,14 @@ macro_rules! schemes {
             fn scheme(&self) -> &dyn StartupScheme {
                 match self {
                     $(Self::$name(scheme) => scheme,)+
-                    Self::Custom(scheme) => &**scheme,
+                    Self::Custom(scheme) => scheme.as_scheme(),
                 }
             }
 
             fn scheme_mut(&mut self) -> &mut dyn StartupScheme {
                 match self {
                     $(Self::$name(scheme) => scheme,)+
-                    Self::Custom(scheme) => &mut **scheme,
+                    Self::Custom(scheme) => scheme.as_scheme_mut(),
                 }
             }
         }
@@ -331,11 +343,11 @@ impl Endpoint {
 
     /// The connection's start-up scheme, made if need be.
     pub(crate) fn startup_scheme(&mut self) -> Option<&mut StartupState> {
-        if self.extras.startup().is_none()
-            && let Some(state) = StartupState::new(self.profile.startup)
-        {
-            let extra = self.extras.get_or_new(&self.profile, self.initial_sequence);
-            extra.departure.get_or_insert_default().startup = Some(state);
+        if self.extras.startup().is_none() {
+            if let Some(state) = StartupState::new(self.profile.startup) {
+                let extra = self.extras.get_or_new(&self.profile, self.initial_sequence);
+                extra.departure.get_or_insert_default().startup = Some(state);
+            }
         }
         self.extras.startup_mut()
     }
@@ -389,10 +401,10 @@ impl Endpoint {
 
     #[inline(never)]
     fn grow_in_startup(&mut self, now: Nanos, bytes: u32, allowed: bool) -> bool {
-        if let Some(pacer) = self.extras.pacer()
-            && matches!(pacer.by, PacedBy::Startup { flight: PacedFlight { until_ack: true, .. }, .. })
-        {
-            self.extras.end_pacing();
+        if let Some(pacer) = self.extras.pacer() {
+            if matches!(pacer.by, PacedBy::Startup { flight: PacedFlight { until_ack: true, .. }, .. }) {
+                self.extras.end_pacing();
+            }
         }
         let state = self.send_state();
         let Some(startup) = self.extras.startup_mut().filter(|startup| startup.begun) else { return false };

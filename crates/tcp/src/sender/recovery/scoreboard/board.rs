@@ -190,11 +190,11 @@ impl Board {
     /// Cuts off what is acknowledged of the first record.
     // Linux, __tcp_retransmit_skb: only what is sent again is cut.
     pub fn cut_acknowledged(&mut self, una: Position) {
-        if let Some(front) = self.queue.front_mut()
-            && front.start < una
-        {
-            front.length = (front.end() - una) as u32;
-            front.start = una;
+        if let Some(front) = self.queue.front_mut() {
+            if front.start < una {
+                front.length = (front.end() - una) as u32;
+                front.start = una;
+            }
         }
     }
 

@@ -191,10 +191,10 @@ impl Scoreboard {
         }
         if taken == 0 {
             // A retransmitted head whose follower was sacked: the timer of the head begins with its retransmission.
-            if let (Some(rtt), Some(front)) = (sample.sacked_rtt(flight.now), self.board.front())
-                && rtt > flight.now - front.sent_at
-            {
-                summary.set_timer = true;
+            if let (Some(rtt), Some(front)) = (sample.sacked_rtt(flight.now), self.board.front()) {
+                if rtt > flight.now - front.sent_at {
+                    summary.set_timer = true;
+                }
             }
             return;
         }

@@ -441,11 +441,10 @@ impl Scoreboard {
     // draft-cheng-iccrg-delivery-rate-estimation §3.4, with Linux's conditions.
     pub fn limit_by_application(&mut self, window_segments: u32) {
         let (delivered, in_flight) = (self.delivered, self.in_flight());
-        if let Some(rate) = &mut self.rate
-            && in_flight < window_segments
-            && self.board.lost() <= self.board.in_repair()
-        {
-            rate.limit_by_application(delivered, in_flight);
+        if let Some(rate) = &mut self.rate {
+            if in_flight < window_segments && self.board.lost() <= self.board.in_repair() {
+                rate.limit_by_application(delivered, in_flight);
+            }
         }
     }
 

@@ -48,10 +48,10 @@ impl Undo {
 
     /// A DSACK that ends at `right` reports so many segments.
     pub fn on_dsack(&mut self, right: Position, segments: u32) {
-        if self.marker.is_some_and(|marker| right > marker)
-            && let Some(undo_retrans) = &mut self.undo_retrans
-        {
-            *undo_retrans = undo_retrans.saturating_sub(segments);
+        if self.marker.is_some_and(|marker| right > marker) {
+            if let Some(undo_retrans) = &mut self.undo_retrans {
+                *undo_retrans = undo_retrans.saturating_sub(segments);
+            }
         }
     }
 }
