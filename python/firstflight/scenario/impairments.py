@@ -56,20 +56,20 @@ class Duplication(Impairment):
         return {"kind": "duplication", "share": self.share, "delay_ns": int(self.delay)}
 
 
-def _reader(key: str) -> BeforeValidator:
-    """Of a table, or of the value of its key `key` alone."""
+def _reader(key: str, written: Any) -> BeforeValidator:
+    """Of a table, or of the value of its key `key` alone; `written` is what a scenario may have there."""
 
     def read(data: Any) -> Any:
         return data if data is None or isinstance(data, dict | Table) else {key: data}
 
-    return BeforeValidator(read)
+    return BeforeValidator(read, json_schema_input_type=written)
 
 
 _WRITTEN = PlainSerializer(lambda impairment: None if impairment is None else impairment.model_dump(exclude_none=True))
 
-AnyJitter = Annotated[Jitter | None, _reader("mean"), _WRITTEN]
+AnyJitter = Annotated[Jitter | None, _reader("mean", Duration | Jitter | None), _WRITTEN]
 AnyReordering = Annotated[Reordering | None, _WRITTEN]
-AnyDuplication = Annotated[Duplication | None, _reader("share"), _WRITTEN]
+AnyDuplication = Annotated[Duplication | None, _reader("share", float | Duplication | None), _WRITTEN]
 
 # The keys of a link, in the order in which they befall a packet.
 IMPAIRMENTS = ("jitter", "reordering", "duplication")
