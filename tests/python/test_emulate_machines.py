@@ -25,7 +25,7 @@ TUN = "/dev/net"
 WRONG = """
 from firstflight.engines.emulate import kernel
 kernel._PINNED["net.ipv4.tcp_early_retrans"] = "9"
-kernel._switches = lambda where, profile: {}
+kernel._switches = lambda *_: {}
 from firstflight.cli import main
 main()
 """
