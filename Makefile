@@ -42,14 +42,14 @@ bench: setup
 RUST = $(shell find crates -name '*.rs' -not -path '*/target/*')
 
 lint: setup
-	rustfmt --edition 2024 --check $(RUST)
+	@rustfmt --edition 2024 --check $(filter %.rs,$(RUST))
 	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/firstflight
 
 format: setup
-	rustfmt --edition 2024 $(RUST)
+	@rustfmt --edition 2024 $(filter %.rs,$(RUST))
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
