@@ -261,9 +261,9 @@ impl CongestionControl for Cubic {
     fn on_sent(&mut self, _w: &mut Window, now: Nanos, _bytes: u32, flight_bytes: u32) {
         let now = self.jiffies(now);
         if flight_bytes == 0 {
-        if let Some(epoch) = &mut self.epoch {
-            *epoch = (*epoch + (now - self.sent_at)).min(now);
-        }
+            if let Some(epoch) = &mut self.epoch {
+                *epoch = (*epoch + (now - self.sent_at)).min(now);
+            }
         }
         self.sent_at = now;
     }
@@ -287,10 +287,10 @@ impl CongestionControl for Cubic {
 
     fn on_ack(&mut self, w: &mut Window, now: Nanos, acknowledged: Acknowledged) {
         if w.cwnd < w.ssthresh {
-        if let Some(growth) = self.exit.growth(acknowledged.bytes, w.mss) {
-            w.cwnd = w.cwnd.saturating_add(growth).min(w.ssthresh).min(LARGEST_WINDOW);
-            return;
-        }
+            if let Some(growth) = self.exit.growth(acknowledged.bytes, w.mss) {
+                w.cwnd = w.cwnd.saturating_add(growth).min(w.ssthresh).min(LARGEST_WINDOW);
+                return;
+            }
         }
         let bytes = self.partial_segment + acknowledged.bytes;
         let mut segments = bytes / w.mss;

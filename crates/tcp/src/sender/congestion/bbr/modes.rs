@@ -88,10 +88,10 @@ impl Bbr {
     pub(super) fn update_min_rtt(&mut self, w: &mut Window, now: Nanos, delivery: &Delivery) {
         let expired = self.min_rtt_at.is_some_and(|at| now > at + MIN_RTT_TIME);
         if let Some(rtt) = delivery.rtt {
-        if self.min_rtt.is_none_or(|shortest| rtt < shortest) || expired && !delivery.ack_delayed {
-            self.min_rtt = Some(rtt);
-            self.min_rtt_at = Some(now);
-        }
+            if self.min_rtt.is_none_or(|shortest| rtt < shortest) || expired && !delivery.ack_delayed {
+                self.min_rtt = Some(rtt);
+                self.min_rtt_at = Some(now);
+            }
         }
         if expired && !self.restarting && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
