@@ -2,8 +2,9 @@
 //!
 //! A FIFO link knows its rate for all time, and thus when a packet will leave it at the moment it accepts the packet, so
 //! [`Link::offer`] answers at once with the packet's [`Fate`]: the time at which it reaches the far end, or why it
-//! never will. Before a link whose queue decides on departure, packets are in a [`Holding`] until they leave. Nothing here owns a clock or a source of randomness: the time of arrival and random draws are
-//! arguments, so the same code serves virtual time (the simulator) and real time (the link box).
+//! never will. Before a link whose queue decides on departure, packets are in a [`Holding`] until they leave. Nothing here
+//! owns a clock or a source of randomness: the time of arrival and random draws are arguments, so the same code serves
+//! virtual time (the simulator) and real time (the link box).
 //!
 //! Packets must be offered to a link in the order of their arrival times.
 
