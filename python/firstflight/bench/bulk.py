@@ -24,8 +24,8 @@ class Form:
 
 
 FORMS = (
-    Form("bulk, even", "bulk_even", (0.001, 0.001), (Goal(6e6), Goal(12e6)), (Goal(6), Goal(12))),
-    Form("bulk, uneven", "bulk_uneven", (0.0005, 0.0015), (Goal(4e6), Goal(8e6)), (Goal(5), Goal(10))),
+    Form("bulk, even", "bulk_even", (0.001, 0.001), (Goal(6e6), Goal(12e6)), (Goal(8.5), Goal(12))),
+    Form("bulk, uneven", "bulk_uneven", (0.0005, 0.0015), (Goal(4e6), Goal(8e6)), (Goal(8), Goal(10))),
 )
 UNIT = "data packets / CPU s"
 

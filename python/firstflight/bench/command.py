@@ -41,6 +41,7 @@ def _steps(present: list[Peer], ns2: Ns2 | None, beside: bool) -> Iterator[Step]
     yield "RFC 2415 sweep", lambda: sweep.rows(ns2, beside)
     yield "two threads", lambda: [sweep.threads_row()]
     yield "packet-hop", lambda: [cost.hop_row()]
+    yield "shared queue", lambda: [cost.shared_queue_row()]
     yield "connections", cost.connection_rows
     yield "linearity", cost.linearity_rows
     yield "populations", population.rows

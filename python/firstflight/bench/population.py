@@ -81,7 +81,7 @@ def rows_of(found: list[Measured], cores: int) -> list[Row]:
                 title,
                 measured.wall_s,
                 "s",
-                goals=(Goal(60, at_least=False), Goal(30, at_least=False)) if is_last else (),
+                goals=(Goal(33, at_least=False), Goal(20, at_least=False)) if is_last else (),
                 goals_of_ratio=False,
                 note=note,
             ),

@@ -34,7 +34,7 @@ def rows(ns2: Ns2 | None, beside: bool) -> list[Row]:
         peer=ns2.name,
         peer_value=simulated_s / theirs,
         spread=(theirs / max(costs), theirs / min(costs)),
-        goals=(Goal(50), Goal(100)),
+        goals=(Goal(80), Goal(100)),
         note=f"{median(costs):.3g} CPU s against {theirs:.3g}",
     )
     return [row]
