@@ -32,6 +32,6 @@ def test_each_cost_is_held_against_that_of_the_most_connections():
     assert made["population, 2 x 10,000, cost"].ratio == pytest.approx(1.25)
     assert made["population, 2 x 1,000,000, cost"].ratio is None
     assert made["population, 2 x 1,000,000, rate"].ours == pytest.approx(250_000)
-    assert made["population, 2 x 1,000,000"].verdict() == "must ≤ 60: reached, aim ≤ 30: reached"
+    assert made["population, 2 x 1,000,000"].verdict() == "must ≤ 33: reached, aim ≤ 20: reached"
     assert "5% busy: others used the machine" in made["population, 2 x 10,000"].note
     assert made["population, 2 x 1,000,000, memory"].ours == pytest.approx(200)
