@@ -43,7 +43,7 @@ def _transfers(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def schemes() -> str:
-    """Each scheme over each path: first flight, completion, largest queue and what had to be sent again."""
+    """Each scheme over each path: first flight, completion, largest queue and what had to be retransmitted."""
     lines = ["| `startup` | " + " | ".join(PATHS) + " |", "|---|" + "---|" * len(PATHS)]
     example = firstflight.load_scenario(EXAMPLE)
     for name, written in SCHEMES.items():

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def write(path: Path, flows: int, *, seed: int = 1, rates: bool = True, again: bool = True, window: int = 10) -> Path:
-    """Homes 20 to 200 ms away on lines of 5 to 100 Mbit/s, responses of about 30 kB, a few segments sent again."""
+    """Homes 20 to 200 ms away on lines of 5 to 100 Mbit/s, responses of about 30 kB, a few retransmitted segments."""
     random = np.random.default_rng(seed)
     rtt_ms = 20 * 10 ** random.random(flows)
     mbps = 5 * 20 ** random.random(flows)

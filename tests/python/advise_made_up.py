@@ -19,7 +19,7 @@ CHANGES = {
     ("shallow <buffers>", 16): -4.0,
     ("shallow <buffers>", 32): -1.0,
 }
-"""Change of the mean time in percent; 32 costs three points of segments sent again where buffers are shallow."""
+"""Change of the mean time in percent; 32 costs three points of retransmitted segments where buffers are shallow."""
 
 
 def advice() -> Advice:

@@ -1,4 +1,4 @@
-"""What a change costs: harm to other flows, fairness, what is sent again; and how long to run to see it."""
+"""What a change costs: harm to other flows, fairness, what is retransmitted; and how long to run to see it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_every_kind_of_mark_stands_where_its_segment_was():
         (0.1, "duplicate ACK", 0.001),
         (0.1, "receive window", 2.921),
         (0.1, "selectively acknowledged", 1.461),
-        (0.5, "R sent again", 0.001),
+        (0.5, "R retransmission", 0.001),
         (0.6, "acknowledged", 2.921),
         (0.6, "receive window", 5.841),
     ]
@@ -213,7 +213,7 @@ def test_a_simulated_transfer_shows_each_loss_and_retransmission_and_the_full_qu
     gone = data.filter(pl.col("event") >= 2).height
     again = data.filter((pl.col("event") == 0) & (pl.col("retransmission") == 1)).height
     names = [name for _, name, _ in marks]
-    assert (names.count("dropped or lost"), names.count("R sent again")) == (gone, again)
+    assert (names.count("dropped or lost"), names.count("R retransmission")) == (gone, again)
     assert gone > 10
     assert picture["vconcat"][2]["title"]["text"] == "queue of links[0]"
     assert max(row["packets"] for row in picture["vconcat"][2]["data"]["values"]) == 20

@@ -41,7 +41,7 @@ pub(crate) struct FirstFlight {
     begin: Position,
     /// Behind its last byte.
     end: Position,
-    /// A bit for each segment sent again; beyond 127 they share one.
+    /// A bit for each segment retransmitted; beyond 127 they share one.
     lost: u128,
 }
 
@@ -74,8 +74,8 @@ impl FirstFlight {
         }
     }
 
-    /// Segments of `bytes` bytes are sent again from a position on; `unseen`: before they were not seen, as they were lost
-    /// on their way to the capture.
+    /// Segments of `bytes` bytes are retransmitted from a position on; `unseen`: before they were not seen, as they were
+    /// lost on their way to the capture.
     pub(crate) fn resend(&mut self, segments: u32, start: Position, bytes: u32, unseen: bool) {
         for segment in 0..i64::from(segments) {
             let position = start + segment * i64::from(bytes);
@@ -86,7 +86,7 @@ impl FirstFlight {
         }
     }
 
-    /// Of the segments, those sent again.
+    /// Of the segments, those retransmitted.
     pub(crate) fn lost(&self) -> u32 {
         self.lost.count_ones()
     }

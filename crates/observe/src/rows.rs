@@ -65,7 +65,7 @@ table! {
         retransmissions: u32,
         /// Data segments sent before the first ACK of data on the connection, 0 for further ones, or [`UNKNOWN`].
         first_flight_segments: u32,
-        /// Of these, sent again, as what is lost is; likewise.
+        /// Of these, retransmitted, as what is lost is; likewise.
         first_flight_lost: u32,
         /// 1 if all bytes were acknowledged.
         completed: u8,

@@ -236,14 +236,14 @@ def _segments(measured: Measurements, setting: str) -> Iterator[Segment]:
 
 
 SENT_AGAIN, LOST_FIRST, TIMED_OUT = (
-    "segments sent again",
+    "retransmitted segments",
     "responses that lose in the first flight",
     "responses with a timeout",
 )
 
 
 def _costs(measured: Measurements) -> Iterator[Cost]:
-    """Segments sent again in every setting, the others in the reference."""
+    """Retransmitted segments in every setting, the others in the reference."""
     for place, setting in enumerate(measured.settings):
         for window in measured.candidates:
             again = measured.rate(setting, window, "retransmissions", "segments_sent")

@@ -21,8 +21,8 @@ UP_SHARE, NARROW_UP_SHARE = 0.2, 0.05
 """Up rate as a part of the down rate. UK homes measured by Ofcom: median 0.17 (2015) and 0.23 (2023), lowest twentieth
 0.05 and 0.07."""
 UNKNOWN_LOSS, MUCH_LOSS = 0.005, 0.02
-"""Where the data does not count segments sent again. RFC 6928 section 10: 2 % of all segments at an initial window of 3
-(AvgDC), overflows included; a path's own loss is a part of it."""
+"""Where the data does not count retransmitted segments. RFC 6928 section 10: 2 % of all segments at an initial window
+of 3 (AvgDC), overflows included; a path's own loss is a part of it."""
 AT_ONCE = 4
 """Connections of a page to one server: browsers open up to 6 (RFC 6928 section 3), and pages seldom need all."""
 _COPIES_AT_LEAST = 0.2
@@ -80,7 +80,7 @@ def settings(population: Population) -> list[Setting]:
         ]
     if loss is None:
         found.append(
-            setting("no loss of its own", "the paths lose nothing: all that was sent again had overflowed", loss=0.0)
+            setting("no loss of its own", "the paths lose nothing: all that was retransmitted had overflowed", loss=0.0)
         )
     else:
         found += [
@@ -134,7 +134,7 @@ def assumptions(population: Population) -> list[Assumption]:
             "loss on the path, apart from overflow",
             "half a percent; bracket: none and 2 %"
             if not population.known("loss")
-            else "all that was sent again had been lost by the path; bracket: none of it",
+            else "all that was retransmitted had been lost by the path; bracket: none of it",
         ),
         "up_bps": (
             "rate of the way back",
@@ -148,7 +148,7 @@ def assumptions(population: Population) -> list[Assumption]:
         ),
     }
     found = [Assumption(texts[name][0], known, texts[name][1]) for name, known in share.items() if known < 100]
-    # Known for all, and still not what it looks like: what is sent again is not only what the path lost.
+    # Known for all, and still not what it looks like: what is retransmitted is not only what the path lost.
     if share["loss"] == 100:
         found.append(Assumption(texts["loss"][0], 0.0, texts["loss"][1]))
     if population.known("tls_bytes"):

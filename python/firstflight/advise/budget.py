@@ -23,7 +23,7 @@ _PERCENTILE = re.compile(r"p(50|75|90|95|99)")
 _KNOWN = ("retransmissions", "mean", "p50", "p75", "p90", "p95", "p99", "others", "others_p99", "segments")
 
 MEANINGS = {
-    "retransmissions": "data segments sent again, in percentage points of those sent",
+    "retransmissions": "retransmitted data segments, in percentage points of those sent",
     "mean": "mean time of a connection",
     "others": "mean time of other connections at the same user, whose window does not change",
     "others_p99": "99th percentile of the time of other connections at the same user",

@@ -159,7 +159,7 @@ def watch(window: int) -> list[tuple[str, str]]:
     """What to look at afterwards: (what, how). RFC 6928 section 12 asks for it before and after, and to fall back."""
     return [
         (
-            "Share of segments sent again",
+            "Share of retransmitted segments",
             "nstat -az TcpOutSegs TcpRetransSegs, before and after, at the same hours; against the budget above",
         ),
         (

@@ -211,7 +211,7 @@ def _cost(advice: Advice) -> Figure | None:
             .mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2)
             .encode(
                 x=alt.X("iw:N", sort=windows, title="initial window, segments", axis=alt.Axis(labelAngle=0)),
-                y=alt.Y("percent:Q", title="segments sent again, %", scale=alt.Scale(zero=True)),
+                y=alt.Y("percent:Q", title="retransmitted segments, %", scale=alt.Scale(zero=True)),
                 color=colour,
                 strokeDash=dash,
             )
@@ -221,7 +221,7 @@ def _cost(advice: Advice) -> Figure | None:
 
     return Figure(
         "cost",
-        "What it costs: segments sent again",
+        "What it costs: retransmitted segments",
         "Share of all data segments that are sent a second time, by initial window, in each setting.",
         chart(780),
         chart(270),

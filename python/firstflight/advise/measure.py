@@ -152,7 +152,7 @@ class Measurements:
         return self._made[key]
 
     def rate(self, setting: str, window: int, numerator: str, denominator: str) -> Comparison:
-        """A ratio of sums over all responses, such as segments sent again of segments sent."""
+        """A ratio of sums over all responses, such as retransmitted segments of segments sent."""
         key = (setting, f"{numerator}/{denominator}", self.in_use, window)
         if key not in self._made:
             self._made[key] = compare_rate(

@@ -47,7 +47,7 @@ def sentences(
             f"the 95th percentile; {affected.faster_percent:.0f} % of the users wait at least 5 % less, "
             f"{_few(affected.slower_percent)} at least 5 % more."
         )
-        # The first of a window's costs is that of segments sent again.
+        # The first of a window's costs is that of retransmitted segments.
         again = next(cost for cost in costs if (cost.setting, cost.initial_window) == (reference, window))
         worst = max(
             (each for each in harm if each.initial_window == window and not math.isnan(each.change_percent.value)),
@@ -265,9 +265,9 @@ def _sent_again(cost: Cost) -> str:
     change = cost.change_points
     shares = f"{cost.in_use_percent.value:.2f} to {cost.candidate_percent.value:.2f} %"
     if change.low <= 0 <= change.high or abs(change.value) < 0.005:
-        return f"It is not shown to change the share of segments sent again ({shares})"
+        return f"It is not shown to change the share of retransmitted segments ({shares})"
     verb = "costs" if change.value > 0 else "saves"
-    return f"It {verb} {abs(change.value):.2f} points of segments sent again ({shares})"
+    return f"It {verb} {abs(change.value):.2f} points of retransmitted segments ({shares})"
 
 
 def _few(percent: float) -> str:

@@ -21,7 +21,7 @@ METRICS = (
     Metric("share", "Share", 2),
     Metric("mean_completion_time", "Mean completion time", 3),
     Metric("median_completion_time", "Median completion time", 3),
-    Metric("retransmissions", "Sent again", 3),
+    Metric("retransmissions", "Retransmitted", 3),
 )
 NO_FLOWS = " (no flows)"
 _UNITS = {

@@ -22,7 +22,7 @@ METRICS = (
     Metric("median_completion_time", "Median completion time", 3),
     Metric("p95_completion_time", "95th percentile", 3),
     Metric("goodput", "Goodput", 2),
-    Metric("retransmitted", "Segments sent again", 2),
+    Metric("retransmitted", "Retransmitted segments", 2),
     Metric("link_utilization", "Utilisation", 1),
     Metric("packet_drop_rate", "Packet drop rate", 2),
     Metric("mean_queue", "Mean queue", 1),
@@ -131,7 +131,7 @@ def in_sentences(run: Run, users: int) -> list[str]:
                 if completed
                 else ""
             )
-            again = f"; {ours['retransmitted']:.2f} % of segments sent again" if "retransmitted" in ours else ""
+            again = f"; {ours['retransmitted']:.2f} % of retransmitted segments" if "retransmitted" in ours else ""
             found.append(f"{application}: {count:,} {name}{left}{times}{again}.")
     return found
 

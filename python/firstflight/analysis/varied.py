@@ -48,7 +48,7 @@ METRICS = (
     Metric("p50", "Median time", 1),
     Metric("p95", "95th percentile", 1),
     Metric("p99", "99th percentile", 1),
-    Metric(_RETRANSMITTED, "Segments sent again", 2),
+    Metric(_RETRANSMITTED, "Retransmitted segments", 2),
     Metric("mean_delay", "Mean delay", 1),
     Metric("jitter", "Jitter", 1),
     Metric("lost", "Lost", 2),
@@ -59,7 +59,7 @@ METRICS = (
 _SAME = 1e-9
 _CAPTION = (
     "{key} = {values} against {key} = {first}, with the same random numbers: change of completion times in percent, "
-    "and of the share of segments sent again in percentage points; of datagrams change of delay and jitter in "
+    "and of the share of retransmitted segments in percentage points; of datagrams change of delay and jitter in "
     "percent, of lost and late ones in percentage points, of the MOS in points. Intervals over {units}. What did not "
     "finish is beyond every time in a quantile, which is left out where it reaches that far, and is not in a mean."
 )

@@ -50,7 +50,7 @@ def rows(ns2: Ns2 | None) -> list[Row]:
 
 
 def same_work_rows(ns2: Ns2) -> list[Row]:
-    """Data packets that senders sent, packets through the bottleneck, and the share sent again, on both sides."""
+    """Data packets that senders sent, packets through the bottleneck, and the share retransmitted, on both sides."""
     ours = simulate([plan("lossy", _STOP_S)])
     theirs = ns2.lossy(_STOP_S).figures
     share = 100 * ours.retransmissions / ours.data_packets
@@ -64,7 +64,7 @@ def same_work_rows(ns2: Ns2) -> list[Row]:
             theirs["data_packets"],
             _PACKETS_TOLERANCE,
         ),
-        ("sent again", "%", share, their_share, _REPETITIONS_TOLERANCE),
+        ("retransmitted", "%", share, their_share, _REPETITIONS_TOLERANCE),
     )
     return [
         Row(

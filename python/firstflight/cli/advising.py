@@ -88,7 +88,7 @@ def lines(advice: Advice) -> list[str]:
         "",
     ]
     reference = advice.settings[0].name
-    found.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'sent again':>12}   in all settings")
+    found.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'retransmitted':>15}   in all settings")
     again = {cost.initial_window: cost for cost in advice.costs if (cost.name, cost.setting) == (SENT_AGAIN, reference)}
     for place, window in enumerate(advice.candidates):
         changes = {
@@ -99,7 +99,7 @@ def lines(advice: Advice) -> list[str]:
         shown = "".join(map(_shown, (changes[name] for name in ("mean", "p50", "p95", "p99"))))
         points = again[window].change_points.value
         why = stopped_by(advice.decision.standings[place], len(advice.settings))
-        found.append(f"{window:>8}{shown}{points:+9.2f} pt   {why}")
+        found.append(f"{window:>8}{shown}{points:+12.2f} pt   {why}")
     if advice.decision.outcome == "change":
         found += ["", "To set it:", *(f"  {line}" for line in advice.deploy[1].lines[:1])]
     return found

@@ -54,8 +54,8 @@ def notes(connection: Connection) -> list[dict[str, Any]]:
             text = f"Slow start from {_count(now)}: each acknowledgment lets cwnd grow by what it covers."
         elif phase == windows.FAST_RECOVERY:
             text = (
-                f"Fast retransmit at {at:.2f} s: the missing segment is sent again without waiting for the timer, and "
-                f"ssthresh becomes {_count(threshold)}."
+                f"Fast retransmit at {at:.2f} s: the missing segment is retransmitted without waiting for the timer, "
+                f"and ssthresh becomes {_count(threshold)}."
             )
         elif phase == windows.LOSS:
             text = f"Timeout at {at:.2f} s: cwnd falls from {cwnd:.0f} to {_count(now)}; ssthresh is {threshold:.0f}."

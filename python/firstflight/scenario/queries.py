@@ -35,7 +35,7 @@ Interval = Annotated[Duration, AfterValidator(_not_zero)]
 class Queries(Table):
     """Queries and answers over UDP, each with a `header`.
 
-    A query without an answer is sent again after `timeout`, the next after `backoff` times as long, until `attempts`
+    A query without an answer is retransmitted after `timeout`, the next after `backoff` times as long, until `attempts`
     have been sent and waited for. The defaults are those of glibc with one server (resolv.conf(5); `res_send.c` doubles
     the time). `resolve` is how long the server works at each query.
     """

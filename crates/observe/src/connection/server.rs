@@ -14,7 +14,7 @@ use crate::{
 const MS: i64 = 1_000_000;
 /// A packet seen again so soon was captured twice: no sender repeats it before a round trip.
 const TWICE_WITHIN: i64 = MS;
-/// What fills a gap sooner than this, or than a round trip, was overtaken; later it was lost and sent again.
+/// What fills a gap sooner than this, or than a round trip, was overtaken; later it was lost and retransmitted.
 const OVERTAKEN_WITHIN: i64 = 3 * MS;
 
 impl Connection {
@@ -31,7 +31,7 @@ impl Connection {
     pub(super) fn answer(&mut self, seen: &Seen<'_>, time: i64, batch: &mut Batch) -> Option<Trouble> {
         let Some(start) = self.server_sends.locate(seen.seq) else { return Some(Trouble::Outside) };
         // A probe of a window or of a silent client repeats one old byte (RFC 9293 §3.8.4). What lies before the first
-        // byte of a connection that had begun before the capture may be late as well as sent again.
+        // byte of a connection that had begun before the capture may be late as well as retransmitted.
         if seen.payload <= 1 && start < self.server_sends.next() || start < 0 {
             return None;
         }

@@ -24,7 +24,7 @@ pub struct Stats {
     pub congestion_marks: u32,
     /// Segments of new data sent before data was acknowledged for the first time.
     pub first_flight_segments: u32,
-    /// SYNs or SYN-ACKs sent again, because the timer expired or the peer's SYN came again.
+    /// SYNs or SYN-ACKs retransmitted, because the timer expired or the peer's SYN came again.
     pub syn_retransmissions: u32,
     /// Duplicate acknowledgements received.
     pub duplicate_acks: u32,

@@ -29,7 +29,7 @@ impl Endpoint {
         let duplicate = bare && window == self.peer_window && seq >= self.rcv_nxt;
         if advanced {
             self.una = ack;
-            // After a timeout, segments that the peer already holds need not be sent again.
+            // After a timeout, segments that the peer already holds need not be retransmitted.
             self.nxt = self.nxt.max(ack);
             self.retries = 0;
             self.due &= !due::RETRANSMIT;

@@ -54,7 +54,7 @@ impl Endpoint {
     /// 4. Validation: likewise.
     /// 5. ECN: whether the peer has to be told of a smaller cwnd (CWR).
     /// 6. Statistics.
-    /// 7. Transmission and timers: what is sent again, the back-off, the timer.
+    /// 7. Transmission and timers: what is retransmitted, the back-off, the timer.
     #[inline]
     pub(crate) fn apply(&mut self, now: Nanos, facts: &Facts) {
         if facts.edges.has(Edges::ESTABLISHED) {

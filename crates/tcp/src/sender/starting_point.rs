@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// Something is sent again: remember it if it was part of the initial window.
+    /// Something is retransmitted: remember it if it was part of the initial window.
     // RFC 9040 §C.3 step 4: if (seqno - ISN) < IW, the re-sent segment fixes an IW loss.
     #[cold]
     pub(crate) fn note_sent_again(&mut self, position: Position) {

@@ -158,7 +158,7 @@ fn tahoe_slow_starts_from_the_hole() {
     assert_eq!(wire.server.cwnd_bytes(), 1460);
     assert_eq!(by_round(&wire, start, 2)[1], [8, 9, 2]);
     wire.run_until((start + 200) * MS);
-    // The ACK of 2 covers all up to 9, so nothing that arrived is sent again: two new segments.
+    // The ACK of 2 covers all up to 9, so nothing that arrived is retransmitted: two new segments.
     assert_eq!(sent_at(&wire.data(Server), start + 200), [10, 11]);
     finished(&mut wire);
     assert_eq!(wire.server.stats().timeouts, 0);

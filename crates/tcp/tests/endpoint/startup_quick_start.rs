@@ -144,7 +144,7 @@ fn a_syn_ack_that_is_sent_again_asks_for_nothing() {
         .filter(|sent| sent.from == Server && sent.segment.flags.contains(firstflight_tcp::Flags::SYN))
         .map(|sent| (sent.segment.quick_start(), sent.segment.quick_start_response()))
         .collect();
-    // The response to the client's first SYN is not sent again either.
+    // The response to the client's first SYN is not retransmitted either.
     assert_eq!(requests.last(), Some(&(QuickStart::None, None)));
     let start = wire.now;
     wire.server.write(start, 100 * 1460);

@@ -90,7 +90,7 @@ enum Rule {
     LastAckGrows,
     /// Limited transmit after a timeout sends the next segment, though it was sent before.
     LimitedTransmitOfOld,
-    /// A timeout forgets what was SACKed, and it is sent again.
+    /// A timeout forgets what was SACKed, and it is retransmitted.
     ForgetsSacks,
     /// Any hole below a SACK counts as lost.
     EveryHoleIsLost,

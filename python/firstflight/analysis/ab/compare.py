@@ -87,7 +87,7 @@ def compare_rate(
     shares: Mapping[str, float] | None = None,
     least: int | None = None,
 ) -> Comparison:
-    """Sum of `numerator` over sum of `denominator` (segments sent again, segments sent). The rest as `compare`."""
+    """Sum of `numerator` over sum of `denominator` (retransmitted segments, segments sent). The rest as `compare`."""
     sample = read(
         frame,
         [numerator, denominator],

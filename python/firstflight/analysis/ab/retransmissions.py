@@ -1,4 +1,4 @@
-"""The cost of a larger initial window: what had to be sent again."""
+"""The cost of a larger initial window: what had to be retransmitted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .comparison import Comparison
 
 @dataclass(frozen=True)
 class Retransmissions:
-    """`rate`: segments sent again of segments sent. `flows`: share of transfers that had any. `timeouts`: of a
+    """`rate`: retransmitted segments of segments sent. `flows`: share of transfers that had any. `timeouts`: of a
     transfer, on average. `first_flight`: share of the first flight's segments that were lost.
     """
 

@@ -1,4 +1,4 @@
-"""What a capture at the server tells of a connection: first flight, segments sent and sent again, windows; and, with
+"""What a capture at the server tells of a connection: first flight, segments sent and retransmitted, windows; and, with
 the link box's log, which segments the path dropped or lost.
 """
 

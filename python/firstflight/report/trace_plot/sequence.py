@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HEIGHT = 340
 
 SENT = "data sent"
-AGAIN = "R sent again"
+AGAIN = "R retransmission"
 SACKED = "selectively acknowledged"
 ACKED = "acknowledged"
 DUPLICATE = "duplicate ACK"

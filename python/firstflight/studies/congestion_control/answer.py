@@ -46,7 +46,7 @@ def _parallel(data: Means[Place]) -> str:
     again = [data(Place("retransmitted", together(control, many))) for control in talk()]
     return (
         f"{many} connections that open together begin with {many} first flights; each object of {size} kB takes "
-        f"{_span(slower, 1)} times as long as alone, and {_span(again, 0)} % of the segments are sent again."
+        f"{_span(slower, 1)} times as long as alone, and {_span(again, 0)} % of the segments are retransmitted."
     )
 
 

@@ -24,7 +24,7 @@ _UNITS = {
 DOWNLOADS = (
     Metric("completion_time", "Completion time", 2),
     Metric("goodput", "Goodput", 2),
-    Metric("retransmissions", "Segments sent again", 0),
+    Metric("retransmissions", "Retransmitted segments", 0),
     Metric("timeouts", "Timeouts", 0),
     Metric("mean_queue", "Mean queue", 1),
     Metric("max_queue", "Longest queue", 0),
@@ -33,7 +33,7 @@ AROUND = (DOWNLOADS[1], DOWNLOADS[2], DOWNLOADS[4])
 TOGETHER = (
     Metric("completion_time", "Mean completion time", 3),
     Metric("first_flights", "First flights together", 0),
-    Metric("retransmitted", "Segments sent again", 1),
+    Metric("retransmitted", "Retransmitted segments", 1),
 )
 BESIDE = (
     Metric("completion_time", "Median completion time", 3),

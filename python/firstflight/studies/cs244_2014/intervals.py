@@ -2,7 +2,7 @@
 
 Every user has a link of her own and nothing waits on the shared one, so users do not disturb one another, and a
 response is long over when its user asks again: the response, not the replicate, is what is drawn again. (At the very
-slowest, what was sent again in vain may still be in the queue.)
+slowest, what was retransmitted in vain may still be in the queue.)
 """
 
 from __future__ import annotations

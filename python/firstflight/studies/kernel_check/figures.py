@@ -110,7 +110,7 @@ def _connection(name: str, point: Point, both: Mapping[str, pl.DataFrame]) -> Fi
         f"connection_{name}",
         f"One connection segment by segment: {point}",
         "Data as the server sent it, from the arrival of the SYN on: simulated broad, emulated narrow upon it. Crosses "
-        "are segments sent again, lines acknowledgements.",
+        "are retransmitted segments, lines acknowledgements.",
         chart[680],
         chart[290],
     )

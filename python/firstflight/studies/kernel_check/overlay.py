@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def timeline(segments: pl.DataFrame) -> pl.DataFrame:
     """What the server saw of the connection that carries most data, in the order of time.
 
-    Columns `time_ms` since the first segment that reached the server (the SYN), `what` ("sent", "sent again" or
+    Columns `time_ms` since the first segment that reached the server (the SYN), `what` ("sent", "retransmitted" or
     "acknowledged"), `low_kb` and `high_kb`: its place in the stream. ValueError where no data was sent.
     """
     rows = Connection.busiest(segments).rows
@@ -28,7 +28,7 @@ def timeline(segments: pl.DataFrame) -> pl.DataFrame:
     sent = pl.col("is_data_way") & (pl.col("length") > 0)
     what = (
         pl.when(sent & (pl.col("retransmission") == 1))
-        .then(pl.lit("sent again"))
+        .then(pl.lit("retransmitted"))
         .when(sent)
         .then(pl.lit("sent"))
         .when(~pl.col("is_data_way"))
@@ -66,7 +66,7 @@ def overlay(captures: Mapping[str, pl.DataFrame], width: int) -> altair.TopLevel
         layers.append(
             data.mark_rule(strokeWidth=4 if place == 0 else 1.5).encode(x=x, y=y, y2="high_kb:Q", color=colour)
         )
-        again = alt.Chart(inline(own.filter(pl.col("what") == "sent again").to_dicts()))
+        again = alt.Chart(inline(own.filter(pl.col("what") == "retransmitted").to_dicts()))
         layers.append(
             again.mark_point(shape="cross", angle=45, size=70 if place == 0 else 30).encode(x=x, y=y, color=colour)
         )

@@ -23,8 +23,8 @@ SIDE_BY_SIDE = (
     Metric("disturbed", "Disturbed", 0),
     Metric("emulated_first_flight_lost", "First flight lost, emulated", 1),
     Metric("simulated_first_flight_lost", "First flight lost, simulated", 0),
-    Metric("emulated_retransmissions", "Sent again, emulated", 1),
-    Metric("simulated_retransmissions", "Sent again, simulated", 0),
+    Metric("emulated_retransmissions", "Retransmitted, emulated", 1),
+    Metric("simulated_retransmissions", "Retransmitted, simulated", 0),
 )
 OVER_CELLS = (
     Metric("cells", "Cells", 0),

@@ -25,7 +25,7 @@ class LossRecovery(Study):
     engines = ("simulate",)
     shows = "how a loss in the first flight is repaired, by its place and the initial window, and what it costs"
     asked = (
-        "A segment of the first flight is lost. Is it sent again by fast retransmit, by early retransmit, by a tail "
+        "A segment of the first flight is lost. Is it retransmitted by fast retransmit, by early retransmit, by a tail "
         "loss probe or only by the timeout, and how much later is the response complete? RFC 6928 argues that a larger "
         "initial window makes the quick repair likelier, and reports that IW 10 without SACK beat IW 3 with it."
     )

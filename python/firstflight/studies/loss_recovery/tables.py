@@ -18,7 +18,7 @@ REPAIR_METRICS = (
     Metric("mean_cost", "Mean cost of a loss", 0),
     Metric("worst_cost", "Worst cost", 0),
 )
-POSITION_METRICS = (Metric("cost", "Cost of the loss", 1), Metric("retransmissions", "Segments sent again", 0))
+POSITION_METRICS = (Metric("cost", "Cost of the loss", 1), Metric("retransmissions", "Retransmitted segments", 0))
 COMPARED_METRICS = (Metric("mean_completion_time", "Mean completion time", 3),)
 
 

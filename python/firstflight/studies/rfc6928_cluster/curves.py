@@ -53,8 +53,8 @@ def retransmissions(results: Results) -> Figure | None:
         rows,
         "retransmissions",
         "Retransmissions by initial window",
-        "Segments sent again of segments sent. Bands: 95 % intervals.",
-        "sent again, %",
+        "Retransmitted segments of segments sent. Bands: 95 % intervals.",
+        "retransmitted, %",
     )
 
 

@@ -121,7 +121,7 @@ def _responses(found: Scenario) -> pl.DataFrame:
 
 
 def rate(frames: Iterable[pl.DataFrame]) -> float:
-    """Segments sent again, percent, responses of every service counting alike."""
+    """Retransmitted segments, percent, responses of every service counting alike."""
     again = sent = 0.0
     for frame in frames:
         again += float(frame["retransmissions"].sum()) / frame.height
@@ -261,7 +261,7 @@ def _tell(values: Open, steps: Iterable[str], found: Figures) -> None:
 
 def fit_losses() -> None:
     """Prints how many times as many users with losses give IW 3 the published rate with queues of 100 packets."""
-    print("| connections | population | users with losses, times | sent again, IW 3 |\n|---|---|---|---|")
+    print("| connections | population | users with losses, times | retransmitted, IW 3 |\n|---|---|---|---|")
     for kept_open, name in ((False, "queues-100p"), (True, "kept-open-100p")):
         for population in (AVGDC, SLOWDC):
             wanted = RETRANSMITTED[population][0]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from firstflight.analysis.intervals import Estimate
 
 _GAIN, _RISE = "gain", "rise"
-_TITLES = {_GAIN: "mean latency of web search saved, %", _RISE: "more segments sent again, points"}
+_TITLES = {_GAIN: "mean latency of web search saved, %", _RISE: "more retransmitted segments, points"}
 _TICKS: dict[str, list[float]] = {_GAIN: [-10, 0, 10, 20, 30], _RISE: [0.1, 0.3, 1, 3, 10]}
 """From end to end of the axes; intervals that go on beyond are cut."""
 

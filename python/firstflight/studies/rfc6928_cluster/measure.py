@@ -183,7 +183,7 @@ class Results:
     def retransmitted(
         self, population: str, services: tuple[str, ...], iw: int = MANY, assumption: str = STATED
     ) -> ab.Comparison:
-        """Segments sent again of segments sent (a share of 1), with IW 3 and `iw`, over these services; they count
+        """Retransmitted segments of segments sent (a share of 1), with IW 3 and `iw`, over these services; they count
         alike, each by its responses.
         """
 

@@ -46,7 +46,7 @@ def values(run: Run) -> dict[Place, Sample]:
     """Every quantity of every cell.
 
     All: `time` (s, from opening the connection to the last byte; in `parallel` until the last of them is complete).
-    Transfers: `request_time` (s, the same from the end of the handshake), `again` (segments sent again), `flights`
+    Transfers: `request_time` (s, the same from the end of the handshake), `again` (retransmitted segments), `flights`
     (segments of the first flight). Parallel connections: `object_time` (s, mean over them), `flights` (of all of them),
     `again`. Short requests: `share` (percent, what the long flow had of the link meanwhile), one value a replicate, the
     median over its requests.

@@ -145,7 +145,7 @@ def _shallow(values: Measured, data: Medians[Place]) -> Table:
         (
             Metric("relative_time", f"Time relative to IW {settings()['base_window']}", 0),
             Metric("longer", "Longer", 0),
-            Metric("again", "Segments sent again", 1),
+            Metric("again", "Retransmitted segments", 1),
         ),
         rows,
         across="iw",
@@ -164,7 +164,7 @@ def _parallel(values: Measured) -> Table:
             Metric(TIME, "All complete", 3),
             Metric("object_time", "Mean of the objects", 3),
             Metric(FLIGHTS, "First flights together", 0),
-            Metric(AGAIN, "Segments sent again", 0),
+            Metric(AGAIN, "Retransmitted segments", 0),
         ),
         units,
         PARALLEL,

@@ -90,5 +90,5 @@ def _cost(run: Run) -> str:
     before = next(iter(rates.values())).baseline
     return (
         f"The price: back to back, the first flight overfills the queue of {overfilled}; of the segments of "
-        f"{chosen['shown_response']}, {100 * before.value:.2f} % are sent again with {chosen['today']}, {again}."
+        f"{chosen['shown_response']}, {100 * before.value:.2f} % are retransmitted with {chosen['today']}, {again}."
     )

@@ -48,7 +48,7 @@ def of_rate(
     denominator: str,
     experiment: str = HOMES,
 ) -> Comparison | None:
-    """A ratio of sums (segments sent again of those sent) with `iw` against today's window; None without both."""
+    """A ratio of sums (retransmitted segments of those sent) with `iw` against today's window; None without both."""
     rows = national(part(run, experiment, year, farther_ms, response))
     if not _has_both(rows, iw):
         return None

@@ -175,7 +175,7 @@ def _cost(run: Run) -> Table:
         metrics=(
             Metric("flight", "First flight of the median home", 0),
             Metric("first_lost", "Of the first flight lost", 2),
-            Metric("sent_again", "Segments sent again", 2),
+            Metric("sent_again", "Retransmitted segments", 2),
             Metric("hit", "Homes that lose of the first flight", 1),
             Metric("late", "Homes with a timeout", 2),
         ),
@@ -255,7 +255,7 @@ def _assumptions(run: Run) -> Table:
             Metric("saved", f"Saved, {chosen['shown_response']}", 1),
             Metric("saved_page", "Saved, page", 1),
             Metric("hit", "Homes that lose of the first flight", 1),
-            Metric("sent_again", "Segments sent again", 2),
+            Metric("sent_again", "Retransmitted segments", 2),
         ),
     )
 

@@ -99,7 +99,7 @@ impl PopulationWindow {
         self.segments
     }
 
-    /// A connection's initial window failed: some of it was sent again, or its SYN-ACK was marked. Once a connection.
+    /// A connection's initial window failed: some of it was retransmitted, or its SYN-ACK marked. Once a connection.
     // RFC 9040 §C.3 steps 3 and 4.
     pub fn note_failure(&mut self) {
         self.failures += 1;

@@ -102,6 +102,6 @@ pub struct Outcome {
     pub window_segments: u32,
     /// Slow start threshold in whole segments; none: arbitrarily high.
     pub ssthresh_segments: Option<u32>,
-    /// Some of the initial window was sent again, or the SYN-ACK was marked on its way.
+    /// Some of the initial window was retransmitted, or the SYN-ACK was marked on its way.
     pub initial_window_failed: bool,
 }

@@ -26,7 +26,7 @@ pub(crate) struct Flight<'a> {
     pub has_new_data: bool,
     /// Consecutive expiries of the retransmission timer.
     pub retries: u32,
-    /// Segments retransmitted so far.
+    /// Retransmitted segments so far.
     pub retransmissions: u32,
     pub profile: &'a Profile,
     pub rtt: &'a RttEstimator,
@@ -96,7 +96,7 @@ impl Edges {
     pub const ENTERED: Self = Self(8);
     /// cwnd is reduced without a loss: the peer echoes a CE mark.
     pub const REDUCED: Self = Self(16);
-    /// Everything outstanding is sent again after duplicate ACKs (Tahoe).
+    /// Everything outstanding is retransmitted after duplicate ACKs (Tahoe).
     pub const RESTARTED: Self = Self(32);
     /// The retransmission timer expired.
     pub const TIMED_OUT: Self = Self(64);
@@ -183,9 +183,9 @@ pub(crate) struct Facts {
     pub flight: u32,
     pub next_cwnd: NextCwnd,
     pub rule: CwndRule,
-    /// The first unacknowledged segment is to be sent again.
+    /// The first unacknowledged segment is to be retransmitted.
     pub retransmit: bool,
-    /// Everything outstanding is to be sent again.
+    /// Everything outstanding is to be retransmitted.
     pub go_back: bool,
     pub timer: SetTimer,
     /// For a rate-based controller, which this ACK informs instead of `rule`.

@@ -10,7 +10,7 @@ pub(super) struct FirstLoss {
     /// Bytes in flight, and the threshold that the controller took from them.
     flight_bytes: u32,
     ssthresh: u32,
-    /// Bytes sent again since.
+    /// Bytes retransmitted since.
     lost_bytes: u64,
 }
 

@@ -157,7 +157,7 @@ impl StartupScheme for RapidStart {
         if let Some(Retreat { loss, entry_window, least_window, .. }) = self.retreat.take() {
             // Appendix A: bytes acknowledged and lost in the recovery period add up to the window at its beginning, so
             // what remains is beta times what was delivered of it. §4.1 leaves to TCP how it counts them: here, by
-            // what had to be sent again.
+            // what had to be retransmitted.
             let threshold = loss.threshold(entry_window, state.mss_bytes).max(least_window as u32);
             window.ssthresh = threshold;
             window.set_cwnd(window.cwnd.min(threshold));

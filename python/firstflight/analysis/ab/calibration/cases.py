@@ -139,7 +139,7 @@ def _truth_of_finished(p: float) -> tuple[float, float]:
 
 
 def rate(units: int, paired: bool) -> Case:
-    """Segments sent again of segments sent; responses of lognormal size, of which the larger lose more."""
+    """Retransmitted segments of segments sent; responses of lognormal size, of which the larger lose more."""
 
     def arm(draw: np.random.Generator, sent: Values, more: float) -> Values:
         return draw.binomial(sent.astype(np.int64), more * _loss(sent)).astype(np.float64)

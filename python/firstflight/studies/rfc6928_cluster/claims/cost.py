@@ -79,7 +79,7 @@ def statements() -> Iterator[Statement]:
     yield Statement(
         "rfc6928-already-lossy",
         SECTION,
-        "What is sent again more falls on traffic that already retransmitted (web search, SlowDC: responses that "
+        "What is retransmitted more falls on traffic that already retransmitted (web search, SlowDC: responses that "
         "retransmit with IW 10, of them those that did with IW 3).",
         at_least(50),
         0,

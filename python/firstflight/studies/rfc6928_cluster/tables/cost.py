@@ -49,12 +49,12 @@ def retransmissions(results: Results) -> Table:
     return Table(
         "retransmissions",
         "Retransmissions by service and initial window",
-        "Segments sent again of segments sent; all: services count alike, each by its responses. Losses are fitted to "
-        "the published rates of all services with IW 3; the rest is prediction.",
+        "Retransmitted segments of segments sent; all: services count alike, each by its responses. Losses are fitted "
+        "to the published rates of all services with IW 3; the rest is prediction.",
         keys,
         rows_frame(keys, rows),
         metrics=(
-            Metric("rate", "Sent again", 2, near=0.2),
+            Metric("rate", "Retransmitted", 2, near=0.2),
             Metric("rise", "Rise over IW 3", 2, near=0.5),
             Metric("clean", "Responses without", 1, compare="absolute", near=5),
         ),

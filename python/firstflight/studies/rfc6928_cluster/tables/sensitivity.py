@@ -40,7 +40,7 @@ def sensitivity(results: Results) -> Table:
         "sensitivity",
         "What the gain and the cost owe to each assumption",
         "One assumption changed, all else as stated and, unless the row says so, nothing fitted anew. Gain: web "
-        "search, all users and those up to 256 kbit/s. Sent again: segments of all services, which count alike. "
+        "search, all users and those up to 256 kbit/s. Retransmitted: segments of all services, which count alike. "
         f"Without: responses of web search with IW {MANY} that had no retransmission. Fewer users than in the other "
         "tables, but for the stated row. Looked at after the first run, to find the reasons of differences; no claim "
         "rests on it.",
@@ -49,8 +49,8 @@ def sensitivity(results: Results) -> Table:
         metrics=(
             Metric("gain_percent", "Gain", 1, near=0.35),
             Metric("slow_gain_percent", "Gain <= 256 kbit/s", 1, near=0.35),
-            Metric("rate_iw3", f"Sent again, IW {FEW}", 2, near=0.2),
-            Metric("rate_iw10", f"Sent again, IW {MANY}", 2, near=0.2),
+            Metric("rate_iw3", f"Retransmitted, IW {FEW}", 2, near=0.2),
+            Metric("rate_iw10", f"Retransmitted, IW {MANY}", 2, near=0.2),
             Metric("rise", "Rise", 2, near=0.5),
             Metric("clean", "Without", 1, compare="absolute", near=5),
         ),

@@ -252,9 +252,9 @@ impl Counting {
 
     /// The retransmission timer expired.
     // RFC 6582 §3.2 step 4 ("retransmit timeouts"): record the highest sequence number transmitted in recover, and
-    // exit fast recovery. It keeps duplicates of segments sent again from passing for a new loss, so all use it.
-    // Go back N: everything outstanding is sent again as cwnd allows; the cumulative acknowledgment skips what the peer
-    // already holds.
+    // exit fast recovery. It keeps duplicates of retransmitted segments from passing for a new loss, so all use it.
+    // Go back N: everything outstanding is retransmitted as cwnd allows; the cumulative acknowledgment skips what
+    // the peer already holds.
     pub fn on_timeout(&mut self, flight: &Flight<'_>) -> Facts {
         let was_recovering = self.recovering;
         self.recover = flight.highest;

@@ -188,7 +188,7 @@ impl Board {
     }
 
     /// Cuts off what is acknowledged of the first record.
-    // Linux, __tcp_retransmit_skb: only what is sent again is cut.
+    // Linux, __tcp_retransmit_skb: only what is retransmitted is cut.
     pub fn cut_acknowledged(&mut self, una: Position) {
         if let Some(front) = self.queue.front_mut() {
             if front.start < una {
@@ -290,7 +290,7 @@ impl Board {
         None
     }
 
-    /// The number of the first segment below a SACK that was neither delivered nor sent again.
+    /// The number of the first segment below a SACK that was neither delivered nor retransmitted.
     pub fn next_hole(&self) -> Option<u64> {
         let below_sack = self.queue.iter().take_while(|sent| sent.end() <= self.highest_sacked);
         let hole = below_sack.enumerate().find(|(_, sent)| sent.marks & (mark::SACKED | mark::REPEATED) == 0);

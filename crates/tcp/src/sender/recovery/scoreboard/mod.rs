@@ -378,13 +378,13 @@ impl Scoreboard {
         self.board.is_empty() && !self.probe.is_outstanding()
     }
 
-    /// Whether something may have to be sent again.
+    /// Whether something may have to be retransmitted.
     #[inline]
     pub fn may_retransmit(&self) -> bool {
         self.probing || self.repairing
     }
 
-    /// The next segment that may be sent again now: its number, what it was, and whether it is a probe of the tail.
+    /// The next segment that may be retransmitted now: its number, what it was, and whether it is a probe of the tail.
     pub fn next_to_retransmit(&mut self, flight: &Flight<'_>) -> Option<(u64, Sent, bool)> {
         self.board.cut_acknowledged(flight.una);
         if self.probing && !flight.has_new_data {
@@ -448,7 +448,7 @@ impl Scoreboard {
         }
     }
 
-    /// A lost segment was sent again; answers what becomes of the timer.
+    /// A lost segment was retransmitted; answers what becomes of the timer.
     pub fn on_retransmitted(&mut self, flight: &Flight<'_>, number: u64) -> SetTimer {
         let is_first = number == self.board.numbers().start;
         self.repeat(flight.now, number, true);
