@@ -38,18 +38,15 @@ test: setup
 bench: setup
 	$(BIN)/firstflight bench --peers
 
-# Each file by its name: cargo fmt does not see modules that a macro declares.
-RUST = $(shell find crates -name '*.rs' -not -path '*/target/*')
-
 lint: setup
-	@rustfmt --edition 2024 --check $(filter %.rs,$(RUST))
+	cargo fmt --all --check
 	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/firstflight
 
 format: setup
-	@rustfmt --edition 2024 $(filter %.rs,$(RUST))
+	cargo fmt --all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

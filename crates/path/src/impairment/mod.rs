@@ -1,5 +1,9 @@
 //! What befalls a packet between its transmission and the far end: it takes longer than others, or comes twice.
 
+mod duplication;
+mod jitter;
+mod reordering;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -10,7 +14,7 @@ use crate::{
 /// The table of impairments: one line for each, with its file, its type and how a scenario describes it.
 macro_rules! impairments {
     ($($(#[$doc:meta])* $impairment:ident($spec:ident) in $file:ident,)*) => {
-        $(mod $file; use $file::$impairment; pub use $file::$spec;)*
+        $(use $file::$impairment; pub use $file::$spec;)*
 
         /// An impairment as a scenario describes it.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! What is lost on the line after its transmission: each packet with a probability, single data packets by number, and by a
 //! model of the channel.
 
+mod gilbert_elliott;
 mod listed;
 
 use listed::Listed;
@@ -11,7 +12,7 @@ use crate::LinkSpec;
 /// The table of models: one line for each, with its file, its type and how a scenario describes it.
 macro_rules! models {
     ($($(#[$doc:meta])* $model:ident($spec:ident) in $file:ident,)*) => {
-        $(mod $file; use $file::$model; pub use $file::$spec;)*
+        $(use $file::$model; pub use $file::$spec;)*
 
         /// A model of losses as a scenario describes it.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,14 @@
 //! Queue disciplines. One that decides on arrival lets a packet in or refuses it, and its link knows at once when the
 //! packet leaves. One that decides on departure holds the packets and says which one leaves next, and which never will.
 
+mod codel;
 mod departure;
+mod drop_tail;
+mod fq_codel;
 mod limit;
+mod pie;
+mod priority;
+mod red;
 
 pub use departure::{Held, OnDeparture, Packet, Released};
 pub use limit::Limit;
@@ -60,8 +66,8 @@ macro_rules! disciplines {
         on arrival { $($(#[$arrival_doc:meta])* $arrival:ident($arrival_spec:ident) in $arrival_file:ident,)* }
         on departure { $($(#[$departure_doc:meta])* $departure:ident($departure_spec:ident) in $departure_file:ident,)* }
     ) => {
-        $(mod $arrival_file; pub use $arrival_file::{$arrival, $arrival_spec};)*
-        $(mod $departure_file; pub use $departure_file::{$departure, $departure_spec};)*
+        $(pub use $arrival_file::{$arrival, $arrival_spec};)*
+        $(pub use $departure_file::{$departure, $departure_spec};)*
 
         /// A queue discipline as far as it decides on arrival.
         #[derive(Clone, Debug)]

@@ -1,5 +1,8 @@
 //! Serialization times: of a constant rate without a division on the hot path, and of rates that change.
 
+mod steps;
+mod trace;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
@@ -43,7 +46,7 @@ impl Rate {
 /// The table of rates that change: one line for each, with its file, its type and how a scenario describes it.
 macro_rules! schedules {
     ($($(#[$doc:meta])* $schedule:ident($spec:ident) in $file:ident,)*) => {
-        $(mod $file; use $file::$schedule; pub use $file::$spec;)*
+        $(use $file::$schedule; pub use $file::$spec;)*
 
         /// A rate that changes, as a scenario describes it.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,12 +9,16 @@
 #[cfg(test)]
 #[path = "../../../tests/alone/mod.rs"]
 mod alone;
+mod bbr;
+mod cubic;
 mod delivery_rate;
 mod hystart;
 mod hystart_plus_plus;
 mod max_filter;
 mod reno;
 mod slow_start_exit;
+mod vegas;
+mod westwood;
 
 pub(crate) use delivery_rate::DeliveryRate;
 pub(crate) use max_filter::MaxFilter;
@@ -279,8 +283,6 @@ pub struct Start {
 /// Declares the algorithms besides Reno: one entry for each, with its parameters, its file and its type.
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $type:ty),+ })? => $file:ident::$law:ident;)+) => {
-        $(mod $file;)+
-
         /// Congestion control algorithm.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]

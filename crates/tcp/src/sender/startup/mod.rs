@@ -6,6 +6,10 @@
 //! connection that begins with its initial window alone has none of this.
 
 mod first_loss;
+mod jump_start;
+mod paced;
+mod quick_start;
+mod rapid_start;
 
 use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
@@ -188,8 +192,6 @@ pub(crate) struct Limits {
 macro_rules! schemes {
     ($($(#[$doc:meta])* $name:ident
         $({ $($(#[$about:meta])* $field:ident: $type:ty => $range:expr),+ $(,)? })? => $file:ident::$scheme:ident;)+) => {
-        $(mod $file;)+
-
         /// How the first round trip of data is sent.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(tag = "scheme", rename_all = "snake_case", deny_unknown_fields)]
