@@ -94,3 +94,17 @@ def test_a_slow_link_is_given_the_time_to_empty_its_queue() -> None:
     assert campaign.emptying_s() == 2 * (101 + 2)
     campaign.layout = lay_out(scenario(slow.replace("12kbit", "unlimited").replace("100p", "9kB")))
     assert campaign.emptying_s() == 4
+
+
+def test_the_packets_between_two_hosts_have_the_class_of_the_application_there() -> None:
+    first, second = 'server_hosts = "right[0]"', 'name = "b"\npriority = 5\nserver_hosts = "right[1]"'
+    layout = lay_out(scenario(NETWORKS["dumbbell"], first, second))
+    classes = {(route["from"], route["to"]): route["class"] for route in layout.routes}
+    assert classes == {
+        ("right[0]", "left[0]"): 0,
+        ("left[0]", "right[0]"): 0,
+        ("right[1]", "left[0]"): 5,
+        ("left[0]", "right[1]"): 5,
+    }
+    with pytest.raises(RequestError, match=r"only has 0 between left\[0\] and right\[1\], not 5;"):
+        lay_out(scenario(NETWORKS["dumbbell"], 'server_hosts = "right[1]"', second))

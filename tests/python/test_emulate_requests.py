@@ -41,7 +41,6 @@ pytestmark = pytest.mark.realtime
         ({"header": "60B"}, "header is 60 B, but real packets have 40 B"),
         ({"web__direction": "upload"}, "direction: the emulator does downloads only"),
         ({"web__response_header": "0B"}, "response_header: nginx sends a header"),
-        ({"web__priority": 5}, "priority: the kernel is not told a packet's class"),
         (
             {"link__burst": {"bytes": "1600B", "gso_max_segs": 44}},
             "burst.gso_max_segs of links[0] is 44, and the link box gets the segments of a GSO packet one by one",

@@ -131,6 +131,8 @@ struct Waiting {
 pub struct Network {
     lines: Vec<Line>,
     hops: Vec<Hop>,
+    /// By first hop of a route: the class of packets that carry none.
+    classes: Vec<u8>,
     /// By port of entry: destination addresses with the first hop towards each, sorted.
     routes: Vec<Vec<(Ipv4Addr, u32)>>,
     steps: BinaryHeap<Reverse<Step>>,
@@ -188,8 +190,18 @@ impl Network {
         let steps = BinaryHeap::with_capacity(plan.most_packets as usize);
         let routes = vec![Vec::new(); plan.ports.len()];
         let happened = VecDeque::new();
-        let mut network =
-            Network { lines, hops: Vec::new(), routes, steps, happened, order: 0, now: 0, meter, seed: plan.seed };
+        let mut network = Network {
+            lines,
+            hops: Vec::new(),
+            classes: Vec::new(),
+            routes,
+            steps,
+            happened,
+            order: 0,
+            now: 0,
+            meter,
+            seed: plan.seed,
+        };
         network.lay_routes(plan)?;
         Ok(network)
     }
@@ -210,6 +222,7 @@ impl Network {
                 self.hops.push(Hop::Link((2 * pair + usize::from(*way == Way::Reverse)) as u16));
             }
             self.hops.push(Hop::Port(to as u16));
+            self.classes.resize(self.hops.len(), route.class);
             let address = plan.ports[to].address;
             match self.routes[from].binary_search_by_key(&address, |&(address, _)| address) {
                 Ok(_) => return Err(format!("there are two routes from {:?} to {address}: give one", route.from)),
@@ -230,7 +243,10 @@ impl Network {
     /// A packet comes in at `time` and takes the route that begins with `hop`. Answers by how much `time` lies before
     /// what the network has already done: so much later the packet counts as come.
     #[inline]
-    pub fn enter(&mut self, time: Nanos, hop: u32, packet: Handle, offered: Offered) -> Nanos {
+    pub fn enter(&mut self, time: Nanos, hop: u32, packet: Handle, mut offered: Offered) -> Nanos {
+        if offered.class == 0 {
+            offered.class = self.classes[hop as usize];
+        }
         let at = time.max(self.now);
         self.schedule(at, packet, hop, NO_LINE, Packed::new(offered));
         at - time

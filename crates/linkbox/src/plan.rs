@@ -48,6 +48,9 @@ pub struct Plan {
 /// RFC 791 §3.2: what every link carries.
 const SMALLEST_MTU: u16 = 68;
 
+/// The three bits of IP precedence (RFC 791 §3.1) say no more.
+const HIGHEST_CLASS: u8 = 7;
+
 /// At 1500 bytes each, they take 1.5 GB.
 const MOST_PACKETS: u32 = 1 << 20;
 
@@ -111,6 +114,9 @@ pub struct RoutePlan {
     pub to: String,
     /// Links by name, in order.
     pub path: Vec<(String, Way)>,
+    /// Class of the packets that carry none themselves, for queues that prefer the higher one.
+    #[serde(default)]
+    pub class: u8,
 }
 
 impl Plan {
@@ -132,6 +138,12 @@ impl Plan {
         if self.most_packets > MOST_PACKETS {
             return Err(format!("most_packets is {}; there is room for at most {MOST_PACKETS}", self.most_packets));
         }
+        if let Some(route) = self.routes.iter().find(|route| route.class > HIGHEST_CLASS) {
+            return Err(format!(
+                "the route from {:?} to {:?} has class {}; the highest is {HIGHEST_CLASS}",
+                route.from, route.to, route.class
+            ));
+        }
         let interval = self.meter_interval_ns.unwrap_or(self.duration_ns).max(1);
         let intervals = self.duration_ns.div_ceil(interval);
         if intervals > MOST_INTERVALS {
@@ -149,7 +161,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn refusal(field: &str, value: u64) -> String {
+    fn refusal(field: &str, value: impl Into<serde_json::Value>) -> String {
         let mut plan = serde_json::json!({
             "links": [], "ports": [], "routes": [], "duration_ns": 1_000_000_000u64, "meter_interval_ns": null, "seed": 1
         });
@@ -161,7 +173,9 @@ mod tests {
     #[test]
     fn what_there_is_no_room_for_is_refused() {
         assert!(refusal("mtu", 0).starts_with("mtu is 0;"));
-        assert!(refusal("most_packets", u32::MAX.into()).starts_with("most_packets is 4294967295;"));
+        assert!(refusal("most_packets", u32::MAX).starts_with("most_packets is 4294967295;"));
+        let routes = serde_json::json!([{"from": "a", "to": "b", "path": [], "class": 8}]);
+        assert_eq!(refusal("routes", routes), "the route from \"a\" to \"b\" has class 8; the highest is 7");
         assert!(refusal("meter_interval_ns", 1).starts_with("meter_interval_ns is 1,"));
     }
 }

@@ -420,3 +420,20 @@ proptest! {
         prop_assert_eq!((ended, network.under_way()), (entered.len(), 0));
     }
 }
+
+#[test]
+fn packets_without_a_class_have_that_of_their_route() {
+    let mut plan = chain(&[json!({
+        "rate_bps": 10_000_000, "delay_ns": 0, "queue": {"kind": "priority", "limit": {"packets": 10}},
+    })]);
+    plan.routes[0].class = 3;
+    let mut network = Network::new(&plan).unwrap();
+    let hop = network.route(0, "10.77.0.2".parse().unwrap()).unwrap();
+    for (packet, class) in [0, 2, 0, 5].into_iter().enumerate() {
+        network.enter(0, hop, packet as u32, Offered { class, ..plain(1500) });
+    }
+    let happenings: Vec<Happening> = std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect();
+    // The first is on the line before the others come.
+    let order: Vec<u32> = arrivals(&happenings).into_iter().map(|(packet, _)| packet).collect();
+    assert_eq!(order, [0, 3, 2, 1]);
+}

@@ -201,8 +201,6 @@ def _refuse_what_programs_cannot(application: Mapping[str, Any], header: int | N
         raise RequestError(f"{where}.response_header: nginx sends a header; leave it out, or write its length")
     if application.get("direction") == "upload":
         raise RequestError(f'{where}.direction: the emulator does downloads only; write "download", or use simulate')
-    if application["class"]:
-        raise RequestError(f"{where}.priority: the kernel is not told a packet's class; leave it out, or use simulate")
     if application["kind"] in ("video", "arrivals"):
         raise RequestError(f"{where}.kind: the emulator has no {application['kind']}; use simulate")
     if application["kind"] == "web_page" and (
@@ -256,11 +254,6 @@ def _refuse_links(layout: Layout, scenario: Scenario) -> None:
                 raise RequestError(
                     f'scenario "{scenario.name}": burst.gso_max_segs of {link["name"]} is {whole}, and the link box '
                     "gets the segments of a GSO packet one by one; write 1 or leave it out, or use simulate"
-                )
-            if link[direction]["queue"]["kind"] == "priority":
-                raise RequestError(
-                    f'scenario "{scenario.name}": the queue of {link["name"]} is one of strict priority, and the '
-                    "packets of real programs carry no class; write another queue, or use simulate"
                 )
             rate = peak_bps(link[direction])
             if rate is not None and rate > _native.CALIBRATED_BPS:

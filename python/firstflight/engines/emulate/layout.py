@@ -36,12 +36,15 @@ class Host:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where an application runs: `clients[i]` is the host of its client i, `servers` those it may ask."""
+    """Where an application runs: `clients[i]` is the host of its client i, `servers` those it may ask; `priority`: the
+    class of its packets.
+    """
 
     name: str
     clients: tuple[str, ...]
     servers: tuple[str, ...]
     by_client: bool
+    priority: int = 0
 
     def servers_of(self, client: int) -> tuple[str, ...]:
         """The hosts that client i may ask."""
@@ -123,6 +126,7 @@ def _placement(application: dict[str, Any], groups: dict[str, int]) -> Placement
         clients=tuple(clients[index % len(clients)] for index in range(application["clients"])),
         servers=tuple(_selected(application["server_hosts"], groups)),
         by_client=application["server_choice"] == "by_client",
+        priority=application["class"],
     )
 
 
@@ -142,7 +146,7 @@ def _links(network: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _routes(network: dict[str, Any], placements: list[Placement]) -> Iterator[dict[str, Any]]:
-    seen: set[tuple[str, str]] = set()
+    seen: dict[Crossing, Placement] = {}
     for placement in placements:
         for index, client in enumerate(placement.clients):
             for server in placement.servers_of(index):
@@ -151,11 +155,18 @@ def _routes(network: dict[str, Any], placements: list[Placement]) -> Iterator[di
                         f'application.{placement.name}: a client and its server sit on one host, "{client}", with no '
                         f"link between them; name other client_hosts or server_hosts"
                     )
+                before = seen.get((server, client))
+                if before is not None and before.priority != placement.priority:
+                    raise RequestError(
+                        f"application.{placement.name}.priority: the link box knows classes by pairs of hosts, and "
+                        f"application.{before.name} has {before.priority} between {client} and {server}, not "
+                        f"{placement.priority}; give the two different client_hosts or server_hosts"
+                    )
                 for source, destination in ((server, client), (client, server)):
                     if (source, destination) not in seen:
-                        seen.add((source, destination))
+                        seen[source, destination] = placement
                         path = list(_path(network["topology"], source, destination))
-                        yield {"from": source, "to": destination, "path": path}
+                        yield {"from": source, "to": destination, "path": path, "class": placement.priority}
 
 
 def _path(topology: str, source: str, destination: str) -> Iterator[Crossing]:
