@@ -1,0 +1,63 @@
+"""Scenarios small enough to run hundreds of times, and the program called as a user would."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firstflight.engines.emulate import selfcheck
+from firstflight.scenario import Scenario
+from small import SMALL, Answer
+
+
+def pytest_report_header() -> str:
+    return f"load of the machine: {os.getloadavg()[0]:.1f}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name == "realtime":
+            item.add_marker("realtime")
+
+
+@pytest.fixture(autouse=True)
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests judge counts, order and rounds, on machines with other work: a self-check lets them be late for that."""
+    monkeypatch.setattr(selfcheck, "RTT_TOLERANCE_S", 0.05)
+    monkeypatch.setattr(selfcheck, "RATE_TOLERANCE", 0.1)
+
+
+@pytest.fixture
+def small_toml() -> str:
+    return SMALL
+
+
+@pytest.fixture
+def small() -> Scenario:
+    return Scenario.from_toml(SMALL)
+
+
+@pytest.fixture
+def small_file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def firstflight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """Call the program in this process: `firstflight("run", file, "--out", directory)`."""
+    from firstflight.cli import main
+
+    def call(*arguments: Any) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["firstflight", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return Answer(int(ended.value.code or 0), printed.out, printed.err)
+
+    return call

@@ -1,0 +1,152 @@
+"""docs/guide.md and docs/reference.md keep up with the code: keys, commands, examples."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pydantic
+import pytest
+
+from firstflight.cli import main
+from firstflight.populations.applications import PRESETS
+from firstflight.scenario import Scenario, profiles
+from firstflight.scenario.applications import Arrivals, FileTransfer, Level, RequestResponse, Video, WebPage
+from firstflight.scenario.arms import Arm
+from firstflight.scenario.buckets import Buckets
+from firstflight.scenario.datagrams import ConstantRate, Dns, Game, Impairment, Voice
+from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
+from firstflight.scenario.network import Chain, Direction, Dumbbell, Links, Star
+from firstflight.scenario.paths_table import Columns
+from firstflight.scenario.population import Marginals, PathsTable
+from firstflight.scenario.queues import AnyQueue
+from firstflight.scenario.tcp import choices
+from firstflight.scenario.tree import Group, Tree
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = DOCS.parent / "examples"
+GUIDE = (DOCS / "guide.md").read_text(encoding="utf-8")
+TABLES: list[type[pydantic.BaseModel]] = [
+    *(
+        Scenario,
+        Dumbbell,
+        Star,
+        Chain,
+        Tree,
+        Group,
+        Links,
+        Direction,
+        *get_args(AnyQueue),
+        FileTransfer,
+        WebPage,
+        RequestResponse,
+        *(ConstantRate, Dns, Game, Impairment, Voice),
+        *(Level, Video, Arrivals, Arm),
+    ),
+    *(Constant, Uniform, Exponential, Lognormal, Pareto, Empirical),
+]
+
+
+def _profile_keys(table: dict[str, Any], before: str = "") -> set[str]:
+    keys = set()
+    for name, value in table.items():
+        keys.add(before + name.removesuffix("_ns").removesuffix("_bytes"))
+        if isinstance(value, dict) and before + name not in choices():
+            keys |= _profile_keys(value, f"{before}{name}.")
+    return keys
+
+
+def test_every_key_of_a_scenario_is_in_the_guide() -> None:
+    keys = {key for table in TABLES for key in table.model_fields} | _profile_keys(profiles()["rfc"])
+    kinds = [(path, kind) for path, values in choices().items() for kind in values if isinstance(kind, dict)]
+    keys |= {
+        f"{path}.{name}.{rule}"
+        for path, kind in kinds
+        for name, rules in kind.items()
+        if isinstance(rules, dict)
+        for rule in rules
+    }
+    # `links` = several in a row; [tcp], [network], [population] and [[application]] are tables of their own.
+    names = ("tcp", "network", "population")
+    tables = {name: f"[{name}]" for name in names} | {name: f"[[{name}]]" for name in ("application", "arm")}
+    queues = {"kind": 'kind = "red"'}
+    missing = [
+        key for key in sorted(keys) if f"`{tables.get(key, key)}`" not in GUIDE and queues.get(key, "\0") not in GUIDE
+    ]
+    assert missing == []
+
+
+def test_every_key_of_a_population_and_every_preset_is_in_its_page() -> None:
+    page = (DOCS / "populations.md").read_text(encoding="utf-8")
+    keys = {key for table in (Marginals, PathsTable, Columns, Buckets) for key in table.model_fields}
+    assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
+    for name, preset in PRESETS.items():
+        assert f'| `"{name}"` | {preset.what} | {preset.sources} |' in page
+    assert (EXAMPLES / "population.toml").read_text(encoding="utf-8").strip() in page
+
+
+def test_the_examples_load_and_the_guide_shows_one_of_them() -> None:
+    for path in EXAMPLES.rglob("*.toml"):
+        Scenario.load(path)
+    assert (EXAMPLES / "home.toml").read_text(encoding="utf-8").strip() in GUIDE
+
+
+def test_the_guide_shows_a_packet_script_of_the_project() -> None:
+    script = Path(__file__).parents[1] / "packet_scripts/initial_window/rfc3390_sends_three_segments_of_1460_bytes.pkt"
+    assert script.read_text(encoding="utf-8").strip() in GUIDE
+
+
+@pytest.mark.parametrize("name", ["guide.md", "populations.md"])
+def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", (DOCS / name).read_text(encoding="utf-8")):
+        if target.startswith("https://"):
+            continue
+        page, _, heading = target.partition("#")
+        path = DOCS / (page or name)
+        assert path.exists(), target
+        assert not heading or heading in _headings(path), target
+
+
+def _headings(path: Path) -> set[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in lines if line[:1] == "#"}
+
+
+def test_the_reference_is_what_the_code_says(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = importlib.util.spec_from_file_location("reference_page", DOCS / "reference_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main()
+    assert (DOCS / "reference.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "least"), [("guide.md", 16), ("populations.md", 4)])
+def test_every_command_of_a_page_works_in_its_order(
+    page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    (tmp_path / "tests").symlink_to(Path(__file__).parents[1])
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / page).read_text(encoding="utf-8")
+    commands = re.findall(r"^    (firstflight [^#\n]+)", text, re.MULTILINE)
+    assert len(commands) >= least
+    for command in commands:
+        monkeypatch.setattr(sys, "argv", shlex.split(command))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0, command
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(DOCS / "example.py"))
+    printed = capsys.readouterr().out
+    assert "refused: tcp.initial_window" in printed
+    assert "Found 3." in printed

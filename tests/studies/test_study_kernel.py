@@ -1,0 +1,182 @@
+"""Quantities, claims and tables of the study kernel, on quantities that differ in every cell."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+import xarray as xr
+
+from firstflight.scenario import Scenario
+from firstflight.studies import find
+from firstflight.studies.kernel import ClaimSpec, Quantities, above, near, table
+from firstflight.studies.kernel.claim import judge
+from firstflight.studies.kernel.missing import depending
+from firstflight.studies.kernel.quantity import _draws, estimate
+
+IWS, RTTS = [3, 10], [20, 100, 300]
+
+
+def quantity(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> xr.DataArray:
+    """Of values (iw, rtt, replicate)."""
+    draws = np.arange(values.shape[-1] + 1)
+    attributes = {"long_name": "Time", "units": "ms", "digits": 1}
+    return xr.DataArray(
+        _draws(values), {"iw": IWS, "rtt": RTTS, "draw": draws}, ["iw", "rtt", "draw"], "time", attributes
+    )
+
+
+@pytest.fixture
+def times() -> xr.DataArray:
+    #       rtt   20          100         300; replicates 9, 10, 14 and so on
+    return quantity(
+        np.array(
+            [
+                [[30.0, 36, 39], [120, 150, 156], [400, 460, 490]],
+                [[20.0, 21, 25], [90, 100, 110], [250, 300, 260]],
+            ]
+        )
+    )
+
+
+def claim(found: xr.DataArray, expected: object = above(0), **options: object) -> ClaimSpec:
+    return ClaimSpec("id", "source", "text", found, expected, "percent", "why", **options)  # type: ignore[arg-type]
+
+
+def test_draw_0_is_the_mean_over_replicates_and_draw_i_leaves_replicate_i_out(times: xr.DataArray) -> None:
+    cell = times.sel(iw=3, rtt=100)
+    assert cell.values.tolist() == [142.0, 153.0, 138.0, 135.0]
+
+
+def test_the_interval_of_a_mean_is_students() -> None:
+    # Student's t of 9, 10, 14: mean 11, standard deviation 2.6458, t of 2 degrees of freedom 4.3027.
+    values = quantity(np.broadcast_to([9.0, 10.0, 14.0], (2, 3, 3)).copy()).sel(iw=3, rtt=20)
+    found = estimate(values)
+    assert (found.value, found.replicates) == (11.0, 3)
+    assert found.low == pytest.approx(11 - 4.302653 * 2.645751 / math.sqrt(3), abs=1e-5)
+    assert found.high == pytest.approx(11 + 4.302653 * 2.645751 / math.sqrt(3), abs=1e-5)
+
+
+def test_one_replicate_has_no_interval() -> None:
+    found = estimate(quantity(np.ones((2, 3, 1))).sel(iw=3, rtt=20))
+    assert found.value == 1
+    assert math.isnan(found.low)
+
+
+def test_a_difference_of_paired_cells_is_narrower_than_either(times: xr.DataArray) -> None:
+    few, many = times.sel(iw=3, rtt=100), times.sel(iw=10, rtt=100)
+    difference = estimate(few - many)
+    assert difference.value == 42.0
+    # 30, 50, 46 by replicate: deviation 10.583.
+    assert difference.high - difference.value == pytest.approx(4.302653 * 10.583 / math.sqrt(3), abs=1e-2)
+
+
+def test_an_array_with_a_dimension_left_is_refused_by_its_name(times: xr.DataArray) -> None:
+    with pytest.raises(ValueError, match='"time" still has the dimensions rtt'):
+        estimate(times.sel(iw=3))
+
+
+def test_a_claim_on_a_whole_grid_is_judged_by_its_interval(times: xr.DataArray) -> None:
+    def specs(q: Quantities) -> Sequence[ClaimSpec]:
+        gain = 100 * (1 - q.time.sel(iw=10) / q.time.sel(iw=3))
+        return [claim(gain.min("rtt")), claim(gain.min("rtt"), near(50), tolerance=1)]
+
+    least, wrong = judge(specs, Quantities({"time": times}), ["iw", "rtt"])
+    # 22/35 of 20 ms, 100/142 of 100 ms, 270/450 of 300 ms.
+    assert least.found == pytest.approx(100 * (1 - 100 / 142))
+    assert (least.verdict, wrong.verdict) == ("holds", "differs")
+    assert least.low is not None
+    assert least.low < least.found < (least.high or 0)
+
+
+def test_a_claim_that_reads_a_missing_cell_cannot_be_checked_and_names_it(times: xr.DataArray) -> None:
+    lacking = times.where(~((times["iw"] == 10) & (times["rtt"] == 300)))
+
+    def specs(q: Quantities) -> Sequence[ClaimSpec]:
+        return [
+            # xarray's mean skips NaN: without a check this one would be judged on two of three cells.
+            claim(q.time.sel(iw=10).mean("rtt"), needs="value"),
+            claim(q.time.sel(iw=10).max("rtt"), needs="value"),
+            claim(q.time.sel(iw=3).mean("rtt"), needs="value"),
+            claim(q.time.sel(iw=10, rtt=300), needs="value"),
+        ]
+
+    found = judge(specs, Quantities({"time": lacking}), ["iw", "rtt"])
+    assert [each.verdict for each in found] == ["cannot be checked", "cannot be checked", "holds", "cannot be checked"]
+    assert found[0].reason == found[3].reason == "This run lacks iw=10 rtt=300."
+    assert found[0].found is None
+
+
+def test_of_many_missing_cells_three_are_named(times: xr.DataArray) -> None:
+    nothing = times.where(times["iw"] > 10)
+    (found,) = judge(lambda q: [claim(q.time.mean(["iw", "rtt"]))], Quantities({"time": nothing}), ["iw", "rtt"])
+    assert found.reason == "This run lacks iw=3 rtt=20; iw=3 rtt=100; iw=3 rtt=300; and 3 more cells."
+
+
+def test_a_sentence_is_left_out_only_if_it_needs_a_missing_cell(times: xr.DataArray) -> None:
+    lacking = times.where(times["rtt"] < 300)
+
+    def sentences(q: Quantities) -> Sequence[str]:
+        return [f"{float(q.time.sel(rtt=rtt).isel(draw=0).max()):.0f} ms" for rtt in RTTS]
+
+    found = depending(sentences, Quantities({"time": lacking}), ["iw", "rtt"], lambda own, other: own != other)
+    assert [len(cells) for _, cells in found] == [0, 0, 2]
+
+
+def test_a_table_has_a_row_per_cell_with_data(times: xr.DataArray) -> None:
+    lacking = times.where(times["rtt"] < 300)
+    made = table("times", "Times", "", [lacking], across="iw", published={("time", 3, 20): 34.0})
+    assert made.frame.select("iw", "rtt", "ours", "published").rows() == [
+        (3, 20, 35.0, 34.0),
+        (3, 100, 142.0, None),
+        (10, 20, 22.0, None),
+        (10, 100, 100.0, None),
+    ]
+    assert made.frame["unit"].unique().to_list() == ["ms"]
+
+
+def test_an_unknown_quantity_is_refused_with_the_known_ones(times: xr.DataArray) -> None:
+    with pytest.raises(AttributeError, match='no quantity "tmie"; there are time'):
+        _ = Quantities({"time": times}).tmie
+
+
+@pytest.mark.slow
+def test_the_restart_window_study_runs_from_its_files() -> None:
+    import firstflight
+
+    study = find("restart-window")
+    assert len(study.cells("simulate")) == 2 * 3 * 7
+    run = firstflight.run(study, replicates=2, only={"idle_s": [0.1, 30], "iw": 10})
+    verdicts = {claim.id: claim.verdict for claim in study.claims(run)}
+    assert verdicts["restart-only-after-rto"] == "cannot be checked"
+    assert verdicts["restart-prevents-loss"] == "cannot be checked"
+    (times_table,) = study.tables(run)
+    # 0.1 s is below the RTO: the three rules send the same packets.
+    below = times_table.frame.filter((pl.col("idle_s") == 0.1) & (pl.col("metric") == "time"))
+    assert below["ours"].n_unique() == 1
+    assert below.height == 3
+    assert study.answer(run) == []
+
+
+def test_a_scenario_whose_keys_are_varied_is_drawn_against_them(small: Scenario) -> None:
+    import firstflight
+    from firstflight.studies import of
+
+    run = firstflight.run(small, replicates=2, vary={"tcp.initial_window": [3, 10], "tcp.sack": [False, True]})
+    figures = {figure.name: figure for figure in of(run).figures(run)}
+    assert list(figures) == ["transfer_time", "page_time", "retransmitted"]
+    drawn = figures["page_time"].chart.to_dict()
+    (rows,) = drawn["datasets"].values() if "datasets" in drawn else [drawn["data"]["values"]]
+    means = (
+        run.pages.filter(pl.col("completed") == 1)
+        .group_by("initial_window", "sack", "replicate")
+        .agg(pl.col("completion_time_s").mean())
+        .group_by("initial_window", "sack")
+        .agg(pl.col("completion_time_s").mean())
+        .collect()
+    )
+    assert {(row["initial_window"], row["sack"]): row["value"] for row in rows} == {
+        (window, sack): pytest.approx(value) for window, sack, value in means.iter_rows()
+    }
+    assert all(row["low"] < row["value"] < row["high"] for row in rows)

@@ -1,0 +1,173 @@
+"""The study uk-homes: two panels' homes with larger initial windows, and the map of response sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from firstflight.records import Run
+from firstflight.report.figure import Figure, svg
+from firstflight.report.page import write
+from firstflight.report.size_map import size_map
+from firstflight.studies import find
+from firstflight.studies.execute import run
+from firstflight.studies.uk_homes import measure, overfill, ranking
+from firstflight.studies.uk_homes.gain import of_time, saved_by_percentile, saved_percent
+from firstflight.studies.uk_homes.grid import points, responses, typical_home
+
+STUDY = find("uk-homes")
+ONLY = {"year": 2023, "experiment": ["homes", "no loss", "map"], "farther_ms": [0, 30], "iw": [10, 32]}
+FIGURES = ["size_map", "sizes", "percentiles", "technologies", "overfill", "pages"]
+
+
+@pytest.fixture(scope="module")
+def part(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The homes of 2023 with two windows, once each."""
+    return Run.open(run(STUDY, only=ONLY, replicates=1, out=tmp_path_factory.mktemp("run") / "part").directory)
+
+
+@pytest.mark.slow
+def test_the_grid_is_two_years_three_distances_six_windows_and_each_assumption_turned_round() -> None:
+    experiments = [point.experiment for point in points()]
+    assert {name: experiments.count(name) for name in dict.fromkeys(experiments)} == {
+        "homes": 36,
+        "no loss": 12,
+        "small buffers": 4,
+        "large buffers": 4,
+        "64 packets at least": 4,
+        "map": 4,
+    }
+    drawn = {cell.key["experiment"]: cell.replicates for cell in STUDY.cells("simulate")}
+    assert drawn["homes"] is None
+    assert drawn["no loss"] == 1
+
+
+def test_each_home_fetches_each_response_with_each_window(part: Run) -> None:
+    rows = pl.concat(
+        measure.part(part, "homes", 2023, 30, response).with_columns(pl.lit(response).alias("response"))
+        for response in responses()
+    )
+    counts = rows.group_by("iw", "response").len()
+    assert counts.height == 2 * 6
+    assert counts["len"].unique().to_list() == [2426]
+    # One home loses nearly half of its packets.
+    assert rows.filter(pl.col("time_ms").is_nan())["home"].n_unique() <= 1
+    assert rows.null_count().select("technology", "weight", "first_flight_lost").row(0) == (0, 0, 0)
+
+
+def test_a_first_flight_overfills_a_path_if_and_only_if_it_is_larger_than_the_queue(part: Run) -> None:
+    found = overfill.overfilled(part, 2023)
+    assert found.filter(pl.col("iw") == 32)["flight"].median() == 32
+    assert (found["queue"] == found["simulated"]).mean() > 0.999  # type: ignore[operator]
+    assert found.filter(pl.col("iw") == 10)["simulated"].sum() == 0
+    assert found.filter("pipe").height < found.filter("simulated").height
+
+
+def test_a_hundred_kilobytes_need_one_round_trip_less_with_32(part: Run) -> None:
+    found = of_time(part, 2023, 30, "100kB", 32)
+    assert found is not None
+    saved = saved_percent(found)
+    assert 22 < saved.low < saved.value < saved.high < 26
+    by_percentile = saved_by_percentile(measure.part(part, "homes", 2023, 30, "100kB"), 32)
+    assert len(by_percentile) == 99
+    assert by_percentile[49] == pytest.approx(saved.value, abs=1)
+    # Ten kilobytes fit either window.
+    same = of_time(part, 2023, 30, "10kB", 32)
+    assert same is not None
+    assert same.difference.value == 0
+
+
+def test_homes_of_one_technology_are_ranked_as_measured_but_cables_pages_are_not(part: Run) -> None:
+    ranks = {rank.technology: rank for rank in ranking.ranks(part, 2023)}
+    assert ranks["all"].homes == 2426
+    assert ranks["FTTC"].ours.value > 0.7
+    assert ranks["Cable"].ours.value < 0.4
+    assert ranks["FTTC"].ours.value > ranks["FTTC"].round_trip.value
+
+
+def test_the_curves_step_up_by_what_is_left_of_a_round_trip_where_the_first_flight_ends(part: Run) -> None:
+    curves = measure.curves(part)
+    trip_s, packet_s = typical_home()["rtt_s"] + 0.03, 8 * 1500 / typical_home()["down_bps"]
+    for iw in (10, 32):
+        own = curves.filter(pl.col("initial_window") == iw)
+        inside, beyond = own.filter(pl.col("bytes") <= 1448 * iw), own.filter(pl.col("bytes") > 1448 * iw)
+        # The acknowledgement of the first segment is a round trip away, and the line busy with the others meanwhile.
+        idle_s = trip_s - (iw - 1) * packet_s
+        assert beyond["time_s"][0] - inside["time_s"][-1] == pytest.approx(idle_s, rel=0.03)
+
+
+@pytest.mark.slow
+def test_what_a_part_of_the_run_lacks_cannot_be_checked(part: Run) -> None:
+    claims = {claim.id: claim for claim in STUDY.claims(part)}
+    assert len(claims) == 11
+    for name in ("overfill-2015", "gain-16", "rank-2015"):
+        assert claims[name].verdict == "cannot be checked", name
+    for name in ("overfill-2023", "gain-32", "gain-near", "cost-32"):
+        assert claims[name].verdict != "cannot be checked", name
+
+
+@pytest.mark.slow
+def test_the_report_has_every_table_and_figure(part: Run, tmp_path: Path) -> None:
+    tables = {table.name: table for table in STUDY.tables(part)}
+    assert list(tables) == ["gain", "percentiles", "technologies", "cost", "overfill", "assumptions", "ranking"]
+    assert STUDY.table_names(part) == list(tables)
+    assert STUDY.table(part, "cost").text() == tables["cost"].text()
+    cost = tables["cost"].frame.filter((pl.col("farther_ms") == 30) & (pl.col("metric") == "flight"))
+    assert dict(cost.select("iw", "ours").iter_rows()) == {10: 10, 32: 32}
+    assert [figure.name for figure in STUDY.figures(part)] == FIGURES
+    answer = STUDY.answer(part)
+    assert len(answer) == 3
+    assert "with 32" in answer[0]
+    html = write(part, tmp_path / "report.html").read_text()
+    assert "Open Government Licence" in html
+
+
+def test_a_run_of_the_map_alone_shows_the_map_alone(tmp_path: Path) -> None:
+    alone = Run.open(run(STUDY, only={"experiment": "map", "iw": 10}, out=tmp_path / "map").directory)
+    assert [figure.name for figure in STUDY.figures(alone)] == ["size_map"]
+    assert STUDY.tables(alone) == []
+    assert STUDY.table_names(alone) == []
+    assert {claim.verdict for claim in STUDY.claims(alone)} == {"cannot be checked"}
+    assert STUDY.answer(alone)[0].startswith("This run does not compare")
+
+
+CURVES = pl.DataFrame(
+    {
+        "initial_window": [3, 3, 64, 64],
+        "bytes": [2000, 200_000, 2000, 200_000],
+        "time_s": [0.1, 0.4, 0.1, 0.2],
+        "first_flight_segments": [2, 3, 2, 44],
+    }
+)
+# Lines that carry 1, 10, 70 and 100 kB in a round trip; the last one counts twice.
+CLOUD = pl.DataFrame({"rtt_s": [0.1] * 4, "down_bps": [8e4, 8e5, 5.6e6, 8e6], "weight": [200.0, 200.0, 200.0, 400.0]})
+
+
+def _map(curves: pl.DataFrame, cloud: pl.DataFrame) -> Figure:
+    return size_map(curves, cloud, name="m", title="t", caption="c", path="a path", headline="What one learns")
+
+
+def test_a_map_says_whose_lines_carry_more_than_what_really_left_first() -> None:
+    drawn = svg(_map(CURVES, CLOUD).chart)
+    # Three segments: all but the first line; 44 segments, which the receiver's window left of 64: the last two.
+    for text in ("IW 3", ">64<", ">80 %<", ">60 %<", "What one learns"):
+        assert text in drawn, text
+    assert ">40 %<" in svg(_map(CURVES.drop("first_flight_segments"), CLOUD).chart)
+
+
+def test_a_map_says_how_many_lines_carry_more_than_it_shows() -> None:
+    short = CURVES.with_columns(pl.when(pl.col("bytes") > 2000).then(50_000).otherwise("bytes").alias("bytes"))
+    assert ">60 % beyond" in svg(_map(short, CLOUD).chart)
+    assert "beyond" not in svg(_map(CURVES, CLOUD).chart)
+
+
+def test_a_map_without_curves_or_users_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs curves and users"):
+        _map(CURVES.clear(), CLOUD)
+    with pytest.raises(ValueError, match="needs curves and users"):
+        _map(CURVES, CLOUD.with_columns(pl.lit(0.0).alias("weight")))
+    many = pl.DataFrame({"initial_window": range(1, 10), "bytes": [1000] * 9, "time_s": [0.1] * 9})
+    with pytest.raises(ValueError, match="colours for 8"):
+        _map(many, CLOUD)

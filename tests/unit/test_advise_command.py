@@ -1,0 +1,243 @@
+"""`firstflight advise` from flows to page: what it stores, what it takes up again, what it refuses."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import advise_flows
+import firstflight
+from firstflight.advise import advise, experiment
+from firstflight.advise.brackets import Setting, settings
+from firstflight.advise.fit import Population
+from firstflight.analysis.ab import least_units
+from firstflight.errors import RequestError
+from firstflight.records import Run
+
+BUDGET = "retransmissions=+0.5,mean=+5%"
+NAMES = ("typical", "shallow buffers", "beside others")
+SETTINGS = len(NAMES)
+FLOWS = least_units("mean") + 100
+WORK = 2 * FLOWS
+VISITS = Path(__file__).resolve().parents[2] / "examples" / "flows" / "visits.log.gz"
+PROGRAM = Path(sys.executable).with_name("firstflight")
+
+
+def some(population: Population) -> list[Setting]:
+    """Three of the settings: enough to see what is done with them."""
+    return [setting for setting in settings(population) if setting.name in NAMES]
+
+
+@pytest.fixture(autouse=True)
+def _little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "WORK", WORK)
+    monkeypatch.setattr("firstflight.advise.run.settings", some)
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return advise_flows.write(tmp_path_factory.mktemp("flows") / "flows.csv", FLOWS)
+
+
+@pytest.fixture(scope="module")
+def done(flows: Path) -> Path:
+    out = flows.parent / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "WORK", WORK)
+        patch.setattr("firstflight.advise.run.settings", some)
+        advise(flows, iw="10,16", harm=BUDGET, out=out, jobs=1)
+    return out
+
+
+def stored(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "advice.json").read_text())
+    return found
+
+
+def sessions(out: Path) -> int:
+    return len(Run.open(out).provenance["sessions"])
+
+
+def test_every_setting_is_simulated_with_every_window_on_the_same_users(done: Path) -> None:
+    run = Run.open(done)
+    assert len(run.cells) == 2 * SETTINGS
+    rows = run.transfers.collect()
+    typical = rows.filter(rows["setting"] == "typical")
+    sizes = [typical.filter(typical["iw"] == window).sort("replicate", "client")["bytes"] for window in (10, 16)]
+    assert sizes[0].to_list() == sizes[1].to_list()
+    # A SYN that was lost twice leaves one segment.
+    assert set(typical.filter(typical["iw"] == 16)["initial_window_segments"]) - {1} == {16}
+
+
+def test_the_other_connections_keep_their_window(done: Path) -> None:
+    rows = Run.open(done).transfers.collect()
+    others = rows.filter(rows["application"].cast(str).str.starts_with("other"))
+    assert others.height > 0
+    assert set(others["initial_window_segments"]) - {1} == {10}
+
+
+def test_the_page_and_its_data_are_there_and_say_the_same(done: Path) -> None:
+    found = stored(done)
+    html = (done / "advice.html").read_text()
+    assert found["flows"]["usable"] == FLOWS
+    assert found["in_use"]["window"] == 10
+    assert found["answer"][0].split(".")[0] in html
+    assert len(found["settings"]) == SETTINGS
+
+
+@pytest.mark.slow
+def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firstflight.advise.measure.LEAST_IN_BUCKET", 20)
+    flows = advise_flows.write(tmp_path / "flows.csv", FLOWS, rates=False)
+    made, page = advise(flows, iw="10,16", harm="retransmissions=+0.5,segments=+1%", out=tmp_path / "out", jobs=1)
+    html = page.read_text().replace("\u00a0", " ")
+    assert made.flows.assumed == ("the rate of the line of 100 % of the users",)
+    assert "Assumed, not observed: the rate of the line of 100 % of the users." in html
+    assert "as they were seen together" not in html
+    assert "the users found in the data" not in html
+    assert "line rates that are assumed of 100 % of them" in html
+    assert "Users, rate assumed of 100 %: each dot is one in" in html
+    titles = {segment.dimension for segment in made.segments}
+    assert titles == {
+        "Round trip",
+        "Size of the response",
+        "Rate of the line (assumed)",
+        "Bandwidth-delay product (assumed)",
+    }
+    wheres = {check.where for check in made.checks if check.where.startswith(("rate", "bandwidth"))}
+    assert wheres
+    assert all("(assumed)" in where for where in wheres)
+
+
+@pytest.mark.slow
+def test_the_shipped_log_is_advised_on_though_it_lacks_flows_for_a_term(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deep_alone(population: Population) -> list[Setting]:
+        return [setting for setting in settings(population) if setting.name == "deep buffers"]
+
+    monkeypatch.setattr("firstflight.advise.run.settings", deep_alone)
+    made, _ = advise(VISITS, iw="10,16", harm="retransmissions=+0.5,p99=+5%", out=tmp_path / "out", jobs=1)
+    assert (made.decision.outcome, made.decision.initial_window) == ("change", 16)
+    assert made.level == "holds for what these flows can judge"
+    assert "p99 (takes 4,000)" in made.why_level
+
+
+def test_flows_that_show_all_of_a_user_have_nothing_assumed_of_path_and_size(done: Path) -> None:
+    assert stored(done)["flows"]["assumed"] == []
+    html = (done / "advice.html").read_text()
+    assert "as they were seen together" in html
+    assert "the users found in the data" in html
+
+
+def test_the_decision_is_made_again_with_other_seeds_of_the_resampling(done: Path) -> None:
+    assert len(stored(done)["decision"]["other_seeds"]) == 4
+
+
+def test_a_percentile_that_so_few_flows_cannot_give_has_no_interval_and_says_why(done: Path) -> None:
+    tail = next(gain for gain in stored(done)["gains"] if gain["statistic"] == "p99")
+    assert tail["change_percent"]["low"] is None
+    assert f"p99 needs {least_units('p99'):,}" in tail["reason"]
+
+
+def test_replicates_do_not_pass_for_more_flows(done: Path) -> None:
+    assert stored(done)["flows"]["replicates"] == 2
+    mean = next(gain for gain in stored(done)["gains"] if gain["statistic"] == "mean")
+    assert mean["change_percent"]["low"] is not None
+    assert f"{FLOWS:,} pairs are too few" in next(g for g in stored(done)["gains"] if g["statistic"] == "p99")["reason"]
+
+
+@pytest.mark.slow
+def test_a_second_time_nothing_is_simulated_and_the_budget_may_be_another(done: Path, flows: Path) -> None:
+    before = sessions(done)
+    other, _ = advise(flows, iw="10,16", harm="mean=+1%", out=done)
+    assert sessions(done) == before
+    assert [term.text for term in other.budget] == ["mean=+1%"]
+
+
+@pytest.mark.slow
+def test_two_threads_give_what_one_gives_and_a_lost_cell_is_made_again(done: Path, flows: Path, tmp_path: Path) -> None:
+    first, _ = advise(flows, iw="10,16", harm=BUDGET, out=done)
+    out = tmp_path / "again"
+    advise(flows, iw="10,16", harm=BUDGET, out=out, jobs=2)
+    for cell in sorted((out / "cells").iterdir())[:3]:
+        shutil.rmtree(cell)
+    again, _ = advise(flows, iw="10,16", harm=BUDGET, out=out, jobs=2)
+    assert again.as_dict() == first.as_dict()
+
+
+@pytest.mark.slow
+def test_a_candidate_that_is_added_leaves_the_others_as_they_are(done: Path, flows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "more"
+    shutil.copytree(done, out)
+    more, _ = advise(flows, iw="20", harm=BUDGET, out=out)
+    assert more.candidates == (20,)
+    assert len(Run.open(out).cells) == 3 * SETTINGS
+    both, _ = advise(flows, iw="16,20", harm=BUDGET, out=out)
+    assert both.candidates == (16, 20)
+    assert sessions(out) == sessions(done) + 1
+
+
+def test_a_directory_of_other_flows_is_refused_and_left_as_it_is(done: Path, tmp_path: Path) -> None:
+    other = advise_flows.write(tmp_path / "other.csv", FLOWS, seed=2)
+    before = (done / "advice.json").read_bytes()
+    with pytest.raises(RequestError, match=r"holds the advice of another request: the flows of flows\.csv"):
+        advise(other, iw="10,16", out=done)
+    assert (done / "advice.json").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_the_advice_of_something_else_can_be_set_aside(done: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(done, out)
+    other = advise_flows.write(tmp_path / "other.csv", FLOWS, seed=2)
+    advise(other, iw="10,16", harm=BUDGET, out=out, set_aside=True)
+    assert stored(out)["flows"]["source"] == "other.csv"
+    assert stored(tmp_path / "out.1")["flows"]["source"] == "flows.csv"
+
+
+def test_a_directory_that_is_no_advice_is_refused(flows: Path, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(RequestError, match="is not a run and not empty"):
+        advise(flows, out=tmp_path)
+
+
+def test_a_report_of_an_advice_says_where_its_page_is(done: Path) -> None:
+    with pytest.raises(RequestError, match=r"holds an advice: its page is advice\.html"):
+        firstflight.studies.of(Run.open(done))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["none.csv"], 'there is no file "none.csv"'),
+        (["FLOWS", "--iw", "ten"], '--iw "ten"'),
+        (["FLOWS", "--iw", "10"], "names only 10, which is in use already"),
+        (["FLOWS", "--iw", "2000"], "from 1 to 1000"),
+        (["FLOWS", "--harm", "speed=+5%"], 'nothing is called "speed"'),
+        (["FLOWS", "--users", "5"], "--users is 5"),
+        (["FLOWS", "--kind", "log"], 'no kind of file "log"'),
+    ],
+)
+def test_a_wrong_request_ends_with_status_2_and_one_sentence(
+    flows: Path, tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    words = [str(flows) if word == "FLOWS" else word for word in arguments]
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [str(PROGRAM), "advise", *words, "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not out.exists()
