@@ -132,3 +132,93 @@ impl DeliveryRate {
         Some(RateSample { prior_delivered: pending.delivered, interval, app_limited: pending.app_limited })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sample of an ACK at `now` for segments by number: segments delivered before, interval, limited.
+    fn sample(rate: &mut DeliveryRate, now: Nanos, delivered: u32, numbers: &[u64]) -> Option<(u32, Nanos, bool)> {
+        numbers.iter().for_each(|&number| rate.on_delivered(number, number + 1));
+        let found = rate.sample(now, delivered, numbers.len() as u32, Some(50))?;
+        Some((found.prior_delivered, found.interval, found.app_limited))
+    }
+
+    /// Segments 0 to 2 leave at 0, 10 and 20.
+    fn three() -> DeliveryRate {
+        let mut rate = DeliveryRate::default();
+        [0, 10, 20].into_iter().for_each(|now| rate.on_sent(now, 0, now == 0));
+        rate
+    }
+
+    // Draft, §3.3: interval = max (send_elapsed, ack_elapsed) of the segment that left last.
+    #[test]
+    fn the_interval_is_the_longer_of_sending_and_acknowledging() {
+        let mut rate = three();
+        assert_eq!(sample(&mut rate, 100, 1, &[0]), Some((0, 100, false)));
+        // It leaves after one was delivered at 100, which had left at 0.
+        rate.on_sent(105, 1, false);
+        assert_eq!(sample(&mut rate, 130, 3, &[1, 2]), Some((0, 130, false)));
+        assert_eq!(sample(&mut rate, 190, 4, &[3]), Some((1, 105, false)));
+    }
+
+    #[test]
+    fn after_an_idle_time_both_intervals_begin_with_what_is_sent() {
+        let mut rate = three();
+        sample(&mut rate, 100, 3, &[0, 1, 2]);
+        rate.on_sent(1000, 3, true);
+        assert_eq!(sample(&mut rate, 1090, 4, &[3]), Some((3, 90, false)));
+    }
+
+    #[test]
+    fn a_segment_counts_once_and_the_one_that_left_last_counts() {
+        let mut rate = three();
+        sample(&mut rate, 100, 1, &[0]);
+        rate.on_sent(100, 1, false);
+        assert_eq!(sample(&mut rate, 200, 3, &[3, 1]), Some((1, 100, false)));
+        assert_eq!(sample(&mut rate, 210, 3, &[3, 1]), None);
+    }
+
+    #[test]
+    fn a_shorter_interval_than_the_shortest_rtt_is_none() {
+        for (now, interval) in [(49, 0), (50, 50)] {
+            assert_eq!(sample(&mut three(), now, 1, &[0]), Some((0, interval, false)));
+        }
+        let mut rate = three();
+        rate.on_delivered(0, 1);
+        assert_eq!(rate.sample(100, 1, 1, None).unwrap().interval, 0);
+    }
+
+    #[test]
+    fn a_retransmission_replaces_what_was_noted_of_its_segment() {
+        let mut rate = three();
+        sample(&mut rate, 100, 1, &[0]);
+        rate.pop();
+        rate.on_repeated(150, 2, 1);
+        // Delivered at 100 last, by one that had left at 0.
+        assert_eq!(sample(&mut rate, 220, 2, &[2]), Some((1, 150, false)));
+    }
+
+    #[test]
+    fn an_ack_without_news_does_not_move_the_time_of_the_last_delivery() {
+        let mut rate = three();
+        sample(&mut rate, 100, 1, &[0]);
+        assert_eq!(sample(&mut rate, 160, 1, &[]), None);
+        rate.on_sent(170, 1, false);
+        assert_eq!(sample(&mut rate, 280, 2, &[3]), Some((1, 180, false)));
+    }
+
+    // Draft, §3.4: the bubble is over when more is delivered than what was before it.
+    #[test]
+    fn samples_are_limited_until_all_that_was_in_flight_and_one_more_is_delivered() {
+        let mut rate = three();
+        rate.limit_by_application(0, 3);
+        rate.on_sent(30, 0, false);
+        assert_eq!(sample(&mut rate, 120, 3, &[0, 1, 2]), Some((0, 120, false)));
+        rate.on_sent(125, 3, false);
+        assert_eq!(sample(&mut rate, 130, 4, &[3]), Some((0, 130, true)));
+        rate.on_sent(135, 4, false);
+        assert_eq!(sample(&mut rate, 230, 5, &[4]), Some((3, 110, true)));
+        assert_eq!(sample(&mut rate, 240, 6, &[5]), Some((4, 110, false)));
+    }
+}

@@ -73,4 +73,32 @@ mod tests {
         filter.update(10, 13, 200);
         assert_eq!(filter.get(), 200);
     }
+
+    // Linux, lib/win_minmax.c, minmax_running_max and minmax_subwin_update, with a window of 12.
+    #[test]
+    fn the_second_and_third_best_come_from_later_parts_of_the_window() {
+        let mut filter = MaxFilter::default();
+        for (at, value, best) in [
+            (0, 100, [(0, 100), (0, 100), (0, 100)]),
+            // A quarter of the window passes, then one half, before the others are renewed.
+            (3, 50, [(0, 100), (0, 100), (0, 100)]),
+            (4, 40, [(0, 100), (4, 40), (4, 40)]),
+            (5, 30, [(0, 100), (4, 40), (4, 40)]),
+            (6, 60, [(0, 100), (6, 60), (6, 60)]),
+            (7, 50, [(0, 100), (6, 60), (7, 50)]),
+            (8, 50, [(0, 100), (6, 60), (8, 50)]),
+            (9, 60, [(0, 100), (9, 60), (9, 60)]),
+            (10, 55, [(0, 100), (9, 60), (10, 55)]),
+            // The best is too old; then the next one is, too.
+            (12, 10, [(0, 100), (9, 60), (10, 55)]),
+            (13, 10, [(9, 60), (10, 55), (13, 10)]),
+            (22, 5, [(10, 55), (13, 10), (22, 5)]),
+            (26, 1, [(22, 5), (26, 1), (26, 1)]),
+            // Nothing in it is within the window.
+            (39, 0, [(39, 0), (39, 0), (39, 0)]),
+        ] {
+            filter.update(12, at, value);
+            assert_eq!(filter.best.map(|sample| (sample.at, sample.value)), best, "at {at}");
+        }
+    }
 }

@@ -140,3 +140,142 @@ impl CongestionControl for Vegas {
         self.deciding = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Controller, SlowStartGrowth};
+
+    const MSS: u32 = 1000;
+    /// BaseRTT in microseconds.
+    const BASE: u64 = 100_000;
+
+    /// A sender whose rounds end when the test says so.
+    struct Rounds {
+        vegas: Controller,
+        end: Position,
+    }
+
+    impl Rounds {
+        /// After a round without queueing.
+        fn new(cwnd: u32, ssthresh: u32) -> Self {
+            let start = Start {
+                mss_bytes: MSS,
+                window_bytes: 2 * MSS,
+                ssthresh_bytes: 2 * MSS,
+                loss_window_bytes: MSS,
+                algorithm: CongestionAlgorithm::Vegas,
+                slow_start_growth: SlowStartGrowth::AllBytes,
+                congestion_avoidance: CongestionAvoidance::PerWindow,
+                whole_segment_ssthresh: true,
+                paced: false,
+                tick_ns: 1_000_000,
+                rtt: None,
+                seed: 0,
+            };
+            let mut rounds = Self { vegas: Controller::new_in(None, &start), end: 0 };
+            rounds.vegas.on_sent(0, MSS, 0);
+            rounds.round(&[BASE; 3]);
+            assert_eq!(rounds.state(), (3, 2));
+            rounds.vegas.set_window(cwnd * MSS);
+            rounds.vegas.set_ssthresh(ssthresh * MSS);
+            rounds
+        }
+
+        /// An ACK of one segment, with an RTT in microseconds; `last` of its round.
+        fn ack(&mut self, rtt_us: u64, last: bool) {
+            // Linux counts one microsecond more than it measured.
+            let rtt = (rtt_us - 1) * 1000;
+            let una = self.end + Position::from(last);
+            self.vegas.on_round_trip(0, &RoundTrip { rtt, una, nxt: self.end + 1 });
+            self.vegas.on_ack(0, Acknowledged { bytes: MSS });
+            self.end = una;
+        }
+
+        fn round(&mut self, rtts_us: &[u64]) {
+            let (last, others) = rtts_us.split_last().unwrap();
+            others.iter().for_each(|rtt| self.ack(*rtt, false));
+            self.ack(*last, true);
+        }
+
+        /// cwnd and ssthresh in segments.
+        fn state(&self) -> (u32, u32) {
+            (self.vegas.window() / MSS, self.vegas.ssthresh() / MSS)
+        }
+    }
+
+    // Brakmo and Peterson §3.2: Diff = cwnd (RTT - BaseRTT) / RTT with RTT times BaseRTT, here rounded down; below
+    // alpha = 2 cwnd grows by one, above beta = 4 it shrinks by one. ssthresh is 3/4 of cwnd at least.
+    #[test]
+    fn a_round_of_avoidance_moves_cwnd_by_one_towards_two_to_four_queued_segments() {
+        for (rtt_us, cwnd) in
+            [(100_000, 21), (109_999, 21), (110_000, 20), (124_999, 20), (125_000, 19), (1_000_000, 19)]
+        {
+            let mut rounds = Rounds::new(20, 2);
+            // The shortest RTT of the round counts.
+            rounds.round(&[rtt_us + 50_000, rtt_us, rtt_us + 1]);
+            assert_eq!(rounds.state(), (cwnd, cwnd / 2 + cwnd / 4), "{rtt_us}");
+        }
+    }
+
+    #[test]
+    fn a_cwnd_that_shrinks_takes_ssthresh_with_it_and_stays_at_two_segments() {
+        let mut rounds = Rounds::new(20, 20);
+        rounds.round(&[125_000; 3]);
+        assert_eq!(rounds.state(), (19, 19));
+        let mut rounds = Rounds::new(2, 2);
+        rounds.round(&[350_000; 3]);
+        assert_eq!(rounds.state(), (2, 1));
+    }
+
+    #[test]
+    fn slow_start_ends_with_more_than_one_queued_segment_at_the_window_that_the_path_takes() {
+        // Two acknowledgements take cwnd from 18 to 20 segments before the third ends the round.
+        for (rtt_us, state) in [(109_999, (21, 100)), (110_000, (19, 19)), (200_000, (11, 11))] {
+            let mut rounds = Rounds::new(18, 100);
+            rounds.round(&[rtt_us; 3]);
+            assert_eq!(rounds.state(), state, "{rtt_us}");
+        }
+    }
+
+    #[test]
+    fn a_round_of_fewer_than_three_rtts_grows_as_renos() {
+        let mut rounds = Rounds::new(2, 2);
+        rounds.round(&[900_000; 2]);
+        assert_eq!(rounds.state(), (2, 2));
+        rounds.round(&[900_000; 2]);
+        assert_eq!(rounds.state(), (3, 2), "two acknowledgements for a cwnd of two");
+    }
+
+    #[test]
+    fn base_rtt_is_forgotten_when_nothing_is_in_flight_and_only_then() {
+        for (flight_bytes, cwnd) in [(0, 21), (1, 19)] {
+            let mut rounds = Rounds::new(20, 2);
+            rounds.vegas.on_sent(0, MSS, flight_bytes);
+            rounds.round(&[200_000; 3]);
+            assert_eq!(rounds.state().0, cwnd, "{flight_bytes} in flight");
+        }
+    }
+
+    #[test]
+    fn after_a_loss_a_whole_round_of_acks_is_waited_for() {
+        for is_timeout in [false, true] {
+            let mut rounds = Rounds::new(20, 2);
+            rounds.ack(BASE, false);
+            rounds.ack(BASE, false);
+            if is_timeout {
+                rounds.vegas.on_timeout(0, 20 * MSS, true);
+                assert_eq!(rounds.state(), (1, 10));
+            } else {
+                rounds.vegas.on_congestion(0, 20 * MSS);
+                assert_eq!(rounds.state(), (10, 10));
+            }
+            rounds.vegas.set_window(12 * MSS);
+            // This one would have ended the round.
+            rounds.ack(BASE, true);
+            assert_eq!(rounds.state(), (12, 10));
+            rounds.round(&[BASE; 3]);
+            assert_eq!(rounds.state(), (13, 10));
+        }
+    }
+}

@@ -95,3 +95,106 @@ impl CongestionControl for Westwood {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Controller, SlowStartGrowth};
+
+    const MSS: u32 = 1000;
+
+    fn westwood() -> Controller {
+        Controller::new_in(
+            None,
+            &Start {
+                mss_bytes: MSS,
+                window_bytes: 100 * MSS,
+                ssthresh_bytes: u32::MAX,
+                loss_window_bytes: MSS,
+                algorithm: CongestionAlgorithm::Westwood,
+                slow_start_growth: SlowStartGrowth::AllBytes,
+                congestion_avoidance: CongestionAvoidance::PerWindow,
+                whole_segment_ssthresh: true,
+                paced: false,
+                tick_ns: 1_000_000,
+                rtt: None,
+                seed: 0,
+            },
+        )
+    }
+
+    /// ACKs up to `una` at times in ms, with an RTT in ms.
+    fn acknowledge(westwood: &mut Controller, rtt_ms: f64, acks: &[(u64, Position)]) {
+        for &(at, una) in acks {
+            let rtt = (rtt_ms * 1e6) as Nanos;
+            westwood.on_round_trip(at * TICK, &RoundTrip { rtt, una, nxt: una });
+        }
+    }
+
+    /// cwnd and ssthresh in segments after a loss.
+    fn after_loss(mut westwood: Controller) -> (u32, u32) {
+        westwood.on_congestion(0, 100 * MSS);
+        (westwood.window() / MSS, westwood.ssthresh() / MSS)
+    }
+
+    // 51,000 bytes in 51 ms: 1000 bytes a ms, of which an RTT of 40 ms makes 40 segments.
+    const FIRST: [(u64, Position); 4] = [(1000, 5000), (1030, 35_000), (1050, 56_000), (1051, 65_000)];
+
+    #[test]
+    fn the_first_sample_of_bandwidth_comes_after_more_than_50_ms_and_is_the_estimate() {
+        let mut westwood = westwood();
+        acknowledge(&mut westwood, 39.2, &FIRST[..3]);
+        assert_eq!(after_loss(westwood.clone()), (2, 2), "without a sample two segments are left");
+        acknowledge(&mut westwood, 39.2, &FIRST[3..]);
+        assert_eq!(after_loss(westwood.clone()), (40, 40));
+        westwood.set_window(30 * MSS);
+        assert_eq!(after_loss(westwood), (30, 40));
+    }
+
+    // Linux, westwood_do_filter: (7 old + new) / 8 twice, in whole bytes a tick.
+    #[test]
+    fn later_samples_pass_two_filters() {
+        let mut westwood = westwood();
+        acknowledge(&mut westwood, 40.0, &FIRST);
+        // 9000 bytes, which came as the sample began, in 51 ms: 176; (7000 + 176) / 8 = 897; (7000 + 897) / 8 = 987.
+        acknowledge(&mut westwood, 40.0, &[(1102, 65_000)]);
+        assert_eq!(after_loss(westwood.clone()), (39, 39));
+        // 0 in 51 ms: 7 * 897 / 8 = 784; (7 * 987 + 784) / 8 = 961; 38 segments. Then 686 and 926: 37.
+        acknowledge(&mut westwood, 40.0, &[(1153, 65_000)]);
+        assert_eq!(after_loss(westwood.clone()), (38, 38));
+        acknowledge(&mut westwood, 40.0, &[(1204, 65_000)]);
+        assert_eq!(after_loss(westwood), (37, 37));
+    }
+
+    #[test]
+    fn a_sample_lasts_for_more_than_the_rtt_and_the_shortest_rtt_counts() {
+        let mut westwood = westwood();
+        acknowledge(&mut westwood, 20.0, &[(1000, 0)]);
+        acknowledge(&mut westwood, 80.0, &[(1060, 81_000), (1080, 81_000)]);
+        assert_eq!(after_loss(westwood.clone()), (2, 2));
+        acknowledge(&mut westwood, 80.0, &[(1081, 81_000)]);
+        assert_eq!(after_loss(westwood), (20, 20));
+    }
+
+    #[test]
+    fn a_timeout_sets_ssthresh_once_and_forgets_the_shortest_rtt() {
+        let mut westwood = westwood();
+        acknowledge(&mut westwood, 40.0, &FIRST);
+        acknowledge(&mut westwood, 60.0, &[(1052, 65_000)]);
+        westwood.on_timeout(0, 100 * MSS, true);
+        assert_eq!((westwood.window(), westwood.ssthresh()), (MSS, 40 * MSS));
+        westwood.on_timeout(0, MSS, false);
+        assert_eq!((westwood.window(), westwood.ssthresh()), (MSS, 40 * MSS));
+        westwood.set_window(100 * MSS);
+        assert_eq!(after_loss(westwood.clone()), (60, 60), "the latest RTT stands in");
+        acknowledge(&mut westwood, 50.0, &[(1053, 65_000)]);
+        assert_eq!(after_loss(westwood), (50, 50));
+    }
+
+    #[test]
+    fn cwnd_grows_as_renos() {
+        let mut westwood = westwood();
+        westwood.on_ack(0, Acknowledged { bytes: 3 * MSS });
+        assert_eq!(westwood.window(), 103 * MSS);
+    }
+}
