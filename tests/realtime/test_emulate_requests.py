@@ -55,7 +55,7 @@ def test_two_applications_may_not_want_different_tcp_between_the_same_hosts() ->
     document = download().to_dict()
     other = document["application"][0] | {"name": "other", "server_tcp": {"initial_window": 3}}
     document["application"].append(other)
-    with pytest.raises(RequestError, match="two applications want different TCP between"):
+    with pytest.raises(RequestError, match="two applications or arms want different TCP between"):
         campaign.run_cell(Cell({"c": 1}, Scenario.from_dict(document)), 1, 1)
 
 

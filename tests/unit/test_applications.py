@@ -222,7 +222,6 @@ def test_the_emulator_refuses_what_its_programs_cannot(application: str, error: 
     assert error in str(raised.value)
 
 
-@pytest.mark.parametrize("engine", ["model", "emulate"])
-def test_other_engines_refuse_arms_in_one_sentence(engine: str, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=f'The engine {engine} has no arms, and "adoption" has some; leave them out'):
-        ff.run(ADOPTION, engine=engine, out=tmp_path / "run")
+def test_the_model_refuses_arms_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match='The engine model has no arms, and "adoption" has some; leave them out'):
+        ff.run(ADOPTION, engine="model", out=tmp_path / "run")

@@ -164,20 +164,20 @@ class Scenario(Table):
             **arms_plan(self.arm),
         }
 
-    def one_network(self, who: str, *, plain: bool = False) -> AnyNetwork:
-        """The network; RequestError, which begins with `who` needs it, for a scenario that has a population, and if it
-        must be `plain` for a tree and for arms.
+    def one_network(self, who: str, *, trees: bool = True, arms: bool = True) -> AnyNetwork:
+        """The network; RequestError, which begins with `who` needs it, for a scenario that has a population, and for a
+        tree or arms if there may be none.
         """
         if self.network is None:
             raise RequestError(
                 f'{who} needs one [network], and "{self.name}" has a [population]: take its first users as a network '
                 "(scenario.star_of_users in Python), or run all of them with the engine simulate"
             )
-        if plain and self.arm:
+        if not arms and self.arm:
             raise RequestError(
                 f'{who} has no arms, and "{self.name}" has some; leave them out, or use the engine simulate'
             )
-        if plain and isinstance(self.network, Tree):
+        if not trees and isinstance(self.network, Tree):
             raise RequestError(
                 f'{who} has no trees, and the network of "{self.name}" is one; write a dumbbell, star or chain, or use '
                 "the engine simulate"
@@ -215,6 +215,11 @@ class Scenario(Table):
             if names.count(name) > 1:
                 raise RequestError(f'application: two are called "{name}"; give each its own name')
         return names
+
+    def recorded_names(self) -> list[str]:
+        """What the records call each application, and after it what they call it in each arm."""
+        arms = ["", *(f".{arm.name}" for arm in self.arm or [])]
+        return [f"{name}{arm}" for name in self.names() for arm in arms]
 
     def _application_plan(self, index: int, name: str, outer: dict[str, Any]) -> dict[str, Any]:
         application = self.application[index]

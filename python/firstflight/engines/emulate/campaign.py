@@ -23,9 +23,10 @@ from ...scenario.rates import peak_bps
 from . import probe, selfcheck
 from .accounts import added, refuse_losses
 from .disturbance import STALL_RULE_S
+from .draws import arm_of_user
 from .kernel import EndSettings, initial_window_segments, kernel_settings
 from .lab import KernelSettings, Lab
-from .layout import Layout, lay_out
+from .layout import Layout, Placement, lay_out
 from .records import CellRecords, environment
 from .start import search_path
 
@@ -83,7 +84,7 @@ def jobs(group: Sequence[Cell]) -> int:
     no median by more than 0.7 ms. At 100 Mbit/s programs want a CPU more often than there are two: four at once
     lengthened 500 kB by 14 %, and the link box saw none of it.
     """
-    fastest = max(cell.scenario.one_network("The engine emulate", plain=True).capacity_bps() for cell in group)
+    fastest = max(cell.scenario.one_network("The engine emulate", trees=False).capacity_bps() for cell in group)
     return 1 if fastest > _BEARS_NEIGHBOURS_BPS else 2 * usable_cpus()
 
 
@@ -92,6 +93,7 @@ def _without_tcp(scenario: Scenario) -> str:
     document.pop("description", None)
     document.pop("name")
     document.pop("tcp")
+    document.pop("arm", None)
     for application in document["application"]:
         for key in ("tcp", "client_tcp", "server_tcp"):
             application.pop(key, None)
@@ -101,9 +103,13 @@ def _without_tcp(scenario: Scenario) -> str:
 
 
 class Prepared:
-    """A cell with everything worked out that a replicate needs: what cannot be run is refused before anything runs."""
+    """A cell with everything worked out that a replicate needs: what cannot be run is refused before anything runs.
 
-    def __init__(self, cell: Cell, layout: Layout) -> None:
+    `arms`: the arm of each user, client i of every application, counted from 1; 0 is none. An application is one of
+    its own for each arm, called as in the simulator's records.
+    """
+
+    def __init__(self, cell: Cell, layout: Layout, arms: Sequence[int] = ()) -> None:
         self.cell = cell
         scenario = cell.scenario
         self.plan = scenario.to_plan()
@@ -112,7 +118,9 @@ class Prepared:
                 f'scenario "{scenario.name}": header is {self.plan["header_bytes"]} B, but real packets have '
                 f"{_HEADER_BYTES} B of IPv4 and TCP; leave it out"
             )
+        # By what the records call an application.
         self.windows: dict[str, int] = {}
+        self.profiles: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.hosts: dict[str, KernelSettings] = {}
         self.servers: dict[str, dict[str, Any]] = {}
         self.applications: list[dict[str, Any]] = []
@@ -126,34 +134,78 @@ class Prepared:
                     f'{where}.kind: "{application["kind"]}" is not TCP, so run it with the engine simulate'
                 )
             _refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
-            client_stack, server_stack = scenario.stacks(index)
-            client = _client_settings(application, client_stack, where)
-            server, window = _server_settings(application["server_tcp"], server_stack, f"{where}.server_tcp")
-            self.windows[application["name"]] = window
-            for number, client_host in enumerate(placement.clients):
-                for server_host in placement.servers_of(number):
-                    if client is not None:
-                        _join(ends, client_host, server_host, client, where)
-                    told = self.servers.setdefault(server_host, {"headers": []})
-                    if server is None:
-                        _join_ours(told, application["server_tcp"], where)
-                    else:
-                        _join(ends, server_host, client_host, server, where)
-                        told["no_delay"] = server.no_delay
-                    if application["response_header_bytes"] not in told["headers"]:
-                        told["headers"].append(application["response_header_bytes"])
-                    if server is None and len(told["headers"]) > 1:
-                        raise RequestError(
-                            f"{where}.response_header: a server of our TCP has one for all; write it alike"
-                        )
-            left_out = ("client_tcp", "server_tcp", "client_hosts", "server_hosts")
-            self.applications.append(
-                {key: value for key, value in application.items() if key not in left_out}
-                | {"clients": placement.clients, "servers": placement.servers}
-                | ({"client_profile": application["client_tcp"]} if client is None else {"no_delay": client.no_delay})
-            )
+            by_arm: dict[int, list[tuple[int, str]]] = {}
+            for number, host in enumerate(placement.clients):
+                by_arm.setdefault(arms[number] if arms else 0, []).append((number, host))
+            for arm, clients in sorted(by_arm.items()):
+                self._add(index, _in_arm(application, arm, self.plan), clients, placement, ends)
         self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
         self.missing = {name for peers in ends.values() for settings in peers.values() for name in settings.missing}
+
+    def _add(
+        self,
+        index: int,
+        application: dict[str, Any],
+        clients: Sequence[tuple[int, str]],
+        placement: Placement,
+        ends: dict[str, dict[str, EndSettings]],
+    ) -> None:
+        """Application `index` as those of its clients run it who are in one arm: (number, host) of each."""
+        scenario, name = self.cell.scenario, application["name"]
+        where = f'scenario "{scenario.name}": application.{name}'
+        client_stack, server_stack = scenario.stacks(index)
+        client = _client_settings(application, client_stack, where)
+        server, window = _server_settings(application["server_tcp"], server_stack, f"{where}.server_tcp")
+        self.windows[name] = window
+        self.profiles[name] = application["client_tcp"], application["server_tcp"]
+        for number, client_host in clients:
+            for server_host in placement.servers_of(number):
+                if client is not None:
+                    _join(ends, client_host, server_host, client, where)
+                told = self.servers.setdefault(server_host, {"headers": []})
+                if server is None:
+                    _join_ours(told, application["server_tcp"], where)
+                else:
+                    _join(ends, server_host, client_host, server, where)
+                    told["no_delay"] = server.no_delay
+                if application["response_header_bytes"] not in told["headers"]:
+                    told["headers"].append(application["response_header_bytes"])
+                if server is None and len(told["headers"]) > 1:
+                    raise RequestError(f"{where}.response_header: a server of our TCP has one for all; write it alike")
+        left_out = ("client_tcp", "server_tcp", "client_hosts", "server_hosts", "arms")
+        self.applications.append(
+            {key: value for key, value in application.items() if key not in left_out}
+            | {"number": index, "clients": clients, "servers": placement.servers}
+            | ({"client_profile": application["client_tcp"]} if client is None else {"no_delay": client.no_delay})
+        )
+
+
+def _prepared(cell: Cell, layout: Layout, seed: int, replicates: range) -> list[Prepared]:
+    """A cell for each replicate; without arms it is the same for all."""
+    arms = cell.scenario.arm
+    if not arms:
+        return [Prepared(cell, layout)] * len(replicates)
+    for arm in arms:
+        if arm.of == "connections":
+            raise RequestError(
+                f'arm.{arm.name}.of: a kernel keeps one TCP for each pair of hosts, not for a connection; write "users"'
+            )
+        if any(tcp is not None and tcp.stack is not None for tcp in (arm.tcp, arm.client_tcp, arm.server_tcp)):
+            raise RequestError(f"arm.{arm.name}: the stack is a host's; write it in tcp or in the application")
+    shares = [arm.share for arm in arms]
+    users = range(max(len(placement.clients) for placement in layout.placements))
+    return [
+        Prepared(cell, layout, [arm_of_user(shares, seed, replicate, user) for user in users])
+        for replicate in replicates
+    ]
+
+
+def _in_arm(application: dict[str, Any], arm: int, plan: Mapping[str, Any]) -> dict[str, Any]:
+    if not arm:
+        return application
+    name = f"{application['name']}.{plan['arms'][arm - 1]['name']}"
+    ends: dict[str, Any] = application["arms"][arm - 1]
+    return application | ends | {"name": name}
 
 
 def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> EndSettings | None:
@@ -225,8 +277,8 @@ def _refuse_what_programs_cannot(application: Mapping[str, Any], header: int | N
 def _join(ends: dict[str, dict[str, EndSettings]], host: str, peer: str, settings: EndSettings, where: str) -> None:
     if ends.setdefault(host, {}).setdefault(peer, settings) != settings:
         raise RequestError(
-            f"{where}: two applications want different TCP between {host} and {peer}, and a kernel keeps one for each "
-            "pair of hosts; give the applications different client_hosts or server_hosts"
+            f"{where}: two applications or arms want different TCP between {host} and {peer}, and a kernel keeps one "
+            "for each pair of hosts; give the applications different client_hosts or server_hosts, and each user a host"
         )
 
 
@@ -236,8 +288,9 @@ def _host_settings(host: str, peers: Mapping[str, EndSettings], scenario: Scenar
         if (settings.sysctls, settings.no_delay) != (first.sysctls, first.no_delay):
             differing = [name for name in first.sysctls if settings.sysctls.get(name) != first.sysctls[name]]
             raise RequestError(
-                f'scenario "{scenario.name}": applications on host {host} want different TCP ({", ".join(differing)}), '
-                "and a kernel has one for all its connections; give the applications different hosts"
+                f'scenario "{scenario.name}": applications or arms on host {host} want different TCP '
+                f"({', '.join(differing)}), and a kernel has one for all its connections; give the applications "
+                "different hosts"
             )
     if all(settings.route == first.route for settings in peers.values()):
         return KernelSettings(sysctls=first.sysctls, route=first.route)
@@ -270,23 +323,27 @@ def _run(
     scenario = cells[0].scenario
     layout = lay_out(scenario)
     _refuse_links(layout, scenario)
-    prepared = [Prepared(cell, layout) for cell in cells]
-    records = [CellRecords(layout, cell.capture) for cell in cells]
+    prepared = [
+        _prepared(cell, layout, seed, range(first, first + wanted))
+        for cell, wanted in zip(cells, replicates, strict=True)
+    ]
+    records = [CellRecords(layout, cell.scenario.recorded_names(), cell.capture) for cell in cells]
     with Lab(layout, seed=seed, log=True) as lab:
         campaign = Campaign(lab, layout, seed)
-        campaign.configure(prepared[0])
-        campaign.warm_up(prepared[0])
-        checked = selfcheck.check(campaign, prepared)
+        campaign.configure(prepared[0][0])
+        campaign.warm_up(prepared[0][0])
+        checked = selfcheck.check(campaign, [by_turn[0] for by_turn in prepared])
         for turn in range(max(replicates)):
-            for cell, kept, wanted in zip(prepared, records, replicates, strict=True):
-                if turn < wanted:
+            for by_turn, kept in zip(prepared, records, strict=True):
+                if turn < len(by_turn):
+                    cell = by_turn[turn]
                     campaign.configure(cell)
                     facts, box = campaign.replicate(cell, first + turn)
                     kept.add(first + turn, facts, box, cell.windows)
                     on_replicates(cell.cell, 1)
         tables = []
-        for cell, kept in zip(prepared, records, strict=True):
-            campaign.configure(cell)
+        for by_turn, kept in zip(prepared, records, strict=True):
+            campaign.configure(by_turn[-1])
             facts = lab.facts | checked | {"hosts": lab.kernel_dump(), "stall_rule_s": STALL_RULE_S}
             tables.append(kept.finished(environment(facts)))
     return tables

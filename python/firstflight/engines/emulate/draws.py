@@ -8,6 +8,7 @@ before it, so cells that differ in TCP only ask for the same bytes at the same t
 import math
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from itertools import accumulate
 from typing import Any
 
 _WORD = 2**32 - 1
@@ -25,6 +26,7 @@ class Purpose(IntEnum):
     RESPONSE_SIZE = 3
     INLINE_COUNT = 4
     SERVER = 5
+    ARM = 15
 
 
 class Draws:
@@ -54,6 +56,10 @@ class Draws:
             return self._client % servers
         return self._bits(Purpose.SERVER, index)[0] * servers >> 64
 
+    def uniform(self, purpose: Purpose, index: int) -> float:
+        """A number in [0, 1)."""
+        return (self._bits(purpose, index)[0] >> 11) / 2**53
+
     def _draw(self, law: Mapping[str, Any], purpose: Purpose, index: int) -> float:
         if law["law"] == "constant":
             return float(law["value"])
@@ -69,6 +75,12 @@ class Draws:
         )
         a, b, c, d = philox(counter, self._key)
         return a | b << 32, c | d << 32
+
+
+def arm_of_user(shares: Sequence[float], seed: int, replicate: int, user: int) -> int:
+    """The arm of a user, counted from 1; 0 is none. A larger share holds all users of a smaller one."""
+    draw = Draws(seed, replicate, 0, user).uniform(Purpose.ARM, 0)
+    return next((arm for arm, shared in enumerate(accumulate(shares), start=1) if draw < shared), 0)
 
 
 def _round(value: float) -> int:

@@ -90,7 +90,7 @@ def lay_out(scenario: Scenario) -> Layout:
     RequestError for a client that shares a host with its server, for a host that both TCPs would have to answer for,
     for more hosts than MOST_HOSTS, and for a population.
     """
-    groups = scenario.one_network("The engine emulate", plain=True).hosts()
+    groups = scenario.one_network("The engine emulate", trees=False).hosts()
     plan = scenario.to_plan()
     network = plan["network"]
     placements = [_placement(application, groups) for application in plan["applications"]]

@@ -28,9 +28,10 @@ Row = dict[str, Any]
 
 @dataclass
 class CellRecords:
-    """The rows of one cell, replicate after replicate."""
+    """The rows of one cell, replicate after replicate. `applications`: what they are called, those in arms included."""
 
     layout: Layout
+    applications: list[str]
     capture: bool
     rows: dict[str, list[Row]] = field(default_factory=lambda: {"transfers": [], "pages": []})
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
@@ -49,7 +50,7 @@ class CellRecords:
 
     def finished(self, environment: Mapping[str, str]) -> dict[str, pl.DataFrame]:
         """The tables of the schema, `environment` and `counts`."""
-        names = {"application": [placement.name for placement in self.layout.placements]}
+        names = {"application": self.applications}
         tables = {name: _frame(name, rows, names) for name, rows in self.rows.items()}
         tables["links"] = pl.concat(self.tables["links"])
         if self.capture:

@@ -51,17 +51,17 @@ def run_replicate(
 ) -> dict[str, Any]:
     """One replicate of all applications. `close_s`: how long connections may take to close after it.
 
-    Each of `applications` is its plan, with "clients" and "servers" by host and client number, and what
+    Each of `applications` is its plan, with its "number", its "clients" as [number, host], its "servers", and what
     `clients.Fetcher` is told. Answers what clients saw, what the kernel told of closed sockets, and the captures.
     """
     for server in _SERVERS.values():
         server.reset()
     seen = clock(duration_s)
     clients = []
-    for number, application in enumerate(applications):
+    for application in applications:
         offered = tuple((name, testbed.host(name).address, _SERVERS[name]) for name in application["servers"])
-        for index, host in enumerate(application["clients"]):
-            draws = Draws(seed, replicate, number, index)
+        for index, host in application["clients"]:
+            draws = Draws(seed, replicate, application["number"], index)
             namespace = testbed.host(host).namespace
             clients.append(Client(application, index, host, namespace, _client(testbed, host), draws, offered, seen))
     run_clients(clients)
