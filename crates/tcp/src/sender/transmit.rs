@@ -368,7 +368,7 @@ mod tests {
                 }
             }
         }
-        ends[0].controller.min_rtt()
+        ends[0].controller.bbr()?.min_rtt()
     }
 
     #[test]

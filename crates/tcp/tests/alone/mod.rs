@@ -6,8 +6,7 @@ mod laws;
 mod snapshots;
 
 use super::{
-    Acknowledged, CongestionAlgorithm, CongestionAvoidance, Controller, Delivery, Law, Other, RoundTrip,
-    SlowStartGrowth, Start,
+    Acknowledged, CongestionAlgorithm, CongestionAvoidance, Controller, Delivery, RoundTrip, SlowStartGrowth, Start,
 };
 use crate::Nanos;
 use crate::sequence::Position;
@@ -221,14 +220,7 @@ impl Alone {
 
     /// The phase that the controller is in, for an event when it changes.
     fn phase(&self) -> &'static str {
-        let bbr = match &self.controller.law {
-            Law::Other(other) => match &**other {
-                Other::Bbr(bbr) => Some(bbr),
-                _ => None,
-            },
-            Law::Reno(_) => None,
-        };
-        if let Some(bbr) = bbr {
+        if let Some(bbr) = self.controller.bbr() {
             bbr.mode_name()
         } else if self.controller.ssthresh() == u32::MAX {
             "slow start"

@@ -1,0 +1,176 @@
+//! The sender's window together with the law that changes it.
+
+use super::law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
+use super::reno::Reno;
+use super::window::Window;
+use super::{Other, Start};
+use crate::Nanos;
+
+/// The sender's cwnd and ssthresh, and the law that changes them. Reno, which plain TCP asks for, is told from the others
+/// by one comparison and keeps its state here.
+#[derive(Clone, Debug)]
+pub(crate) struct Controller {
+    window: Window,
+    law: Law,
+}
+
+#[derive(Clone, Debug)]
+enum Law {
+    Reno(Reno),
+    Other(Box<Other>),
+}
+
+// An endpoint holds its controller, and a simulation holds very many endpoints.
+const _: () = assert!(size_of::<Controller>() <= 48);
+
+impl Law {
+    /// A new law, in the memory of an old one if there is one.
+    fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
+        match (Other::new(start), old) {
+            (Some(law), Some(mut memory)) => {
+                *memory = law;
+                Self::Other(memory)
+            }
+            (Some(law), None) => Self::Other(Box::new(law)),
+            (None, _) => Self::Reno(Reno::new(start)),
+        }
+    }
+}
+
+impl Controller {
+    /// A new controller, in the memory of an old one if there is one.
+    pub(crate) fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
+        let window = Window { cwnd: start.window_bytes, ssthresh: start.ssthresh_bytes, mss: start.mss_bytes };
+        Self { window, law: Law::new_in(old, start) }
+    }
+
+    /// Gives up the memory that another controller can be built in, for a controller without any.
+    pub(crate) fn take_memory(&mut self, start: &Start) -> Option<Box<Other>> {
+        match std::mem::replace(&mut self.law, Law::Reno(Reno::new(start))) {
+            Law::Reno(_) => None,
+            Law::Other(memory) => Some(memory),
+        }
+    }
+
+    /// Becomes a new controller in the memory of the old one.
+    pub(crate) fn restart(&mut self, start: &Start) {
+        let memory = self.take_memory(start);
+        *self = Self::new_in(memory, start);
+    }
+
+    /// The law and the window that it changes.
+    #[inline]
+    fn parts(&mut self) -> (&mut dyn CongestionControl, &mut Window) {
+        let law = match &mut self.law {
+            Law::Reno(reno) => reno,
+            Law::Other(other) => other.law_mut(),
+        };
+        (law, &mut self.window)
+    }
+
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u32, flight_bytes: u32) {
+        // Reno has no use for it, and this is called for every segment.
+        if let Law::Other(other) = &mut self.law {
+            other.law_mut().on_sent(&mut self.window, now, bytes, flight_bytes);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip) {
+        if let Law::Other(other) = &mut self.law {
+            other.law_mut().on_round_trip(&mut self.window, now, sample);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn on_ack(&mut self, now: Nanos, acknowledged: Acknowledged) {
+        match &mut self.law {
+            Law::Reno(reno) => reno.on_ack(&mut self.window, now, acknowledged),
+            Law::Other(other) => other.law_mut().on_ack(&mut self.window, now, acknowledged),
+        }
+    }
+
+    pub(crate) fn on_delivery(&mut self, now: Nanos, delivery: &Delivery) {
+        let (law, window) = self.parts();
+        law.on_delivery(window, now, delivery);
+    }
+
+    pub(crate) fn on_congestion(&mut self, now: Nanos, flight_bytes: u32) {
+        let (law, window) = self.parts();
+        law.on_congestion(window, now, flight_bytes);
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Nanos, flight_bytes: u32, first: bool) {
+        let (law, window) = self.parts();
+        law.on_timeout(window, now, flight_bytes, first);
+    }
+
+    pub(crate) fn on_undo(&mut self, now: Nanos, cwnd: u32, ssthresh: u32) {
+        let (law, window) = self.parts();
+        law.on_undo(window, now, cwnd, ssthresh);
+    }
+
+    /// cwnd and ssthresh, for a start-up scheme to change.
+    #[inline]
+    pub(crate) fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    /// cwnd, in bytes.
+    #[inline]
+    pub(crate) fn window(&self) -> u32 {
+        self.window.cwnd
+    }
+
+    /// ssthresh, in bytes; `u32::MAX` stands for "arbitrarily high".
+    #[inline]
+    pub(crate) fn ssthresh(&self) -> u32 {
+        self.window.ssthresh
+    }
+
+    /// Replaces cwnd.
+    pub(crate) fn set_window(&mut self, bytes: u32) {
+        self.window.set_cwnd(bytes);
+    }
+
+    /// Replaces ssthresh.
+    pub(crate) fn set_ssthresh(&mut self, bytes: u32) {
+        self.window.ssthresh = bytes;
+    }
+
+    #[inline]
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        match &self.law {
+            Law::Reno(_) => None,
+            Law::Other(other) => other.law().pacing_rate(),
+        }
+    }
+
+    pub(crate) fn min_train_segments(&self) -> Option<u32> {
+        match &self.law {
+            Law::Reno(_) => None,
+            Law::Other(other) => other.law().min_train_segments(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_rate_based(&self) -> bool {
+        match &self.law {
+            Law::Reno(_) => false,
+            Law::Other(other) => other.law().is_rate_based(),
+        }
+    }
+
+    /// BBR's state.
+    #[cfg(test)]
+    pub(crate) fn bbr(&self) -> Option<&super::bbr::Bbr> {
+        match &self.law {
+            Law::Other(other) => match &**other {
+                Other::Bbr(bbr) => Some(bbr),
+                _ => None,
+            },
+            Law::Reno(_) => None,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What a congestion controller is: a law over the sender's window, and what the sender reports to it.
+
+use super::window::Window;
+use crate::Nanos;
+use crate::sequence::Position;
+
+/// An acknowledgement that lets the window grow: new data is acknowledged and nothing is being repaired.
+#[derive(Clone, Copy, Debug)]
+pub struct Acknowledged {
+    /// Bytes newly acknowledged; with SACK, newly delivered.
+    pub bytes: u32,
+}
+
+/// A round trip measured by an acknowledgement, whatever the state of recovery.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundTrip {
+    /// Of the segment acknowledged last that was never sent twice.
+    pub rtt: Nanos,
+    /// First position not acknowledged after this acknowledgement.
+    pub una: Position,
+    /// Next position to send: a round ends when `una` passes the `nxt` of its beginning.
+    pub nxt: Position,
+}
+
+/// What an acknowledgement says of the rate of delivery (draft-cheng-iccrg-delivery-rate-estimation), whatever the
+/// state of recovery; only for controllers that say [`CongestionControl::is_rate_based`].
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// Bytes delivered over the connection so far, this acknowledgement included.
+    pub delivered_bytes: u64,
+    /// The value of `delivered_bytes` when the segment acknowledged last was sent.
+    pub prior_delivered_bytes: u64,
+    /// Bytes delivered over `interval_ns`; no sample if `interval_ns` is 0.
+    pub sample_bytes: u64,
+    /// The longer of the send and the acknowledgement interval; 0: no valid sample.
+    pub interval_ns: Nanos,
+    /// The sample was taken while the application limited the sender.
+    pub app_limited: bool,
+    /// Bytes newly delivered by this acknowledgement.
+    pub newly_delivered_bytes: u32,
+    /// Bytes newly marked lost by this acknowledgement.
+    pub newly_lost_bytes: u32,
+    /// Round trip measured by this acknowledgement, if any.
+    pub rtt: Option<Nanos>,
+    /// Bytes in flight before this acknowledgement.
+    pub prior_flight_bytes: u32,
+    /// Bytes in flight after it.
+    pub flight_bytes: u32,
+    /// The acknowledgement probably waited for the receiver's timer.
+    pub ack_delayed: bool,
+    /// Fast recovery is under way, after this acknowledgement.
+    pub in_recovery: bool,
+    /// Repair after a retransmission timeout is under way.
+    pub in_loss: bool,
+}
+
+/// A congestion control algorithm: a law over the sender's [`Window`].
+pub trait CongestionControl: std::fmt::Debug + Send + Sync {
+    /// `bytes` of payload are sent with `flight_bytes` in flight before them. With nothing in flight it is a start after
+    /// idleness.
+    fn on_sent(&mut self, _window: &mut Window, _now: Nanos, _bytes: u32, _flight_bytes: u32) {}
+    /// An ACK gave an RTT. Called before `on_ack` for the same ACK.
+    fn on_round_trip(&mut self, _window: &mut Window, _now: Nanos, _sample: &RoundTrip) {}
+    /// New data is acknowledged outside of recovery, and window validation lets cwnd grow.
+    fn on_ack(&mut self, window: &mut Window, now: Nanos, acknowledged: Acknowledged);
+    /// Every ACK that delivers, for rate-based algorithms.
+    fn on_delivery(&mut self, _window: &mut Window, _now: Nanos, _delivery: &Delivery) {}
+    /// A loss was noticed by duplicate or selective ACKs, or a CE mark was echoed, with so many bytes in flight: once per
+    /// loss event. Sets ssthresh and, for senders without proportional rate reduction, cwnd.
+    fn on_congestion(&mut self, window: &mut Window, now: Nanos, flight_bytes: u32);
+    /// The retransmission timer expired, with so many bytes in flight; `first` unless it is for the same segment
+    /// again.
+    fn on_timeout(&mut self, window: &mut Window, now: Nanos, flight_bytes: u32, first: bool);
+    /// The last congestion event turned out to be none: `cwnd` and `ssthresh` are those before it, and are restored
+    /// unless they have grown beyond.
+    fn on_undo(&mut self, window: &mut Window, _now: Nanos, cwnd: u32, ssthresh: u32) {
+        window.cwnd = window.cwnd.max(cwnd);
+        window.ssthresh = window.ssthresh.max(ssthresh);
+    }
+    /// The rate at which segments may be sent, in bytes per second; none: as cwnd allows.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+    /// Segments that leave together at least, where the profile has trains; none: as it says.
+    fn min_train_segments(&self) -> Option<u32> {
+        None
+    }
+    /// Whether cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs a scoreboard.
+    fn is_rate_based(&self) -> bool {
+        false
+    }
+}
