@@ -66,6 +66,25 @@ fn a_limit_in_bytes_counts_the_bytes_that_wait() {
 }
 
 #[test]
+fn room_in_bytes_is_free_once_a_packet_goes_on_the_line_or_has_left_it() {
+    // 1000 bytes take 16/3 ms. On the line: 1000 bytes, then 1500.
+    for (counts_packet_in_service, offers) in [
+        (
+            false,
+            [(0, 1000, true), (0, 1500, true), (0, 1501, false), (0, 1500, true), (6, 1501, false), (6, 1500, true)],
+        ),
+        (true, [(0, 1000, true), (0, 1500, true), (0, 501, false), (0, 500, true), (6, 1001, false), (6, 1000, true)]),
+    ] {
+        let spec = DropTailSpec { limit_packets: None, limit_bytes: Some(3000), counts_packet_in_service };
+        let mut link = link(&t1(QueueSpec::DropTail(spec)));
+        for (ms, bytes, fits) in offers {
+            let fate = link.offer(ms * MILLISECOND, plain(bytes), || 0.5, || 0.5);
+            assert_eq!(fate != Fate::Dropped, fits, "{bytes} bytes after {ms} ms");
+        }
+    }
+}
+
+#[test]
 fn an_infinitely_fast_link_never_queues() {
     let mut link = link(&LinkSpec { rate_bps: None, ..t1(drop_tail(1, true)) });
     for _ in 0..100 {

@@ -3,6 +3,8 @@
 
 mod announce;
 mod blocks;
+#[cfg(test)]
+mod tests;
 
 use crate::profile::ReceiveWindowGrowth;
 use crate::sequence::Position;
@@ -77,7 +79,10 @@ impl GrowingWindow {
     // Linux, tcp_select_initial_window: the buffer rounded down to segments, 65535 bytes at most.
     pub(crate) fn announced_at_first(rules: &ReceiveWindowGrowth, own_mss: u32) -> u32 {
         let initial = rules.initial_bytes;
-        let whole = if initial > own_mss { initial / own_mss * own_mss } else { initial };
+        let whole = match initial / own_mss {
+            0 => initial,
+            segments => segments * own_mss,
+        };
         whole.min(65535)
     }
 
@@ -94,7 +99,7 @@ impl GrowingWindow {
     ) -> Self {
         let buffer = rules.initial_bytes;
         // One segment of the buffer is not announced.
-        let clamp = if buffer > 2 * own_mss { (buffer - own_mss).max(2 * own_mss) } else { buffer };
+        let clamp = buffer.min(buffer.saturating_sub(own_mss).max(2 * own_mss));
         let limit = announced.min(clamp);
         Self {
             own_mss,
