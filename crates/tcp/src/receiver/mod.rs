@@ -221,14 +221,18 @@ impl Endpoint {
             return self.acknowledge_first();
         }
         if !self.reassembly.is_empty() {
-            return match arrivals.compress(self.rcv_nxt, rtt) {
+            return match arrivals.compress(now, self.rcv_nxt, rtt) {
                 None => self.acknowledge_first(),
-                Some(delay) => self.ack_deadline = self.ack_deadline.min(now.saturating_add(delay)),
+                Some(end) => self.ack_deadline = self.ack_deadline.min(end),
             };
         }
         match arrivals.wait(now, srtt) {
             None => self.acknowledge_first(),
-            Some(deadline) => self.ack_deadline = self.ack_deadline.min(self.profile.expiry(now, deadline)),
+            Some(deadline) => {
+                let expiry = self.ack_deadline.min(self.profile.expiry(now, deadline));
+                arrivals.set_timer(expiry);
+                self.ack_deadline = expiry;
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::connection::{Endpoint, State, due};
 use crate::segment::{Ecn, Flags, Segment};
 use crate::sender::apply::flight;
-use crate::sender::initial_window::{FALLBACK_BYTES, IdleCheck};
+use crate::sender::initial_window::{FALLBACK_BYTES, IdleCheck, RestartWindow};
 use crate::sender::recovery::Recovery;
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
@@ -312,6 +312,11 @@ impl Endpoint {
         let threshold = profile.restart_window.threshold_bytes(self.controller.ssthresh(), before);
         if threshold > self.controller.ssthresh() {
             self.controller.set_ssthresh(threshold);
+        }
+        if self.profile.restart_window != RestartWindow::Off {
+            if let Some(validation) = self.extras.validation_mut() {
+                validation.on_restart(now);
+            }
         }
         if window < before {
             self.controller.set_window(window);

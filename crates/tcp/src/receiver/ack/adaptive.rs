@@ -63,6 +63,8 @@ pub(crate) struct Arrivals {
     pushed_twice: bool,
     /// When what waits is to be acknowledged, before the timer rounds it up [timeout].
     timeout: Nanos,
+    /// When the timer of such a delay, set last, expires: an acknowledgement does not stop it [icsk_delack_timer].
+    timer_set: Nanos,
     /// Acknowledgements that were merged and wait [compressed_ack].
     compressed: u16,
     /// Acknowledgements sent at this position with a hole there [dup_ack_counter, compressed_ack_rcv_nxt].
@@ -83,6 +85,7 @@ impl Arrivals {
             pushed: false,
             pushed_twice: false,
             timeout: NEVER,
+            timer_set: NEVER,
             compressed: 0,
             duplicates: 0,
             duplicates_at: 0,
@@ -192,9 +195,14 @@ impl Arrivals {
         Some(now.saturating_add(delay))
     }
 
-    /// How long the acknowledgement of a segment may wait while there is a hole at `next`; none if it may not.
-    // Linux, __tcp_ack_snd_check.
-    pub(crate) fn compress(&mut self, next: Position, rtt: Nanos) -> Option<Nanos> {
+    /// The timer of a delay was set.
+    pub(crate) fn set_timer(&mut self, expiry: Nanos) {
+        self.timer_set = expiry;
+    }
+
+    /// Until when the acknowledgement of a segment may wait while there is a hole at `next`; none if it may not.
+    // Linux, __tcp_ack_snd_check; tcp_delack_timer_handler sends what is compressed, too, if it runs meanwhile.
+    pub(crate) fn compress(&mut self, now: Nanos, next: Position, rtt: Nanos) -> Option<Nanos> {
         let rules = self.rules.sack_compression.filter(|rules| self.compressed < rules.most_segments)?;
         if std::mem::replace(&mut self.duplicates_at, next) != next {
             self.duplicates = 0;
@@ -204,7 +212,8 @@ impl Arrivals {
             return None;
         }
         self.compressed += 1;
-        Some((rtt / u64::from(rules.rtt_divisor)).min(rules.delay_max_ns))
+        let end = now.saturating_add((rtt / u64::from(rules.rtt_divisor)).min(rules.delay_max_ns));
+        Some(if self.timer_set > now { end.min(self.timer_set) } else { end })
     }
 
     /// The delay passed and no data went out: it was not worth waiting.

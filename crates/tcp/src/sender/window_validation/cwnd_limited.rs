@@ -48,6 +48,12 @@ impl CwndLimited {
         self.used_at = now;
     }
 
+    // Linux's tcp_cwnd_restart: what the restart window leaves begins a new time of use.
+    pub(super) fn on_restart(&mut self, now: Nanos) {
+        self.used = 0;
+        self.used_at = now;
+    }
+
     // Linux's tcp_is_cwnd_limited: in slow start the window may reach twice what was outstanding.
     #[inline]
     pub(super) fn allows_growth(&self, window_segments: u32, in_slow_start: bool) -> bool {
@@ -134,6 +140,20 @@ mod tests {
         rule.on_transmit(70 * SECOND, &burst(false, 1, 40, false));
         assert_eq!(rule.unused(70 * SECOND, &unused), None);
         assert!(rule.unused(71 * SECOND, &unused).is_some());
+    }
+
+    #[test]
+    fn a_restart_window_is_not_given_up_for_the_idle_time_that_led_to_it() {
+        let mut rule = CwndLimited::default();
+        rule.on_transmit(0, &burst(false, 12, 40, false));
+        rule.on_restart(2 * SECOND);
+        let mut first = burst(false, 1, 20, false);
+        (first.una, first.nxt) = (13, 14);
+        rule.on_transmit(2 * SECOND, &first);
+        let unused = Unused { window_segments: 20, initial_window_segments: 10, rto: SECOND };
+        assert_eq!(rule.unused(2 * SECOND, &unused), None);
+        let shrunk = Shrunk { window_segments: 15, least_ssthresh_segments: 15 };
+        assert_eq!(rule.unused(3 * SECOND, &unused), Some(shrunk));
     }
 
     #[test]
