@@ -1,5 +1,6 @@
 """UDP packets that measure the link box: how long one takes, how far apart those of a burst come, how many pass."""
 
+import math
 import socket
 import struct
 import time
@@ -17,6 +18,8 @@ _SO_TIMESTAMPNS = 35
 _UDP_SEGMENT = 103
 # Segments that one call sends, as many as fit into the largest packet of which the kernel makes them.
 _FLOOD_SEGMENTS = 43
+# Of a paced flood.
+_BURST_S = 0.001
 
 
 @command
@@ -29,9 +32,11 @@ def probe_packets(
     bursts: int,
     interval_s: float,
     patience_s: float = 2.0,
+    at_once: bool = False,
 ) -> dict[str, Any]:
     """Send bursts from one host to another, one every `interval_s`, packets of `packet_bytes` at IP level, and wait
-    `patience_s` for the last.
+    `patience_s` for the last. `at_once`: a burst by one system call (at most 64 kB), for lines on which a packet takes
+    less time than a call.
 
     Answers when each was sent and when the other kernel received it, both in ns since 1970: {"sent": [...],
     "received": [...]}, null for one that did not arrive.
@@ -41,13 +46,15 @@ def probe_packets(
     received: list[int | None] = [None] * (burst * bursts)
     padding = bytes(packet_bytes - _HEADERS - 4)
     with sender, receiver:
+        if at_once:
+            sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, packet_bytes - _HEADERS)
         due = time.monotonic()
         for _ in range(bursts):
             due += interval_s
             time.sleep(max(0.0, due - time.monotonic()))
-            for _ in range(burst):
-                payload = struct.pack("<I", len(sent)) + padding
-                sent.append(time.time_ns())
+            payloads = [struct.pack("<I", len(sent) + number) + padding for number in range(burst)]
+            for payload in [b"".join(payloads)] if at_once else payloads:
+                sent.extend([time.time_ns()] * (len(payload) // len(payloads[0])))
                 sender.send(payload)
             _collect(receiver, received)
         deadline = time.monotonic() + patience_s
@@ -58,22 +65,31 @@ def probe_packets(
 
 
 @command
-def flood(testbed: Testbed, client: str, server: str, packet_bytes: int, duration_s: float) -> int:
-    """Send as many packets as go out; answers how many."""
+def flood(
+    testbed: Testbed, client: str, server: str, packet_bytes: int, duration_s: float, rate_bps: float | None = None
+) -> int:
+    """Send as many packets as go out, or at a rate in bursts of a millisecond; answers how many."""
     sender, receiver = _sockets(testbed, client, server)
-    payload = bytes((packet_bytes - _HEADERS) * _FLOOD_SEGMENTS)
+    in_a_burst = (rate_bps or math.inf) * _BURST_S / (8 * packet_bytes)
+    segments = int(min(max(in_a_burst, 1), _FLOOD_SEGMENTS))
+    interval_s = 8 * packet_bytes * segments / rate_bps if rate_bps else 0.0
+    payload = bytes((packet_bytes - _HEADERS) * segments)
     sent = 0
     with sender, receiver:
         sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, packet_bytes - _HEADERS)
         sender.setblocking(True)
-        end = time.monotonic() + duration_s
+        due = time.monotonic()
+        end = due + duration_s
         while time.monotonic() < end:
             try:
                 sender.send(payload)
-                sent += _FLOOD_SEGMENTS
+                sent += segments
             except OSError:
                 # No room in the device's queue, which is where the packets are to come from.
                 time.sleep(0)
+            due += interval_s
+            if rate_bps:
+                time.sleep(max(0.0, due - time.monotonic()))
     return sent
 
 
