@@ -15,6 +15,10 @@ NETWORKS = {
     "star": f'topology = "star"\nhub = {{ {LINK} }}\nspokes = {{ count = 3, {LINK} }}',
     "dumbbell": f'topology = "dumbbell"\nbottleneck = {{ {LINK} }}\nleft = {{ count = 3, {LINK} }}\n'
     f"right = {{ count = 2, {LINK} }}",
+    "tree": f'topology = "tree"\nserver = {{ {LINK} }}\n'
+    f'group = [{{ name = "street", link = {{ {LINK} }} }}, '
+    f'{{ name = "home", behind = "street", count = 2, link = {{ {LINK} }} }}, '
+    f'{{ name = "office", count = 2, link = {{ {LINK} }} }}]',
 }
 
 
@@ -64,6 +68,23 @@ def test_clients_sit_on_the_hosts_round_robin() -> None:
     placement = lay_out(scenario(NETWORKS["dumbbell"], "clients = 4")).placements[0]
     assert placement.clients == ("left[0]", "left[1]", "left[2]", "left[0]")
     assert placement.servers_of(3) == ("right[1]",)
+
+
+def test_a_client_of_a_tree_asks_its_neighbor_over_the_links_that_they_do_not_share() -> None:
+    own = 'client_hosts = "users[1]"\nserver_hosts = "home[0]"'
+    layout = lay_out(scenario(NETWORKS["tree"], own))
+    assert [host.name for host in layout.hosts] == ["home[0]", "home[1]"]
+    assert crossed(layout, "home[1]", "home[0]") == ["home[1].reverse", "home[0]"]
+
+
+def test_what_is_drawn_of_a_tree_is_refused() -> None:
+    drawn = 'delay = { law = "exponential", mean = "9ms" }'.join(NETWORKS["tree"].rsplit('delay = "5ms"', 1))
+    for made, error in (
+        (scenario(drawn), "group.office.link: delay_ns is drawn for each replicate"),
+        (scenario(NETWORKS["tree"], "share = 0.5"), "application.only.share: who runs it is drawn"),
+    ):
+        with pytest.raises(RequestError, match=error):
+            lay_out(made)
 
 
 def test_a_client_on_its_servers_host_is_refused() -> None:

@@ -85,10 +85,9 @@ def test_a_mistake_is_named(path: str, value: Any, error: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("engine", ["model", "emulate"])
-def test_other_engines_refuse_a_tree_in_one_sentence(engine: str, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=f"The engine {engine} has no trees, and the network of .* is one; write a"):
-        ff.run(small(), engine=engine, out=tmp_path / "run")
+def test_the_model_refuses_a_tree_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"The engine model has no trees, and the network of .* is one; write a"):
+        ff.run(small(), engine="model", out=tmp_path / "run")
 
 
 def test_a_run_does_not_depend_on_threads_or_interruption(tmp_path: Path) -> None:

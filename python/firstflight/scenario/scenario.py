@@ -164,20 +164,20 @@ class Scenario(Table):
             **arms_plan(self.arm),
         }
 
-    def one_network(self, who: str, *, trees: bool = True, arms: bool = True) -> AnyNetwork:
-        """The network; RequestError, which begins with `who` needs it, for a scenario that has a population, and for a
-        tree or arms if there may be none.
+    def one_network(self, who: str, *, plain: bool = False) -> AnyNetwork:
+        """The network; RequestError, which begins with `who` needs it, for a scenario that has a population, and if it
+        must be `plain` for a tree and for arms.
         """
         if self.network is None:
             raise RequestError(
                 f'{who} needs one [network], and "{self.name}" has a [population]: take its first users as a network '
                 "(scenario.star_of_users in Python), or run all of them with the engine simulate"
             )
-        if not arms and self.arm:
+        if plain and self.arm:
             raise RequestError(
                 f'{who} has no arms, and "{self.name}" has some; leave them out, or use the engine simulate'
             )
-        if not trees and isinstance(self.network, Tree):
+        if plain and isinstance(self.network, Tree):
             raise RequestError(
                 f'{who} has no trees, and the network of "{self.name}" is one; write a dumbbell, star or chain, or use '
                 "the engine simulate"

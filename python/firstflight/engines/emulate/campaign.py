@@ -84,7 +84,7 @@ def jobs(group: Sequence[Cell]) -> int:
     no median by more than 0.7 ms. At 100 Mbit/s programs want a CPU more often than there are two: four at once
     lengthened 500 kB by 14 %, and the link box saw none of it.
     """
-    fastest = max(cell.scenario.one_network("The engine emulate", trees=False).capacity_bps() for cell in group)
+    fastest = max(cell.scenario.one_network("The engine emulate").capacity_bps() for cell in group)
     return 1 if fastest > _BEARS_NEIGHBOURS_BPS else 2 * usable_cpus()
 
 

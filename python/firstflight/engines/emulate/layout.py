@@ -5,6 +5,7 @@ Links have the names that the simulator's records have, and a pair of hosts the 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, takewhile
 from typing import Any
 
 from ...errors import RequestError
@@ -21,6 +22,7 @@ SPIN_NS = 60_000
 MOST_HOSTS = 4000
 
 Crossing = tuple[str, str]
+_OPPOSITE = {"forward": "reverse", "reverse": "forward"}
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,19 @@ def lay_out(scenario: Scenario) -> Layout:
     """The testbed for a scenario: the hosts that its applications use and every link of its network.
 
     RequestError for a client that shares a host with its server, for a host that both TCPs would have to answer for,
-    for more hosts than MOST_HOSTS, and for a population.
+    for more hosts than MOST_HOSTS, for a population, and for a tree of which something is drawn.
     """
-    groups = scenario.one_network("The engine emulate", trees=False).hosts()
+    groups = scenario.one_network("The engine emulate").hosts()
     plan = scenario.to_plan()
     network = plan["network"]
-    placements = [_placement(application, groups) for application in plan["applications"]]
+    if network["topology"] == "tree":
+        _refuse_draws(network, plan["applications"])
+    known = {group: [f"{group}[{index}]" for index in range(count)] for group, count in groups.items()}
+    if "users" in known:
+        # All users of a tree, by the names of their own groups.
+        users = [name for group, names in known.items() if group not in ("server", "users") for name in names]
+        known["users"] = users
+    placements = [_placement(application, known) for application in plan["applications"]]
     stacks: dict[str, str] = {}
     for index, placement in enumerate(placements):
         client, server = scenario.stacks(index)
@@ -106,8 +115,7 @@ def lay_out(scenario: Scenario) -> Layout:
                     )
     if len(stacks) > MOST_HOSTS:
         raise RequestError(f"the applications use {len(stacks)} hosts; a testbed has at most {MOST_HOSTS}")
-    order = [f"{group}[{index}]" for group, count in groups.items() for index in range(count)]
-    used = [name for name in order if name in stacks]
+    used = [name for name in dict.fromkeys(chain.from_iterable(known.values())) if name in stacks]
     hosts = tuple(Host(name, f"10.77.{at >> 8}.{at & 255}", stacks[name]) for at, name in enumerate(used, start=1))
     return Layout(
         hosts=hosts,
@@ -119,30 +127,49 @@ def lay_out(scenario: Scenario) -> Layout:
     )
 
 
-def _placement(application: dict[str, Any], groups: dict[str, int]) -> Placement:
-    clients = _selected(application["client_hosts"], groups)
+def _refuse_draws(tree: dict[str, Any], applications: list[dict[str, Any]]) -> None:
+    for group in tree["group"]:
+        if drawn := {name for laws in group["draw"] for name in laws}:
+            raise RequestError(
+                f"network.group.{group['name']}.link: {', '.join(sorted(drawn))} is drawn for each replicate, and a "
+                "testbed keeps its links; write constants, or use the engine simulate"
+            )
+    for application in applications:
+        if application["share"] < 1:
+            raise RequestError(
+                f"application.{application['name']}.share: who runs it is drawn for each replicate, and a testbed "
+                "keeps its clients; name client_hosts and clients, or use the engine simulate"
+            )
+
+
+def _placement(application: dict[str, Any], known: dict[str, list[str]]) -> Placement:
+    clients = _selected(application["client_hosts"], known)
     return Placement(
         name=application["name"],
         clients=tuple(clients[index % len(clients)] for index in range(application["clients"])),
-        servers=tuple(_selected(application["server_hosts"], groups)),
+        servers=tuple(_selected(application["server_hosts"], known)),
         by_client=application["server_choice"] == "by_client",
         priority=application["class"],
     )
 
 
-def _selected(selection: str, groups: dict[str, int]) -> list[str]:
-    if selection.endswith("]"):
-        return [selection]
-    return [f"{selection}[{index}]" for index in range(groups[selection])]
+def _selected(selection: str, known: dict[str, list[str]]) -> list[str]:
+    group, _, index = selection.removesuffix("]").partition("[")
+    return [known[group][int(index)]] if index else known[group]
 
 
 def _links(network: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for group in ("bottleneck", "hub"):
         if group in network:
             yield {"name": group} | network[group]
-    for group in ("left", "right", "spokes", "links"):
+    for group in ("left", "right", "spokes", "links", "server"):
         for index, pair in enumerate(network.get(group, [])):
             yield {"name": f"{group}[{index}]"} | pair
+    totals: dict[str | None, int] = {None: 1}
+    for group in network.get("group", []):
+        totals[group["name"]] = totals[group["behind"]] * group["count"]
+        for index in range(totals[group["name"]]):
+            yield {"name": f"{group['name']}[{index}]"} | group["link"]
 
 
 def _routes(network: dict[str, Any], placements: list[Placement]) -> Iterator[dict[str, Any]]:
@@ -165,12 +192,13 @@ def _routes(network: dict[str, Any], placements: list[Placement]) -> Iterator[di
                 for source, destination in ((server, client), (client, server)):
                     if (source, destination) not in seen:
                         seen[source, destination] = placement
-                        path = list(_path(network["topology"], source, destination))
+                        path = list(_path(network, source, destination))
                         yield {"from": source, "to": destination, "path": path, "class": placement.priority}
 
 
-def _path(topology: str, source: str, destination: str) -> Iterator[Crossing]:
+def _path(network: dict[str, Any], source: str, destination: str) -> Iterator[Crossing]:
     """The links from one host to another, each with the direction in which it is crossed."""
+    topology = network["topology"]
     if topology == "chain":
         first, last = _index(source), _index(destination)
         if first < last:
@@ -180,6 +208,11 @@ def _path(topology: str, source: str, destination: str) -> Iterator[Crossing]:
     elif topology == "star":
         yield _star_link(source, to_router=True)
         yield _star_link(destination, to_router=False)
+    elif topology == "tree":
+        ways = [list(_from_root(network["group"], host)) for host in (source, destination)]
+        shared = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(*ways, strict=False)))
+        yield from ((name, _OPPOSITE[way]) for name, way in reversed(ways[0][shared:]))
+        yield from ways[1][shared:]
     else:
         yield source, "forward" if source.startswith("left") else "reverse"
         sides = source.startswith("left"), destination.startswith("left")
@@ -193,6 +226,18 @@ def _star_link(host: str, to_router: bool) -> Crossing:
     if host == "hub[0]":
         return "hub", "forward" if to_router else "reverse"
     return host, "reverse" if to_router else "forward"
+
+
+def _from_root(groups: list[dict[str, Any]], host: str) -> Iterator[Crossing]:
+    """The links from a tree's root to a host. Forward is towards the users, from the servers on."""
+    name, _, index = host.removesuffix("]").partition("[")
+    if name == "server":
+        yield host, "reverse"
+        return
+    group = next(group for group in groups if group["name"] == name)
+    if group["behind"] is not None:
+        yield from _from_root(groups, f"{group['behind']}[{int(index) // group['count']}]")
+    yield host, "forward"
 
 
 def _index(node: str) -> int:

@@ -62,7 +62,7 @@ class SingleTransfer:
 
 def from_scenario(scenario: Scenario) -> SingleTransfer:
     """The one transfer of `scenario`. RequestError for any other scenario, naming what is too much."""
-    scenario.one_network("The engine model", trees=False, arms=False)
+    scenario.one_network("The engine model", plain=True)
     return from_plan(scenario.to_plan())
 
 
