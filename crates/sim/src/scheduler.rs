@@ -105,21 +105,24 @@ impl Scheduler {
     /// Of the sources that are due at the time of the earliest event, the one whose event was scheduled first: `order`
     /// counts the events scheduled before a source's next one.
     pub fn first_scheduled(&self, order: impl Fn(u32) -> u64) -> u32 {
-        self.first_below(1, self.earliest().0, &order).map_or(0, |(_, source)| source)
+        let mut first = (u64::MAX, self.source(self.earliest));
+        self.first_below(1, self.earliest().0, &order, &mut first);
+        first.1
     }
 
-    /// Of the sources below a node that are due at `time`, the one whose event was scheduled first, and when.
-    fn first_below(&self, node: usize, time: Nanos, order: &impl Fn(u32) -> u64) -> Option<(u64, u32)> {
-        let key = self.nodes[node];
-        if key >> self.source_bits != time {
-            return None;
-        }
+    /// As `first_scheduled` of the sources below a node that is due at `time`, if one was scheduled before `first`.
+    fn first_below(&self, node: usize, time: Nanos, order: &impl Fn(u32) -> u64, first: &mut (u64, u32)) {
         if 2 * node >= self.nodes.len() {
-            let source = self.source(key);
-            return Some((order(source), source));
+            let source = self.source(self.nodes[node]);
+            *first = (*first).min((order(source), source));
+            return;
         }
-        let below = [2 * node, 2 * node + 1].map(|node| self.first_below(node, time, order));
-        below.into_iter().flatten().min()
+        // Most nodes are not due, and a call costs more than a look.
+        for below in [2 * node, 2 * node + 1] {
+            if self.nodes[below] >> self.source_bits == time {
+                self.first_below(below, time, order, first);
+            }
+        }
     }
 
     #[inline]

@@ -3,12 +3,12 @@
 //! An endpoint's deadline moves with almost every segment. The heap is not told: an entry that fires too early is put
 //! back at the deadline that holds then, so an endpoint costs one heap operation per expiry and not one per segment.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{cmp::Ordering, collections::BinaryHeap};
 
 use crate::Nanos;
 
 /// Whom a timer wakes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// One end of a connection: `2 * slot + side`.
     Endpoint(u32),
@@ -23,10 +23,44 @@ pub enum Wake {
 /// A timer: when it expires, what breaks ties, and whom it wakes.
 pub type Timer = (Nanos, u64, Wake);
 
+/// A timer as the heap sees it: the earlier, the greater. No two have the same number, so whom one wakes decides nothing.
+#[derive(Debug)]
+struct Entry(Timer);
+
+impl Entry {
+    /// Time and number as one word, which is compared without a jump.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.0.0) << 64 | u128::from(self.0.1)
+    }
+}
+
+impl Ord for Entry {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl PartialOrd for Entry {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Entry {}
+
 /// The heap.
 #[derive(Debug, Default)]
 pub struct Timers {
-    heap: BinaryHeap<Reverse<Timer>>,
+    heap: BinaryHeap<Entry>,
 }
 
 impl Timers {
@@ -38,19 +72,19 @@ impl Timers {
     /// Adds a timer. Says whether it is now the earliest.
     #[inline]
     pub fn push(&mut self, timer: Timer) -> bool {
-        self.heap.push(Reverse(timer));
+        self.heap.push(Entry(timer));
         self.next() == Some(&timer)
     }
 
     /// The earliest timer.
     #[inline]
     pub fn next(&self) -> Option<&Timer> {
-        self.heap.peek().map(|Reverse(timer)| timer)
+        self.heap.peek().map(|Entry(timer)| timer)
     }
 
     /// Takes the earliest timer.
     #[inline]
     pub fn pop(&mut self) -> Option<Timer> {
-        self.heap.pop().map(|Reverse(timer)| timer)
+        self.heap.pop().map(|Entry(timer)| timer)
     }
 }
