@@ -1,11 +1,11 @@
-# make setup | run | test | test-all | bench | lint. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
+# make setup | run | test | test-all | bench | lint | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUN := runs/rfc2415
 
-.PHONY: setup run test test-all bench lint format pins clean
+.PHONY: setup run test test-all bench lint mutants format pins clean
 .DELETE_ON_ERROR:
 
 setup: .venv/.built
@@ -42,6 +42,15 @@ test-all: test
 
 bench: setup
 	$(BIN)/firstflight bench --peers
+
+# What the tests of path and of TCP's sender and receiver do not notice: docs/validation.md, "Robustness".
+SHARD ?= 0/40
+MUTANTS = cargo mutants --shard $(SHARD) --sharding round-robin --output target/mutants-$(1) --package firstflight-$(1) --test-package firstflight-$(1)
+mutants: export CARGO_PROFILE_DEV_DEBUG = 0
+mutants: export PROPTEST_DISABLE_FAILURE_PERSISTENCE = 1
+mutants:
+	-$(call MUTANTS,path) --file 'crates/path/src/**'
+	-$(call MUTANTS,tcp) --file 'crates/tcp/src/sender/**' --file 'crates/tcp/src/receiver/**'
 
 lint: setup
 	cargo fmt --all --check

@@ -77,6 +77,15 @@ fn a_late_packet_is_late_by_the_delay_and_those_that_overtake_it_are_counted() {
     assert!(overtaking > late, "two come behind each late one before it does");
 }
 
+/// Runs of another version can be repeated only if the same packets are late in this one.
+#[test]
+fn a_key_and_the_packets_own_draws_decide_which_packets_are_late() {
+    let late = ImpairmentSpec::Reordering(ReorderingSpec { share: 0.1, delay_ns: MS });
+    let found = arrivals(&mut link(&spec(&[late], drop_tail())));
+    let late = (1..).zip(found).filter(|(number, arrival)| arrival.unwrap().0 > number * MS + DELAY);
+    assert_eq!(late.map(|(number, _)| number).take(8).collect::<Vec<u64>>(), [25, 36, 41, 74, 82, 83, 87, 96]);
+}
+
 #[test]
 fn what_is_lost_is_neither_late_nor_doubled() {
     let mut link = link(&LinkSpec { loss: 0.25, ..spec(&[TWICE], drop_tail()) });

@@ -197,6 +197,20 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_is_impaired_if_its_draw_lies_below_the_share() {
+        let draw = |name| Draws(mix(3 ^ 0.5f64.to_bits())).of(name).uniform();
+        let flight = |spec| Impairments::new(&[spec], 3).unwrap().act(0, 0.5);
+        for (above, late) in [(0.0, 0), (1e-9, 5000)] {
+            let share = draw("Reordering") + above;
+            let spec = ImpairmentSpec::Reordering(ReorderingSpec { share, delay_ns: 5000 });
+            assert_eq!(flight(spec).arrival, late);
+            let share = draw("Duplication") + above;
+            let spec = ImpairmentSpec::Duplication(DuplicationSpec { share, delay_ns: 5000 });
+            assert_eq!(flight(spec).copy, (late > 0).then_some(late));
+        }
+    }
+
+    #[test]
     fn what_is_no_share_is_refused() {
         for spec in [
             ImpairmentSpec::Reordering(ReorderingSpec { share: 1.1, delay_ns: 1 }),

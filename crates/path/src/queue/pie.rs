@@ -71,11 +71,6 @@ impl Pie {
         })
     }
 
-    /// The drop probability.
-    pub fn drop_probability(&self) -> f64 {
-        self.drop_prob
-    }
-
     /// What becomes of the arriving packet: section 4.1.
     // Out of line: drop tail is what most links have, and its way must stay short.
     #[inline(never)]
@@ -166,5 +161,79 @@ impl Pie {
             self.burst_allowance = self.spec.max_burst_ns;
         }
         self.qdelay_old = qdelay;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    fn pie(drop_prob: f64, qdelay_old: Nanos) -> Pie {
+        let spec = PieSpec {
+            limit: Limit::Packets(1000),
+            target_ns: 15 * MS,
+            update_ns: 15 * MS,
+            max_burst_ns: 150 * MS,
+            derandomize: true,
+            ecn: false,
+        };
+        let pie = Pie::new(&spec, &|_| 1).unwrap();
+        Pie { drop_prob, qdelay_old, burst_allowance: 100 * MS, ..pie }
+    }
+
+    /// The probability after an update.
+    fn updated(drop_prob: f64, qdelay_old: Nanos, qdelay: Nanos) -> f64 {
+        let mut pie = pie(drop_prob, qdelay_old);
+        pie.step(qdelay);
+        pie.drop_prob
+    }
+
+    // RFC 8033 section 4.2: alpha (0.030 - 0.015) = 0.001875, divided by a power of two while the probability is small.
+    #[test]
+    fn a_small_probability_changes_in_small_steps() {
+        for (below, divisor) in
+            [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0), (0.2, 1.0)]
+        {
+            let just_below = below * 0.999_999;
+            let found = updated(just_below, 30 * MS, 30 * MS) - just_below;
+            assert!((found * divisor / 0.001_875 - 1.0).abs() < 1e-9, "{found} below {below}");
+        }
+        for (at, divisor) in
+            [(0.0, 2048.0), (1e-6, 512.0), (1e-5, 128.0), (1e-4, 32.0), (1e-3, 8.0), (1e-2, 2.0), (1e-1, 1.0)]
+        {
+            let found = updated(at, 30 * MS, 30 * MS) - at;
+            assert!((found * divisor / 0.001_875 - 1.0).abs() < 1e-9, "{found} at {at}");
+        }
+    }
+
+    // Section 5.5, and 4.2 for the end of a queue.
+    #[test]
+    fn a_high_probability_rises_by_a_fiftieth_at_most_and_falls_by_another_without_a_queue() {
+        // 0.125 (1 - 0.015) + 1.25 (1 - 0.03) = 1.335625.
+        for (before, after) in [(0.1, 0.12), (0.5, 0.52), (0.09, 0.09 + 1.335_625 / 2.0), (0.999, 1.0)] {
+            assert!((updated(before, 30 * MS, 1000 * MS) - after).abs() < 1e-12, "{before}");
+        }
+        assert!((updated(0.5, 0, 0) - (0.5 - 0.001_875) * 0.98).abs() < 1e-12);
+        // 0.125 (0 - 0.015) + 1.25 (0 - 0.001) without the fiftieth.
+        assert!((updated(0.5, MS, 0) - (0.5 - 0.003_125)).abs() < 1e-12);
+        assert_eq!(updated(0.0001, 30 * MS, 0), 0.0);
+    }
+
+    // Section 4.4: a new allowance once both delays are below half of the target and nothing is dropped.
+    #[test]
+    fn the_burst_allowance_is_renewed_only_when_the_queue_was_short_twice() {
+        let half = 15 * MS / 2;
+        for (drop_prob, old, qdelay, allowance) in [
+            (0.0, half - 1, half - 1, 150),
+            (0.0, half, half - 1, 85),
+            (0.0, half - 1, half, 85),
+            (0.5, half - 1, half - 1, 85),
+        ] {
+            let mut pie = pie(drop_prob, old);
+            pie.step(qdelay);
+            assert_eq!(pie.burst_allowance, allowance * MS, "{drop_prob} {old} {qdelay}");
+        }
     }
 }

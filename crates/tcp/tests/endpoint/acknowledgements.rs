@@ -55,6 +55,13 @@ fn every_segment_is_acknowledged_for_16_kb_and_then_every_second() {
 }
 
 #[test]
+fn the_segment_that_ends_with_the_last_of_those_bytes_is_acknowledged_with_the_next() {
+    let ack = AckPolicy::Heartbeat { segments: 2, interval_ns: 100 * MS, every_segment_bytes: Some(3 * 1460) };
+    let covered = |segments| acknowledgements(ack, segments).iter().map(|&(_, bytes)| bytes).collect::<Vec<_>>();
+    assert_eq!(covered(6), [1, 2, 4, 6]);
+}
+
+#[test]
 fn every_segment_is_acknowledged_for_16_kb_after_disorder() {
     let mut wire = Wire::connected(&Profile { duplicate_ack_threshold: 100, ..like_ns2() }, 50 * MS);
     // Segment 21 of 40 arrives behind segment 22.

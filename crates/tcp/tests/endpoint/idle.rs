@@ -149,3 +149,21 @@ fn time_with_a_closed_window_is_idle_if_idleness_is_looked_for_on_sending_whatev
         }
     }
 }
+
+// Linux, tcp_cwnd_restart: `while ((delta -= rto) > 0)`.
+#[test]
+fn an_idle_time_of_just_two_rtos_halves_the_window_once_and_a_nanosecond_more_twice() {
+    for (more, halvings) in [(0, 1), (1, 2)] {
+        let profile = Profile { restart_window: RestartWindow::Halving, idle_check: IdleCheck::OnSend, ..rfc() };
+        let mut wire = Wire::connected(&profile, 50 * MS);
+        wire.server.write(wire.now, 100 * 1460);
+        wire.run();
+        let last = wire.log.iter().rfind(|sent| sent.from == Server).unwrap().at;
+        let (before, rto) = (wire.server.cwnd_bytes() / 1460, wire.server.info().rto_ns);
+        wire.run_until(last + 2 * rto + more);
+        wire.server.write(wire.now, 1460);
+        wire.pump();
+        assert!(before >> 2 > 10, "above the initial window");
+        assert_eq!(wire.server.cwnd_bytes() / 1460, before >> halvings);
+    }
+}

@@ -134,3 +134,26 @@ fn neither_the_syn_ack_nor_its_ack_increases_the_initial_window() {
     let wire = Wire::connected(&rfc(), 50 * MS);
     assert_eq!((wire.client.cwnd_bytes(), wire.server.cwnd_bytes()), (14_600, 14_600));
 }
+
+// RFC 9040 §C.3: a retransmission within the initial window means that it failed.
+#[test]
+fn a_retransmission_within_the_initial_window_counts_against_it_and_a_later_one_does_not() {
+    let lost: [(&'static [u32], bool); 5] = [(&[], false), (&[1], true), (&[10], true), (&[11], false), (&[16], false)];
+    for (lost, failed) in lost {
+        let mut wire = Wire::connected(&rfc(), 50 * MS);
+        wire.lose_data_of_server(50 * MS, lost);
+        wire.server.write(wire.now, 100 * 1460);
+        wire.run();
+        assert_eq!(wire.server.stats().retransmissions as usize, lost.len());
+        assert_eq!(wire.server.outcome().initial_window_failed, failed, "{lost:?}");
+    }
+}
+
+#[test]
+fn a_later_retransmission_does_not_make_a_failed_initial_window_good() {
+    let mut wire = Wire::connected(&rfc(), 50 * MS);
+    wire.lose_data_of_server(50 * MS, &[3, 30]);
+    wire.server.write(wire.now, 100 * 1460);
+    wire.run();
+    assert!(wire.server.outcome().initial_window_failed);
+}
