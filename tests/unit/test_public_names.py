@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import tomllib
-import warnings
 from pathlib import Path
 
 import jsonschema
@@ -12,7 +11,7 @@ import pytest
 
 import firstflight
 from firstflight import RequestError
-from firstflight.scenario import Bytes, Scenario
+from firstflight.scenario import Bytes, Scenario, profiles
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCENARIOS = [
@@ -67,11 +66,17 @@ def test_what_a_tcp_table_does_not_set_reads_as_its_profile_has_it(small_toml: s
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_the_json_schema_takes_every_scenario_that_is_shipped(path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        schema = Scenario.model_json_schema()
-    json.dumps(schema)
-    jsonschema.validate(tomllib.loads(path.read_text()), schema)
+    """It is the one that an editor finds by the file's first line."""
+    text = path.read_text()
+    schema = path.parent / text.partition("\n")[0].removeprefix("#:schema ")
+    assert schema.resolve() == Path(firstflight.__file__).parent / "scenario.schema.json"
+    jsonschema.validate(tomllib.loads(text), json.loads(schema.read_text()))
+
+
+def test_the_schema_that_is_shipped_is_that_of_the_code() -> None:
+    program = [sys.executable, "-W", "error", str(REPOSITORY / "docs" / "scenario_schema.py")]
+    printed = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert printed == Path(firstflight.__file__).with_name("scenario.schema.json").read_text()
 
 
 @pytest.mark.parametrize(
@@ -83,6 +88,11 @@ def test_the_json_schema_takes_every_scenario_that_is_shipped(path: Path) -> Non
         ('rate = "1.5Mbit"', 'rate = "1.5MB"'),
         ("clients = 4", "client = 4"),
         ('profile = "rfc"', 'profile = "rcf"'),
+        ("initial_window = 3", "initial_windo = 3"),
+        ("initial_window = 3", 'initial_window = "rfc6982"'),
+        ("initial_window = 3", "recovery = { new_reno = { ack_heuristics = true } }"),
+        ("initial_window = 3", 'rto = { minimum = "200" }'),
+        ("initial_window = 3", "sack = 1"),
     ],
 )
 def test_the_json_schema_refuses_what_a_scenario_refuses(small_toml: str, right: str, wrong: str) -> None:
@@ -92,3 +102,16 @@ def test_the_json_schema_refuses_what_a_scenario_refuses(small_toml: str, right:
         Scenario.from_toml(text)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(tomllib.loads(text), Scenario.model_json_schema())
+
+
+def test_the_json_schema_takes_each_profile_as_it_is_written() -> None:
+    """Every field and every choice with its rules, by their native names."""
+    validator = jsonschema.Draft202012Validator(Scenario.model_json_schema())
+    tcp = validator.evolve(schema={"$ref": "#/$defs/Tcp"})
+    for profile in profiles().values():
+        table = {name: "none" if value is None else value for name, value in profile.items()}
+        tcp.validate(json.loads(json.dumps(table).replace("null", '"none"')))
+
+
+def test_the_keys_of_a_tcp_table_are_completed() -> None:
+    assert {"profile", "initial_window", "receive_window", "rto"} <= set(dir(firstflight.Tcp(profile="linux")))

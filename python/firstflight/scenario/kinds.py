@@ -34,5 +34,6 @@ def _application(data: Any, info: Any) -> Any:
 
 
 _Kinds = FileTransfer | WebPage | RequestResponse | Video | Arrivals | ConstantRate | Dns | Game | Voice
+_Named = Annotated[_Kinds, Field(discriminator="kind")]
 _Preset = Annotated[dict[str, Any], Field(json_schema_extra={"required": ["preset"]})]
-AnyApplication = Annotated[_Kinds, BeforeValidator(_application, json_schema_input_type=_Kinds | _Preset)]
+AnyApplication = Annotated[_Kinds, BeforeValidator(_application, json_schema_input_type=_Named | _Preset)]

@@ -162,7 +162,7 @@ def _written(law: Any) -> Any:
 _SizeLaws = Constant[Bytes] | Uniform[Bytes] | Exponential[Bytes] | Lognormal[Bytes] | Pareto[Bytes] | Empirical[Bytes]
 SizeLaw = Annotated[
     _SizeLaws,
-    BeforeValidator(_Reader(Bytes), json_schema_input_type=Bytes | _SizeLaws),
+    BeforeValidator(_Reader(Bytes), json_schema_input_type=Bytes | Annotated[_SizeLaws, Field(discriminator="law")]),
     PlainSerializer(_written),
 ]
 _TimeLaws = (
@@ -175,7 +175,9 @@ _TimeLaws = (
 )
 TimeLaw = Annotated[
     _TimeLaws,
-    BeforeValidator(_Reader(Duration), json_schema_input_type=Duration | _TimeLaws),
+    BeforeValidator(
+        _Reader(Duration), json_schema_input_type=Duration | Annotated[_TimeLaws, Field(discriminator="law")]
+    ),
     PlainSerializer(_written),
 ]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -189,7 +191,9 @@ _CountLaws = (
 )
 CountLaw = Annotated[
     _CountLaws,
-    BeforeValidator(_Reader(NotNegative), json_schema_input_type=NotNegative | _CountLaws),
+    BeforeValidator(
+        _Reader(NotNegative), json_schema_input_type=NotNegative | Annotated[_CountLaws, Field(discriminator="law")]
+    ),
     PlainSerializer(_written),
 ]
 
@@ -212,7 +216,9 @@ _RateLaws = (
 )
 RateLaw = Annotated[
     _RateLaws,
-    BeforeValidator(_Reader(BitsPerSecond), json_schema_input_type=BitsPerSecond | _RateLaws),
+    BeforeValidator(
+        _Reader(BitsPerSecond), json_schema_input_type=BitsPerSecond | Annotated[_RateLaws, Field(discriminator="law")]
+    ),
     AfterValidator(_above_zero),
     PlainSerializer(_written),
 ]
@@ -252,7 +258,9 @@ _ProbabilityLaws = (
 )
 ProbabilityLaw = Annotated[
     _ProbabilityLaws,
-    BeforeValidator(_probability, json_schema_input_type=Probability | _ProbabilityLaws),
+    BeforeValidator(
+        _probability, json_schema_input_type=Probability | Annotated[_ProbabilityLaws, Field(discriminator="law")]
+    ),
     AfterValidator(_below_one),
     PlainSerializer(_written),
 ]

@@ -247,6 +247,6 @@ def _written_queue(queue: Table) -> Any:
 
 Queue = Annotated[
     AnyQueue,
-    BeforeValidator(_queue, json_schema_input_type=Packets | Bytes | Duration | RoundTrips | AnyQueue),
+    BeforeValidator(_queue, json_schema_input_type=Limit | Annotated[AnyQueue, Field(discriminator="kind")]),
     PlainSerializer(_written_queue),
 ]

@@ -26,9 +26,9 @@ from .table import nearest
 from .units import Bytes, Duration, Quantity
 
 Stack = Literal["kernel", "firstflight"]
-_STACKS: tuple[Stack, ...] = get_args(Stack)
+CHOSEN_STACKS: tuple[Stack, ...] = get_args(Stack)
 
-_UNITS: dict[str, type[Quantity]] = {"_ns": Duration, "_bytes": Bytes}
+UNITS: dict[str, type[Quantity]] = {"_ns": Duration, "_bytes": Bytes}
 
 
 @cache
@@ -84,7 +84,7 @@ _IN_NO_PROFILE = {
 
 
 @cache
-def _examples() -> dict[str, list[Any]]:
+def examples() -> dict[str, list[Any]]:
     """The values that each field has in profiles and choices, by its path; a table's fields have their own paths."""
     found: dict[str, list[Any]] = {}
 
@@ -137,7 +137,7 @@ class Tcp:
             object.__setattr__(self, "_profile", value)
             return
         if name == "stack":
-            object.__setattr__(self, "_stack", _word(name, value, list(_STACKS)))
+            object.__setattr__(self, "_stack", _word(name, value, list(CHOSEN_STACKS)))
             return
         # Checked against a complete profile: which one does not matter to the names and ranges.
         applied(profile(self._profile or next(iter(profiles()))), {name: value})
@@ -163,6 +163,10 @@ class Tcp:
         except ValueError as error:
             raise AttributeError(str(error)) from None
         return complete[native] if unit is None or complete[native] is None else unit.of(complete[native])
+
+    def __dir__(self) -> list[str]:
+        keys = map(friendly, next(iter(profiles().values())))
+        return sorted({*super().__dir__(), "profile", "stack", *keys})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tcp) and self.as_table() == other.as_table()
@@ -209,15 +213,17 @@ class Tcp:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            cls._validated, serialization=core_schema.plain_serializer_function_ser_schema(cls.as_table)
+            cls._validated,
+            ref=cls.__name__,
+            serialization=core_schema.plain_serializer_function_ser_schema(cls.as_table),
         )
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """The names of a table; what each may be is the native module's to say."""
-        fields: dict[str, Any] = {_friendly(name): {} for name in next(iter(profiles().values()))}
-        heads = {"profile": {"enum": list(profiles())}, "stack": {"enum": list(_STACKS)}}
-        return {"type": "object", "properties": heads | fields}
+        """A table of the fields, each with what the native module takes."""
+        from .tcp_schema import tcp_schema
+
+        return tcp_schema()
 
 
 def applied(base: dict[str, Any], fields: dict[str, Any], where: str = "") -> dict[str, Any]:
@@ -238,11 +244,11 @@ def _native_name(written: str, base: dict[str, Any], where: str) -> tuple[str, t
     """The native field behind a key of the file, and the unit its value must carry, if any."""
     if written in base:
         return written, None
-    for ending, unit in _UNITS.items():
+    for ending, unit in UNITS.items():
         if written + ending in base:
             return written + ending, unit
-    _refuse_renamed(where + _friendly(written))
-    known = {_friendly(name) for name in base} | ({"profile", "stack"} if not where else set())
+    _refuse_renamed(where + friendly(written))
+    known = {friendly(name) for name in base} | ({"profile", "stack"} if not where else set())
     raise ValueError(f'{where}{written}: unknown key "{written}"; {nearest(written, known)}')
 
 
@@ -252,8 +258,9 @@ def _refuse_renamed(path: str) -> None:
         raise ValueError(f'{path}: "{path}" is now "{new}"; write that instead')
 
 
-def _friendly(name: str) -> str:
-    for ending in _UNITS:
+def friendly(name: str) -> str:
+    """A native name as a scenario writes it, where a unit stands with the value."""
+    for ending in UNITS:
         name = name.removesuffix(ending)
     return name
 
@@ -265,14 +272,14 @@ def _field(name: str, path: str, value: Any, before: Any, unit: type[Quantity] |
         if any(isinstance(held, dict) for held in rules.values()):
             return _kind(path, value, before, known)
         return _variant(name, value, before) if rules else _word(path, value, known)
-    examples = _examples().get(name, [])
+    seen = examples().get(name, [])
     # Fields that may be absent; TOML has no null, so a scenario writes "none".
-    if value == "none" and None in examples:
+    if value == "none" and None in seen:
         return None
-    table = next((example for example in [before, *examples] if isinstance(example, dict)), None)
+    table = next((example for example in [before, *seen] if isinstance(example, dict)), None)
     if table is not None:
         if not isinstance(value, dict):
-            raise ValueError(f"{path}: {shown(value)} is not a table; known keys: {', '.join(map(_friendly, table))}")
+            raise ValueError(f"{path}: {shown(value)} is not a table; known keys: {', '.join(map(friendly, table))}")
         return applied(dict(table), value, f"{path}.")
     if unit is not None:
         try:
@@ -341,7 +348,7 @@ def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
     plan = applied(parameters | kept, given, f"{name}.")
     for key, parameter in plan.items():
         if isinstance(parameter, int) and not isinstance(parameter, bool) and parameter < 1:
-            if key not in given and _friendly(key) not in given:
-                raise ValueError(f'{name}: the {tag} "{chosen}" needs "{_friendly(key)}"')
-            raise ValueError(f"{name}.{_friendly(key)}: {parameter} is below 1")
+            if key not in given and friendly(key) not in given:
+                raise ValueError(f'{name}: the {tag} "{chosen}" needs "{friendly(key)}"')
+            raise ValueError(f"{name}.{friendly(key)}: {parameter} is below 1")
     return {tag: chosen} | plan

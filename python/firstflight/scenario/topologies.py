@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ValidationInfo
+from pydantic import BeforeValidator, Field, ValidationInfo
 
 from .network import Chain, Dumbbell, Star
 from .table import Table, choose
@@ -17,4 +17,5 @@ def _network(data: Any, info: ValidationInfo) -> Any:
     return choose(data, _TOPOLOGIES, "topology", "network", info.context)
 
 
-Network = Annotated[AnyNetwork, BeforeValidator(_network)]
+_Named = Annotated[AnyNetwork, Field(discriminator="topology")]
+Network = Annotated[AnyNetwork, BeforeValidator(_network, json_schema_input_type=_Named)]

@@ -99,7 +99,7 @@ class Quantity(int):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            cls, serialization=core_schema.plain_serializer_function_ser_schema(str)
+            cls, ref=cls.__name__, serialization=core_schema.plain_serializer_function_ser_schema(str)
         )
 
     @classmethod
