@@ -1,8 +1,9 @@
 //! The profiles, their JSON and their validation.
 
+use crate::wire::linux_with;
 use firstflight_tcp::{
     AckPolicy, CongestionAlgorithm, Endpoint, Hystart, InitialWindow, Profile, RecoveryAlgorithm, RestartWindow,
-    RtoRules, ScoreboardRules, WindowPacing,
+    RtoRules, ScoreboardRules, TailLossProbe, Trains, WindowPacing,
 };
 
 #[test]
@@ -99,6 +100,29 @@ fn a_value_out_of_range_is_named_with_what_would_be_right() {
             "ack.interval_ns is 0, but must be from 1 to 86400000000000",
         ),
         (Profile { duplicate_ack_threshold: 0, ..rfc() }, "duplicate_ack_threshold is 0, but must be from 1 to 255"),
+    ] {
+        assert_eq!(profile.validate().unwrap_err(), expected);
+    }
+}
+
+#[test]
+fn the_scoreboards_values_are_bounded() {
+    let range = |field: &str, value, low, high| {
+        format!("recovery.scoreboard.{field} is {value}, but must be from {low} to {high}")
+    };
+    let day = 86_400_000_000_000;
+    let probe = |max_ack_delay_ns| linux_with(|rules| rules.tail_loss_probe = Some(TailLossProbe { max_ack_delay_ns }));
+    let trains =
+        |min_segments, window_divisor| linux_with(|rules| rules.trains = Some(Trains { min_segments, window_divisor }));
+    for valid in [probe(0), probe(day), trains(1, 1), trains(64, 255)] {
+        valid.validate().unwrap();
+    }
+    for (profile, expected) in [
+        (probe(day + 1), range("tail_loss_probe.max_ack_delay_ns", day + 1, 0, day)),
+        (trains(0, 3), range("trains.min_segments", 0, 1, 64)),
+        (trains(65, 3), range("trains.min_segments", 65, 1, 64)),
+        (trains(2, 0), range("trains.window_divisor", 0, 1, 255)),
+        (trains(2, 256), range("trains.window_divisor", 256, 1, 255)),
     ] {
         assert_eq!(profile.validate().unwrap_err(), expected);
     }
