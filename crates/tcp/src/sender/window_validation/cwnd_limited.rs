@@ -134,6 +134,23 @@ mod tests {
     }
 
     #[test]
+    fn the_most_that_was_outstanding_since_the_last_growth_counts_as_used() {
+        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND };
+        let mut rule = CwndLimited::default();
+        [12, 20, 15].into_iter().for_each(|outstanding| rule.on_transmit(0, &burst(false, outstanding, 40, false)));
+        rule.on_ack(SECOND / 2);
+        assert_eq!(rule.unused(3 * SECOND / 2 - 1, &unused), None, "it was considered for growth half a second in");
+        let shrunk = Shrunk { window_segments: 30, least_ssthresh_segments: 30 };
+        assert_eq!(rule.unused(3 * SECOND / 2, &unused), Some(shrunk));
+        // The initial window is kept, whatever was used of it.
+        rule.on_transmit(2 * SECOND, &burst(false, 1, 10, false));
+        assert_eq!(rule.unused(9 * SECOND, &Unused { window_segments: 10, ..unused }), None);
+        // In slow start 40 segments may be twice what was outstanding.
+        rule.on_transmit(10 * SECOND, &burst(false, 30, 40, true));
+        assert_eq!(rule.unused(20 * SECOND, &unused), None);
+    }
+
+    #[test]
     fn a_connection_that_begins_late_has_left_nothing_unused_before() {
         let mut rule = CwndLimited::default();
         let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND };
