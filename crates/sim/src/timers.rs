@@ -88,3 +88,28 @@ impl Timers {
         self.heap.pop().map(|Entry(timer)| timer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_expire_in_order_however_taking_and_adding_alternate() {
+        let (mut timers, mut sorted) = (Timers::default(), Vec::new());
+        let mut draw = 1_u64;
+        for order in 0..5000 {
+            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            if draw >> 62 < 2 {
+                let timer = (draw >> 40 & 63, order, Wake::Client(0));
+                sorted.push(timer);
+                sorted.sort_by_key(|&(time, order, _)| (time, order));
+                assert_eq!(timers.push(timer), sorted[0] == timer);
+            } else {
+                let first = (!sorted.is_empty()).then(|| sorted.remove(0));
+                assert_eq!(timers.pop(), first);
+            }
+            assert_eq!(timers.next(), sorted.first());
+        }
+        assert!(sorted.len() > 10 && timers.pop().is_some());
+    }
+}
