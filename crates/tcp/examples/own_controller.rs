@@ -2,8 +2,8 @@
 //! transfer over a path of 100 ms that loses its 40th data segment. Prints cwnd after each round trip.
 
 use firstflight_tcp::{
-    Acknowledged, CongestionAlgorithm, CongestionControl, CustomController, Endpoint, Nanos, Profile, Segment, Start,
-    Window,
+    Acknowledged, Bytes, CongestionAlgorithm, CongestionControl, CustomController, Endpoint, Nanos, Profile, Segment,
+    Segments, Start, Window,
 };
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ const MILLISECOND: Nanos = 1_000_000;
 /// Slow start, then one segment per round trip; a loss takes an eighth.
 #[derive(Clone, Debug)]
 struct Gentle {
-    loss_window: u32,
-    counted: u32,
+    loss_window: Bytes,
+    counted: Bytes,
 }
 
 impl Gentle {
     fn new(start: &Start) -> Self {
-        Self { loss_window: start.loss_window_bytes, counted: 0 }
+        Self { loss_window: Bytes(start.loss_window_bytes), counted: Bytes::ZERO }
     }
 }
 
@@ -30,18 +30,18 @@ impl CongestionControl for Gentle {
         self.counted += acknowledged.bytes;
         if self.counted >= window.cwnd {
             self.counted -= window.cwnd;
-            window.grow_segments(1);
+            window.grow_segments(Segments(1));
         }
     }
 
-    fn on_congestion(&mut self, window: &mut Window, _now: Nanos, flight_bytes: u32) {
-        window.ssthresh = (flight_bytes - flight_bytes / 8).max(2 * window.mss);
+    fn on_congestion(&mut self, window: &mut Window, _now: Nanos, flight: Bytes) {
+        window.ssthresh = (flight - flight / 8).max(Segments(2) * window.mss);
         window.set_cwnd(window.ssthresh);
     }
 
-    fn on_timeout(&mut self, window: &mut Window, now: Nanos, flight_bytes: u32, first: bool) {
+    fn on_timeout(&mut self, window: &mut Window, now: Nanos, flight: Bytes, first: bool) {
         if first {
-            self.on_congestion(window, now, flight_bytes);
+            self.on_congestion(window, now, flight);
         }
         window.set_cwnd(self.loss_window);
     }

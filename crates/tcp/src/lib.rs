@@ -18,6 +18,7 @@
 //! Behaviour is a [`Profile`]: initial, restart and loss windows, start-up scheme, lost-SYN rule, options, receive window,
 //! acknowledgements, timers, recovery, congestion control and its validation.
 
+mod amounts;
 mod connection;
 mod profile;
 mod receiver;
@@ -26,6 +27,7 @@ mod timers;
 
 use firstflight_segment::{self as segment, sequence};
 
+pub use amounts::{Bytes, Segments};
 pub use connection::{Endpoint, Events, Info, State, Stats};
 pub use firstflight_segment::{
     Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,

@@ -1,6 +1,7 @@
 //! The consequences of what recovery found out.
 
 use crate::Nanos;
+use crate::amounts::Bytes;
 use crate::connection::{Endpoint, due, feature};
 use crate::sender::congestion::{Acknowledged, RoundTrip, Start};
 use crate::sender::recovery::{CwndRule, Edges, Facts, NextCwnd, Recovery, RttSample};
@@ -218,7 +219,7 @@ impl Endpoint {
     #[inline]
     fn grow(&mut self, now: Nanos, bytes: u32, allowed: bool) {
         if !self.grow_by_startup(now, bytes, allowed) && allowed {
-            self.controller.on_ack(now, Acknowledged { bytes });
+            self.controller.on_ack(now, Acknowledged { bytes: Bytes(bytes) });
         }
     }
 

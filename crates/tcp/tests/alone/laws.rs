@@ -2,6 +2,7 @@
 
 use super::{Alone, MILLISECOND, MSS, Path, SECOND};
 use crate::Nanos;
+use crate::amounts::Bytes;
 use crate::sender::congestion::{CongestionAlgorithm, Hystart};
 
 /// In a buffer so large nothing is lost.
@@ -38,10 +39,10 @@ fn slow_start_doubles_every_round() {
 fn slow_start_of_hystart_plus_plus_counts_eight_segments_an_acknowledgement_at_most() {
     use crate::sender::congestion::Acknowledged;
     let mut run = Alone::new(cubic(Hystart::HystartPlusPlus), Path::USUAL);
-    run.controller.on_ack(0, Acknowledged { bytes: 10 * MSS });
+    run.controller.on_ack(0, Acknowledged { bytes: Bytes(10 * MSS) });
     assert_eq!(run.window_segments(), 18);
     let mut run = Alone::new(cubic(Hystart::Hystart), Path::USUAL);
-    run.controller.on_ack(0, Acknowledged { bytes: 10 * MSS });
+    run.controller.on_ack(0, Acknowledged { bytes: Bytes(10 * MSS) });
     assert_eq!(run.window_segments(), 20);
 }
 

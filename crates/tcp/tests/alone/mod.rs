@@ -9,6 +9,7 @@ use super::{
     Acknowledged, CongestionAlgorithm, CongestionAvoidance, Controller, Delivery, RoundTrip, SlowStartGrowth, Start,
 };
 use crate::Nanos;
+use crate::amounts::Bytes;
 use crate::sequence::Position;
 use std::collections::VecDeque;
 
@@ -248,7 +249,7 @@ impl Alone {
             let sample = RoundTrip { rtt, una: self.una, nxt: self.nxt };
             self.controller.on_round_trip(self.now, &sample);
             if self.una > self.recover {
-                self.controller.on_ack(self.now, Acknowledged { bytes: MSS });
+                self.controller.on_ack(self.now, Acknowledged { bytes: Bytes(MSS) });
             }
             self.round.rtt = rtt;
         }

@@ -5,6 +5,7 @@ use super::reno::Reno;
 use super::window::Window;
 use super::{Other, Start};
 use crate::Nanos;
+use crate::amounts::Bytes;
 
 /// The sender's cwnd and ssthresh, and the law that changes them. Reno, which plain TCP asks for, is told from the others
 /// by one comparison and keeps its state here.
@@ -40,7 +41,11 @@ impl Law {
 impl Controller {
     /// A new controller, in the memory of an old one if there is one.
     pub(crate) fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
-        let window = Window { cwnd: start.window_bytes, ssthresh: start.ssthresh_bytes, mss: start.mss_bytes };
+        let window = Window {
+            cwnd: Bytes(start.window_bytes),
+            ssthresh: Bytes(start.ssthresh_bytes),
+            mss: Bytes(start.mss_bytes),
+        };
         Self { window, law: Law::new_in(old, start) }
     }
 
@@ -72,7 +77,7 @@ impl Controller {
     pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u32, flight_bytes: u32) {
         // Reno has no use for it, and this is called for every segment.
         if let Law::Other(other) = &mut self.law {
-            other.law_mut().on_sent(&mut self.window, now, bytes, flight_bytes);
+            other.law_mut().on_sent(&mut self.window, now, Bytes(bytes), Bytes(flight_bytes));
         }
     }
 
@@ -98,17 +103,17 @@ impl Controller {
 
     pub(crate) fn on_congestion(&mut self, now: Nanos, flight_bytes: u32) {
         let (law, window) = self.parts();
-        law.on_congestion(window, now, flight_bytes);
+        law.on_congestion(window, now, Bytes(flight_bytes));
     }
 
     pub(crate) fn on_timeout(&mut self, now: Nanos, flight_bytes: u32, first: bool) {
         let (law, window) = self.parts();
-        law.on_timeout(window, now, flight_bytes, first);
+        law.on_timeout(window, now, Bytes(flight_bytes), first);
     }
 
     pub(crate) fn on_undo(&mut self, now: Nanos, cwnd: u32, ssthresh: u32) {
         let (law, window) = self.parts();
-        law.on_undo(window, now, cwnd, ssthresh);
+        law.on_undo(window, now, Bytes(cwnd), Bytes(ssthresh));
     }
 
     /// cwnd and ssthresh, for a start-up scheme to change.
@@ -120,23 +125,23 @@ impl Controller {
     /// cwnd, in bytes.
     #[inline]
     pub(crate) fn window(&self) -> u32 {
-        self.window.cwnd
+        self.window.cwnd.0
     }
 
     /// ssthresh, in bytes; `u32::MAX` stands for "arbitrarily high".
     #[inline]
     pub(crate) fn ssthresh(&self) -> u32 {
-        self.window.ssthresh
+        self.window.ssthresh.0
     }
 
     /// Replaces cwnd.
     pub(crate) fn set_window(&mut self, bytes: u32) {
-        self.window.set_cwnd(bytes);
+        self.window.set_cwnd(Bytes(bytes));
     }
 
     /// Replaces ssthresh.
     pub(crate) fn set_ssthresh(&mut self, bytes: u32) {
-        self.window.ssthresh = bytes;
+        self.window.ssthresh = Bytes(bytes);
     }
 
     #[inline]

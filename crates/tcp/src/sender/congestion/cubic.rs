@@ -8,6 +8,7 @@
 use super::slow_start_exit::{Hystart, Progress, SlowStartExit};
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
+use crate::amounts::{Bytes, Segments};
 use crate::profile::LARGEST_WINDOW;
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -32,9 +33,9 @@ const FASTEST: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
-    loss_window: u32,
-    /// Bytes acknowledged that do not make a whole segment yet.
-    partial_segment: u32,
+    loss_window: Bytes,
+    /// What is acknowledged and does not make a full segment yet.
+    partial_segment: Bytes,
     /// Segments acknowledged since the window last grew in congestion avoidance.
     counted: u32,
     /// Segments to be acknowledged for one of growth.
@@ -113,8 +114,8 @@ impl Clock {
 impl Cubic {
     pub(super) fn new(start: &Start, hystart: Hystart) -> Self {
         Self {
-            loss_window: start.loss_window_bytes,
-            partial_segment: 0,
+            loss_window: Bytes(start.loss_window_bytes),
+            partial_segment: Bytes::ZERO,
             counted: 0,
             per_growth: 0,
             w_max: 0,
@@ -146,9 +147,9 @@ impl Cubic {
 
     /// Slow start up to the threshold; what is left over counts towards congestion avoidance.
     fn slow_start(w: &mut Window, segments: u32) -> u32 {
-        let room = (w.ssthresh - w.cwnd).div_ceil(w.mss);
+        let Segments(room) = (w.ssthresh - w.cwnd).segments_rounded_up(w.mss);
         let taken = segments.min(room);
-        w.grow_segments(taken);
+        w.grow_segments(Segments(taken));
         w.cwnd = w.cwnd.min(w.ssthresh);
         segments - taken
     }
@@ -158,17 +159,17 @@ impl Cubic {
         // Credit from a time when growth was slower buys one segment, not many.
         if self.counted >= self.per_growth {
             self.counted = 0;
-            w.grow_segments(1);
+            w.grow_segments(Segments(1));
         }
         self.counted += segments;
         let growth = self.counted / self.per_growth;
         self.counted -= growth * self.per_growth;
-        w.grow_segments(growth);
+        w.grow_segments(Segments(growth));
     }
 
     /// Finds out how fast the window is to grow.
     fn update(&mut self, w: &Window, now: u64, segments: u32) {
-        let window = w.segments().max(1);
+        let window = w.segments().0.max(1);
         self.acknowledged = self.acknowledged.saturating_add(segments);
         // Linux: for the same window, at most once in 1/32 s.
         if self.computed_for == window && now - self.computed_at <= self.hz() / 32 {
@@ -227,14 +228,14 @@ impl Cubic {
         }
     }
 
-    /// Congestion ends the epoch and tells W_max; answers the new threshold in bytes.
-    fn reduce(&mut self, w: &Window) -> u32 {
-        let window = w.segments();
+    /// Congestion ends the epoch and tells W_max; answers the new threshold.
+    fn reduce(&mut self, w: &Window) -> Bytes {
+        let Segments(window) = w.segments();
         self.epoch = None;
         // RFC 9438 §4.7, fast convergence: W_max = cwnd * (1 + beta) / 2 if the window has not come up to W_max again.
         self.w_max = if window < self.w_max { scaled(window, SCALE + BETA) / 2 } else { window };
         // RFC 9438 §4.6: at least two segments.
-        scaled(window, BETA).max(2).saturating_mul(w.mss)
+        Segments(scaled(window, BETA).max(2)).bytes(w.mss)
     }
 }
 
@@ -258,9 +259,9 @@ fn cube_root(cube: u64) -> u64 {
 
 impl CongestionControl for Cubic {
     // RFC 9438 §4.2 and §5.8: time without data to send is not time on the curve.
-    fn on_sent(&mut self, _w: &mut Window, now: Nanos, _bytes: u32, flight_bytes: u32) {
+    fn on_sent(&mut self, _w: &mut Window, now: Nanos, _bytes: Bytes, flight: Bytes) {
         let now = self.jiffies(now);
-        if flight_bytes == 0 {
+        if flight == Bytes::ZERO {
             if let Some(epoch) = &mut self.epoch {
                 *epoch = (*epoch + (now - self.sent_at)).min(now);
             }
@@ -278,7 +279,7 @@ impl CongestionControl for Cubic {
             self.min_rtt_us = rtt_us;
         }
         if w.cwnd < w.ssthresh {
-            let progress = Progress { window_bytes: w.cwnd, mss_bytes: w.mss, min_rtt_us: self.min_rtt_us };
+            let progress = Progress { window: w.cwnd, mss: w.mss, min_rtt_us: self.min_rtt_us };
             if self.exit.on_round_trip(now, sample, &progress) {
                 w.ssthresh = w.cwnd;
             }
@@ -288,13 +289,13 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, w: &mut Window, now: Nanos, acknowledged: Acknowledged) {
         if w.cwnd < w.ssthresh {
             if let Some(growth) = self.exit.growth(acknowledged.bytes, w.mss) {
-                w.cwnd = w.cwnd.saturating_add(growth).min(w.ssthresh).min(LARGEST_WINDOW);
+                w.cwnd = w.cwnd.saturating_add(growth).min(w.ssthresh).min(Bytes(LARGEST_WINDOW));
                 return;
             }
         }
         let bytes = self.partial_segment + acknowledged.bytes;
-        let mut segments = bytes / w.mss;
-        self.partial_segment = bytes % w.mss;
+        let Segments(mut segments) = bytes.full_segments(w.mss);
+        self.partial_segment = Bytes(bytes.0 % w.mss.0);
         if w.cwnd < w.ssthresh {
             segments = Self::slow_start(w, segments);
         }
@@ -304,7 +305,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight_bytes: u32) {
+    fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight: Bytes) {
         w.ssthresh = self.reduce(w);
         w.cwnd = w.ssthresh;
         self.counted = 0;
@@ -312,7 +313,7 @@ impl CongestionControl for Cubic {
     }
 
     // RFC 9438 §4.8 reduces as for other congestion and sets K = 0; Linux forgets all that it knew of the path.
-    fn on_timeout(&mut self, w: &mut Window, now: Nanos, _flight_bytes: u32, first: bool) {
+    fn on_timeout(&mut self, w: &mut Window, now: Nanos, _flight: Bytes, first: bool) {
         if first {
             w.ssthresh = self.reduce(w);
         }
@@ -356,7 +357,7 @@ mod tests {
     /// `count` acknowledgements of a segment each, a millisecond apart, each of which lets one leave.
     fn acknowledge(cubic: &mut Controller, from: Nanos, count: u64) -> Nanos {
         for sent in 0..count {
-            cubic.on_ack(from + sent * MILLISECOND, Acknowledged { bytes: MSS });
+            cubic.on_ack(from + sent * MILLISECOND, Acknowledged { bytes: Bytes(MSS) });
             cubic.on_sent(from + sent * MILLISECOND, MSS, cubic.window() - MSS);
         }
         from + count * MILLISECOND
@@ -417,7 +418,7 @@ mod tests {
     fn parts_of_segments_add_up() {
         let mut cubic = cubic(10);
         for _ in 0..4 {
-            cubic.on_ack(0, Acknowledged { bytes: MSS / 4 });
+            cubic.on_ack(0, Acknowledged { bytes: Bytes(MSS / 4) });
         }
         assert_eq!(cubic.window(), 11 * MSS);
     }

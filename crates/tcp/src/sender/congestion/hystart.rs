@@ -7,10 +7,11 @@
 use super::RoundTrip;
 use super::slow_start_exit::Progress;
 use crate::Nanos;
+use crate::amounts::Segments;
 use crate::sequence::Position;
 
 /// Below so many segments nothing ends slow start.
-const LOW_WINDOW: u32 = 16;
+const LOW_WINDOW: Segments = Segments(16);
 /// Acknowledgements at most so far apart belong to one train, in microseconds.
 const TRAIN_SPACING_US: u64 = 2000;
 /// The delay of a round counts once there were so many samples.
@@ -82,7 +83,7 @@ impl Hystart {
         if sample.una > *self.round_end.get_or_insert(sample.nxt) {
             self.begin_round(now_us, Some(sample.nxt));
         }
-        if progress.window_bytes / progress.mss_bytes < LOW_WINDOW {
+        if progress.window.full_segments(progress.mss) < LOW_WINDOW {
             return false;
         }
         self.found = self.detectors.ack_train && self.train_is_long(now_us, progress);
@@ -118,16 +119,17 @@ impl Hystart {
 // Linux takes the rate at which it paces, twice the window a smoothed round trip. With the shortest round trip in its
 // place, the two differ only above 2 Gbit/s, where the bound of a millisecond is not reached.
 fn cushion_us(progress: &Progress) -> u64 {
-    let rate = 2 * u64::from(progress.window_bytes).max(1);
+    let rate = 2 * u64::from(progress.window).max(1);
     (4 * AGGREGATE_BYTES * progress.min_rtt_us / rate).min(MOST_CUSHION_US)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::amounts::Bytes;
 
     const MILLISECOND: Nanos = 1_000_000;
-    const MSS: u32 = 1000;
+    const MSS: Bytes = Bytes(1000);
 
     /// Acknowledgements of a segment each, all of one round, at a constant window.
     struct Round {
@@ -147,7 +149,7 @@ mod tests {
             self.una += 1;
             self.min_rtt_us = self.min_rtt_us.min(rtt / 1000);
             let sample = RoundTrip { rtt, una: self.una, nxt: 10_000 };
-            let progress = Progress { window_bytes: self.window * MSS, mss_bytes: MSS, min_rtt_us: self.min_rtt_us };
+            let progress = Progress { window: Segments(self.window) * MSS, mss: MSS, min_rtt_us: self.min_rtt_us };
             self.hystart.on_round_trip(now, &sample, &progress)
         }
 

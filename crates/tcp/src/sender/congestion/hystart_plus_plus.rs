@@ -3,6 +3,7 @@
 
 use super::RoundTrip;
 use crate::Nanos;
+use crate::amounts::{Bytes, Segments};
 use crate::sequence::Position;
 
 // RFC 9406 §4.3: recommended values.
@@ -13,7 +14,7 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 /// Segments that one acknowledgement counts for at most, if segments are not paced.
-const L: u32 = 8;
+const L: Segments = Segments(8);
 /// No round trip was measured.
 const INFINITE: Nanos = Nanos::MAX;
 
@@ -52,10 +53,10 @@ impl HystartPlusPlus {
         self.phase = Phase::Done;
     }
 
-    /// Growth of the window in bytes; none once slow start was left.
-    pub(super) fn growth(&self, bytes: u32, mss_bytes: u32) -> Option<u32> {
+    /// Growth of the window; none once slow start was left.
+    pub(super) fn growth(&self, bytes: Bytes, mss: Bytes) -> Option<Bytes> {
         // RFC 9406 §4.2: cwnd = cwnd + min(N, L * SMSS). §4.3: L = infinity if paced.
-        let bytes = if self.paced { bytes } else { bytes.min(L * mss_bytes) };
+        let bytes = if self.paced { bytes } else { bytes.min(L * mss) };
         match self.phase {
             Phase::SlowStart => Some(bytes),
             // RFC 9406 §4.2: cwnd = cwnd + (min(N, L * SMSS) / CSS_GROWTH_DIVISOR).
@@ -135,9 +136,9 @@ mod tests {
         let mut hystart = HystartPlusPlus::new(false);
         round(&mut hystart, 1, 8, 80);
         round(&mut hystart, 2, 7, 90);
-        assert_eq!(hystart.growth(4000, 1000), Some(4000));
+        assert_eq!(hystart.growth(Bytes(4000), Bytes(1000)), Some(Bytes(4000)));
         round(&mut hystart, 3, 8, 102);
-        assert_eq!(hystart.growth(4000, 1000), Some(1000));
+        assert_eq!(hystart.growth(Bytes(4000), Bytes(1000)), Some(Bytes(1000)));
     }
 
     #[test]
@@ -146,7 +147,7 @@ mod tests {
         for (number, rtt_ms) in [(1, 80), (2, 89), (3, 98)] {
             round(&mut hystart, number, 8, rtt_ms);
         }
-        assert_eq!(hystart.growth(4000, 1000), Some(4000));
+        assert_eq!(hystart.growth(Bytes(4000), Bytes(1000)), Some(Bytes(4000)));
     }
 
     #[test]
@@ -155,10 +156,10 @@ mod tests {
         round(&mut hystart, 1, 8, 80);
         for number in 2..=6 {
             assert!(!round(&mut hystart, number, 8, 100), "round {number}");
-            assert_eq!(hystart.growth(4000, 1000), Some(1000));
+            assert_eq!(hystart.growth(Bytes(4000), Bytes(1000)), Some(Bytes(1000)));
         }
         assert!(round(&mut hystart, 7, 1, 100));
-        assert_eq!(hystart.growth(4000, 1000), None);
+        assert_eq!(hystart.growth(Bytes(4000), Bytes(1000)), None);
     }
 
     #[test]
@@ -167,12 +168,12 @@ mod tests {
         round(&mut hystart, 1, 8, 80);
         round(&mut hystart, 2, 8, 100);
         round(&mut hystart, 3, 8, 99);
-        assert_eq!(hystart.growth(4000, 1000), Some(4000));
+        assert_eq!(hystart.growth(Bytes(4000), Bytes(1000)), Some(Bytes(4000)));
     }
 
     #[test]
     fn an_acknowledgement_counts_for_eight_segments_unless_segments_are_paced() {
-        assert_eq!(HystartPlusPlus::new(false).growth(20_000, 1000), Some(8000));
-        assert_eq!(HystartPlusPlus::new(true).growth(20_000, 1000), Some(20_000));
+        assert_eq!(HystartPlusPlus::new(false).growth(Bytes(20_000), Bytes(1000)), Some(Bytes(8000)));
+        assert_eq!(HystartPlusPlus::new(true).growth(Bytes(20_000), Bytes(1000)), Some(Bytes(20_000)));
     }
 }

@@ -2,13 +2,14 @@
 
 use super::window::Window;
 use crate::Nanos;
+use crate::amounts::Bytes;
 use crate::sequence::Position;
 
 /// An acknowledgement that lets the window grow: new data is acknowledged and nothing is being repaired.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
-    /// Bytes newly acknowledged; with SACK, newly delivered.
-    pub bytes: u32,
+    /// Newly acknowledged; with SACK, newly delivered.
+    pub bytes: Bytes,
 }
 
 /// A round trip measured by an acknowledgement, whatever the state of recovery.
@@ -56,24 +57,24 @@ pub struct Delivery {
 
 /// A congestion control algorithm: a law over the sender's [`Window`].
 pub trait CongestionControl: std::fmt::Debug + Send + Sync {
-    /// `bytes` of payload are sent with `flight_bytes` in flight before them. With nothing in flight it is a start after
+    /// So much payload is sent with `flight` in flight before them. With nothing in flight it is a start after
     /// idleness.
-    fn on_sent(&mut self, _window: &mut Window, _now: Nanos, _bytes: u32, _flight_bytes: u32) {}
+    fn on_sent(&mut self, _window: &mut Window, _now: Nanos, _bytes: Bytes, _flight: Bytes) {}
     /// An ACK gave an RTT. Called before `on_ack` for the same ACK.
     fn on_round_trip(&mut self, _window: &mut Window, _now: Nanos, _sample: &RoundTrip) {}
     /// New data is acknowledged outside of recovery, and window validation lets cwnd grow.
     fn on_ack(&mut self, window: &mut Window, now: Nanos, acknowledged: Acknowledged);
     /// Every ACK that delivers, for rate-based algorithms.
     fn on_delivery(&mut self, _window: &mut Window, _now: Nanos, _delivery: &Delivery) {}
-    /// A loss was noticed by duplicate or selective ACKs, or a CE mark was echoed, with so many bytes in flight: once per
+    /// A loss was noticed by duplicate or selective ACKs, or a CE mark was echoed, with so much in flight: once per
     /// loss event. Sets ssthresh and, for senders without proportional rate reduction, cwnd.
-    fn on_congestion(&mut self, window: &mut Window, now: Nanos, flight_bytes: u32);
-    /// The retransmission timer expired, with so many bytes in flight; `first` unless it is for the same segment
+    fn on_congestion(&mut self, window: &mut Window, now: Nanos, flight: Bytes);
+    /// The retransmission timer expired, with so much in flight; `first` unless it is for the same segment
     /// again.
-    fn on_timeout(&mut self, window: &mut Window, now: Nanos, flight_bytes: u32, first: bool);
+    fn on_timeout(&mut self, window: &mut Window, now: Nanos, flight: Bytes, first: bool);
     /// The last congestion event turned out to be none: `cwnd` and `ssthresh` are those before it, and are restored
     /// unless they have grown beyond.
-    fn on_undo(&mut self, window: &mut Window, _now: Nanos, cwnd: u32, ssthresh: u32) {
+    fn on_undo(&mut self, window: &mut Window, _now: Nanos, cwnd: Bytes, ssthresh: Bytes) {
         window.cwnd = window.cwnd.max(cwnd);
         window.ssthresh = window.ssthresh.max(ssthresh);
     }

@@ -2,12 +2,13 @@
 
 use super::{Acknowledged, CongestionAvoidance, CongestionControl, SlowStartGrowth, Start, Window};
 use crate::Nanos;
+use crate::amounts::{Bytes, Segments};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
-    loss_window: u32,
-    /// Bytes acknowledged since cwnd last grew in congestion avoidance (only when counting by window).
-    counted: u32,
+    loss_window: Bytes,
+    /// Acknowledged since cwnd last grew in congestion avoidance (only when counting by window).
+    counted: Bytes,
     slow_start_growth: SlowStartGrowth,
     congestion_avoidance: CongestionAvoidance,
     whole_segment_ssthresh: bool,
@@ -16,8 +17,8 @@ pub(crate) struct Reno {
 impl Reno {
     pub(super) fn new(start: &Start) -> Self {
         Self {
-            loss_window: start.loss_window_bytes,
-            counted: 0,
+            loss_window: Bytes(start.loss_window_bytes),
+            counted: Bytes::ZERO,
             slow_start_growth: start.slow_start_growth,
             congestion_avoidance: start.congestion_avoidance,
             whole_segment_ssthresh: start.whole_segment_ssthresh,
@@ -25,15 +26,15 @@ impl Reno {
     }
 
     // RFC 5681 §3.1 equation (4): ssthresh = max (FlightSize / 2, 2*SMSS).
-    fn halved(&self, w: &Window, flight_bytes: u32) -> u32 {
-        let half = flight_bytes / 2;
-        let whole = if self.whole_segment_ssthresh { half - half % w.mss } else { half };
-        whole.max(2 * w.mss)
+    fn halved(&self, w: &Window, flight: Bytes) -> Bytes {
+        let half = flight / 2;
+        let whole = if self.whole_segment_ssthresh { half.round_down(w.mss) } else { half };
+        whole.max(Segments(2) * w.mss)
     }
 
     /// Growth in slow start by everything acknowledged, up to the threshold; what is left over counts towards
     /// congestion avoidance (Linux's tcp_slow_start).
-    pub(super) fn slow_start_by_all(w: &mut Window, bytes: u32) -> u32 {
+    pub(super) fn slow_start_by_all(w: &mut Window, bytes: Bytes) -> Bytes {
         let increase = bytes.min(w.ssthresh.saturating_sub(w.cwnd));
         w.grow(increase);
         bytes - increase
@@ -41,10 +42,10 @@ impl Reno {
 
     /// Growth in congestion avoidance.
     #[inline]
-    fn avoid(&mut self, w: &mut Window, bytes: u32) {
+    fn avoid(&mut self, w: &mut Window, bytes: Bytes) {
         match self.congestion_avoidance {
             // RFC 5681 §3.1 equation (3): cwnd += SMSS*SMSS/cwnd, and 1 byte if that is 0.
-            CongestionAvoidance::PerAck => w.grow((w.mss * w.mss / w.cwnd).max(1)),
+            CongestionAvoidance::PerAck => w.grow(Bytes((w.mss.0 * w.mss.0 / w.cwnd.0).max(1))),
             CongestionAvoidance::PerWindow => self.avoid_by_window(w, bytes),
         }
     }
@@ -52,17 +53,17 @@ impl Reno {
     // RFC 5681 §3.1: count the bytes acknowledged; when they reach cwnd, cwnd grows by up to SMSS. As in Linux's
     // tcp_cong_avoid_ai, what was counted under a larger window buys one segment, not many.
     #[inline]
-    fn avoid_by_window(&mut self, w: &mut Window, bytes: u32) {
+    fn avoid_by_window(&mut self, w: &mut Window, bytes: Bytes) {
         let window = w.cwnd;
         if self.counted >= window {
-            self.counted = 0;
+            self.counted = Bytes::ZERO;
             w.grow(w.mss);
         }
         self.counted += bytes;
         if self.counted >= window {
-            let segments = self.counted / window;
-            self.counted -= segments * window;
-            w.grow(segments * w.mss);
+            let windows = self.counted.0 / window.0;
+            self.counted -= Bytes(windows * window.0);
+            w.grow(Segments(windows) * w.mss);
         }
     }
 }
@@ -80,27 +81,27 @@ impl CongestionControl for Reno {
             SlowStartGrowth::Bytes => w.grow(bytes.min(w.mss)),
             SlowStartGrowth::AllBytes => {
                 let left_over = Self::slow_start_by_all(w, bytes);
-                if left_over > 0 {
+                if left_over > Bytes::ZERO {
                     self.avoid(w, left_over);
                 }
             }
         }
     }
 
-    fn on_congestion(&mut self, w: &mut Window, _now: Nanos, flight_bytes: u32) {
-        w.ssthresh = self.halved(w, flight_bytes);
+    fn on_congestion(&mut self, w: &mut Window, _now: Nanos, flight: Bytes) {
+        w.ssthresh = self.halved(w, flight);
         w.cwnd = w.ssthresh;
-        self.counted = 0;
+        self.counted = Bytes::ZERO;
     }
 
-    fn on_timeout(&mut self, w: &mut Window, _now: Nanos, flight_bytes: u32, first: bool) {
+    fn on_timeout(&mut self, w: &mut Window, _now: Nanos, flight: Bytes, first: bool) {
         // RFC 5681 §3.1: when a segment has been retransmitted by the timer at least once, ssthresh is held constant.
         if first {
-            w.ssthresh = self.halved(w, flight_bytes);
+            w.ssthresh = self.halved(w, flight);
         }
         // RFC 5681 §3.1: upon a timeout cwnd MUST be set to no more than the loss window, LW.
         w.cwnd = self.loss_window;
-        self.counted = 0;
+        self.counted = Bytes::ZERO;
     }
 }
 
@@ -133,38 +134,38 @@ mod tests {
     #[test]
     fn bytes_counted_before_a_loss_do_not_count_towards_growth_after_it() {
         let mut reno = reno(SlowStartGrowth::Bytes, 10_000, 10_000);
-        reno.on_ack(0, Acknowledged { bytes: 9000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(9000) });
         assert_eq!(reno.window(), 10_000);
         reno.on_congestion(0, 10_000);
         assert_eq!((reno.window(), reno.ssthresh()), (5000, 5000));
-        reno.on_ack(0, Acknowledged { bytes: 4000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(4000) });
         assert_eq!(reno.window(), 5000);
-        reno.on_ack(0, Acknowledged { bytes: 1000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(1000) });
         assert_eq!(reno.window(), 6000);
     }
 
     #[test]
     fn what_slow_start_leaves_over_counts_towards_congestion_avoidance() {
         let mut reno = reno(SlowStartGrowth::AllBytes, 8000, 10_000);
-        reno.on_ack(0, Acknowledged { bytes: 8000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(8000) });
         assert_eq!(reno.window(), 10_000);
-        reno.on_ack(0, Acknowledged { bytes: 3000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(3000) });
         assert_eq!(reno.window(), 10_000);
-        reno.on_ack(0, Acknowledged { bytes: 1000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(1000) });
         assert_eq!(reno.window(), 11_000);
     }
 
     #[test]
     fn credit_from_a_larger_window_buys_one_segment_and_no_more() {
         let mut reno = reno(SlowStartGrowth::AllBytes, 20_000, 10_000);
-        reno.on_ack(0, Acknowledged { bytes: 19_000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(19_000) });
         reno.set_window(5000);
         reno.set_ssthresh(5000);
-        reno.on_ack(0, Acknowledged { bytes: 1000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(1000) });
         assert_eq!(reno.window(), 6000);
-        reno.on_ack(0, Acknowledged { bytes: 4000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(4000) });
         assert_eq!(reno.window(), 6000);
-        reno.on_ack(0, Acknowledged { bytes: 1000 });
+        reno.on_ack(0, Acknowledged { bytes: Bytes(1000) });
         assert_eq!(reno.window(), 7000);
     }
 

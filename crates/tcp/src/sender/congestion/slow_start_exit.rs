@@ -4,6 +4,7 @@ use super::RoundTrip;
 use super::hystart::{self, Detectors};
 use super::hystart_plus_plus::HystartPlusPlus;
 use crate::Nanos;
+use crate::amounts::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// The rule that ends slow start when the path begins to queue.
@@ -34,8 +35,8 @@ pub(super) enum SlowStartExit {
 /// What the rule needs to know of the controller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    pub window_bytes: u32,
-    pub mss_bytes: u32,
+    pub window: Bytes,
+    pub mss: Bytes,
     /// Shortest round trip that the controller knows of, this one included, in microseconds.
     pub min_rtt_us: u64,
 }
@@ -61,11 +62,11 @@ impl SlowStartExit {
         }
     }
 
-    /// Bytes by which the window may grow in slow start for so many acknowledged; none: as without the rule.
-    pub(super) fn growth(&self, bytes: u32, mss_bytes: u32) -> Option<u32> {
+    /// How much the window may grow in slow start for so much acknowledged; none: as without the rule.
+    pub(super) fn growth(&self, bytes: Bytes, mss: Bytes) -> Option<Bytes> {
         match self {
             Self::Off | Self::Hystart(_) => None,
-            Self::PlusPlus(hystart) => hystart.growth(bytes, mss_bytes),
+            Self::PlusPlus(hystart) => hystart.growth(bytes, mss),
         }
     }
 

@@ -9,6 +9,7 @@
 use super::reno::Reno;
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
+use crate::amounts::{Bytes, Segments};
 use crate::sequence::Position;
 
 /// Fewer segments queued: the window grows.
@@ -59,9 +60,8 @@ impl Vegas {
     }
 
     /// The decision at the end of a round.
-    fn decide(&mut self, w: &mut Window, bytes: u32) {
-        let mss = w.mss;
-        let window = u64::from(w.cwnd / mss);
+    fn decide(&mut self, w: &mut Window, bytes: Bytes) {
+        let window = u64::from(w.segments().0);
         // Brakmo and Peterson, §3.2: Diff = Expected - Actual; here times BaseRTT, which makes it segments queued.
         let queued = window * (self.round_rtt_us - self.base_rtt_us) / self.base_rtt_us;
         let in_slow_start = w.cwnd < w.ssthresh;
@@ -78,14 +78,14 @@ impl Vegas {
         } else if queued < ALPHA {
             Self::set_segments(w, window + 1);
         }
-        w.set_cwnd(w.cwnd.max(2 * mss));
+        w.set_cwnd(w.cwnd.max(Segments(2) * w.mss));
         // Linux: the threshold follows a window that has grown past it.
-        let window = w.cwnd / mss;
-        w.ssthresh = w.ssthresh.max((window / 2 + window / 4) * mss);
+        let Segments(window) = w.segments();
+        w.ssthresh = w.ssthresh.max(Segments(window / 2 + window / 4) * w.mss);
     }
 
     fn set_segments(w: &mut Window, segments: u64) {
-        w.set_cwnd(u32::try_from(segments * u64::from(w.mss)).unwrap_or(u32::MAX));
+        w.set_cwnd(Bytes(u32::try_from(segments * u64::from(w.mss)).unwrap_or(u32::MAX)));
     }
 
     fn limit_ssthresh(w: &mut Window) {
@@ -94,8 +94,8 @@ impl Vegas {
 }
 
 impl CongestionControl for Vegas {
-    fn on_sent(&mut self, _w: &mut Window, _now: Nanos, _bytes: u32, flight_bytes: u32) {
-        if flight_bytes == 0 {
+    fn on_sent(&mut self, _w: &mut Window, _now: Nanos, _bytes: Bytes, flight: Bytes) {
+        if flight == Bytes::ZERO {
             self.base_rtt_us = INFINITE;
             self.deciding = true;
             self.begin_round();
@@ -130,13 +130,13 @@ impl CongestionControl for Vegas {
         }
     }
 
-    fn on_congestion(&mut self, w: &mut Window, now: Nanos, flight_bytes: u32) {
-        self.reno.on_congestion(w, now, flight_bytes);
+    fn on_congestion(&mut self, w: &mut Window, now: Nanos, flight: Bytes) {
+        self.reno.on_congestion(w, now, flight);
         self.deciding = false;
     }
 
-    fn on_timeout(&mut self, w: &mut Window, now: Nanos, flight_bytes: u32, first: bool) {
-        self.reno.on_timeout(w, now, flight_bytes, first);
+    fn on_timeout(&mut self, w: &mut Window, now: Nanos, flight: Bytes, first: bool) {
+        self.reno.on_timeout(w, now, flight, first);
         self.deciding = false;
     }
 }
@@ -188,7 +188,7 @@ mod tests {
             let rtt = (rtt_us - 1) * 1000;
             let una = self.end + Position::from(last);
             self.vegas.on_round_trip(0, &RoundTrip { rtt, una, nxt: self.end + 1 });
-            self.vegas.on_ack(0, Acknowledged { bytes: MSS });
+            self.vegas.on_ack(0, Acknowledged { bytes: Bytes(MSS) });
             self.end = una;
         }
 

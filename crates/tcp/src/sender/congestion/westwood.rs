@@ -9,6 +9,7 @@
 use super::reno::Reno;
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
+use crate::amounts::Bytes;
 use crate::sequence::Position;
 
 /// A clock tick, Linux's jiffy, in nanoseconds.
@@ -46,11 +47,11 @@ impl Westwood {
         }
     }
 
-    /// BWE * RTTmin in whole segments, at least two, in bytes.
-    fn bandwidth_delay_product(&self, w: &Window) -> u32 {
+    /// BWE * RTTmin in full segments, at least two.
+    fn bandwidth_delay_product(&self, w: &Window) -> Bytes {
         let mss = u64::from(w.mss);
         let segments = self.bandwidth * self.min_rtt.unwrap_or(self.rtt) / mss;
-        u32::try_from(segments.max(2) * mss).unwrap_or(u32::MAX)
+        Bytes(u32::try_from(segments.max(2) * mss).unwrap_or(u32::MAX))
     }
 }
 
@@ -78,17 +79,17 @@ impl CongestionControl for Westwood {
 
     // Grieco and Mascolo 2004, §2: after three duplicate acknowledgements ssthresh = max (2, BWE * RTTmin / seg_size)
     // and cwnd = ssthresh if it is above.
-    fn on_congestion(&mut self, w: &mut Window, now: Nanos, flight_bytes: u32) {
+    fn on_congestion(&mut self, w: &mut Window, now: Nanos, flight: Bytes) {
         let window = w.cwnd;
-        self.reno.on_congestion(w, now, flight_bytes);
+        self.reno.on_congestion(w, now, flight);
         let product = self.bandwidth_delay_product(w);
         w.ssthresh = product;
         w.set_cwnd(window.min(product));
     }
 
     // The same after a timeout, with cwnd at the loss window; Linux then looks for the shortest round trip anew.
-    fn on_timeout(&mut self, w: &mut Window, now: Nanos, flight_bytes: u32, first: bool) {
-        self.reno.on_timeout(w, now, flight_bytes, first);
+    fn on_timeout(&mut self, w: &mut Window, now: Nanos, flight: Bytes, first: bool) {
+        self.reno.on_timeout(w, now, flight, first);
         if first {
             w.ssthresh = self.bandwidth_delay_product(w);
             self.min_rtt = None;
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn cwnd_grows_as_renos() {
         let mut westwood = westwood();
-        westwood.on_ack(0, Acknowledged { bytes: 3 * MSS });
+        westwood.on_ack(0, Acknowledged { bytes: Bytes(3 * MSS) });
         assert_eq!(westwood.window(), 103 * MSS);
     }
 }

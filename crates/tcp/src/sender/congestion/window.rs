@@ -1,40 +1,44 @@
 //! What a controller changes: cwnd and ssthresh.
 
+use crate::amounts::{Bytes, Segments};
 use crate::profile::LARGEST_WINDOW;
 
-/// cwnd and ssthresh of a sender, in bytes. The sender owns them; controllers change them.
+/// cwnd and ssthresh of a sender. The sender owns them; controllers change them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// The congestion window.
-    pub cwnd: u32,
-    /// The slow start threshold; `u32::MAX` stands for "arbitrarily high".
-    pub ssthresh: u32,
+    pub cwnd: Bytes,
+    /// The slow start threshold; [`Window::NO_SSTHRESH`] stands for "arbitrarily high".
+    pub ssthresh: Bytes,
     /// Effective segment size.
-    pub mss: u32,
+    pub mss: Bytes,
 }
 
 impl Window {
-    /// cwnd in whole segments.
+    /// An ssthresh that no window reaches.
+    pub const NO_SSTHRESH: Bytes = Bytes(u32::MAX);
+
+    /// cwnd in full segments.
     #[inline]
-    pub fn segments(&self) -> u32 {
-        self.cwnd / self.mss
+    pub fn segments(&self) -> Segments {
+        self.cwnd.full_segments(self.mss)
     }
 
     /// Replaces cwnd, up to the largest that means anything: no peer can announce more.
     #[inline]
-    pub fn set_cwnd(&mut self, bytes: u32) {
-        self.cwnd = bytes.min(LARGEST_WINDOW);
+    pub fn set_cwnd(&mut self, bytes: Bytes) {
+        self.cwnd = bytes.min(Bytes(LARGEST_WINDOW));
     }
 
-    /// cwnd grows by these bytes.
+    /// cwnd grows by so much.
     #[inline]
-    pub fn grow(&mut self, bytes: u32) {
+    pub fn grow(&mut self, bytes: Bytes) {
         self.set_cwnd(self.cwnd.saturating_add(bytes));
     }
 
-    /// cwnd grows by whole segments.
+    /// cwnd grows by full segments.
     #[inline]
-    pub fn grow_segments(&mut self, segments: u32) {
-        self.grow(segments.saturating_mul(self.mss));
+    pub fn grow_segments(&mut self, segments: Segments) {
+        self.grow(segments.bytes(self.mss));
     }
 }

@@ -2,14 +2,15 @@
 //! what the path delivered, not from what the scheme poured into it.
 
 use super::SendState;
+use crate::amounts::{Bytes, Segments};
 use crate::sender::congestion::Window;
 
 /// A loss that is being repaired.
 #[derive(Clone, Debug)]
 pub(super) struct FirstLoss {
-    /// Bytes in flight, and the threshold that the controller took from them.
-    flight_bytes: u32,
-    ssthresh: u32,
+    /// What was in flight, and the threshold that the controller took from it.
+    flight: Bytes,
+    ssthresh: Bytes,
     /// Bytes retransmitted since.
     lost_bytes: u64,
 }
@@ -17,7 +18,7 @@ pub(super) struct FirstLoss {
 impl FirstLoss {
     /// A loss was just noticed and answered by the controller.
     pub(super) fn new(state: &SendState, window: &Window) -> Self {
-        Self { flight_bytes: state.flight_bytes.max(1), ssthresh: window.ssthresh, lost_bytes: 0 }
+        Self { flight: Bytes(state.flight_bytes.max(1)), ssthresh: window.ssthresh, lost_bytes: 0 }
     }
 
     pub(super) fn add_lost(&mut self, bytes: u32) {
@@ -26,20 +27,20 @@ impl FirstLoss {
 
     /// The share of `bytes` that the controller keeps at a loss: half of them for Reno.
     pub(super) fn kept(&self, bytes: u64) -> u64 {
-        bytes * u64::from(self.ssthresh.min(self.flight_bytes)) / u64::from(self.flight_bytes)
+        bytes * u64::from(self.ssthresh.min(self.flight)) / u64::from(self.flight)
     }
 
-    /// Threshold in bytes, given the bytes that the scheme had sent: what the controller keeps of those delivered.
+    /// Threshold, given the bytes that the scheme had sent: what the controller keeps of those delivered.
     // RFC 5681 §3.1 equation (4): never below two segments.
-    pub(super) fn threshold(&self, sent_bytes: u64, mss_bytes: u32) -> u32 {
+    pub(super) fn threshold(&self, sent_bytes: u64, mss: Bytes) -> Bytes {
         let delivered = sent_bytes.saturating_sub(self.lost_bytes);
-        (self.kept(delivered).min(u64::from(self.ssthresh)) as u32).max(2 * mss_bytes)
+        Bytes(self.kept(delivered).min(u64::from(self.ssthresh)) as u32).max(Segments(2) * mss)
     }
 }
 
 /// Threshold in bytes after a timeout that ends a scheme: half of what was acknowledged, at least two segments, and no
 /// more than the controller has set.
-pub(super) fn threshold_after_timeout(delivered_bytes: u64, mss_bytes: u32, window: &Window) -> u32 {
-    let half = (delivered_bytes / 2).min(u64::from(u32::MAX)) as u32;
-    window.ssthresh.min(half.max(2 * mss_bytes))
+pub(super) fn threshold_after_timeout(delivered_bytes: u64, window: &Window) -> Bytes {
+    let half = Bytes((delivered_bytes / 2).min(u64::from(u32::MAX)) as u32);
+    window.ssthresh.min(half.max(Segments(2) * window.mss))
 }

@@ -7,6 +7,7 @@
 
 use super::first_loss::{FirstLoss, threshold_after_timeout};
 use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
+use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
 use crate::sequence::Position;
@@ -43,7 +44,7 @@ impl StartupScheme for JumpStart {
         // A flow that fits the initial window is paced and learns nothing: what follows it is slow start's.
         self.over = jump <= u64::from(window.cwnd);
         if !self.over {
-            window.set_cwnd(jump as u32);
+            window.set_cwnd(Bytes(jump as u32));
         }
         Some(PacedFlight { bytes: jump, rate: Rate::new(jump, time), time, until_ack: false })
     }
@@ -55,8 +56,8 @@ impl StartupScheme for JumpStart {
             growth.by_controller();
         } else if state.una >= self.end {
             // All of it arrived: that is the window, and from here on additive increase.
-            growth.window().set_cwnd(self.jump_bytes() as u32);
-            growth.window().ssthresh = self.jump_bytes() as u32;
+            growth.window().set_cwnd(Bytes(self.jump_bytes() as u32));
+            growth.window().ssthresh = Bytes(self.jump_bytes() as u32);
             self.over = true;
         }
     }
@@ -79,9 +80,9 @@ impl StartupScheme for JumpStart {
         self.loss = None;
     }
 
-    fn on_recovered(&mut self, state: &SendState, window: &mut Window) {
+    fn on_recovered(&mut self, _state: &SendState, window: &mut Window) {
         if let Some(loss) = self.loss.take() {
-            let threshold = loss.threshold(self.jump_bytes(), state.mss_bytes);
+            let threshold = loss.threshold(self.jump_bytes(), window.mss);
             window.ssthresh = threshold;
             window.set_cwnd(window.cwnd.min(threshold));
         }
@@ -91,7 +92,7 @@ impl StartupScheme for JumpStart {
     fn on_timeout(&mut self, state: &SendState, window: &mut Window) {
         if !self.over {
             let delivered = state.una - self.start;
-            window.ssthresh = threshold_after_timeout(delivered, state.mss_bytes, window);
+            window.ssthresh = threshold_after_timeout(delivered, window);
         }
         self.over = true;
     }

@@ -12,6 +12,7 @@ mod quick_start;
 mod rapid_start;
 
 use crate::Nanos;
+use crate::amounts::Bytes;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::connection::{Endpoint, feature};
 use crate::sender::congestion::{Acknowledged, Controller, Window};
@@ -59,8 +60,8 @@ pub struct SendState {
 pub struct Growth<'a> {
     /// Time of the ACK.
     pub now: Nanos,
-    /// Bytes newly acknowledged; with SACK, newly delivered.
-    pub bytes: u32,
+    /// Newly acknowledged; with SACK, newly delivered.
+    pub bytes: Bytes,
     /// Window validation lets cwnd grow.
     pub allowed: bool,
     controller: &'a mut Controller,
@@ -410,7 +411,7 @@ impl Endpoint {
         }
         let state = self.send_state();
         let Some(startup) = self.extras.startup_mut().filter(|startup| startup.begun) else { return false };
-        let mut growth = Growth { now, bytes, allowed, controller: &mut self.controller };
+        let mut growth = Growth { now, bytes: Bytes(bytes), allowed, controller: &mut self.controller };
         startup.scheme_mut().grow(&mut growth, &state);
         true
     }

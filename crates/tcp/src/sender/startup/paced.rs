@@ -1,6 +1,7 @@
 //! The initial window, spread over the first round trip instead of sent as a burst.
 
 use super::{FirstSend, PacedFlight, StartupScheme};
+use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
 
@@ -25,7 +26,7 @@ impl StartupScheme for Paced {
     // bounded. Spread over the whole round trip the last leaves one interval before the first is acknowledged.
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
         let time = (u128::from(first.rtt?) * u128::from(self.over_rtt_percent) / 100) as u64;
-        let bytes = whole_segments(window.cwnd.min(first.send_window), first.mss_bytes);
+        let bytes = whole_segments(window.cwnd.min(Bytes(first.send_window)), window.mss);
         Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time, until_ack: false })
     }
 
@@ -35,7 +36,7 @@ impl StartupScheme for Paced {
 }
 
 /// What of a window can be sent in whole segments, or all of one that holds none.
-pub(super) fn whole_segments(window_bytes: u32, mss_bytes: u32) -> u64 {
-    let whole = window_bytes - window_bytes % mss_bytes;
-    u64::from(if whole > 0 { whole } else { window_bytes })
+pub(super) fn whole_segments(window: Bytes, mss: Bytes) -> u64 {
+    let whole = window.round_down(mss);
+    u64::from(if whole > Bytes::ZERO { whole } else { window })
 }

@@ -7,6 +7,7 @@
 use super::first_loss::{FirstLoss, threshold_after_timeout};
 use super::paced::whole_segments;
 use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
+use crate::amounts::{Bytes, Segments};
 use crate::segment::QuickStart;
 use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
@@ -21,10 +22,10 @@ pub(super) fn limited_slow_start() -> u32 {
 pub(super) struct QuickStartSender {
     requested: u8,
     granted: u8,
-    limited_slow_start_segments: u32,
-    mss_bytes: u32,
-    /// The initial window that there would have been without a grant, in bytes.
-    default_window: u32,
+    limited_slow_start: Segments,
+    mss: Bytes,
+    /// The initial window that there would have been without a grant.
+    default_window: Bytes,
     start: Position,
     /// One past the Quick-Start window.
     end: Position,
@@ -39,9 +40,9 @@ impl QuickStartSender {
         Self {
             requested,
             granted: 0,
-            limited_slow_start_segments,
-            mss_bytes: 1,
-            default_window: 0,
+            limited_slow_start: Segments(limited_slow_start_segments),
+            mss: Bytes(1),
+            default_window: Bytes::ZERO,
             start: 0,
             end: 0,
             quick_start_mode: false,
@@ -58,7 +59,7 @@ impl QuickStartSender {
 
 impl StartupScheme for QuickStartSender {
     fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight> {
-        self.mss_bytes = first.mss_bytes;
+        self.mss = Bytes(first.mss_bytes);
         self.default_window = window.cwnd;
         self.start = first.position;
         self.over = true;
@@ -68,7 +69,7 @@ impl StartupScheme for QuickStartSender {
         let rate = QuickStart::bits_per_second(self.granted) / 8;
         let (mss, packet) = (u64::from(first.mss_bytes), u64::from(first.mss_bytes + first.header_bytes));
         let segments = u128::from(rate) * u128::from(rtt) / (1_000_000_000 * u128::from(packet));
-        let granted = (segments * u128::from(mss)).min(crate::profile::LARGEST_WINDOW.into()) as u32;
+        let granted = Bytes((segments * u128::from(mss)).min(crate::profile::LARGEST_WINDOW.into()) as u32);
         if granted <= self.default_window {
             return None;
         }
@@ -78,7 +79,7 @@ impl StartupScheme for QuickStartSender {
         window.set_cwnd(granted);
         // RFC 4782 §4.4, derivation: the sender may transmit R*MSS/(MSS+H) bytes per second of application data.
         Some(PacedFlight {
-            bytes: whole_segments(granted, first.mss_bytes),
+            bytes: whole_segments(granted, self.mss),
             rate: Rate::new(rate * mss, 1_000_000_000 * packet),
             time: rtt,
             // RFC 4782 §4.4: Quick-Start mode, and with it the pacing, ends when the TCP host receives an ACK for one of
@@ -92,7 +93,7 @@ impl StartupScheme for QuickStartSender {
             // RFC 4782 §4.4: when the first ACK for a Quick-Start packet arrives, the sender MUST reduce the congestion
             // window to the amount that has actually been used.
             self.quick_start_mode = false;
-            let used = (state.nxt - self.start).min(u64::from(growth.window().cwnd)) as u32;
+            let used = Bytes((state.nxt - self.start).min(u64::from(growth.window().cwnd)) as u32);
             growth.window().set_cwnd(used.max(self.default_window));
             self.end = self.end.min(state.nxt);
             return;
@@ -105,9 +106,9 @@ impl StartupScheme for QuickStartSender {
         growth.by_controller();
         // RFC 4782 §4.4: the TCP sender MUST use Limited Slow-Start along with Quick-Start. RFC 3742 §2: above
         // max_ssthresh, K = int(cwnd/(0.5 max_ssthresh)) and cwnd += int(MSS/K) for each ACK.
-        let half = (self.limited_slow_start_segments.saturating_mul(self.mss_bytes) / 2).max(1);
-        if !self.over && slow_start && before > 2 * half {
-            let increase = (self.mss_bytes / (before / half)).max(1);
+        let half = (self.limited_slow_start.bytes(self.mss) / 2).max(Bytes(1));
+        if !self.over && slow_start && before.0 > 2 * half.0 {
+            let increase = (self.mss / (before.0 / half.0)).max(Bytes(1));
             let window = growth.window();
             window.set_cwnd(window.cwnd.min(before + increase));
         }
@@ -139,7 +140,7 @@ impl StartupScheme for QuickStartSender {
             // RFC 4782 §4.6: decrease ssthresh to, at most, half the number of Quick-Start packets that were successfully
             // transmitted.
             let sent = self.end.min(state.nxt) - self.start;
-            let threshold = loss.threshold(sent, state.mss_bytes);
+            let threshold = loss.threshold(sent, window.mss);
             window.ssthresh = threshold;
             window.set_cwnd(window.cwnd.min(self.default_window));
         }
@@ -149,7 +150,7 @@ impl StartupScheme for QuickStartSender {
     fn on_timeout(&mut self, state: &SendState, window: &mut Window) {
         if self.is_quick_start_loss(state) {
             let delivered = state.una - self.start;
-            window.ssthresh = threshold_after_timeout(delivered, state.mss_bytes, window);
+            window.ssthresh = threshold_after_timeout(delivered, window);
         }
         self.over = true;
     }

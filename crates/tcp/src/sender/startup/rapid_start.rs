@@ -6,6 +6,7 @@ use super::first_loss::FirstLoss;
 use super::paced::whole_segments;
 use super::{FirstSend, Growth, PacedFlight, SendState, StartupScheme};
 use crate::Nanos;
+use crate::amounts::Bytes;
 use crate::sender::congestion::Window;
 use crate::sender::pacing::Rate;
 use crate::sequence::Position;
@@ -89,7 +90,7 @@ impl StartupScheme for RapidStart {
         self.min_rtt = time;
         self.floor = time;
         window.set_cwnd(window.cwnd.saturating_mul(self.window_factor));
-        let bytes = whole_segments(window.cwnd.min(first.send_window), first.mss_bytes);
+        let bytes = whole_segments(window.cwnd.min(Bytes(first.send_window)), window.mss);
         Some(PacedFlight { bytes, rate: Rate::new(bytes, time), time, until_ack: false })
     }
 
@@ -131,8 +132,8 @@ impl StartupScheme for RapidStart {
         let least_window = (loss.kept(entry_window) / 3).max(2 * u64::from(state.mss_bytes));
         let reduced = reduced.max(least_window);
         self.retreat = Some(Retreat { loss, entry_window, window: reduced, least_window });
-        window.set_cwnd(reduced as u32);
-        window.ssthresh = reduced as u32;
+        window.set_cwnd(Bytes(reduced as u32));
+        window.ssthresh = Bytes(reduced as u32);
     }
 
     fn on_delivery(&mut self, delivered_bytes: u32, lost_bytes: u32, window: &mut Window) {
@@ -145,20 +146,20 @@ impl StartupScheme for RapidStart {
         *reduced = reduced.saturating_sub(reduction).max(*least_window);
         // The threshold goes with it: proportional rate reduction (RFC 9937) steers towards it, and the end of any
         // recovery takes it up.
-        window.set_cwnd((*reduced as u32).min(window.cwnd));
-        window.ssthresh = *reduced as u32;
+        window.set_cwnd(Bytes(*reduced as u32).min(window.cwnd));
+        window.ssthresh = Bytes(*reduced as u32);
     }
 
     fn on_undone(&mut self) {
         self.retreat = None;
     }
 
-    fn on_recovered(&mut self, state: &SendState, window: &mut Window) {
+    fn on_recovered(&mut self, _state: &SendState, window: &mut Window) {
         if let Some(Retreat { loss, entry_window, least_window, .. }) = self.retreat.take() {
             // Appendix A: bytes acknowledged and lost in the recovery period add up to the window at its beginning, so
             // what remains is beta times what was delivered of it. §4.1 leaves to TCP how it counts them: here, by
             // what had to be retransmitted.
-            let threshold = loss.threshold(entry_window, state.mss_bytes).max(least_window as u32);
+            let threshold = loss.threshold(entry_window, window.mss).max(Bytes(least_window as u32));
             window.ssthresh = threshold;
             window.set_cwnd(window.cwnd.min(threshold));
         }

@@ -2,6 +2,7 @@
 //! is larger by that much, so that sending goes on between bursts of acknowledgements.
 
 use crate::Nanos;
+use crate::amounts::Bytes;
 
 /// Rounds after which the older of the two maxima gives way.
 const WINDOW_ROUNDS: u32 = 5;
@@ -29,7 +30,15 @@ impl Aggregation {
     }
 
     /// `bytes` were acknowledged.
-    pub fn on_delivery(&mut self, now: Nanos, bytes: u64, round_start: bool, bandwidth: u64, window: u32, mss: u32) {
+    pub fn on_delivery(
+        &mut self,
+        now: Nanos,
+        bytes: u64,
+        round_start: bool,
+        bandwidth: u64,
+        window: Bytes,
+        mss: Bytes,
+    ) {
         if round_start {
             self.rounds += 1;
             if self.rounds >= WINDOW_ROUNDS {

@@ -26,6 +26,7 @@ mod window;
 use super::max_filter::MaxFilter;
 use super::{Acknowledged, CongestionControl, Delivery, RoundTrip, Start, Window};
 use crate::Nanos;
+use crate::amounts::{Bytes, Segments};
 use aggregation::Aggregation;
 use policer::{Observation, Policer};
 
@@ -46,8 +47,8 @@ const BANDWIDTH_ROUNDS: u64 = 10;
 const MIN_RTT_TIME: Nanos = 10 * SECOND;
 /// PROBE_RTT lasts at least so long.
 const PROBE_RTT_TIME: Nanos = SECOND / 5;
-/// The window is at least so many segments, and no more in PROBE_RTT.
-const LEAST_SEGMENTS: u32 = 4;
+/// The window is at least so large, and no larger in PROBE_RTT.
+const LEAST: Segments = Segments(4);
 /// The pipe is full when the bandwidth did not grow by a quarter in three rounds.
 const FULL_GROWTH: u64 = (UNIT * 5 / 4) as u64;
 const FULL_ROUNDS: u32 = 3;
@@ -62,7 +63,7 @@ const AGGREGATE_SEGMENTS: u64 = 127;
 const AGGREGATE_RATE: u64 = 1_200_000 / 8;
 /// Round trip assumed for the first rate, before there is one.
 const NOMINAL_RTT: Nanos = 1_000_000;
-const INITIAL_SEGMENTS: u32 = 10;
+const INITIAL: Segments = Segments(10);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
@@ -82,8 +83,8 @@ enum Repair {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr {
-    mss: u32,
-    loss_window: u32,
+    mss: Bytes,
+    loss_window: Bytes,
     mode: Mode,
     /// In bytes a second.
     pacing_rate: u64,
@@ -116,7 +117,7 @@ pub(crate) struct Bbr {
     /// Sending has begun after an idle time, and nothing is delivered yet.
     restarting: bool,
     /// Window to come back to after a repair or PROBE_RTT.
-    prior_window: u32,
+    prior_window: Bytes,
     repair: Repair,
     /// In the first round of recovery, as much is sent as is delivered.
     conserving: bool,
@@ -129,8 +130,8 @@ pub(crate) struct Bbr {
 impl Bbr {
     pub(super) fn new(start: &Start) -> Self {
         let mut bbr = Self {
-            mss: start.mss_bytes,
-            loss_window: start.loss_window_bytes,
+            mss: Bytes(start.mss_bytes),
+            loss_window: Bytes(start.loss_window_bytes),
             mode: Mode::Startup,
             pacing_rate: 0,
             has_seen_rtt: false,
@@ -152,7 +153,7 @@ impl Bbr {
             phase_start: 0,
             seed: start.seed,
             restarting: false,
-            prior_window: 0,
+            prior_window: Bytes::ZERO,
             repair: Repair::None,
             conserving: false,
             delivered_bytes: 0,
@@ -162,8 +163,8 @@ impl Bbr {
         };
         // Linux, bbr_init and bbr_init_pacing_rate_from_rtt: the handshake's round trip, if there is one.
         match start.rtt {
-            Some(rtt) => bbr.hear_first_rtt(start.window_bytes, rtt),
-            None => bbr.pace_window_over(start.window_bytes, NOMINAL_RTT),
+            Some(rtt) => bbr.hear_first_rtt(Bytes(start.window_bytes), rtt),
+            None => bbr.pace_window_over(Bytes(start.window_bytes), NOMINAL_RTT),
         }
         bbr
     }
@@ -180,11 +181,11 @@ impl Bbr {
     }
 
     /// The first rate: the window over a round trip, with the gain of STARTUP.
-    fn pace_window_over(&mut self, cwnd: u32, rtt: Nanos) {
+    fn pace_window_over(&mut self, cwnd: Bytes, rtt: Nanos) {
         self.pacing_rate = Self::rate(u64::from(cwnd) * SECOND / rtt.max(1000), HIGH_GAIN);
     }
 
-    fn hear_first_rtt(&mut self, cwnd: u32, rtt: Nanos) {
+    fn hear_first_rtt(&mut self, cwnd: Bytes, rtt: Nanos) {
         self.min_rtt.get_or_insert(rtt);
         if !self.has_seen_rtt {
             self.has_seen_rtt = true;
@@ -237,9 +238,9 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    fn on_sent(&mut self, w: &mut Window, now: Nanos, _bytes: u32, flight_bytes: u32) {
+    fn on_sent(&mut self, w: &mut Window, now: Nanos, _bytes: Bytes, flight: Bytes) {
         self.min_rtt_at.get_or_insert(now);
-        if flight_bytes > 0 || self.repair == Repair::Loss {
+        if flight > Bytes::ZERO || self.repair == Repair::Loss {
             return;
         }
         self.restarting = true;
@@ -270,19 +271,19 @@ impl CongestionControl for Bbr {
         }
         self.update_phase(now, delivery);
         self.check_full_pipe(app_limited);
-        self.check_drain(w, now, delivery.flight_bytes);
+        self.check_drain(w, now, Bytes(delivery.flight_bytes));
         self.update_min_rtt(w, now, delivery);
         self.update_gains();
         self.set_rate(self.pacing_gain);
         self.update_window(w, delivery);
     }
 
-    fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight_bytes: u32) {
+    fn on_congestion(&mut self, w: &mut Window, _now: Nanos, _flight: Bytes) {
         self.save_window(w);
     }
 
     // Linux: a timeout counts as the end of a round and as a loss, and the pipe is to be filled anew.
-    fn on_timeout(&mut self, w: &mut Window, now: Nanos, _flight_bytes: u32, first: bool) {
+    fn on_timeout(&mut self, w: &mut Window, now: Nanos, _flight: Bytes, first: bool) {
         if first {
             self.save_window(w);
         }
@@ -294,7 +295,7 @@ impl CongestionControl for Bbr {
     }
 
     // The window comes back when recovery ends; what was concluded from the slow-down does not stand.
-    fn on_undo(&mut self, _w: &mut Window, _now: Nanos, _window: u32, _ssthresh: u32) {
+    fn on_undo(&mut self, _w: &mut Window, _now: Nanos, _window: Bytes, _ssthresh: Bytes) {
         self.full_bandwidth = 0;
         self.full_rounds = 0;
         self.policer.reset();

@@ -1,10 +1,11 @@
 //! What BBR is up to: filling the pipe, draining it, probing for bandwidth, probing for the round trip.
 
 use super::{
-    Bbr, CYCLE, DRAIN_GAIN, FULL_GROWTH, FULL_ROUNDS, HIGH_GAIN, LEAST_SEGMENTS, MIN_RTT_TIME, Mode, PROBE_RTT_TIME,
-    UNIT, WINDOW_GAIN,
+    Bbr, CYCLE, DRAIN_GAIN, FULL_GROWTH, FULL_ROUNDS, HIGH_GAIN, LEAST, MIN_RTT_TIME, Mode, PROBE_RTT_TIME, UNIT,
+    WINDOW_GAIN,
 };
 use crate::Nanos;
+use crate::amounts::Bytes;
 use crate::sender::congestion::{Delivery, Window};
 
 impl Bbr {
@@ -52,7 +53,7 @@ impl Bbr {
 
     fn phase_is_over(&self, now: Nanos, delivery: &Delivery) -> bool {
         let long_enough = self.min_rtt.is_some_and(|rtt| now - self.phase_start > rtt);
-        let flight = self.flight(delivery.prior_flight_bytes);
+        let flight = self.flight(Bytes(delivery.prior_flight_bytes));
         match self.pacing_gain {
             UNIT => long_enough,
             // Probing lasts until the flight is as large as it should get, or something is lost.
@@ -75,12 +76,12 @@ impl Bbr {
         self.pipe_is_full = self.full_rounds >= FULL_ROUNDS;
     }
 
-    pub(super) fn check_drain(&mut self, w: &mut Window, now: Nanos, flight_bytes: u32) {
+    pub(super) fn check_drain(&mut self, w: &mut Window, now: Nanos, flight: Bytes) {
         if self.mode == Mode::Startup && self.pipe_is_full {
             self.mode = Mode::Drain;
             w.ssthresh = self.bytes(self.target_flight(UNIT));
         }
-        if self.mode == Mode::Drain && self.flight(flight_bytes) <= self.target_flight(UNIT) {
+        if self.mode == Mode::Drain && self.flight(flight) <= self.target_flight(UNIT) {
             self.enter_probe_bandwidth(now);
         }
     }
@@ -109,7 +110,7 @@ impl Bbr {
     fn probe_rtt(&mut self, w: &mut Window, now: Nanos, delivery: &Delivery) {
         self.limited.1 = delivery.delivered_bytes + u64::from(delivery.flight_bytes);
         match self.probe_rtt_end {
-            None if delivery.flight_bytes <= LEAST_SEGMENTS * self.mss => {
+            None if Bytes(delivery.flight_bytes) <= LEAST * self.mss => {
                 self.probe_rtt_end = Some(now + PROBE_RTT_TIME);
                 self.probe_rtt_round_done = false;
                 self.round_end = delivery.delivered_bytes;

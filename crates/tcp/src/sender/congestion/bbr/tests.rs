@@ -37,7 +37,7 @@ impl Feed {
     fn new(seed: u32) -> Self {
         Self {
             bbr: Bbr::new(&start(seed)),
-            window: Window { cwnd: 10 * MSS, ssthresh: u32::MAX, mss: MSS },
+            window: Window { cwnd: Bytes(10 * MSS), ssthresh: Window::NO_SSTHRESH, mss: Bytes(MSS) },
             now: 0,
             delivered: 0,
             rate: 1_000_000,
@@ -75,7 +75,7 @@ impl Feed {
     /// In the middle of PROBE_BW.
     fn steady(seed: u32) -> Self {
         let mut feed = Self::new(seed);
-        feed.bbr.on_sent(&mut feed.window, 0, MSS, 0);
+        feed.bbr.on_sent(&mut feed.window, 0, Bytes(MSS), Bytes::ZERO);
         for _ in 0..200 {
             feed.deliver(|_| {});
         }
@@ -96,32 +96,32 @@ fn the_bandwidth_is_the_rate_of_delivery_and_the_rate_is_a_percent_below() {
 fn the_first_round_of_recovery_sends_what_was_delivered_and_its_end_restores_the_window() {
     let mut feed = Feed::steady(1);
     let before = feed.window.cwnd;
-    feed.bbr.on_congestion(&mut feed.window, feed.now, feed.flight);
+    feed.bbr.on_congestion(&mut feed.window, feed.now, Bytes(feed.flight));
     feed.flight = 60 * MSS;
     feed.deliver(|delivery| {
         delivery.in_recovery = true;
         delivery.newly_lost_bytes = 30 * MSS;
     });
-    assert_eq!(feed.window.cwnd, 70 * MSS);
+    assert_eq!(feed.window.cwnd, Bytes(70 * MSS));
     feed.deliver(|delivery| delivery.in_recovery = true);
-    assert_eq!(feed.window.cwnd, 70 * MSS);
+    assert_eq!(feed.window.cwnd, Bytes(70 * MSS));
     feed.deliver(|_| {});
     // Up to the two segments of the probing phase.
-    assert!(feed.window.cwnd.abs_diff(before) <= 2 * MSS);
+    assert!(feed.window.cwnd.0.abs_diff(before.0) <= 2 * MSS);
 }
 
 #[test]
 fn a_timeout_cuts_the_window_and_the_end_of_its_repair_restores_it() {
     let mut feed = Feed::steady(1);
     let before = feed.window.cwnd;
-    feed.bbr.on_timeout(&mut feed.window, feed.now, feed.flight, true);
-    assert_eq!(feed.window.cwnd, MSS);
+    feed.bbr.on_timeout(&mut feed.window, feed.now, Bytes(feed.flight), true);
+    assert_eq!(feed.window.cwnd, Bytes(MSS));
     feed.flight = 10 * MSS;
     feed.deliver(|delivery| delivery.in_loss = true);
-    assert_eq!(feed.window.cwnd, 11 * MSS);
+    assert_eq!(feed.window.cwnd, Bytes(11 * MSS));
     feed.deliver(|_| {});
     // Up to the two segments of the probing phase.
-    assert!(feed.window.cwnd.abs_diff(before) <= 2 * MSS);
+    assert!(feed.window.cwnd.0.abs_diff(before.0) <= 2 * MSS);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_sender_without_data_does_not_lower_the_bandwidth() {
 #[test]
 fn after_an_idle_time_sending_resumes_at_the_bandwidth() {
     let mut feed = Feed::steady(1);
-    feed.bbr.on_sent(&mut feed.window, feed.now + SECOND, MSS, 0);
+    feed.bbr.on_sent(&mut feed.window, feed.now + SECOND, Bytes(MSS), Bytes::ZERO);
     assert_eq!(feed.bbr.pacing_rate(), Some(990_000));
 }
 

@@ -1,9 +1,7 @@
 //! BBR's window: what is to be in flight, and what repairs do to it.
 
-use super::{
-    AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL_SEGMENTS, LEAST_SEGMENTS, Mode, Repair, SECOND,
-    UNIT,
-};
+use super::{AGGREGATE_BYTES, AGGREGATE_SEGMENTS, AGGREGATE_SHIFT, Bbr, INITIAL, LEAST, Mode, Repair, SECOND, UNIT};
+use crate::amounts::{Bytes, Segments};
 use crate::profile::LARGEST_WINDOW;
 use crate::sender::congestion::{CongestionControl, Delivery, Window};
 
@@ -11,10 +9,10 @@ impl Bbr {
     /// Bandwidth times shortest round trip times gain, in segments, rounded up.
     fn product(&self, bandwidth: u64, gain: u32) -> u64 {
         let Some(min_rtt) = self.min_rtt else {
-            return INITIAL_SEGMENTS.into();
+            return INITIAL.0.into();
         };
         let bytes = u128::from(bandwidth) * u128::from(min_rtt) * u128::from(gain) / u128::from(UNIT);
-        bytes.div_ceil(u128::from(SECOND) * u128::from(self.mss)) as u64
+        bytes.div_ceil(u128::from(SECOND) * u128::from(self.mss.0)) as u64
     }
 
     /// Segments that leave together.
@@ -38,13 +36,13 @@ impl Bbr {
     }
 
     /// Segments in flight, as far as the next departure is concerned.
-    pub(super) fn flight(&self, flight_bytes: u32) -> u64 {
+    pub(super) fn flight(&self, flight: Bytes) -> u64 {
         let departing = if self.pacing_gain > UNIT { self.aggregate() } else { 0 };
-        u64::from(flight_bytes / self.mss) + departing
+        u64::from(flight.full_segments(self.mss).0) + departing
     }
 
-    pub(super) fn bytes(&self, segments: u64) -> u32 {
-        u32::try_from(segments.saturating_mul(self.mss.into())).unwrap_or(LARGEST_WINDOW).min(LARGEST_WINDOW)
+    pub(super) fn bytes(&self, segments: u64) -> Bytes {
+        Segments(u32::try_from(segments).unwrap_or(u32::MAX)).bytes(self.mss).min(Bytes(LARGEST_WINDOW))
     }
 
     /// Remembers a window that is worth coming back to.
@@ -55,8 +53,8 @@ impl Bbr {
 
     /// Follows recovery; true: as much is to be sent as was delivered.
     fn follow_repair(&mut self, w: &mut Window, delivery: &Delivery) -> bool {
-        let supplied = delivery.flight_bytes.saturating_add(delivery.newly_delivered_bytes);
-        w.cwnd = w.cwnd.saturating_sub(delivery.newly_lost_bytes).max(self.mss);
+        let supplied = Bytes(delivery.flight_bytes.saturating_add(delivery.newly_delivered_bytes));
+        w.cwnd = w.cwnd.saturating_sub(Bytes(delivery.newly_lost_bytes)).max(self.mss);
         let repair = match delivery {
             Delivery { in_loss: true, .. } => Repair::Loss,
             Delivery { in_recovery: true, .. } => Repair::Recovery,
@@ -81,9 +79,9 @@ impl Bbr {
         if delivery.newly_delivered_bytes > 0 && !self.follow_repair(w, delivery) {
             self.grow_towards_target(w, delivery);
         }
-        w.cwnd = w.cwnd.min(LARGEST_WINDOW);
+        w.cwnd = w.cwnd.min(Bytes(LARGEST_WINDOW));
         if self.mode == Mode::ProbeRtt {
-            w.cwnd = w.cwnd.min(LEAST_SEGMENTS * self.mss);
+            w.cwnd = w.cwnd.min(LEAST * self.mss);
         }
     }
 
@@ -91,13 +89,13 @@ impl Bbr {
         let bandwidth = self.target_bandwidth();
         let allowance = if self.pipe_is_full { self.aggregation.allowance(bandwidth) / u64::from(self.mss) } else { 0 };
         let target = self.bytes(self.with_aggregates(self.product(bandwidth, self.window_gain) + allowance));
-        let grown = w.cwnd.saturating_add(delivery.newly_delivered_bytes);
-        let initial = u64::from(INITIAL_SEGMENTS * self.mss);
+        let grown = w.cwnd.saturating_add(Bytes(delivery.newly_delivered_bytes));
+        let initial = u64::from(INITIAL * self.mss);
         if self.pipe_is_full {
             w.cwnd = grown.min(target);
         } else if w.cwnd < target || delivery.delivered_bytes < initial {
             w.cwnd = grown;
         }
-        w.cwnd = w.cwnd.max(LEAST_SEGMENTS * self.mss);
+        w.cwnd = w.cwnd.max(LEAST * self.mss);
     }
 }

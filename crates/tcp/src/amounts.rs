@@ -1,0 +1,122 @@
+//! Amounts of data in bytes and in segments, as two types: cwnd and ssthresh are kept in the one and reasoned about in
+//! the other. The MSS is the [`Bytes`] of one segment.
+
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+
+/// An amount of payload in bytes: a window, what is in flight, what an ACK acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+#[repr(transparent)]
+pub struct Bytes(pub u32);
+
+/// An amount in full segments.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+#[repr(transparent)]
+pub struct Segments(pub u32);
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// The full segments that they make.
+    #[inline]
+    pub const fn full_segments(self, mss: Self) -> Segments {
+        Segments(self.0 / mss.0)
+    }
+
+    /// The segments that hold them, the last of them perhaps a short one.
+    #[inline]
+    pub const fn segments_rounded_up(self, mss: Self) -> Segments {
+        Segments(self.0.div_ceil(mss.0))
+    }
+
+    /// Without what is short of a full segment.
+    #[inline]
+    pub const fn round_down(self, mss: Self) -> Self {
+        Self(self.0 - self.0 % mss.0)
+    }
+
+    /// The sum, or the most that can be told.
+    #[inline]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// What they have over `other`, if anything.
+    #[inline]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// So many times as many, or the most that can be told.
+    #[inline]
+    pub const fn saturating_mul(self, factor: u32) -> Self {
+        Self(self.0.saturating_mul(factor))
+    }
+}
+
+impl Segments {
+    /// Their bytes, or the most that can be told.
+    #[inline]
+    pub const fn bytes(self, mss: Bytes) -> Bytes {
+        Bytes(self.0.saturating_mul(mss.0))
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Bytes {
+    #[inline]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+/// A share of them, rounded down.
+impl Div<u32> for Bytes {
+    type Output = Self;
+
+    #[inline]
+    fn div(self, divisor: u32) -> Self {
+        Self(self.0 / divisor)
+    }
+}
+
+/// Segments of this size.
+impl Mul<Bytes> for Segments {
+    type Output = Bytes;
+
+    #[inline]
+    fn mul(self, mss: Bytes) -> Bytes {
+        Bytes(self.0 * mss.0)
+    }
+}
+
+impl From<Bytes> for u64 {
+    #[inline]
+    fn from(bytes: Bytes) -> Self {
+        bytes.0.into()
+    }
+}
