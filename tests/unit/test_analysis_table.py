@@ -52,6 +52,11 @@ def test_json_has_the_rows_as_objects():
     }
 
 
+def test_a_notebook_shows_the_text_escaped():
+    shown = table(title="A < B")._repr_html_()
+    assert shown.startswith("<pre>A &lt; B\nOf delays.")
+
+
 def test_text_gives_a_block_a_metric_with_the_published_value_beside_ours():
     misprint = frozenset({("drops", "8", "1")})
     assert table(misprints=misprint).text() == (

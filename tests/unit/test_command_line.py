@@ -86,6 +86,18 @@ def test_without_a_command_the_help_goes_to_stderr(firstflight: Program) -> None
     assert answer.err.startswith("Usage: ")
 
 
+@pytest.mark.parametrize("command", [(), ("run",), ("trace",)])
+def test_help_has_a_short_name(firstflight: Program, command: tuple[str, ...]) -> None:
+    assert firstflight(*command, "-h").out == firstflight(*command, "--help").out != ""
+
+
+def test_a_shell_completes_commands() -> None:
+    asked = {"_FIRSTFLIGHT_COMPLETE": "complete_bash", "COMP_WORDS": "firstflight ob", "COMP_CWORD": "1"}
+    program = [Path(sys.executable).with_name("firstflight")]
+    done = subprocess.run(program, env=os.environ | asked, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("observe", "")
+
+
 WRONG_REQUESTS = [
     (("run", "rfc2451"), 'unknown study "rfc2451"; did you mean "rfc2415"?'),
     (("run", "nowhere.toml"), 'there is no file "nowhere.toml"'),

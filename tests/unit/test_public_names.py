@@ -115,3 +115,21 @@ def test_the_json_schema_takes_each_profile_as_it_is_written() -> None:
 
 def test_the_keys_of_a_tcp_table_are_completed() -> None:
     assert {"profile", "initial_window", "receive_window", "rto"} <= set(dir(firstflight.Tcp(profile="linux")))
+
+
+def test_a_scenario_gets_a_population_in_the_place_of_its_network(small: Scenario) -> None:
+    changed = small.with_population(name="uk-2023", users=7)
+    assert changed.network is None
+    assert changed.population is not None
+    assert changed.population.users == 7
+    assert changed.tcp == small.tcp
+    assert small.population is None
+    with pytest.raises(RequestError, match='unknown population "uk-203"; did you mean "uk-2023"'):
+        small.with_population(name="uk-203")
+
+
+def test_a_notebook_shows_a_scenario_as_its_file_and_escapes_it(small: Scenario) -> None:
+    small.description = "a < b"
+    shown = small._repr_html_()
+    assert "<pre>name = &quot;small&quot;" in shown
+    assert "a &lt; b" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -154,6 +155,10 @@ class Table:
             spread,
             tuple((row, tuple(entries.get(column) for column in spread)) for row, entries in rows.items()),
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f"<pre>{html.escape(self.text())}</pre>"
 
     def text(self) -> str:
         """For a terminal: `ours ±half-width [published]` in each place.

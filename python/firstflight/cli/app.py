@@ -10,7 +10,7 @@ import typer
 app = typer.Typer(
     name="firstflight",
     help="A laboratory for TCP's initial window.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

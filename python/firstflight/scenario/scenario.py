@@ -1,5 +1,6 @@
 """A scenario: who talks to whom, over which paths, with which TCP. It is data and names no engine."""
 
+import html
 import re
 import tomllib
 from collections.abc import Iterable
@@ -146,6 +147,21 @@ class Scenario(Table):
                 table = _step(table, step, following, path)
             _set(table, last, value, path)
         return type(self).from_dict(document, source="")
+
+    def with_population(self, **keys: Any) -> Self:
+        """A copy whose users have a path each in the place of the network: the keys of [population], such as
+        `name="uk-2023", users=100`. Where clients and servers sat in the network is left out. Raises RequestError.
+        """
+        document = self.to_dict() | {"population": keys}
+        kept = {key: value for key, value in document.items() if key not in ("network", "meter_interval")}
+        for application in kept["application"]:
+            for key in ("clients", "client_hosts", "server_hosts", "server_choice"):
+                application.pop(key, None)
+        return type(self).from_dict(kept, source="")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the file."""
+        return f"<pre>{html.escape(self.to_toml())}</pre>"
 
     def to_plan(self) -> dict[str, Any]:
         """The scenario as the native module reads it: complete, in base units. RequestError if it does not fit."""
