@@ -90,7 +90,8 @@ impl Bbr {
         let allowance = if self.pipe_is_full { self.aggregation.allowance(bandwidth) / u64::from(self.mss) } else { 0 };
         let target = self.bytes(self.with_aggregates(self.product(bandwidth, self.window_gain) + allowance));
         let grown = w.cwnd.saturating_add(Bytes(delivery.newly_delivered_bytes));
-        let initial = u64::from(INITIAL * self.mss);
+        // Linux, bbr_set_cwnd: tp->delivered < TCP_INIT_CWND, and the SYN or SYN-ACK was the first that was delivered.
+        let initial = u64::from(Segments(INITIAL.0 - 1) * self.mss);
         if self.pipe_is_full {
             w.cwnd = grown.min(target);
         } else if w.cwnd < target || delivery.delivered_bytes < initial {
