@@ -210,6 +210,17 @@ def test_partly_finished_run_gives_what_it_has_and_says_what_is_missing():
     assert "does not cover" in answer(measures, list(found.values()))[0]
 
 
+def test_a_note_about_cells_that_a_run_lacks_is_left_out(claims: dict):
+    some = [point for point in points() if point.iw in ("1", "3")]
+    found = {claim.id: claim for claim in all_claims(from_records(*synthetic(grid=some), CONNECTED))}
+    decided = [name for name, claim in found.items() if claim.verdict != "cannot be checked"]
+    assert decided
+    assert [name for name in decided if found[name].reason != claims[name].reason]
+    assert all(
+        (found[name].verdict, found[name].found) == (claims[name].verdict, claims[name].found) for name in decided
+    )
+
+
 def test_a_missing_initial_window_of_one_is_said_where_a_gain_needs_it():
     some = [point for point in points() if point.variant == "base" and point.iw == "3"]
     found = {claim.id: claim for claim in all_claims(from_records(*synthetic(grid=some), CONNECTED))}

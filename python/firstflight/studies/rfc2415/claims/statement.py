@@ -68,11 +68,15 @@ class Statement:
                 found = bootstrap(measures.values, self.found, seed_of("rfc2415", self.id))
             else:
                 found = jackknife(measures.values, self.found)
-            note = self.note(Means(measures.values)) if self.note else ""
         except KeyError:
             return sentence.unchecked(missing(measures.values, self.found))
         except NoDataError as error:
             return sentence.unchecked(str(error))
+        try:
+            note = self.note(Means(measures.values)) if self.note else ""
+        except (KeyError, NoDataError):
+            # A note may look at more cells than the claim needs.
+            note = ""
         if math.isnan(found.value):
             return sentence.unchecked("The run has too few replicates for this statistic.")
         return sentence.judge(found, note)
