@@ -6,7 +6,8 @@
 //! peer's window, ended the burst; then, if the sender is in its open state, [`Validation::unused`], whose answer, if
 //! any, replaces window and threshold (not for rate-based controllers; Linux's rule only with
 //! `app_limited_decay`). On an acknowledgement of new data outside of recovery call [`Validation::on_ack`], then ask
-//! [`Validation::allows_growth`] before the controller's `on_ack`. When the restart window applied, call [`Validation::on_restart`]. When a repair begins, call
+//! [`Validation::allows_growth`] before the controller's `on_ack`. When the restart window applied, call
+//! [`Validation::on_restart`]. When a repair begins, call
 //! [`Validation::on_congestion`] after the controller's and let its answer, if any, replace window and threshold; when it
 //! is over (and not undone), call [`Validation::on_recovered`] for the same. After a timeout call
 //! [`Validation::on_timeout`]. All windows are in segments. With [`WindowValidation::Off`] there is no
