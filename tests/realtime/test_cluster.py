@@ -25,31 +25,9 @@ from firstflight.engines.cluster import connection
 from firstflight.records import Run
 from firstflight.scenario import Cell
 from firstflight.studies.execute import carry_out, prepare, started
-from small import Answer
+from small import USERS, Answer
 
 REPLICATES = 60
-
-USERS = """
-name = "users"
-duration = "60s"
-tcp = { profile = "linux", initial_window = 10 }
-
-[population]
-users = 50
-paths = "marginals"
-rtt = { law = "lognormal", median = "70ms", sigma = 0.7 }
-down = { law = "lognormal", median = "5Mbit", sigma = 1.0 }
-up = "1Mbit"
-buffer = "200ms"
-loss = 0.002
-subnet_users = 5
-subnet_share = 0.5
-
-[[application]]
-kind = "file_transfer"
-size = "9kB"
-count = 1
-"""
 
 
 def bytes_of(run: Run) -> dict[str, bytes]:

@@ -6,13 +6,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from test_cluster import USERS
 
 import firstflight
 from firstflight import RequestError, Scenario, studies
 from firstflight.analysis.intervals import student
 from firstflight.records import Run
-from small import Answer
+from small import USERS, Answer
 
 IW = {"tcp.initial_window": [3, 10]}
 

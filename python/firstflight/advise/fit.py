@@ -30,7 +30,7 @@ class Population:
     (`least_down_bps`, `least_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
     `tls_exchanges`; null where unknown. `read`: connections in
     the file; `left_out`: (how many, why); `usable`: connections that say what is needed, of which `rows` is a sample
-    if it has fewer; `loss_seen_percent`: share of the retransmitted segments, None where the data does not tell;
+    if it has fewer; `loss_seen_percent`: share of segments retransmitted, None where the data does not tell;
     `sizes`: the application whose sizes are assumed, None where the data tells them.
     """
 
@@ -149,7 +149,7 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
 
 
 def _loss(frame: pl.DataFrame) -> tuple[pl.Series, float | None]:
-    """Each user's probability of loss, null where nothing is known; and the share of retransmitted segments, percent.
+    """Each user's probability of loss, null where nothing is known; and the share of segments retransmitted, percent.
 
     A short connection says little of its own loss: no retransmission of 5 segments is not 0 %, one of 5 is not 20 %.
     So each is drawn towards that of all by an empirical Bayes estimate (beta-binomial, spread by moments).

@@ -267,7 +267,7 @@ def _sent_again(cost: Cost) -> str:
     if change.low <= 0 <= change.high or abs(change.value) < 0.005:
         return f"It is not shown to change the share of retransmitted segments ({shares})"
     verb = "costs" if change.value > 0 else "saves"
-    return f"It {verb} {abs(change.value):.2f} points of retransmitted segments ({shares})"
+    return f"It {verb} {abs(change.value):.2f} points of segments retransmitted ({shares})"
 
 
 def _few(percent: float) -> str:

@@ -131,7 +131,7 @@ def in_sentences(run: Run, users: int) -> list[str]:
                 if completed
                 else ""
             )
-            again = f"; {ours['retransmitted']:.2f} % of retransmitted segments" if "retransmitted" in ours else ""
+            again = f"; {ours['retransmitted']:.2f} % of segments retransmitted" if "retransmitted" in ours else ""
             found.append(f"{application}: {count:,} {name}{left}{times}{again}.")
     return found
 

@@ -43,7 +43,7 @@ class Simulated:
 
     cpu_s and wall_s hold the simulation calls only: no interpreter start, no imports.
     `links` maps a link's name to its `sent_packets`, `sent_bytes` and `dropped_packets`, over all replicates;
-    `retransmissions` counts data retransmitted packets.
+    `retransmissions` counts retransmitted data packets.
     """
 
     cpu_s: float
