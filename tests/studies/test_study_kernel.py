@@ -13,18 +13,23 @@ from firstflight.studies import find
 from firstflight.studies.kernel import ClaimSpec, Quantities, above, near, table
 from firstflight.studies.kernel.claim import judge
 from firstflight.studies.kernel.missing import depending
-from firstflight.studies.kernel.quantity import _draws, estimate
+from firstflight.studies.kernel.quantity import Quantity, _jackknife, estimate
 
 IWS, RTTS = [3, 10], [20, 100, 300]
 
 
 def quantity(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> xr.DataArray:
     """Of values (iw, rtt, replicate)."""
-    draws = np.arange(values.shape[-1] + 1)
+    coordinates = {"iw": IWS, "rtt": RTTS, "draw": np.arange(values.shape[-1] + 1), "interval": "jackknife"}
     attributes = {"long_name": "Time", "units": "ms", "digits": 1}
-    return xr.DataArray(
-        _draws(values), {"iw": IWS, "rtt": RTTS, "draw": draws}, ["iw", "rtt", "draw"], "time", attributes
-    )
+    return xr.DataArray(_jackknife(values), coordinates, ["iw", "rtt", "draw"], "time", attributes)
+
+
+TIME = Quantity("time", "Time", "ms", pl.col("time").mean())
+
+
+def only(times: xr.DataArray) -> Quantities:
+    return Quantities({TIME: times})
 
 
 @pytest.fixture
@@ -82,7 +87,7 @@ def test_a_claim_on_a_whole_grid_is_judged_by_its_interval(times: xr.DataArray) 
         gain = 100 * (1 - q.time.sel(iw=10) / q.time.sel(iw=3))
         return [claim(gain.min("rtt")), claim(gain.min("rtt"), near(50), tolerance=1)]
 
-    least, wrong = judge(specs, Quantities({"time": times}), ["iw", "rtt"])
+    least, wrong = judge(specs, only(times))
     # 22/35 of 20 ms, 100/142 of 100 ms, 270/450 of 300 ms.
     assert least.found == pytest.approx(100 * (1 - 100 / 142))
     assert (least.verdict, wrong.verdict) == ("holds", "differs")
@@ -102,16 +107,72 @@ def test_a_claim_that_reads_a_missing_cell_cannot_be_checked_and_names_it(times:
             claim(q.time.sel(iw=10, rtt=300), needs="value"),
         ]
 
-    found = judge(specs, Quantities({"time": lacking}), ["iw", "rtt"])
+    found = judge(specs, only(lacking))
     assert [each.verdict for each in found] == ["cannot be checked", "cannot be checked", "holds", "cannot be checked"]
-    assert found[0].reason == found[3].reason == "This run lacks iw=10 rtt=300."
+    assert found[0].reason == found[3].reason == "This run lacks iw 10, rtt 300."
     assert found[0].found is None
 
 
-def test_of_many_missing_cells_three_are_named(times: xr.DataArray) -> None:
+def test_a_key_all_of_whose_labels_are_missing_is_not_named(times: xr.DataArray) -> None:
     nothing = times.where(times["iw"] > 10)
-    (found,) = judge(lambda q: [claim(q.time.mean(["iw", "rtt"]))], Quantities({"time": nothing}), ["iw", "rtt"])
-    assert found.reason == "This run lacks iw=3 rtt=20; iw=3 rtt=100; iw=3 rtt=300; and 3 more cells."
+    (found,) = judge(lambda q: [claim(q.time.mean(["iw", "rtt"]))], only(nothing))
+    assert found.reason == "This run lacks every cell."
+
+
+def test_a_ratio_and_a_comparison_of_two_missing_cells_cannot_be_checked(times: xr.DataArray) -> None:
+    nothing = times.where(times["rtt"] < 300)
+
+    def specs(q: Quantities) -> Sequence[ClaimSpec]:
+        few, many = q.time.sel(iw=3, rtt=300), q.time.sel(iw=10, rtt=300)
+        faster = (q.time.sel(iw=10) < q.time.sel(iw=3)).sum("rtt")
+        return [claim(few / many), claim(faster), claim((q.time.sel(rtt=20) > 0).sum("iw"), needs="value")]
+
+    ratio, count, other = judge(specs, only(nothing))
+    assert ratio.reason == count.reason == "This run lacks rtt 300."
+    assert (other.verdict, other.found) == ("holds", 2)
+
+
+def test_a_kind_that_is_counted_in_a_missing_cell_cannot_be_checked(times: xr.DataArray) -> None:
+    kinds = times.copy(data=np.zeros_like(times.values)).where(times["rtt"] < 300)
+    repair = Quantity("repair", "Repair", "", pl.col("time").sum(), kinds=("fast", "early", "timeout"))
+
+    def specs(q: Quantities) -> Sequence[ClaimSpec]:
+        found = [claim((q.repair.sel(iw=3) == kind).sum("rtt"), near(0), needs="value") for kind in range(3)]
+        return [*found, claim((q.repair.sel(rtt=20) == 0).sum("iw"), near(2), needs="value")]
+
+    *counted, other = judge(specs, Quantities({repair: kinds.rename("repair")}))
+    assert [each.reason for each in counted] == ["This run lacks iw 3, rtt 300."] * 3
+    assert other.verdict == "holds"
+
+
+def rows(times: dict[tuple[int, int], float]) -> pl.DataFrame:
+    """Of (iw, replicate)."""
+    return pl.DataFrame([{"iw": iw, "replicate": replicate, "time": time} for (iw, replicate), time in times.items()])
+
+
+def test_a_median_has_the_interval_of_resampled_replicates_and_stands_without_some() -> None:
+    of = Quantity("time", "Time", "ms", pl.col("time").mean(), over="median")
+    measured = of.measure(rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (10, 0): 20, (10, 2): 24}), {"iw": IWS})
+    few, many = estimate(measured.sel(iw=3)), estimate(measured.sel(iw=10))
+    assert (few.value, few.low, few.high) == (36, 30, 90)
+    assert (many.value, many.low, many.high) == (22, 20, 24)
+
+
+def test_quantities_with_different_kinds_of_intervals_do_not_mix() -> None:
+    mean = Quantity("mean", "Mean", "ms", pl.col("time").mean()).measure(rows({(3, 0): 30, (3, 1): 36}), {"iw": [3]})
+    median = Quantity("median", "Median", "ms", pl.col("time").mean(), over="median").measure(
+        rows({(3, 0): 30, (3, 1): 36}), {"iw": [3]}
+    )
+    with pytest.raises(ValueError, match="different kinds of intervals"):
+        estimate((mean - median).sel(iw=3).rename("mixed"))
+
+
+def test_labels_without_a_value_are_left_out_by_at() -> None:
+    of = Quantity("time", "Time", "ms", pl.col("time").mean(), at={"iw": [10]})
+    measured = of.measure(rows({(3, 0): 30, (10, 0): 20}), {"iw": IWS})
+    assert measured["iw"].values.tolist() == [10]
+    assert float(measured.sel(iw=10, draw=0)) == 20
+    assert not Quantities({of: measured}).absent()[""].any()
 
 
 def test_a_sentence_is_left_out_only_if_it_needs_a_missing_cell(times: xr.DataArray) -> None:
@@ -120,8 +181,8 @@ def test_a_sentence_is_left_out_only_if_it_needs_a_missing_cell(times: xr.DataAr
     def sentences(q: Quantities) -> Sequence[str]:
         return [f"{float(q.time.sel(rtt=rtt).isel(draw=0).max()):.0f} ms" for rtt in RTTS]
 
-    found = depending(sentences, Quantities({"time": lacking}), ["iw", "rtt"], lambda own, other: own != other)
-    assert [len(cells) for _, cells in found] == [0, 0, 2]
+    found = depending(sentences, only(lacking), lambda own, other: own != other)
+    assert [lacking for _, lacking in found] == [{}, {}, {"": {"iw": [3, 10], "rtt": [300]}}]
 
 
 def test_a_table_has_a_row_per_cell_with_data(times: xr.DataArray) -> None:
@@ -138,7 +199,7 @@ def test_a_table_has_a_row_per_cell_with_data(times: xr.DataArray) -> None:
 
 def test_an_unknown_quantity_is_refused_with_the_known_ones(times: xr.DataArray) -> None:
     with pytest.raises(AttributeError, match='no quantity "tmie"; there are time'):
-        _ = Quantities({"time": times}).tmie
+        _ = only(times).tmie
 
 
 @pytest.mark.slow

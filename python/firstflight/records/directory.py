@@ -26,7 +26,7 @@ _MOST_BYTES = 1 << 28
 
 @dataclass
 class _Cell:
-    key: dict[str, str | int | float]
+    key: dict[str, str | int | float | None]
     hash: Annotated[str, Field(pattern=f"^{files.HASH.pattern}$")]
     replicates: int
     capture: bool
@@ -153,7 +153,7 @@ def check_cells(directory: Path, document: dict[str, Any]) -> None:
 
 def damaged(path: Path, key: dict[str, Any]) -> RequestError:
     """The error for a damaged file of a finished cell: which cell that is, and how it is computed again."""
-    cell = ", ".join(f"{name} {value}" for name, value in key.items())
+    cell = ", ".join(f"{name} {value}" for name, value in key.items() if value is not None)
     return RequestError(
         f'"{path}" is missing or damaged, so the cell {cell} cannot be read; delete that cell (rm -r '
         f"{shlex.quote(str(path.parent))}) and run the same command again to compute it anew"

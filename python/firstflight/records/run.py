@@ -453,8 +453,8 @@ def _key_types(keys: list[dict[str, Any]]) -> dict[str, type[pl.DataType]]:
     return types
 
 
-def _of_type(value: str | int | float, dtype: type[pl.DataType]) -> str | int | float:
-    return str(value) if dtype == pl.String else value
+def _of_type(value: str | int | float | None, dtype: type[pl.DataType]) -> str | int | float | None:
+    return str(value) if dtype == pl.String and value is not None else value
 
 
 def _union(enums: Iterable[pl.DataType]) -> pl.Enum:

@@ -128,7 +128,7 @@ def _checked(only: Only, grid: Sequence[Cell]) -> dict[str, set[str]]:
     for key, values in only.items():
         if key not in grid[0].key:
             raise RequestError(f'the cells have no key "{key}"; {nearest(key, grid[0].key)}')
-        known = list(dict.fromkeys(str(cell.key[key]) for cell in grid))
+        known = list(dict.fromkeys(str(cell.key[key]) for cell in grid if cell.key[key] is not None))
         # A value by itself means itself; a text would else be taken letter by letter.
         values = [values] if isinstance(values, str | int | float) else values
         for value in values:

@@ -78,12 +78,12 @@ class VariedScenario(SingleScenario):
         if len(order) > 2 or not run.cells:
             return []
         from .kernel.figure import lines
+        from .kernel.quantity import measured
         from .measures import MEASURES
 
         x, *second = sorted(order, key=lambda name: not all(isinstance(item, int | float) for item in order[name]))
         figures = []
-        for measure in MEASURES:
-            found = measure.measure(run, order)
+        for measure, found in measured(run, MEASURES, {"": order}).items():
             if not (found > 0).any():
                 continue
             if second and found.sizes["application"] == 1:
@@ -91,8 +91,8 @@ class VariedScenario(SingleScenario):
             applications = ["application"] if "application" in found.dims else []
             color, *panel = [*second, *applications] if second else ["application", *applications]
             caption = "Mean over replicates, with the 95 % interval."
-            figures.append(lines(found, measure.title, caption, x, color, *panel))
-        return figures
+            figures.append(lines(found, measure.title, caption, x, color, panel[0] if panel else None))
+        return [figure for figure in figures if figure]
 
     def _compared(self, run: Run) -> list[Compared]:
         from ..analysis.varied import compared

@@ -86,7 +86,7 @@ class Session:
         from dask.base import annotate
 
         first = chunks[0]
-        cell = ",".join(f"{name}={value}" for name, value in first.cell.key.items())
+        cell = ",".join(f"{name}={value}" for name, value in first.cell.key.items() if value is not None)
         more = f"+{len(chunks) - 1}" if len(chunks) > 1 else ""
         # Dask takes what stands before a hyphen for the name of a group of tasks.
         label = f"{self._study}[{cell}]{more}".replace("-", "_")

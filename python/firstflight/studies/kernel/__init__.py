@@ -8,7 +8,7 @@ from firstflight.analysis.claim import above, at_least, at_most, below, between,
 from .claim import ClaimSpec
 from .declared import DeclaredStudy
 from .figure import lines
-from .quantity import Quantities, Quantity, named
+from .quantity import Quantities, Quantity, estimate, named
 from .table import table
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "at_most",
     "below",
     "between",
+    "estimate",
     "lines",
     "named",
     "near",

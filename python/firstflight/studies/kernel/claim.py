@@ -11,7 +11,7 @@ import xarray as xr
 
 from firstflight.analysis.claim import Claim, Expectation, Needs, Sentence
 
-from .missing import depending
+from .missing import Lacking, depending
 from .quantity import Quantities, estimate
 
 
@@ -33,32 +33,39 @@ class ClaimSpec:
     needs: Needs = "interval"
     note: str = ""
 
-    def judge(self, lacking: Sequence[dict[str, Any]]) -> Claim:
-        """The claim with its verdict; "cannot be checked" if it depends on cells that the run lacks."""
+    def judge(self, lacking: str = "") -> Claim:
+        """The claim with its verdict; "cannot be checked" if it depends on what the run is `lacking`."""
         sentence = Sentence(
             self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why, needs=self.needs
         )
         found = estimate(self.found)
         if lacking or math.isnan(found.value):
-            return sentence.unchecked(f"This run lacks {_listed(lacking)}.")
+            return sentence.unchecked(f"This run lacks {lacking or 'what the claim is about'}.")
         return sentence.judge(found, self.note)
 
 
-_NAMED = 3
-
-
-def judge(
-    specs: Callable[[Quantities], Sequence[ClaimSpec]], quantities: Quantities, keys: Sequence[str]
-) -> list[Claim]:
+def judge(specs: Callable[[Quantities], Sequence[ClaimSpec]], quantities: Quantities) -> list[Claim]:
     """Each claim with its verdict."""
-    return [spec.judge(cells) for spec, cells in depending(specs, quantities, keys, _differ)]
+    found = depending(specs, quantities, _differ)
+    return [spec.judge(_listed(lacking, quantities)) for spec, lacking in found]
 
 
 def _differ(own: ClaimSpec, other: ClaimSpec) -> bool:
     return estimate(own.found).value != estimate(other.found).value
 
 
-def _listed(cells: Sequence[dict[str, Any]]) -> str:
-    shown = [" ".join(f"{key}={label}" for key, label in cell.items()) for cell in cells[:_NAMED]]
-    more = len(cells) - _NAMED
-    return ("; ".join(shown) + (f"; and {more} more cells" if more > 0 else "")) or "what the claim is about"
+def _listed(lacking: Lacking, quantities: Quantities) -> str:
+    """The labels of each key that matter; a key all of whose labels do is not named."""
+    parts = []
+    for grid, keys in lacking.items():
+        whole = quantities.absent()[grid]
+        named = [f"{key} {_words(labels)}" for key, labels in keys.items() if len(labels) < whole.sizes[key]]
+        if grid:
+            named.insert(0, f"experiment {grid}")
+        parts.append(", ".join(named) or "every cell")
+    return "; ".join(parts)
+
+
+def _words(labels: Sequence[Any]) -> str:
+    *most, last = map(str, labels)
+    return f"{', '.join(most)} and {last}" if most else last

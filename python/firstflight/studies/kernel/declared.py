@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from firstflight.studies.kept import kept
 from firstflight.studies.study import Study
 
 from .claim import ClaimSpec, judge
-from .grid import Grid
+from .grid import Build, Grid
 from .missing import depending
-from .quantity import Quantities, Quantity
+from .quantity import Quantities, Quantity, measured
 
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim
@@ -26,8 +27,8 @@ Of = Callable[[Quantities], Sequence[Any]]
 
 
 class DeclaredStudy(Study):
-    """What `study.toml` says (title, question, source, limitations, engines, grid), with the study's quantities, and
-    what claims, tables, figures and the answer make of them. A function that a run has no data for is not called.
+    """What `study.toml` says (title, question, source, limitations, engines, `[grid]` or several `[grids.NAME]`), with
+    the study's quantities, and what claims, tables, figures and the answer make of them.
     """
 
     def __init__(
@@ -38,8 +39,9 @@ class DeclaredStudy(Study):
         tables: Of = lambda q: (),
         figures: Of = lambda q: (),
         answer: Of = lambda q: (),
+        build: Build | None = None,
     ) -> None:
-        """`folder` holds study.toml and the scenario files that it names."""
+        """`folder` holds study.toml and the scenario files that it names; `build` sets what has to be computed."""
         with (folder / "study.toml").open("rb") as file:
             self._declared = tomllib.load(file)
         said = self._declared
@@ -49,42 +51,53 @@ class DeclaredStudy(Study):
         self.engines, self.replicates = tuple(said["engines"]), said["replicates"]  # type: ignore[misc]
         self._folder, self._quantities = folder, quantities
         self._claims, self._tables, self._figures, self._answer = claims, tables, figures, answer
+        self._build = build
 
     @cached_property
-    def grid(self) -> Grid:
-        """The grid of study.toml, read when it is first asked for."""
-        return Grid(self._folder, self._declared["grid"])
+    def grids(self) -> dict[str, Grid]:
+        """The grids of study.toml by name, read when they are first asked for; a single one has an empty name."""
+        declared = self._declared.get("grids") or {"": self._declared["grid"]}
+        shared = self._declared.get("keys", {})
+        return {name: Grid(self._folder, name, said, shared, self._build) for name, said in declared.items()}
 
     def cells(self, engine: str) -> list[Cell]:
-        """The whole grid, the same for every engine."""
-        return self.grid.cells()
+        """The cells of each grid in turn."""
+        names = list(dict.fromkeys(key for grid in self.grids.values() for key in grid.keys))
+        return [cell for grid in self.grids.values() for cell in grid.cells(engine, names)]
 
     def quantities(self, run: Run) -> Quantities:
         """The study's quantities of `run`, by name."""
-        coordinates = self.grid.coordinates
-        arrays = {quantity.name: quantity.measure(run, coordinates) for quantity in self._quantities}
-        for array in arrays.values():
-            for name, key in self._declared["grid"]["keys"].items():
-                array[name].attrs["long_name"] = key["title"]
+        return _measured(run, self)
+
+    def _measure(self, run: Run) -> Quantities:
+        coordinates = {name: grid.coordinates for name, grid in self.grids.items()}
+        arrays = measured(run, self._quantities, coordinates)
+        for quantity, array in arrays.items():
+            for name, key in self.grids[quantity.grid].keys.items():
+                array[name].attrs = {"long_name": key["title"], "titles": key.get("titles", {})}
         return Quantities(arrays)
 
     def claims(self, run: Run) -> list[Claim]:
         """The study's claims, judged."""
         claims: Callable[[Quantities], Sequence[ClaimSpec]] = self._claims
-        return judge(claims, self.quantities(run), list(self.grid.coordinates))
+        return judge(claims, self.quantities(run))
 
     def tables(self, run: Run) -> list[Table]:
         """Those for which there is data."""
         return [table for table in self._tables(self.quantities(run)) if not table.frame.is_empty()]
 
     def figures(self, run: Run) -> list[Figure]:
-        """The study's figures; none of a run without a finished cell."""
-        return list(self._figures(self.quantities(run))) if run.cells else []
+        """Those for which there is data."""
+        return [figure for figure in self._figures(self.quantities(run)) if figure] if run.cells else []
 
     def answer(self, run: Run) -> list[str]:
         """The sentences that depend on no cell which the run lacks; empty ones say nothing."""
         if not run.cells:
             return []
-        keys = list(self.grid.coordinates)
-        sentences = depending(self._answer, self.quantities(run), keys, lambda own, other: own != other)
+        sentences = depending(self._answer, self.quantities(run), lambda own, other: own != other)
         return [sentence for sentence, lacking in sentences if sentence and not lacking]
+
+
+@kept
+def _measured(run: Run, study: DeclaredStudy) -> Quantities:
+    return study._measure(run)

@@ -1,9 +1,9 @@
-"""A study's grid: a scenario and the keys that it varies, from `study.toml`."""
+"""A study's grids: each a scenario and the keys that it varies, from `study.toml`."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,47 +11,78 @@ from firstflight.errors import RequestError
 from firstflight.scenario import Cell, Scenario
 
 Label = str | int | float
+Build = Callable[[str, Mapping[str, Any], Scenario], Scenario]
+"""From a grid's name, the labels of a cell and its scenario so far: the scenario, with what has to be computed."""
+
+EXPERIMENT = "experiment"
+"""The key of a cell that names its grid, in a study with several."""
 
 
 class Grid:
     """All combinations of the labels of each key.
 
-    A key has a `title`, `set`, a path into the scenario, and `values`, written there
-    times `factor` and with `write` (such as "{}s"); or
-    `values` as a table, each label with the paths that it sets.
+    A key has a `title`, `set`, a path into the scenario, and `values`, written there times `factor` and with `write`
+    (such as "{}s"); or `values` as a table, each label with the paths that it sets; or neither `set` nor a table, where
+    `build` makes something of the label. `titles` gives labels a name for people. A key called `engine` chooses the
+    cell's engine. What several grids say of a key is written once, under `keys` of the study; a grid then chooses
+    `labels`. The grid may have `replicates`, a number or one for each engine, and `capture`: labels of the cells of
+    which every segment is recorded.
     """
 
-    def __init__(self, folder: Path, declared: Mapping[str, Any]) -> None:
+    def __init__(
+        self, folder: Path, name: str, declared: Mapping[str, Any], shared: Mapping[str, Any], build: Build | None
+    ) -> None:
+        self.name = name
+        self.keys: dict[str, dict[str, Any]] = {
+            key: {**shared.get(key, {}), **own} for key, own in declared["keys"].items()
+        }
         self._base = Scenario.load(folder / declared["scenario"])
-        self._keys: dict[str, Any] = declared["keys"]
-        for name, key in self._keys.items():
-            if not ("values" in key and (isinstance(key["values"], dict) or "set" in key)):
+        self._replicates, self._capture = declared.get("replicates"), declared.get("capture")
+        self._build = build
+        for key, said in self.keys.items():
+            if not ("values" in said and (isinstance(said["values"], dict) or "set" in said or build)):
                 raise RequestError(
-                    f"{folder}/study.toml: grid.keys.{name} needs values, and set unless they are a table"
+                    f"{folder}/study.toml: key {key} of grid {name or 'grid'} needs values, and set unless they are a "
+                    "table"
                 )
 
     @property
     def coordinates(self) -> dict[str, list[Label]]:
         """Labels of each key, in the order of the grid."""
-        return {name: list(key["values"]) for name, key in self._keys.items()}
+        return {name: list(key.get("labels", key["values"])) for name, key in self.keys.items()}
 
-    def cells(self) -> list[Cell]:
-        """The first key varies slowest."""
-        return [
-            Cell(dict(zip(self._keys, labels, strict=True)), self._scenario(labels))
-            for labels in itertools.product(*self.coordinates.values())
-        ]
+    def cells(self, engine: str, names: list[str]) -> list[Cell]:
+        """The first key varies slowest. `names`: keys of all grids of the study; those of others are None."""
+        replicates = self._replicates.get(engine) if isinstance(self._replicates, dict) else self._replicates
+        found = []
+        for labels in itertools.product(*self.coordinates.values()):
+            place = dict(zip(self.keys, labels, strict=True))
+            key = {EXPERIMENT: self.name} if self.name else {}
+            capture = self._capture is not None and self._capture.items() <= place.items()
+            engine_of = place.get("engine")
+            found.append(
+                Cell(
+                    {**key, **{name: place.get(name) for name in names}},
+                    self._scenario(place),
+                    replicates,
+                    capture,
+                    None if engine_of is None else str(engine_of),
+                )
+            )
+        return found
 
-    def _scenario(self, labels: tuple[Label, ...]) -> Scenario:
+    def _scenario(self, place: Mapping[str, Label]) -> Scenario:
         scenario = self._base
-        for key, label in zip(self._keys.values(), labels, strict=True):
-            for path, value in self._settings(key, label).items():
+        for name, label in place.items():
+            for path, value in _settings(self.keys[name], label).items():
                 scenario = scenario.replace(path, value)
-        return scenario
+        return self._build(self.name, place, scenario) if self._build else scenario
 
-    @staticmethod
-    def _settings(key: Mapping[str, Any], label: Label) -> dict[str, Any]:
-        if isinstance(key["values"], dict):
-            return dict(key["values"][label])
-        value = label * key["factor"] if "factor" in key else label
-        return {key["set"]: key["write"].format(value) if "write" in key else value}
+
+def _settings(key: Mapping[str, Any], label: Label) -> dict[str, Any]:
+    if isinstance(key["values"], dict):
+        return dict(key["values"][label])
+    if "set" not in key:
+        return {}
+    value = label * key["factor"] if "factor" in key else label
+    return {key["set"]: key["write"].format(value) if "write" in key else value}

@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
-import numpy as np
 import xarray as xr
 
 from .quantity import Quantities
 
 Result = TypeVar("Result")
-# Times the median of a quantity: far enough that a least or a largest value takes it in, near enough that a share does.
-_FILLS = (-1e6, 1e6)
+
+
+Lacking = dict[str, dict[str, list[Any]]]
+"""By grid and key: the labels of cells without data that a result depends on."""
 
 
 def depending(
     results: Callable[[Quantities], Sequence[Result]],
     quantities: Quantities,
-    keys: Sequence[str],
     differ: Callable[[Result, Result], bool],
-) -> list[tuple[Result, list[dict[str, Any]]]]:
-    """Each result with the cells without data that it depends on: those of which two fills give two results.
+) -> list[tuple[Result, Lacking]]:
+    """Each result with the cells without data that it depends on: it changes with what is filled in for them.
 
-    Without a missing cell `results` is called once. xarray's reductions skip NaN, so a result alone does not show it. A
-    comparison for equality is false of both fills, and is not seen: compare by a difference.
+    xarray's reductions skip NaN, so a result alone does not show it. All missing cells are filled at once, several
+    times; only if a result changes, those of each label of each key in turn. Without a missing cell `results` is called
+    once.
     """
-    found = list(results(quantities))
-    lacking: list[list[dict[str, Any]]] = [[] for _ in found]
-    absent = quantities.absent(keys).stack(cell=list(keys))
-    cells = absent["cell"].values[absent.values]
-    # A missing cell would hide that another one is needed, so all have values, each its own.
-    fills = xr.ones_like(absent, dtype=float)
-    fills[absent.values] += np.arange(len(cells)) / (len(cells) or 1)
-    fills = fills.unstack("cell")
-    for cell in cells:
-        place = dict(zip(keys, cell, strict=True))
-        trials = []
-        for fill in _FILLS:
-            changed = fills.copy()
-            changed.loc[place] = fill
-            trials.append(results(quantities.filled(changed)))
-        for needed, own, other in zip(lacking, *trials, strict=True):
-            if differ(own, other):
-                needed.append(place)
+    with xr.set_options(arithmetic_join="exact"):  # type: ignore[no-untyped-call]
+        found = list(results(quantities))
+        lacking: list[Lacking] = [{} for _ in found]
+        absent = {grid: gaps for grid, gaps in quantities.absent().items() if gaps.any()}
+
+        def changing(gaps: Mapping[str, xr.DataArray]) -> list[bool]:
+            trials = [results(quantities.filled(absent, gaps, trial)) for trial in range(quantities.trials)]
+            return [any(differ(*pair) for pair in pairwise(of)) for of in zip(*trials, strict=True)]
+
+        if absent and any(changing(absent)):
+            for grid, gaps in absent.items():
+                for key in map(str, gaps.dims):
+                    for label in gaps[key].values:
+                        own = gaps & (gaps[key] == label)
+                        for labels, needed in zip(lacking, changing({grid: own}) if own.any() else (), strict=False):
+                            if needed:
+                                labels.setdefault(grid, {}).setdefault(key, []).append(label)
     return list(zip(found, lacking, strict=True))

@@ -1,16 +1,15 @@
-"""Quantities: what the records say, as arrays with the grid's dimensions and one more, `draw`.
+"""Quantities: what the records say, as arrays with the dimensions of a grid and one more, `draw`.
 
-Draw 0 is the value over all replicates. Draw i leaves replicate i out (Tukey's delete-one jackknife), in all cells at
-once: cells with the same seed share their random numbers, and arithmetic between cells keeps them paired. An interval
-comes out of the draws at the end (`estimate`); no study computes one.
+Draw 0 is the value over all replicates; the interval comes out of the others at the end (`estimate`), and no study
+computes one. By the jackknife draw i leaves replicate i out (Tukey), in all cells at once: cells with the same seed
+share their random numbers, and arithmetic between cells keeps them paired. By the bootstrap draw i takes replicates at
+random, of each cell for itself: what was measured in real time shares nothing. Quantities of both kinds do not mix.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,20 +17,34 @@ import numpy as np
 import polars as pl
 import xarray as xr
 
-from firstflight.analysis.intervals import Estimate, t_quantile
+from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
+
+from .grid import EXPERIMENT
 
 if TYPE_CHECKING:
     from firstflight.records import Run
 
 DRAW = "draw"
+_METHOD = "interval"
+_RESAMPLES = 500
+"""Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Rows = Callable[["Run"], pl.LazyFrame]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Quantity:
     """A measure of one replicate of one cell: `value`, an aggregate of the rows of `records` that pass `where`.
 
-    `by` names columns of the records that become dimensions beside the grid's. `unit` is what `value` is in; it is
-    written here and nowhere else.
+    `grid` names the grid of a study with several. `records` is a table of the records, or a function that makes rows of
+    a run: of cells of the grid, with their keys and `replicate`. `by` gives columns of the records that become
+    dimensions beside the grid's, with their labels; without labels (a tuple of names) these are what the run has. `at`
+    leaves labels of keys out where there can be no value. `unit` is what `value` is in; it is written here and nowhere
+    else.
+
+    The value of a cell is the mean over replicates with an interval by the jackknife, or, with `over` "median", the
+    median with one by the bootstrap. `kinds` names the values 0, 1, ... of what is no amount.
     """
 
     name: str
@@ -39,37 +52,79 @@ class Quantity:
     unit: str
     value: pl.Expr
     where: pl.Expr | None = None
-    records: Literal["transfers", "pages", "links", "streams", "users"] = "transfers"
-    by: tuple[str, ...] = ()
+    records: Literal["transfers", "pages", "links", "streams", "users"] | Rows = "transfers"
+    by: tuple[str, ...] | Mapping[str, Sequence[Any]] = ()
     digits: int = 1
+    grid: str = ""
+    at: Mapping[str, Sequence[Any]] | None = None
+    over: Literal["mean", "median"] = "mean"
+    kinds: tuple[str, ...] = ()
 
-    def measure(self, run: Run, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
-        """The quantity in every cell of `coordinates`, dimensions `(*coordinates, *by, draw)`; NaN where `run` has no
-        data.
+    def columns(self) -> set[str]:
+        """What it reads of the records, beside the keys and `replicate`."""
+        where = () if self.where is None else self.where.meta.root_names()
+        return {*self.by, *self.value.meta.root_names(), *where}
+
+    def measure(self, records: pl.DataFrame, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
+        """The quantity in every cell of `coordinates`, dimensions `(*coordinates, *by, draw)`; NaN where `records`, the
+        rows of the grid, have no data.
         """
+        coordinates = {key: (self.at or {}).get(key, labels) for key, labels in coordinates.items()}
         keys = [*coordinates, *self.by]
-        where = pl.lit(True) if self.where is None else self.where
-        needed = {*keys, "replicate", *self.value.meta.root_names(), *where.meta.root_names()}
-        # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts.
-        read = getattr(run, self.records).select(sorted(needed)).filter(where).collect()
-        rows = (
-            read.group_by(*keys, "replicate", maintain_order=True)
-            .agg(self.value.cast(pl.Float64).alias("value"))
-            .with_columns(pl.col(name).cast(pl.String) for name in self.by)
-        )
-        labels = dict(coordinates) | {name: rows[name].unique().sort().to_list() for name in self.by}
-        replicates = max(rows["replicate"].max() or 0, 0) + 1
+        read = records if self.where is None else records.filter(self.where)
+        rows = read.group_by(*keys, "replicate", maintain_order=True).agg(self.value.cast(pl.Float64).alias("value"))
+        labels = dict(coordinates)
+        if isinstance(self.by, Mapping):
+            labels |= self.by
+        else:
+            rows = rows.with_columns(pl.col(name).cast(pl.String) for name in self.by)
+            labels |= {name: rows[name].unique().sort().to_list() for name in self.by}
+        replicates = max([0, *rows["replicate"]]) + 1
         values = np.full([*(len(found) for found in labels.values()), replicates], np.nan)
         places = [{label: place for place, label in enumerate(found)} for found in labels.values()]
         for *point, replicate, value in rows.select(*keys, "replicate", "value").iter_rows():
-            values[(*(at[label] for at, label in zip(places, point, strict=True)), replicate)] = value
-        attributes = {"long_name": self.title, "units": self.unit, "digits": self.digits}
+            if all(label in at for at, label in zip(places, point, strict=True)):
+                values[(*(at[label] for at, label in zip(places, point, strict=True)), replicate)] = value
+        drawn = _jackknife(values) if self.over == "mean" else self._bootstrap(values)
+        method = "jackknife" if self.over == "mean" else "bootstrap"
         return xr.DataArray(
-            _draws(values), {**labels, DRAW: np.arange(replicates + 1)}, [*labels, DRAW], self.name, attributes
+            drawn,
+            {**labels, DRAW: np.arange(drawn.shape[-1]), _METHOD: method},
+            [*labels, DRAW],
+            self.name,
+            {"long_name": self.title, "units": self.unit, "digits": self.digits},
         )
 
+    def _bootstrap(self, values: Array) -> Array:
+        """Medians over the last axis: of all replicates that there are, then of as many drawn from them."""
+        found = np.full((*values.shape[:-1], 1 + _RESAMPLES), np.nan)
+        for place in np.ndindex(values.shape[:-1]):
+            own = values[place][~np.isnan(values[place])]
+            if len(own):
+                generator = np.random.default_rng(seed_of(self.grid, self.name, place))
+                picked = generator.integers(0, len(own), (_RESAMPLES, len(own)))
+                found[place] = np.concatenate([[np.median(own)], np.median(own[picked], axis=1)])
+        return found
 
-def _draws(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+
+def measured(
+    run: Run, quantities: Sequence[Quantity], coordinates: Mapping[str, Mapping[str, Sequence[Any]]]
+) -> dict[Quantity, xr.DataArray]:
+    """Each quantity of `run`; `coordinates` by the name of the grid. Each table is read once."""
+    read: dict[tuple[object, str], list[Quantity]] = {}
+    for quantity in quantities:
+        read.setdefault((quantity.records, quantity.grid), []).append(quantity)
+    found: dict[Quantity, xr.DataArray] = {}
+    for (records, grid), own in read.items():
+        columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in own))
+        rows = records(run) if callable(records) else run.table(str(records), **({EXPERIMENT: grid} if grid else {}))
+        # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts.
+        frame = rows.select(sorted(columns)).collect()
+        found |= {quantity: quantity.measure(frame, coordinates[grid]) for quantity in own}
+    return {quantity: found[quantity] for quantity in quantities}
+
+
+def _jackknife(values: Array) -> Array:
     """Means over the last axis, replicates: over all, then without each in turn. NaN where one is missing."""
     count = values.shape[-1]
     total = values.sum(axis=-1, keepdims=True)
@@ -80,31 +135,66 @@ def _draws(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.
 class Quantities:
     """A study's quantities of one run, by name: `q.completion_time`. AttributeError names what there is."""
 
-    def __init__(self, arrays: Mapping[str, xr.DataArray]) -> None:
-        self._arrays = dict(arrays)
+    def __init__(self, measured: Mapping[Quantity, xr.DataArray]) -> None:
+        self._measured = {quantity.name: (quantity, array) for quantity, array in measured.items()}
 
     def __getattr__(self, name: str) -> xr.DataArray:
         try:
-            return self._arrays[name]
+            return self._measured[name][1]
         except KeyError:
-            raise AttributeError(f'no quantity "{name}"; there are {", ".join(self._arrays)}') from None
+            raise AttributeError(f'no quantity "{name}"; there are {", ".join(self._measured)}') from None
 
-    def absent(self, keys: Sequence[str]) -> xr.DataArray:
-        """Whether a cell of the grid has no data for at least one quantity; dimensions `keys`."""
-        gaps = []
-        for array in self._arrays.values():
-            value = array.isel({DRAW: 0})
-            gaps.append(value.isnull().all([name for name in value.dims if name not in keys]))
-        return functools.reduce(operator.or_, gaps)
+    @property
+    def trials(self) -> int:
+        """How often missing cells are filled differently, so that a result that depends on one changes."""
+        return max(3, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
 
-    def filled(self, fills: xr.DataArray) -> Quantities:
-        """The same with values where there are none: `fills`, by cell, times the median of the quantity."""
-        return Quantities({name: array.fillna(fills * _scale(array)) for name, array in self._arrays.items()})
+    def absent(self) -> dict[str, xr.DataArray]:
+        """By grid: whether a cell has no data for at least one quantity; the dimensions are the grid's keys."""
+        found: dict[str, xr.DataArray] = {}
+        for quantity, array in self._measured.values():
+            gaps = _gaps(quantity, array)
+            if quantity.grid in found:
+                # Quantities that leave labels out say nothing of these.
+                known, gaps = xr.align(found[quantity.grid], gaps, join="outer", fill_value=False)
+                gaps = known | gaps
+            found[quantity.grid] = gaps
+        return found
+
+    def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
+        """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`.
+
+        Far from the median of the quantity, so that a least or a largest value and a share change, and with
+        another sign or ratio of two cells, so that a comparison and a quotient do.
+        """
+        found = {}
+        for quantity, array in self._measured.values():
+            own = _gaps(quantity, array)
+            if quantity.grid in absent and own.any():
+                mine = changed.get(quantity.grid, xr.zeros_like(own)).reindex_like(own, fill_value=False)
+                array = array.where(~own, _fill(quantity, array, own, mine, trial))
+            found[quantity] = array
+        return Quantities(found)
 
 
-def _scale(array: xr.DataArray) -> float:
+def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
+    value = array.isel({DRAW: 0}, drop=True).drop_vars(_METHOD, errors="ignore")
+    return value.isnull().all(list(quantity.by))
+
+
+def _fill(
+    quantity: Quantity, array: xr.DataArray, own: xr.DataArray, changed: xr.DataArray, trial: int
+) -> xr.DataArray:
+    if quantity.kinds:
+        first = np.random.default_rng(0).integers(0, len(quantity.kinds), own.shape)
+        return changed.copy(data=(first + np.where(changed.values, trial, 0)) % len(quantity.kinds)).astype(float)
     median = abs(float(array.median()))
-    return median if median > 0 else 1.0
+    scale = median if median > 0 else 1.0
+    spread = np.random.default_rng(trial // 2).uniform(0, 3, own.shape)
+    far = (-1) ** trial * 1e6 * 10**spread
+    return changed.copy(
+        data=scale * np.where(changed.values, far, 1 + np.arange(own.size).reshape(own.shape) / own.size)
+    )
 
 
 def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1) -> xr.DataArray:
@@ -113,20 +203,29 @@ def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1
 
 
 def estimate(array: xr.DataArray) -> Estimate:
-    """The value and its 95 % interval (Student's t on the jackknife's standard error) of an array over `draw` alone.
+    """The value and its 95 % interval of an array over `draw` alone: Student's t on the jackknife's standard error, or
+    percentiles of the bootstrap.
 
-    The interval is NaN with fewer than two replicates. ValueError where other dimensions are left.
+    The interval is NaN with fewer than two replicates. ValueError where other dimensions are left, or quantities with
+    both kinds of interval were mixed.
     """
     left = [str(name) for name in array.dims if name != DRAW]
     if left:
         raise ValueError(f'"{array.name}" still has the dimensions {", ".join(left)}; select or reduce them')
     if DRAW not in array.dims:
         return Estimate(float(array))
-    value, without = float(array[0]), array.values[1:]
-    count = len(without)
+    if _METHOD not in array.coords:
+        raise ValueError(f'"{array.name}" is made of quantities with different kinds of intervals')
+    value, drawn = float(array[0]), array.values[1:]
+    count = len(drawn)
+    if array[_METHOD] == "bootstrap":
+        if (drawn == value).all():
+            return Estimate(value)
+        low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
+        return Estimate(value, float(low), float(high))
     if count < 2:
         return Estimate(value, replicates=count)
-    error = math.sqrt((count - 1) / count * float(((without - without.mean()) ** 2).sum()))
+    error = math.sqrt((count - 1) / count * float(((drawn - drawn.mean()) ** 2).sum()))
     half = t_quantile(count) * error
     return Estimate(value, value - half, value + half, count)
 

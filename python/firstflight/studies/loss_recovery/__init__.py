@@ -1,5 +1,76 @@
 """RFC 6928 section 5.3: how a loss in the first flight is repaired, by initial window, and what that costs."""
 
-from .study import LossRecovery
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-STUDY = LossRecovery()
+import polars as pl
+
+from firstflight.report.loss_matrix import REPAIRS
+from firstflight.scenario import Scenario
+from firstflight.studies.kernel import DeclaredStudy, Quantity
+
+from . import report
+from .claims import claims
+
+if TYPE_CHECKING:
+    from firstflight.records import Run
+
+LONG_SEGMENTS = 64
+"""A response that goes on after its first flight: four times the largest window, so that every repair ends before."""
+TIMESTAMP_BYTES = 12
+"""The option with its padding."""
+DONE = pl.col("completed") == 1
+TIME = pl.col("completion_time_s").mean()
+# The slowest means that the sender needed.
+REPAIR = (
+    pl.when(pl.col("timeouts") > 0)
+    .then(3)
+    .when(pl.col("tail_loss_probes") > 0)
+    .then(2)
+    .when(pl.col("early_retransmits") > 0)
+    .then(1)
+    .when(pl.col("fast_retransmits") > 0)
+    .then(0)
+)
+
+
+def positions(run: "Run") -> pl.LazyFrame:
+    """The transfers by `position`, that of the loss in the first flight; 0 lost nothing."""
+    transfers = run.table("transfers", experiment="one_loss")
+    return transfers.with_columns(pl.col("client").cast(pl.Int64).alias("position"))
+
+
+def of_position(name: str, title: str, unit: str, value: pl.Expr, kinds: tuple[str, ...] = ()) -> Quantity:
+    """A measure of the transfer that lost the segment at each position."""
+    by = {"position": range(17)}
+    return Quantity(name, title, unit, value.max(), DONE, positions, by, grid="one_loss", kinds=kinds)
+
+
+QUANTITIES = (
+    of_position("time", "Completion time", "ms", 1e3 * pl.col("completion_time_s")),
+    of_position("repair", "Repair", "", REPAIR, REPAIRS),
+    of_position("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions")),
+    Quantity("random_loss", "Mean completion time", "s", TIME, DONE, digits=3, grid="random_loss"),
+    Quantity("congested", "Mean completion time", "s", TIME, DONE, digits=3, grid="congested"),
+)
+
+
+def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
+    """Sizes in full segments, whose payload is less than the MSS where timestamps take their place (RFC 7323 appendix
+    A); in `one_loss` a user for each position of the loss.
+    """
+    tcp = scenario.to_plan()["applications"][0]["server_tcp"]
+    payload = int(tcp["mss_bytes"]) - (TIMESTAMP_BYTES if tcp["timestamps"] else 0)
+    if grid != "one_loss":
+        return scenario.replace("application.response.size", f"{labels['size_segments'] * payload}B")
+    iw = labels["iw"]
+    size = iw if labels["follows"] == "nothing" else LONG_SEGMENTS
+    (spoke,) = scenario.to_dict()["network"]["spokes"]
+    # The request is a data packet too, the first of the other direction.
+    spokes = [spoke | {"lose": [lost] if lost else [], "reverse": {"lose": []}} for lost in range(iw + 1)]
+    scenario = scenario.replace("network.spokes", spokes).replace("application.response.clients", iw + 1)
+    return scenario.replace("application.response.size", f"{size * payload}B")
+
+
+STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, report.tables, report.figures, report.answer, build)

@@ -1,0 +1,198 @@
+"""What RFC 6928 says of the repair of a loss in the first flight, and what the RFCs of the means say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import xarray as xr
+
+from firstflight.report.loss_matrix import REPAIRS
+from firstflight.studies.kernel import ClaimSpec, Quantities, above, at_most, estimate, near
+
+FEW, MANY = 3, 10
+"""Initial windows of RFC 3390 and RFC 6928 at an MSS of 1460 bytes, segments."""
+FAST, EARLY, PROBE, TIMEOUT = range(len(REPAIRS))
+COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
+RULE = "A rule without exceptions, so the tolerance is 0."
+SECTION = "RFC 6928 section 5.3"
+CW10 = "RFC 6928, on the experiments of Chu and Wang (CW10)"
+# The same comparison as RFCs of the time and as a kernel of today: without SACK, with it.
+RFC, LINUX = ("new_reno", "sack"), ("linux_no_sack", "linux")
+_SENDERS = {RFC: "NewReno against RFC 6675", LINUX: "profile linux"}
+_FOLLOWS = {
+    "nothing": ("flight", "nothing follows the first flight"),
+    "data": ("response", "more data follows the first flight"),
+}
+
+
+def cost(q: Quantities) -> xr.DataArray:
+    """How much later the response is complete than the one that lost nothing, ms, by position of the loss."""
+    return q.time.sel(position=slice(1, None)) - q.time.sel(position=0, drop=True)
+
+
+def share(q: Quantities, *repairs: int, **place: str | int) -> xr.DataArray:
+    """Percent of the positions whose loss was repaired in one of these ways."""
+    repair = q.repair.sel({"position": slice(1, None), **place})
+    return 100 * repair.isin(repairs).where(repair.notnull()).mean("position")
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """Section 5.3's claims, those of the means it names, then IW 10 without SACK against IW 3 with it."""
+    return [*_larger_window(q), *_rules(q), *_against_sack(q)]
+
+
+def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
+    for follows, (name, words) in _FOLLOWS.items():
+        for kind, stack, repairs, text in (
+            (
+                "fast-retransmit",
+                "new_reno",
+                (FAST,),
+                f"An initial window above 3 segments raises the chance that a loss is repaired by fast retransmit "
+                f"rather than by the timeout (IW {MANY} against {FEW}; {words}).",
+            ),
+            (
+                "limited-and-early",
+                "new_reno_early",
+                (FAST, EARLY),
+                f"Senders with limited transmit and early retransmit benefit from the larger window as well (repairs "
+                f"without timeout, IW {MANY} against {FEW}; {words}).",
+            ),
+        ):
+            of = partial(share, q, *repairs, follows=follows, stack=stack)
+            costs = cost(q).sel(follows=follows, stack=stack, draw=0).mean("position")
+            note = "; ".join(
+                f"{float(of(iw=iw).sel(draw=0)):.0f} % of the positions with IW {iw}, at a mean cost of "
+                f"{float(costs.sel(iw=iw)):.0f} ms"
+                for iw in (FEW, MANY)
+            )
+            yield _exact(
+                f"rfc6928-s5.3-{kind}-{name}", text, of(iw=MANY) - of(iw=FEW), above(0), COMPARISON, note=f"{note}."
+            )
+
+
+def _exact(
+    name: str,
+    text: str,
+    found: xr.DataArray,
+    expected: object,
+    why: str,
+    unit: str = "percentage points",
+    source: str = SECTION,
+    note: str = "",
+) -> ClaimSpec:
+    """Nothing is drawn in the matrices."""
+    return ClaimSpec(name, source, text, found, expected, unit, why, needs="value", note=note)  # type: ignore[arg-type]
+
+
+def _rules(q: Quantities) -> Iterator[ClaimSpec]:
+    flight = q.repair.sel(follows="nothing", stack="new_reno", position=slice(1, None))
+    three_follow = flight["iw"] - flight["position"] >= 3
+    needless = ((flight == FAST) & ~three_follow).where(flight.notnull())
+    missed = ((flight != FAST) & three_follow).where(flight.notnull())
+    cells = ["iw", "position"]
+    for name, source, text, exceptions in (
+        (
+            "three-duplicates-needed",
+            SECTION,
+            "Fast retransmit needs three duplicate ACKs: it repairs no loss that fewer than three segments follow "
+            "(losses that it did repair, IW 1 to 16, nothing follows the flight, NewReno).",
+            needless,
+        ),
+        (
+            "three-segments-suffice",
+            f"{SECTION}, read strictly",
+            "Three segments after the lost one bring three duplicate ACKs, so fast retransmit repairs every such loss "
+            "(losses that it did not repair, IW 1 to 16, nothing follows the flight, NewReno).",
+            missed,
+        ),
+    ):
+        places = exceptions.sel(draw=0).stack(at=cells)
+        named = [f"segment {position} of {iw}" for iw, position in places["at"].values[places.values == 1]]
+        note = f"They are {', '.join(named)}." if named else ""
+        yield _exact(f"rfc6928-s5.3-{name}", text, exceptions.sum(cells), near(0), RULE, "losses", source, note)
+    costs, repair = (of.sel(stack="new_reno") for of in (cost(q), q.repair.sel(position=slice(1, None))))
+    every = ["follows", *cells]
+    yield _exact(
+        "rfc6928-s5.3-lengthy-timeout",
+        "Waiting for the timeout is the lengthy way: it costs more than fast retransmit (mean cost, NewReno).",
+        costs.where(repair == TIMEOUT).mean(every) - costs.where(repair == FAST).mean(every),
+        above(0),
+        COMPARISON,
+        "ms",
+    )
+    place: dict[str, str | int] = {"follows": "nothing", "iw": FEW}
+    yield _exact(
+        "rfc5827-timeouts-avoided",
+        "Early retransmit repairs losses by fast retransmit that would otherwise need a timeout (positions of a flight "
+        f"of {FEW} segments that nothing follows).",
+        share(q, TIMEOUT, stack="new_reno", **place) - share(q, TIMEOUT, stack="new_reno_early", **place),
+        above(0),
+        COMPARISON,
+        source="RFC 5827, abstract",
+    )
+    yield _exact(
+        "rfc8985-s7-no-timeouts",
+        "A tail loss probe brings back acknowledgements that repair the loss of a tail without a timeout (single "
+        "losses of a first flight that needed one, IW 1 to 16, profile linux).",
+        (q.repair.sel(stack="linux") == TIMEOUT).sum(every),
+        at_most(0),
+        RULE,
+        "losses",
+        "RFC 8985 section 7",
+    )
+
+
+def _against_sack(q: Quantities) -> Iterator[ClaimSpec]:
+    """Each size by itself under random loss, then all sizes; then each rate of the congested link, then all."""
+    sizes = q.random_loss["size_segments"].values.tolist()
+    for size in sizes:
+        yield _comparison(q.random_loss.sel(size_segments=[size]), RFC, f"{size}-segments")
+    yield _comparison(q.random_loss, RFC, "all-sizes")
+    yield _comparison(q.random_loss, LINUX, "linux")
+    for rate in q.congested["rate_kbps"].values.tolist():
+        yield _comparison(q.congested.sel(rate_kbps=[rate]), RFC, f"{rate}-kbps")
+    yield _comparison(q.congested, LINUX, "congested-linux")
+
+
+def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> ClaimSpec:
+    """How much sooner, in percent of the mean completion time of IW 3 with SACK."""
+    key, where, unit = (
+        ("loss_percent", "under random loss", "%")
+        if times.name == "random_loss"
+        else ("rate_kbps", "five at once over a congested link", "kbit/s")
+    )
+    without, with_sack = (
+        times.sel(stack=stack, iw=iw, drop=True) for stack, iw in zip(stacks, (MANY, FEW), strict=True)
+    )
+
+    def gain(**place: float) -> xr.DataArray:
+        over = [name for name in ("size_segments", key) if name not in place]
+        return 100 * (1 - without.sel(place).mean(over) / with_sack.sel(place).mean(over))
+
+    sizes, varied = times["size_segments"].values.tolist(), times[key].values.tolist()
+    each = [
+        *(
+            f"{estimate(gain(size_segments=size)).value:+.1f} % with {size} segments"
+            for size in sizes
+            if len(sizes) > 1
+        ),
+        *(f"{estimate(gain(**{key: value})).value:+.1f} % at {value:g} {unit}" for value in varied),
+    ]
+    return ClaimSpec(
+        f"rfc6928-cw10-no-sack-{what}",
+        CW10,
+        f"IW {MANY} without SACK beats IW {FEW} with SACK (mean completion time of responses of {_listed(sizes)} "
+        f"segments {where} of {_listed(varied)} {unit}; {_SENDERS[stacks]}).",
+        gain(),
+        above(0),
+        "percent",
+        COMPARISON,
+        note=f"Part by part: {', '.join(each)}.",
+    )
+
+
+def _listed(values: Sequence[float]) -> str:
+    *most, last = (f"{value:g}" for value in values)
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,155 @@
+"""Tables, the matrices of position and initial window, the comparison under loss, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+import xarray as xr
+
+from firstflight.analysis.table import Table
+from firstflight.report.figure import Figure
+from firstflight.report.loss_matrix import REPAIRS, loss_matrix
+from firstflight.studies.kernel import Quantities, lines, named, table
+
+from .claims import EARLY, FAST, FEW, MANY, PROBE, TIMEOUT, cost, share
+
+_PAIRS = {"rfc": ("new_reno", "sack"), "early": ("new_reno_early", "sack_early"), "linux": ("linux_no_sack", "linux")}
+_HEADINGS = {"nothing": "nothing follows the first flight", "data": "more data follows"}
+_CAPTION = (
+    "Colour: what it took to repair the loss. Number: how many milliseconds later the response was complete than "
+    "without loss. Round trip 100 ms, 10 Mbit/s."
+)
+_EARLY = {
+    "early": " Early: on fewer than three duplicate ACKs or SACKed segments (RFC 5827).",
+    "linux": " Early: on fewer than three SACKed segments, when RACK's reordering window, a quarter of the round trip, "
+    "had passed (RFC 8985).",
+}
+
+
+def tables(q: Quantities) -> Sequence[Table]:
+    """How often each repair, what it costs, and completion times in the comparison."""
+    costs = named(cost(q), "cost", "Cost of the loss", "ms")
+    shares = [
+        named(share(q, kind), f"share_{repair.replace(' ', '_')}", f"By {repair}", "percent", 0)
+        for kind, repair in enumerate(REPAIRS)
+    ]
+    whole = "From the opening of the connection to the last byte."
+    return [
+        table(
+            "repairs",
+            "How a single loss in the first flight is repaired",
+            "Over all positions of the loss. Cost: completion time above that of the same response without loss.",
+            [
+                *shares,
+                named(costs.mean("position"), "mean_cost", "Mean cost of a loss", "ms", 0),
+                named(costs.max("position"), "worst_cost", "Worst cost", "ms", 0),
+            ],
+        ),
+        table(
+            "positions",
+            "Each single loss",
+            f"Position: of the lost segment in the first flight. Repair: {_kinds()}; the slowest that was needed.",
+            [costs, *(of.sel(position=slice(1, None)) for of in (q.repair, q.retransmissions))],
+        ),
+        table("random_loss", "Responses under random loss", f"One after the other. {whole}", [q.random_loss], "iw"),
+        table(
+            "congested",
+            "Responses over a congested link",
+            f"Five at once; round trip 300 ms, queue of 40 packets. {whole}",
+            [q.congested],
+            "iw",
+        ),
+    ]
+
+
+def _kinds() -> str:
+    return ", ".join(f"{kind} {repair}" for kind, repair in enumerate(REPAIRS))
+
+
+def figures(q: Quantities) -> Sequence[Figure | None]:
+    """The matrices, and the comparison."""
+    how = (
+        "Mean completion time of responses, NewReno against RFC 6675; band: 95 % interval over replicates. Both axes "
+        "are logarithmic."
+    )
+    against = f"IW {MANY} without SACK against IW {FEW} with SACK"
+    return [
+        *_matrices(q),
+        lines(_two(q.random_loss), f"{against}, under random loss", how, *_AXES, "loss_percent", log=True),
+        lines(
+            _two(q.congested),
+            f"{against}, five responses at once over a congested link",
+            f"{how} Round trip 300 ms, queue of 40 packets, as in the testbed that RFC 6928 cites.",
+            *_AXES,
+            "rate_kbps",
+            log=True,
+        ),
+    ]
+
+
+_AXES = ("size_segments", "sender")
+
+
+def _two(times: xr.DataArray) -> xr.DataArray:
+    """The two senders that are compared, along `sender`."""
+    both = [
+        times.sel(stack=stack, iw=iw, drop=True).expand_dims(sender=[name])
+        for stack, iw, name in (("new_reno", MANY, f"IW {MANY} without SACK"), ("sack", FEW, f"IW {FEW} with SACK"))
+    ]
+    return xr.concat(both, "sender").assign_attrs(times.attrs)
+
+
+def _matrices(q: Quantities) -> Iterator[Figure]:
+    costs, repair = cost(q).sel(draw=0), q.repair.sel(draw=0)
+    titles = repair["stack"].attrs["titles"]
+    for pair, stacks in _PAIRS.items():
+        for follows, words in _HEADINGS.items():
+            of = repair.sel(follows=follows, stack=list(stacks), position=slice(1, None)).stack(
+                at=["stack", "iw", "position"]
+            )
+            of = of.dropna("at")
+            if of.size:
+                cases = [
+                    {
+                        "initial_window": iw,
+                        "position": position,
+                        "repair": REPAIRS[int(kind)],
+                        "cost_ms": float(costs.sel(follows=follows, stack=stack, iw=iw, position=position)),
+                        "panel": titles[stack],
+                    }
+                    for (stack, iw, position), kind in zip(of["at"].values, of.values, strict=True)
+                ]
+                yield loss_matrix(
+                    pl.DataFrame(cases),
+                    f"{pair}_{follows}",
+                    f"One loss in the first flight; {words}: {' and '.join(titles[stack] for stack in stacks)}",
+                    _CAPTION + _EARLY.get(pair, ""),
+                )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """The gain of the larger window, what later means make of it, and the comparison with SACK."""
+
+    def percent(repair: int, stack: str, iw: int) -> float:
+        return float(share(q, repair, follows="nothing", stack=stack, iw=iw).sel(draw=0))
+
+    by = {REPAIRS[kind]: percent(kind, "linux", MANY) for kind in (FAST, EARLY, PROBE)}
+    parts = ", ".join(f"{part:.0f} % by {repair}" for repair, part in by.items() if part)
+    return [
+        f"Where nothing follows the first flight, NewReno repairs {percent(FAST, 'new_reno', FEW):.0f} % of its single "
+        f"losses by fast retransmit with an initial window of {FEW} segments and "
+        f"{percent(FAST, 'new_reno', MANY):.0f} % with {MANY}; the others wait for the timeout.",
+        f"Profile linux with IW {MANY} repairs {parts}; {percent(TIMEOUT, 'linux', MANY):.0f} % wait for the timeout.",
+        _against_sack(q.random_loss, "under random loss"),
+        _against_sack(q.congested, "over a congested link"),
+    ]
+
+
+def _against_sack(times: xr.DataArray, where: str) -> str:
+    without, with_sack = _two(times).sel(draw=0).transpose("sender", ...)
+    both = (without - with_sack).values.ravel()
+    return (
+        f"IW {MANY} without SACK is faster on average than IW {FEW} with SACK in {(both < 0).sum()} of {both.size} "
+        f"cases {where}."
+    )
