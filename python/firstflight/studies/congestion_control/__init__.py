@@ -1,5 +1,131 @@
-"""Thalheim's recap of congestion control: one HTTP download over 10 Mbit/s, and who gets what beside it."""
+"""What each congestion control does with one download, with parallel connections and with short flows beside it."""
 
-from .study import CongestionControl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-STUDY = CongestionControl()
+import numpy as np
+import polars as pl
+
+from firstflight.analysis.link_share import others_share
+from firstflight.scenario import Scenario
+from firstflight.studies.kernel import DeclaredStudy, Quantity
+
+from . import report
+from .claims import DRAWN, PACKET_BYTES, RATE_BPS, STARTED_S, claims
+from .windows import MEASURES, Windows
+
+if TYPE_CHECKING:
+    from firstflight.records import Run
+
+DONE = pl.col("completed") == 1
+BOTTLENECK = pl.col("link").cast(pl.String) == "links[0]"
+RTT_S = DRAWN["rtt_ms"] / 1000
+PLACE = ["control", "rtt_ms", "buffer_bdp", "replicate"]
+
+
+def waiting(run: "Run") -> pl.LazyFrame:
+    """The bottleneck's intervals while a download lasts: nothing waits after it."""
+    ends = run.table("transfers", experiment="download").select(*PLACE, pl.col("completion_time_s").alias("end_s"))
+    links = run.table("links", experiment="download").filter(BOTTLENECK)
+    return links.join(ends, on=PLACE, maintain_order="left").filter(pl.col("interval_start_s") < pl.col("end_s"))
+
+
+def windows(run: "Run") -> pl.LazyFrame:
+    """What each sender's window did in the download that is drawn, a row an algorithm."""
+    segments = run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
+    rows = []
+    for (control,), own in segments.partition_by("control", as_dict=True, maintain_order=True).items():
+        rows.append({"control": control, **DRAWN, "replicate": 0, **Windows(own).measures(STARTED_S)})
+    return pl.LazyFrame(rows, schema={**segments.select(PLACE).schema, **dict.fromkeys(MEASURES, pl.Float64)})
+
+
+def of_window(name: str, title: str, unit: str) -> Quantity:
+    """A measure of the download that is drawn."""
+    at = {key: [label] for key, label in DRAWN.items()}
+    return Quantity(name, title, unit, pl.col(name).max(), None, windows, grid="download", at=at)
+
+
+def mice(run: "Run") -> pl.LazyFrame:
+    """The link's share of the long flow while each short response was sent, percent, in medians by replicate."""
+    place = ["control", "size_kb", "elephants", "replicate"]
+    transfers, links = (run.table(name, experiment="mice", elephants=1) for name in ("transfers", "links"))
+    own = transfers.filter(DONE & (pl.col("application").cast(pl.String) == "mouse")).collect()
+    carried = dict(links.filter(BOTTLENECK).collect().group_by(place))
+    rows = [
+        dict(zip(place, key, strict=True)) | {"share": float(np.median(others_share(part, carried[key], RTT_S / 2)))}
+        for key, part in own.group_by(place, maintain_order=True)
+    ]
+    return pl.LazyFrame(rows, schema={**own.select(place).schema, "share": pl.Float64})
+
+
+def of_download(name: str, title: str, unit: str, value: pl.Expr, digits: int = 0) -> Quantity:
+    """A measure of the download."""
+    return Quantity(name, title, unit, value.max(), DONE, digits=digits, grid="download")
+
+
+def of_objects(name: str, title: str, unit: str, value: pl.Expr, digits: int) -> Quantity:
+    """A measure of all parallel connections."""
+    return Quantity(name, title, unit, value, DONE, digits=digits, grid="parallel")
+
+
+SECONDS = pl.col("completion_time_s")
+QUEUE = pl.col("queue_mean_packets") * pl.col("interval_s")
+AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
+MOUSE = DONE & (pl.col("application").cast(pl.String) == "mouse")
+AFTER = pl.col("interval_start_s") >= STARTED_S
+QUANTITIES = (
+    of_download("completion_time", "Completion time", "s", SECONDS, 2),
+    of_download("goodput", "Goodput", "Mbit/s", 8 * pl.col("bytes") / SECONDS / 1e6, 2),
+    of_download("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions")),
+    of_download("timeouts", "Timeouts", "count", pl.col("timeouts")),
+    Quantity(
+        "mean_queue", "Mean queue", "packets", QUEUE.sum() / pl.col("end_s").max(), None, waiting, grid="download"
+    ),
+    Quantity(
+        "max_queue", "Longest queue", "packets", pl.col("queue_max_packets").max(), None, waiting, (), 0, "download"
+    ),
+    Quantity(
+        "later_queue",
+        "Mean queue after start-up",
+        "packets",
+        pl.col("queue_mean_packets").mean(),
+        AFTER,
+        waiting,
+        grid="download",
+    ),
+    of_window("kept_share", "Ssthresh over cwnd at a reduction, median", "share"),
+    of_window("kept_segments", "Ssthresh after a reduction, median", "segments"),
+    of_window("growth", "Growth a round trip in congestion avoidance", "segments"),
+    of_window("cubic_deviation", "Distance from RFC 9438's window, median", "percent"),
+    of_window("slow_start_drops", "Packets dropped in slow start", "packets"),
+    of_window("smallest", "Smallest cwnd after start-up", "segments"),
+    of_window("probe_interval", "From one fall to four segments to the next", "s"),
+    of_objects("object_time", "Mean completion time", "s", SECONDS.mean(), 3),
+    of_objects("first_flights", "First flights together", "segments", pl.col("first_flight_segments").sum(), 0),
+    of_objects("retransmitted", "Retransmitted segments", "percent", AGAIN, 1),
+    Quantity("mouse_time", "Median completion time", "s", SECONDS.median(), MOUSE, digits=3, grid="mice"),
+    Quantity(
+        "elephant_share",
+        "The long flow's share of the link meanwhile",
+        "percent",
+        pl.col("share").max(),
+        None,
+        mice,
+        grid="mice",
+        at={"elephants": [1]},
+    ),
+)
+
+
+def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
+    """The queue of a download in whole full packets; no application for a long flow that is not there."""
+    if grid == "download":
+        product = RATE_BPS * labels["rtt_ms"] / 1000 / 8 / PACKET_BYTES
+        return scenario.replace("network.links[0].queue", f"{max(1, round(labels['buffer_bdp'] * product))}p")
+    if grid == "mice" and not labels["elephants"]:
+        return scenario.replace("application", scenario.to_dict()["application"][:1])
+    return scenario
+
+
+STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, report.tables, report.figures, report.answer, build)

@@ -16,6 +16,17 @@ C, BETA = 0.4, 0.7
 ALPHA = 3 * (1 - BETA) / (1 + BETA)
 # A stretch of congestion avoidance shorter than so many round trips tells little of growth.
 _FEWEST_ROUNDS = 5
+PROBE_SEGMENTS = 4
+"""BBR's window while it measures the round trip."""
+MEASURES = (
+    "kept_share",
+    "kept_segments",
+    "growth",
+    "cubic_deviation",
+    "slow_start_drops",
+    "smallest",
+    "probe_interval",
+)
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,19 @@ class Windows:
         low = pl.col("cwnd_segments") <= segments
         begins = low & ~low.shift(1).fill_null(True) & (pl.col("time_s") >= after_s)
         return self._own.filter(begins)["time_s"].to_list()
+
+    def measures(self, started_s: float) -> dict[str, float]:
+        """All of `MEASURES`; start-up ends at `started_s`."""
+        probes = self.begins_at(PROBE_SEGMENTS, started_s)
+        return {
+            "kept_share": self.kept_share(),
+            "kept_segments": self.kept_segments(),
+            "growth": self.growth_a_round(),
+            "cubic_deviation": 100 * self.cubic_deviation(),
+            "slow_start_drops": float(self.dropped_in_slow_start()),
+            "smallest": self.smallest_after(started_s),
+            "probe_interval": (probes[-1] - probes[0]) / (len(probes) - 1) if len(probes) > 1 else math.nan,
+        }
 
 
 def _mean(values: list[float]) -> float:

@@ -75,7 +75,7 @@ class DeclaredStudy(Study):
         for quantity, array in arrays.items():
             for name, key in self.grids[quantity.grid].keys.items():
                 array[name].attrs = {"long_name": key["title"], "titles": key.get("titles", {})}
-        return Quantities(arrays)
+        return Quantities(arrays, run)
 
     def claims(self, run: Run) -> list[Claim]:
         """The study's claims, judged."""

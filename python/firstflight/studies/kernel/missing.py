@@ -26,12 +26,12 @@ def depending(
 
     xarray's reductions skip NaN, so a result alone does not show it. All missing cells are filled at once, several
     times; only if a result changes, those of each label of each key in turn. Without a missing cell `results` is called
-    once.
+    once, and never with one empty.
     """
     with xr.set_options(arithmetic_join="exact"):  # type: ignore[no-untyped-call]
-        found = list(results(quantities))
-        lacking: list[Lacking] = [{} for _ in found]
         absent = {grid: gaps for grid, gaps in quantities.absent().items() if gaps.any()}
+        found = list(results(quantities.filled(absent, {}, 0)))
+        lacking: list[Lacking] = [{} for _ in found]
 
         def changing(gaps: Mapping[str, xr.DataArray]) -> list[bool]:
             trials = [results(quantities.filled(absent, gaps, trial)) for trial in range(quantities.trials)]

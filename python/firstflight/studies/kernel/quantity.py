@@ -135,7 +135,8 @@ def _jackknife(values: Array) -> Array:
 class Quantities:
     """A study's quantities of one run, by name: `q.completion_time`. AttributeError names what there is."""
 
-    def __init__(self, measured: Mapping[Quantity, xr.DataArray]) -> None:
+    def __init__(self, measured: Mapping[Quantity, xr.DataArray], run: Run | None = None) -> None:
+        self._run = run
         self._measured = {quantity.name: (quantity, array) for quantity, array in measured.items()}
 
     def __getattr__(self, name: str) -> xr.DataArray:
@@ -143,6 +144,12 @@ class Quantities:
             return self._measured[name][1]
         except KeyError:
             raise AttributeError(f'no quantity "{name}"; there are {", ".join(self._measured)}') from None
+
+    @property
+    def run(self) -> Run:
+        """Where they were measured, for pictures of single transfers."""
+        assert self._run is not None
+        return self._run
 
     @property
     def trials(self) -> int:
@@ -172,9 +179,9 @@ class Quantities:
             own = _gaps(quantity, array)
             if quantity.grid in absent and own.any():
                 mine = changed.get(quantity.grid, xr.zeros_like(own)).reindex_like(own, fill_value=False)
-                array = array.where(~own, _fill(quantity, array, own, mine, trial))
+                array = array.where(~own, _fill(quantity, array, mine, trial))
             found[quantity] = array
-        return Quantities(found)
+        return Quantities(found, self._run)
 
 
 def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
@@ -182,19 +189,18 @@ def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
     return value.isnull().all(list(quantity.by))
 
 
-def _fill(
-    quantity: Quantity, array: xr.DataArray, own: xr.DataArray, changed: xr.DataArray, trial: int
-) -> xr.DataArray:
+def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial: int) -> xr.DataArray:
+    """Another value in each place; in those `changed` another one in each trial."""
+    places = array.isel({DRAW: 0}, drop=True)
+    change, places = xr.broadcast(changed, places)
+    draw = np.random.default_rng(trial // 2)
     if quantity.kinds:
-        first = np.random.default_rng(0).integers(0, len(quantity.kinds), own.shape)
-        return changed.copy(data=(first + np.where(changed.values, trial, 0)) % len(quantity.kinds)).astype(float)
+        first = np.random.default_rng(0).integers(0, len(quantity.kinds), places.shape)
+        return places.copy(data=(first + np.where(change, trial, 0)) % len(quantity.kinds)).astype(float)
     median = abs(float(array.median()))
-    scale = median if median > 0 else 1.0
-    spread = np.random.default_rng(trial // 2).uniform(0, 3, own.shape)
-    far = (-1) ** trial * 1e6 * 10**spread
-    return changed.copy(
-        data=scale * np.where(changed.values, far, 1 + np.arange(own.size).reshape(own.shape) / own.size)
-    )
+    far = (-1) ** trial * 1e6 * 10 ** draw.uniform(0, 3, places.shape)
+    near = 1 + np.arange(places.size).reshape(places.shape) / places.size
+    return places.copy(data=(median if median > 0 else 1.0) * np.where(change, far, near))
 
 
 def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1) -> xr.DataArray:
