@@ -80,14 +80,16 @@ class Experiment(Study):
 
     def _applications(self, setting: Setting) -> list[dict[str, Any]]:
         response: dict[str, Any] = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1}
+        # When the download is under way, and at about the time of the short response: as parts of one page are.
+        near = {"law": "uniform", "low": "1s", "high": "1.1s"}
         if setting.others:
-            # When the download is under way, and at about the time of the short response: as parts of one page are.
-            near = {"law": "uniform", "low": "1s", "high": "1.1s"}
-            stays = {"initial_window": self.population.in_use.window}
-            short = {"name": SHORT, "size": "30kB", "start": near, "share": SHORT_SHARE}
-            long = {"name": LONG, "size": "2MB", "start": "0s", "share": LONG_SHARE}
-            others = [{"kind": "file_transfer", "count": 1, "tcp": stays} | other for other in (short, long)]
-            return [response | {"start": near}, *others]
-        if setting.at_once == 1:
-            return [response]
-        return [response | {"name": f"{RESPONSE}-{number}"} for number in range(1, setting.at_once + 1)]
+            response["start"] = near
+        own = [response]
+        if setting.at_once > 1:
+            own = [response | {"name": f"{RESPONSE}-{number}"} for number in range(1, setting.at_once + 1)]
+        if not setting.others:
+            return own
+        stays = {"initial_window": self.population.in_use.window}
+        short = {"name": SHORT, "size": "30kB", "start": near, "share": SHORT_SHARE}
+        long = {"name": LONG, "size": "2MB", "start": "0s", "share": LONG_SHARE}
+        return [*own, *({"kind": "file_transfer", "count": 1, "tcp": stays} | other for other in (short, long))]

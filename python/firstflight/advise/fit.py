@@ -7,7 +7,7 @@ assumed instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,18 @@ import polars as pl
 from ..errors import RequestError
 from ..observe import Observation
 from ..observe.observation import TLS
+from ..observe.tables import MSS_BYTES
+from .assume import Assumed
 from .in_use import InUse, in_use
 
 # What a path in the simulator can be.
 _RTT_S = (1e-5, 30.0)
 _DOWN_BPS = (1e3, 1e11)
+SHOWING_BYTES = 64 * MSS_BYTES
+"""Of a response at least, for its mean rate to say more of the line than of slow start: from 10 segments, 64 take three
+round trips."""
+ENOUGH_SHOWN = 200
+"""Users with such a response, before their lines stand for those of the others."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class Population:
     `tls_exchanges`; null where unknown. `read`: connections in
     the file; `left_out`: (how many, why); `usable`: connections that say what is needed, of which `rows` is a sample
     if it has fewer; `loss_seen_percent`: share of segments retransmitted, None where the data does not tell;
-    `sizes`: the application whose sizes are assumed, None where the data tells them.
+    `sizes`: the application whose sizes are assumed, None where the data tells them; `given`: what the operator
+    knows. `rows` says of each user, too, whether a response was long enough to show its line (`shows_line`).
     """
 
     rows: pl.DataFrame
@@ -41,6 +49,12 @@ class Population:
     usable: int
     loss_seen_percent: float | None
     sizes: str | None = None
+    given: Assumed = field(default_factory=Assumed)
+
+    @property
+    def shows_lines(self) -> bool:
+        """Whether enough users had a response that bounds the rate of their lines, to speak for the others."""
+        return int(self.rows["shows_line"].sum()) >= ENOUGH_SHOWN
 
     def known(self, column: str) -> int:
         """For how many users the data tells this."""
@@ -57,7 +71,8 @@ class Population:
         """What of a user's path and size is assumed, and of how many users."""
         names = {"down_bps": "the rate of the line", "bytes": "the size of the response"}
         shares = {what: self.assumed_percent(column) for column, what in names.items()}
-        return tuple(f"{what} of {share:.3g} % of the users" for what, share in shares.items() if share)
+        found = [f"{what} of {share:.3g} % of the users" for what, share in shares.items() if share]
+        return (*found, *self.given.texts)
 
 
 def fit(observed: Observation, users: int, seed: int) -> Population:
@@ -94,6 +109,7 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
         "subnet",
         "least_down_bps",
         "least_buffer_bytes",
+        "shows_line",
         "tls_bytes",
         pl.col("tls_exchanges").fill_null(1).alias("tls_exchanges"),
     )
@@ -120,11 +136,14 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
         "initial_window_segments",
     ]
     handshakes = observed.handshakes.select("client", *(pl.col(column).alias(name) for name, column in TLS.items()))
+    longest = observed.transfers.group_by("client").agg(pl.col("bytes").max().alias("longest"))
     frame = (
         observed.users.drop("replicate", "row")
         .join(first.select(kept), on="client", how="left", maintain_order="left")
         .join(observed.bounds, on="client", how="left", maintain_order="left")
         .join(handshakes, on="client", how="left", maintain_order="left")
+        .join(longest, on="client", how="left", maintain_order="left")
+        .with_columns(shows_line=pl.col("least_down_bps").is_not_null() & (pl.col("longest") >= SHOWING_BYTES))
     )
     left_out = []
     for why, good in (

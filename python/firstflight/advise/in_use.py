@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ..observe.reading import MSS_BYTES
+from ..observe.tables import MSS_BYTES
 from .deploy import LINUX_DEFAULT
 
 

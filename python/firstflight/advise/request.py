@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from ..errors import RequestError
 from ..input_files import check_is_file, read_text
 from ..records import files
 from ..scenario.explain import cut
+from .assume import Assumed
+from .assume import parse as parse_assumed
 from .budget import Term, parse
 from .sizes import check_name
 
@@ -34,6 +37,12 @@ class Request:
     users: int
     digest: str
     sizes: str | None = None
+    assume: tuple[str, ...] = ()
+
+    @property
+    def assumed(self) -> Assumed:
+        """What the operator knows."""
+        return parse_assumed(self.assume)
 
     def identity(self) -> dict[str, object]:
         """What one directory holds one of. Windows may be added and the budget changed without simulating anew."""
@@ -44,6 +53,7 @@ class Request:
             "seed": self.seed,
             "users": self.users,
             "sizes": self.sizes,
+            "assume": ",".join(sorted(self.assume)) or None,
         }
 
 
@@ -74,7 +84,14 @@ def with_in_use(asked: tuple[int, ...], in_use: int) -> list[int]:
 
 
 def check(
-    flows: Path, kind: str | None, iw: str, harm: str, seed: int | None, users: int | None, sizes: str | None = None
+    flows: Path,
+    kind: str | None,
+    iw: str,
+    harm: str,
+    seed: int | None,
+    users: int | None,
+    sizes: str | None = None,
+    assume: Sequence[str] = (),
 ) -> Request:
     """The request. RequestError for values out of range and a file that cannot be read."""
     from ..studies.execute import check_seed
@@ -87,7 +104,10 @@ def check(
         raise RequestError(f"--users is {number}; write a number from {FEWEST_USERS} to {MOST_USERS}")
     if sizes is not None:
         check_name(sizes)
-    return Request(flows, kind, asked, budget, 1 if seed is None else seed, number, _digest(flows), sizes)
+    parse_assumed(assume)
+    return Request(
+        flows, kind, asked, budget, 1 if seed is None else seed, number, _digest(flows), sizes, tuple(assume)
+    )
 
 
 def _digest(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from ..studies import execute
 from . import page, request
 from .advice import Advice
 from .advice import advise as advise_on
-from .brackets import settings
+from .brackets import check_open, settings
 from .experiment import Experiment
 from .figures import all_figures
 from .fit import fit
@@ -37,12 +37,14 @@ def advise(
     jobs: int | None = None,
     users: int | None = None,
     sizes: str | None = None,
+    assume: Sequence[str] = (),
     set_aside: bool = False,
     watch: Watched = lambda asked, run: nullcontext(lambda cell, replicates: None),
 ) -> tuple[Advice, Path]:
     """The advice on the observed `flows`, and the path of its page.
 
     `sizes`: a built-in application whose sizes stand for those that the data lacks (`sizes.NAMES`).
+    `assume`: what is known and not in the data, such as "lines=uk-2023" (`assume.KEYS`).
 
     What was simulated in `out` before is not simulated again; what belongs to another request is refused or, with
     `set_aside`, renamed. `watch(asked, run)` gives the context in which the
@@ -51,7 +53,7 @@ def advise(
     """
     from .budget import DEFAULT
 
-    asked = request.check(Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, users, sizes)
+    asked = request.check(Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, users, sizes, assume)
     directory = Path(out)
     try:
         request.check_directory(directory, asked)
@@ -63,7 +65,8 @@ def advise(
     observed = observe.read(asked.flows, kind)
     if asked.sizes is not None:
         observed = assumed(observed, asked.sizes, asked.seed)
-    population = replace(fit(observed, asked.users, asked.seed), sizes=asked.sizes)
+    population = replace(fit(observed, asked.users, asked.seed), sizes=asked.sizes, given=asked.assumed)
+    check_open(population)
     windows = request.with_in_use(asked.windows, population.in_use.window)
     experiment = Experiment(population, settings(population), windows, asked.seed)
     wanted = execute.prepare(experiment, seed=asked.seed, jobs=jobs)
@@ -88,6 +91,8 @@ def commands(asked: request.Request, directory: Path) -> list[str]:
     words += ["--users", str(asked.users)]
     if asked.sizes is not None:
         words += ["--sizes", asked.sizes]
+    for term in asked.assume:
+        words += ["--assume", term]
     if asked.kind is not None:
         words += ["--kind", asked.kind]
     return [shlex.join([*words, "--out", str(directory)])]

@@ -21,6 +21,9 @@ _MOST_BUFFER_S = 5.0
 _LIKE = 0.05
 """Of all users with a known rate: how many neighbours by round trip on each side lend theirs to one without."""
 
+_QUANTILES = 4096
+"""Lines that stand for those of a built-in population."""
+
 Values = npt.NDArray[np.float64]
 # Columns of a table of paths for which a law can stand.
 _LAWS = ("buffer_s", "loss")
@@ -52,7 +55,7 @@ def complete(population: Population, setting: Setting, seed: int) -> Users:
     """The users as `setting` has them. The same seed and population give the same users."""
     rows = population.rows
     random = np.random.default_rng(seed)
-    down = _rates(population, setting.rates, random)
+    down = _rates(population, setting, random)
     up = rows["up_bps"].fill_null(pl.Series(np.asarray(down) * setting.up_share))
     buffer = rows["buffer_s"].fill_null(_buffers(rows, down, setting.buffer_s))
     if setting.loss is not None:
@@ -102,19 +105,40 @@ def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
     return waited["buffer_s"].clip(upper_bound=max(_MOST_BUFFER_S, assumed_s))
 
 
-def _rates(population: Population, source: str, random: np.random.Generator) -> Values:
-    """Down rates: those seen, and for the others those of users with like round trips, or of a built-in population."""
+def _rates(population: Population, setting: Setting, random: np.random.Generator) -> Values:
+    """Down rates: those seen, and for the others those of users with like round trips, or of a built-in population,
+    never below what came through.
+    """
     rows = population.rows
     rates = rows["down_bps"].cast(pl.Float64).to_numpy().copy()
     missing = np.isnan(rates)
-    if missing.any():
-        if source == "seen":
-            rates[missing] = _lent(rows["rtt_s"].to_numpy(), rates, missing, random)
+    if not missing.any():
+        return rates
+    least = rows["least_down_bps"].fill_null(0.0).to_numpy()
+    if setting.rates == "given":
+        rates[missing] = population.given.down_bps
+    elif setting.rates == "seen":
+        rates[missing] = _lent(rows["rtt_s"].to_numpy(), rates, missing, random)
+    elif setting.shown:
+        least = _shown(population, least, random)
+        if setting.rates != "shown":
+            rates[missing] = _above(stand_in(setting.rates), least[missing], random)
         else:
-            rates[missing] = stand_in(source, int(missing.sum()), random)
-        least = rows["least_down_bps"].fill_null(0.0).to_numpy()
-        rates[missing] = np.maximum(rates, least)[missing]
+            rates[missing] = least[missing]
+    else:
+        rates[missing] = random.choice(stand_in(setting.rates), int(missing.sum()))
+    rates[missing] = np.maximum(rates, least)[missing]
     return rates
+
+
+def _shown(population: Population, least: Values, random: np.random.Generator) -> Values:
+    """What came through to each user or, if that is more, to one with a like round trip and a longer response."""
+    rows = population.rows
+    short = ~rows["shows_line"].to_numpy()
+    lent = np.where(short, np.nan, least)
+    if short.any():
+        lent[short] = _lent(rows["rtt_s"].to_numpy(), lent, short, random)
+    return np.maximum(lent, least)
 
 
 def _lent(rtt_s: Values, rates: Values, missing: npt.NDArray[np.bool_], random: np.random.Generator) -> Values:
@@ -131,11 +155,21 @@ def _lent(rtt_s: Values, rates: Values, missing: npt.NDArray[np.bool_], random: 
     return rates[known[random.integers(low, high)]]
 
 
-def stand_in(name: str, users: int, random: np.random.Generator) -> Values:
-    """So many down rates in bit/s of the built-in population `name`, independent of one another."""
+def stand_in(name: str) -> Values:
+    """Rates in bit/s, equally likely and ascending, of the lines of the built-in population `name`."""
     table = populations.find(name)
+    at = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     if table["paths"] == "table":
         rates, weight = np.array(table["columns"]["down_bps"]), np.array(table["columns"]["weight"])
-        return random.choice(rates, users, p=weight / weight.sum())
+        order = np.argsort(rates)
+        cumulated = np.cumsum(weight[order]) / weight.sum()
+        return np.asarray(rates[order][np.searchsorted(cumulated, at).clip(max=len(rates) - 1)], dtype=np.float64)
     shares, rates = np.array(table["down"]["points"]).T
-    return np.asarray(np.exp(np.interp(random.random(users), shares, np.log(rates))))
+    return np.asarray(np.exp(np.interp(at, shares, np.log(rates))))
+
+
+def _above(lines: Values, least: Values, random: np.random.Generator) -> Values:
+    """For each user one of the `lines`, ascending, that have at least what came through; that itself if none has."""
+    first = np.searchsorted(lines, least)
+    drawn = first + (random.random(len(least)) * (len(lines) - first)).astype(np.int64)
+    return np.where(first < len(lines), lines[drawn.clip(max=len(lines) - 1)], least)

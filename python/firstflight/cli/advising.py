@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ..advise import DEFAULT_HARM, advise
@@ -31,6 +31,7 @@ def advise_command(
     jobs: int | None,
     users: int | None,
     sizes: str | None,
+    assume: Sequence[str],
     set_aside: bool,
 ) -> None:
     """Advise and print; on Ctrl-C leave at once with what has finished."""
@@ -47,6 +48,7 @@ def advise_command(
             jobs=jobs,
             users=users,
             sizes=sizes,
+            assume=assume,
             set_aside=set_aside,
             watch=_watched,
         )

@@ -279,6 +279,15 @@ def advise(
             show_default=False,
         ),
     ] = None,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="What you know and FLOWS does not tell; may be repeated: lines=uk-2023 (or uk-2015, avgdc, 20Mbit), "
+            "buffer=130ms, connections=4, loss=0.5%.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = None,
     jobs: Annotated[int | None, typer.Option(help="Threads; by default one a CPU.", show_default=False)] = None,
     set_aside: Annotated[
@@ -288,7 +297,7 @@ def advise(
     """Advise on the initial window for your own users: what each gains, for whom, at what cost to whom, how surely."""
     from .advising import advise_command
 
-    advise_command(flows, iw, harm, kind, out, seed, jobs, users, sizes, set_aside)
+    advise_command(flows, iw, harm, kind, out, seed, jobs, users, sizes, assume or [], set_aside)
 
 
 @app.command(short_help="Say what this machine can do.")

@@ -12,6 +12,7 @@ What a format does not tell is null: nothing is guessed here.
 
 from .observation import Observation, Source
 from .problem import Problem
-from .reading import KINDS, MSS_BYTES, read
+from .reading import KINDS, read
+from .tables import MSS_BYTES
 
 __all__ = ["KINDS", "MSS_BYTES", "Observation", "Problem", "Source", "read"]

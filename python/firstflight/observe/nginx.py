@@ -12,7 +12,7 @@ from .merged import OF, Merged, in_order
 from .nginx_format import LOG_FORMAT, NUMBERS, Format
 from .problem import Problems
 from .room import Room
-from .tables import HEADER_BYTES, Parts, Subnets, seconds, since_first
+from .tables import HEADER_BYTES, Parts, Subnets, mean_rate, seconds, since_first
 
 # Lines of one connection agree on when it began to within what the clock of a log resolves, twice; connection numbers
 # begin anew with nginx, and no sooner than this.
@@ -22,6 +22,13 @@ _SAME_BEGIN_S = 0.5
 _ROUNDS = 10
 # A round trip of so many times the least one has waited in a queue.
 _QUEUED = 1.3
+
+# What the kernel may hold of a response that it has taken: twice cwnd is what it lets the buffer grow to
+# (tcp_sndbuf_expand), and cwnd may have been twice as large before a loss. At its start a buffer holds more.
+_HELD_WINDOWS = 4
+_HELD_BYTES = 1 << 18
+# Without cwnd: the most that Linux lets the buffer grow to (tcp_wmem).
+_HELD_AT_MOST_BYTES = 4 << 20
 
 # No number of a log is as large: bytes, microseconds and seconds since 1970 are far below.
 _BEYOND = 1e15
@@ -87,6 +94,7 @@ def _rows(frame: pl.DataFrame, form: Format, subnet: Subnets) -> pl.DataFrame:
         "anew": anew.fill_null(False),
         "rtt_s": pl.col("rtt_s"),
         "most_rtt_us": pl.col("tcpinfo_rtt"),
+        "least_down_bps": pl.col("least_down_bps"),
     }
     if "remote_addr" in form.variables:
         columns["subnet"] = pl.lit(subnet.numbers(frame["remote_addr"]))
@@ -100,6 +108,7 @@ def _told(form: Format) -> dict[str, pl.Expr]:
         "last_begin_s": pl.col("last_begin_s").max(),
         "rtt_s": pl.col("rtt_s").min(),
         "most_rtt_us": pl.col("most_rtt_us").max(),
+        "least_down_bps": pl.col("least_down_bps").max(),
     }
 
 
@@ -138,7 +147,8 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
         tell = counted(unsure, "connection tells", "connections tell")
         themselves = "it had filled itself" if unsure == 1 else "they had filled themselves"
         notes.append(f"{tell} no round trip but that of a queue which {themselves}")
-    return Parts(responses, connections, began_s, tuple(f"${name}" for name in form.ignored), tuple(notes))
+    ignored = tuple(f"${name}" for name in form.ignored)
+    return Parts(responses, connections, began_s, ignored, tuple(notes), connections.select("client", "least_down_bps"))
 
 
 def _size(form: Format) -> str:
@@ -155,7 +165,9 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
     well above the least one, a queue stands before the slowest link, which has no time to rest: window / round trip is
     its rate.
     """
-    frame = frame.with_columns(seconds(frame["tcpinfo_rtt"], 1e6).alias("rtt_s"))
+    frame = frame.with_columns(
+        seconds(frame["tcpinfo_rtt"], 1e6).alias("rtt_s"), least_down_bps=_least_rate(form, mss_bytes)
+    )
     rtt_s = pl.col("rtt_s")
     if not {"tcpinfo_snd_cwnd", "request_time"} <= set(form.variables):
         unknown = pl.lit(None, dtype=pl.Float64)
@@ -169,6 +181,20 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
         waiting_rtt_s=rtt_s,
         down_bps=pl.when(waited).then(rate * ((mss_bytes + HEADER_BYTES) / mss_bytes)),
     )
+
+
+def _least_rate(form: Format, mss_bytes: int) -> pl.Expr:
+    """What came through on average until nginx wrote the line; null where what the kernel still held may be most."""
+    if "request_time" not in form.variables:
+        return pl.lit(None, dtype=pl.Float64)
+    held = pl.lit(_HELD_AT_MOST_BYTES)
+    if "tcpinfo_snd_cwnd" in form.variables:
+        held = pl.max_horizontal(_HELD_WINDOWS * pl.col("tcpinfo_snd_cwnd") * mss_bytes, pl.lit(_HELD_BYTES))
+    gone = pl.col(_size(form)) - held
+    whole = gone > 0
+    if "request_completion" in form.variables:
+        whole = whole & (pl.col("request_completion") == "OK")
+    return pl.when(whole).then(mean_rate(gone, pl.col("request_time")))
 
 
 def _identity(form: Format) -> list[str]:

@@ -12,7 +12,7 @@ from .merged import OF, Merged, in_order
 from .observation import TLS
 from .problem import Problems, Unit
 from .room import Room
-from .tables import Parts, Subnets, since_first
+from .tables import Parts, Subnets, mean_rate, since_first
 
 # What one of the unit is in the records' own: seconds, bits a second, bytes, a share, a number.
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -143,7 +143,20 @@ def read(path: Path, problems: Problems) -> Parts:
     handshakes = (
         handshakes.filter(pl.col("bytes").is_not_null()) if "bytes" in handshakes.columns else handshakes.clear()
     )
-    return Parts(responses, found, began_s, ignored, handshakes=handshakes)
+    return Parts(responses, found, began_s, ignored, bounds=_bounds(responses), handshakes=handshakes)
+
+
+def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
+    """What came through during the fastest response of each connection, from opening it or asking to the last byte."""
+    if "completion_time_s" not in responses.columns:
+        return pl.DataFrame({"client": []})
+    arrived = pl.col("bytes")
+    if "completed" in responses.columns:
+        arrived = pl.when(pl.col("completed").fill_null(1) == 1).then(arrived)
+    if "delivered_bytes" in responses.columns:
+        arrived = pl.coalesce("delivered_bytes", arrived)
+    rate = mean_rate(arrived, pl.col("completion_time_s")).max().alias("least_down_bps")
+    return responses.group_by("client", maintain_order=True).agg(rate)
 
 
 def _plain(name: str) -> str:

@@ -11,7 +11,7 @@ from .columns import ColumnFile
 from .lines import begins, is_packed
 from .observation import Observation, Source
 from .problem import Problems
-from .tables import Parts
+from .tables import MSS_BYTES, Parts
 
 # Name of a kind, and what a file of it is.
 KINDS = {
@@ -21,8 +21,6 @@ KINDS = {
     "ndt7": "M-Lab NDT7 rows, CSV or Parquet",
     "table": "CSV or Parquet with named columns",
 }
-# Of Linux with time stamps, on Ethernet.
-MSS_BYTES = 1448
 
 
 def read(

@@ -11,6 +11,8 @@ from ..records.schema import TABLES, Column
 APPLICATION = "observed"
 # Of IPv4 and TCP with time stamps: a link's rate counts them, as scenarios do, and what a program sends does not.
 HEADER_BYTES = 52
+# Of Linux with time stamps, on Ethernet.
+MSS_BYTES = 1448
 # IPv6 sites get a /48 (RFC 6177 lets it be longer, but no prefix is shared by two sites).
 _SITE_BITS = {4: 24, 6: 48}
 _IPV6 = 1 << 64
@@ -55,6 +57,13 @@ def bounds(known: pl.DataFrame) -> pl.DataFrame:
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
     frame = known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
     return frame.filter(pl.any_horizontal(pl.exclude("client").is_not_null())).sort("client")
+
+
+def mean_rate(size: pl.Expr, time_s: pl.Expr) -> pl.Expr:
+    """The rate at which `size` bytes came through in `time_s`, headers of full segments included: what a path has at
+    least. Null without a time above 0.
+    """
+    return pl.when(time_s > 0).then(8 * size / time_s * ((MSS_BYTES + HEADER_BYTES) / MSS_BYTES))
 
 
 def handshakes(known: pl.DataFrame) -> pl.DataFrame:

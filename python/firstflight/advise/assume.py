@@ -1,0 +1,91 @@
+"""What the operator knows and the data does not tell: `--assume lines=uk-2023`. Used as known, shown as assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import populations
+from ..errors import RequestError
+from ..scenario.table import nearest
+from ..scenario.units import BitsPerSecond, Duration
+
+KEYS = {
+    "lines": "rates of the users' lines: a built-in population (uk-2015, uk-2023, avgdc) or one rate such as 20Mbit",
+    "buffer": "queue before a user's line, such as 130ms",
+    "connections": "connections that a user opens at once, such as 4",
+    "loss": "loss on the path apart from overflow, such as 0.5%",
+}
+MOST_CONNECTIONS = 32
+_MOST_LOSS = 0.5
+_EXAMPLE = {"lines": "uk-2023", "buffer": "130ms", "connections": "4", "loss": "0.5%"}
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What is taken as known, None where nothing is. `lines`: a population's name or a rate as it was written;
+    `down_bps`: that rate.
+    """
+
+    lines: str | None = None
+    down_bps: float | None = None
+    buffer_s: float | None = None
+    connections: int | None = None
+    loss: float | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is assumed, in words, each with the option that says it."""
+        lines = f"one rate of {self.lines}" if self.down_bps else f'the rates of the population "{self.lines}"'
+        said = {
+            f"lines={self.lines}": (self.lines, f"users' lines whose rate the data does not tell have {lines}"),
+            f"buffer={1e3 * (self.buffer_s or 0):g}ms": (self.buffer_s, "queues hold that much, or what was seen"),
+            f"connections={self.connections}": (self.connections, "a user opens as many at once, each for a response"),
+            f"loss={100 * (self.loss or 0):g}%": (self.loss, "paths lose that much apart from overflow"),
+        }
+        return tuple(f"--assume {text}: {meaning}" for text, (value, meaning) in said.items() if value is not None)
+
+
+def parse(terms: Sequence[str]) -> Assumed:
+    """The assumptions of `KEY=VALUE` terms. RequestError, one sentence, for one that is not right."""
+    found: dict[str, object] = {}
+    for term in terms:
+        key, equals, value = (part.strip() for part in term.partition("="))
+        if key not in KEYS:
+            raise RequestError(f'--assume "{term}": nothing is called "{key}"; {nearest(key, tuple(KEYS))}')
+        if key in found:
+            raise RequestError(f'--assume "{term}": {key} is there twice; keep one')
+        if not (equals and value):
+            raise RequestError(f'--assume "{term}" is not KEY=VALUE; write for example {key}={_EXAMPLE[key]}')
+        try:
+            found |= _read(key, value)
+        except ValueError as error:
+            raise RequestError(f'--assume "{term}": {error}') from None
+    return Assumed(**found)  # type: ignore[arg-type]
+
+
+def _read(key: str, value: str) -> dict[str, object]:
+    if key == "lines":
+        if value in populations.NAMES:
+            return {"lines": value}
+        if not value[0].isdigit():
+            raise ValueError(f"{nearest(value, populations.NAMES)}, or write a rate such as 20Mbit")
+        return {"lines": value, "down_bps": float(_within(int(BitsPerSecond(value)), 1e3, 1e11, "1kbit to 100Gbit"))}
+    if key == "buffer":
+        return {"buffer_s": _within(Duration(value).seconds, 0.0, 60.0, "0ms to 60s")}
+    if key == "connections":
+        if not value.isdigit():
+            raise ValueError(f'"{value}" is no number of connections; write 1 to {MOST_CONNECTIONS}')
+        return {"connections": int(_within(int(value), 1, MOST_CONNECTIONS, f"1 to {MOST_CONNECTIONS}"))}
+    number = value.removesuffix("%").strip()
+    try:
+        loss = float(number) / (100 if value.endswith("%") else 1)
+    except ValueError:
+        raise ValueError(f'"{value}" is no share; write for example 0.5%') from None
+    return {"loss": _within(loss, 0.0, _MOST_LOSS, "0% to 50%")}
+
+
+def _within(value: float, low: float, high: float, words: str) -> float:
+    if not low <= value <= high:
+        raise ValueError(f"it is out of range; write {words}")
+    return value
