@@ -75,8 +75,8 @@ def test_a_restricted_run_says_what_it_cannot_check(part: Run) -> None:
     saving = claims[-1]
     assert saving.reason.startswith("This run lacks segments 3, 6, 10, ")
     assert STUDY.tables(part)[0].frame.height == 4
-    agreement, slip = STUDY.answer(part)
-    assert "reproduces 1 of the 1 values of the RFC's table that it has" in agreement
+    # How much of the table this run reproduces is not said of a part.
+    (slip,) = STUDY.answer(part)
     assert "is a slip" in slip
     assert len(STUDY.figures(part)) == 1
 

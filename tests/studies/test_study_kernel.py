@@ -145,6 +145,17 @@ def test_a_kind_that_is_counted_in_a_missing_cell_cannot_be_checked(times: xr.Da
     assert other.verdict == "holds"
 
 
+def test_a_count_of_values_that_equal_others_cannot_be_checked_without_all(times: xr.DataArray) -> None:
+    lacking = times.where(~((times["iw"] == 10) & (times["rtt"] == 300)))
+
+    def specs(q: Quantities) -> Sequence[ClaimSpec]:
+        return [claim((q.time.sel(iw=10) == 142).sum("rtt"), near(0), needs="value")]
+
+    # Filled with values such as the run has, some of which are 142.
+    (found,) = judge(specs, only(lacking.copy(data=lacking.where(lacking["iw"] == 10, 142).values)))
+    assert found.reason == "This run lacks iw 10, rtt 300."
+
+
 def rows(times: dict[tuple[int, int], float]) -> pl.DataFrame:
     """Of (iw, replicate)."""
     return pl.DataFrame([{"iw": iw, "replicate": replicate, "time": time} for (iw, replicate), time in times.items()])

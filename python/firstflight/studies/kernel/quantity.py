@@ -154,7 +154,7 @@ class Quantities:
     @property
     def trials(self) -> int:
         """How often missing cells are filled differently, so that a result that depends on one changes."""
-        return max(3, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
+        return max(4, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
 
     def absent(self) -> dict[str, xr.DataArray]:
         """By grid: whether a cell has no data for at least one quantity; the dimensions are the grid's keys."""
@@ -171,8 +171,9 @@ class Quantities:
     def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
         """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`.
 
-        Far from the median of the quantity, so that a least or a largest value and a share change, and with
-        another sign or ratio of two cells, so that a comparison and a quotient do.
+        Far from the median of the quantity, so that a least or a largest value and a share change, with another sign or
+        ratio of two cells, so that a comparison and a quotient do, and such as it has elsewhere, so that a count of
+        what equals something does.
         """
         found = {}
         for quantity, array in self._measured.values():
@@ -189,6 +190,9 @@ def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
     return value.isnull().all(list(quantity.by))
 
 
+_FROM_ELSEWHERE = 3
+
+
 def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial: int) -> xr.DataArray:
     """Another value in each place; in those `changed` another one in each trial."""
     places = array.isel({DRAW: 0}, drop=True)
@@ -197,10 +201,14 @@ def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial:
     if quantity.kinds:
         first = np.random.default_rng(0).integers(0, len(quantity.kinds), places.shape)
         return places.copy(data=(first + np.where(change, trial, 0)) % len(quantity.kinds)).astype(float)
-    median = abs(float(array.median()))
-    far = (-1) ** trial * 1e6 * 10 ** draw.uniform(0, 3, places.shape)
-    near = 1 + np.arange(places.size).reshape(places.shape) / places.size
-    return places.copy(data=(median if median > 0 else 1.0) * np.where(change, far, near))
+    known = places.values[~np.isnan(places.values)]
+    scale = (abs(float(np.median(known))) if known.size else 1.0) or 1.0
+    near = scale * (1 + np.arange(places.size).reshape(places.shape) / places.size)
+    if trial == _FROM_ELSEWHERE and known.size:
+        other = draw.choice(known, places.shape)
+    else:
+        other = scale * (-1) ** trial * 1e6 * 10 ** draw.uniform(0, 3, places.shape)
+    return places.copy(data=np.where(change, other, near))
 
 
 def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1) -> xr.DataArray:

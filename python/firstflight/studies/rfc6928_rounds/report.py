@@ -102,14 +102,14 @@ def answer(q: Quantities) -> Sequence[str]:
     trips = q.round_trips.isel(draw=0)
     table = trips.sel(segments=[size for size, iw in TABLE if iw == FEW])
     saved, sizes = table.sel(iw=FEW) - table.sel(iw=MANY), table["segments"]
-    measured = {key: count for key, count in _measured(q).items() if key in TABLE}
-    agreeing = sum(count == TABLE[key] for key, count in measured.items())
+    measured = _measured(q)
+    agreeing = sum(measured[key] == printed for key, printed in TABLE.items())
     computed = sum(by_rule(*key) == printed for key, printed in TABLE.items())
     return [
         f"With an initial window of {MANY} segments instead of {FEW}, transfers of {int(sizes.min())} to "
         f"{int(sizes.max())} segments take {float(table.sel(iw=MANY).mean()):.1f} round trips on average instead of "
         f"{float(table.sel(iw=FEW).mean()):.1f}: {float(saved.min()):.0f} to {float(saved.max()):.0f} saved.",
-        f"This run reproduces {agreeing} of the {len(measured)} values of the RFC's table that it has; "
+        f"This run reproduces {agreeing} of the {len(TABLE)} values of the RFC's table; "
         f"the rule applied round by round reproduces {computed} of {len(TABLE)}.",
         *(_difference(float(trips.sel(segments=n, iw=iw)), (n, iw), printed) for (n, iw), printed in EXAMPLE.items()),
     ]
