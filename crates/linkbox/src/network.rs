@@ -431,8 +431,9 @@ impl Network {
         for index in pairs.into_iter().flat_map(|first| first..first + 2) {
             let line = &mut self.lines[index];
             line.draws = draws(self.seed, replicate, index);
-            line.link = Link::new(&line.spec, self.meter.clone(), line.draws.keys[1])?;
-            line.holding = Holding::new(&line.spec, line.draws.keys[0])?;
+            line.link =
+                Link::new(&line.spec, self.meter.clone(), line.draws.keys[1]).map_err(|error| error.to_string())?;
+            line.holding = Holding::new(&line.spec, line.draws.keys[0]).map_err(|error| error.to_string())?;
             line.epoch = now.max(self.now);
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Offered};
+use crate::{Nanos, Offered, SpecError};
 
 /// A token bucket as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,18 +23,16 @@ impl BucketSpec {
     /// Checks the sizes.
     ///
     /// # Errors
-    /// One sentence.
-    pub(crate) fn validate(&self, rate_bps: Option<u64>) -> Result<(), String> {
+    /// The parameter that is wrong.
+    pub(crate) fn validate(&self, rate_bps: Option<u64>) -> Result<(), SpecError> {
         if rate_bps.is_none() {
-            return Err("burst: a link of unlimited rate has no tokens; set a rate, or leave burst out".into());
+            return Err(SpecError::new("burst", "set on a link of unlimited rate", "set a rate, or leave burst out"));
         }
-        if self.bytes == 0 || self.gso_max_segs == 0 {
-            return Err(format!(
-                "burst: bytes is {} and gso_max_segs is {}; both must be at least 1",
-                self.bytes, self.gso_max_segs
-            ));
+        let sizes = [("burst.bytes", self.bytes), ("burst.gso_max_segs", self.gso_max_segs)];
+        match sizes.into_iter().find(|&(_, size)| size == 0) {
+            Some((field, _)) => Err(SpecError::new(field, 0, "give at least 1")),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

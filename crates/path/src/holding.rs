@@ -1,7 +1,7 @@
 //! Packets before a link whose queue decides on departure, and what becomes of them.
 
 use crate::{
-    Fate, Link, LinkSpec, Nanos, Offered,
+    Fate, Link, LinkSpec, Nanos, Offered, SpecError,
     queue::{Held, OnDeparture, Packet},
 };
 
@@ -39,8 +39,8 @@ impl<T: Packet> Holding<T> {
     /// The queue that `spec` asks for, empty; none if it decides on arrival. `key` keys a hash of flows.
     ///
     /// # Errors
-    /// An impossible queue: one sentence.
-    pub fn new(spec: &LinkSpec, key: u64) -> Result<Option<Holding<T>>, String> {
+    /// An impossible queue.
+    pub fn new(spec: &LinkSpec, key: u64) -> Result<Option<Holding<T>>, SpecError> {
         let queue = spec.queue.build_departure(key)?;
         Ok(queue.map(|queue| Holding { queue, due: None, dropped: Vec::new() }))
     }

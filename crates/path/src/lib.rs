@@ -10,6 +10,7 @@
 
 mod backlog;
 mod bucket;
+mod error;
 mod hash;
 mod holding;
 mod impairment;
@@ -23,6 +24,7 @@ mod rate;
 mod ring;
 
 pub use bucket::BucketSpec;
+pub use error::SpecError;
 pub use holding::{Holding, Left};
 pub use impairment::{Distribution, DuplicationSpec, ImpairmentSpec, JitterSpec, ReorderingSpec};
 pub use link::{Fate, Link, LinkSpec, Offered};

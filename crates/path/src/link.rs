@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Meter, Nanos, Rate,
+    Meter, Nanos, Rate, SpecError,
     backlog::Backlog,
     bucket::{Bucket, BucketSpec},
     impairment::{Flight, ImpairmentSpec, Impairments},
@@ -139,7 +139,7 @@ struct Rare {
 
 impl Rare {
     /// None if `spec` asks for nothing of this.
-    fn new(spec: &LinkSpec, rate: Rate, key: u64) -> Result<Option<Box<Rare>>, String> {
+    fn new(spec: &LinkSpec, rate: Rate, key: u64) -> Result<Option<Box<Rare>>, SpecError> {
         if let Some(policy) = &spec.quick_start {
             policy.validate()?;
         }
@@ -147,11 +147,8 @@ impl Rare {
             bucket.validate(spec.rate_bps)?;
         }
         if spec.rate_schedule.is_some() && (spec.rate_bps.is_none() || spec.burst.is_some()) {
-            return Err(
-                "a rate that changes needs its mean, and cannot be that of a token bucket: set rate_bps, and leave \
-                        burst out"
-                    .into(),
-            );
+            let found = if spec.burst.is_some() { "set with a token bucket" } else { "set without its mean" };
+            return Err(SpecError::new("rate_schedule", found, "set rate_bps, and leave burst out"));
         }
         let rare = Rare {
             quick_start: spec.quick_start.map(|policy| QuickStartRouter::new(policy, spec.rate_bps)),
@@ -248,7 +245,7 @@ impl Parts {
         }
     }
 
-    fn new(spec: &LinkSpec, key: u64) -> Result<Parts, String> {
+    fn new(spec: &LinkSpec, key: u64) -> Result<Parts, SpecError> {
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
         Ok(Parts { rate, loss: Loss::new(spec, key)?, queue, rare: Rare::new(spec, rate, key)? })
@@ -259,8 +256,8 @@ impl Link {
     /// Builds the link with its meter. `key` keys what it draws by itself.
     ///
     /// # Errors
-    /// An impossible rate, loss or queue: one sentence.
-    pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, String> {
+    /// An impossible rate, loss or queue.
+    pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, SpecError> {
         let parts = Parts::new(spec, key)?;
         let (is_simple, room_packets) = parts.simplicity();
         let Parts { rate, loss, queue, rare } = parts;
@@ -284,7 +281,7 @@ impl Link {
     ///
     /// # Errors
     /// As [`Link::new`].
-    pub fn restart(&mut self, spec: &LinkSpec, key: u64) -> Result<(), String> {
+    pub fn restart(&mut self, spec: &LinkSpec, key: u64) -> Result<(), SpecError> {
         let parts = Parts::new(spec, key)?;
         (self.is_simple, self.room_packets) = parts.simplicity();
         let Parts { rate, loss, queue, rare } = parts;

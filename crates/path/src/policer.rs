@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Rate};
+use crate::{Nanos, Rate, SpecError};
 
 /// A policer as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +31,9 @@ impl Policer {
     ///
     /// # Errors
     /// A rate that cannot be, or no bytes.
-    pub(crate) fn new(spec: &PolicerSpec) -> Result<Policer, String> {
+    pub(crate) fn new(spec: &PolicerSpec) -> Result<Policer, SpecError> {
         if spec.bytes == 0 {
-            return Err("policer: a bucket of 0 bytes drops everything; give it the bytes of a packet at least".into());
+            return Err(SpecError::new("policer.bytes", 0, "give it the bytes of a packet at least"));
         }
         let rate = Rate::from_bits_per_second(spec.rate_bps)?;
         Ok(Policer { rate, depth: rate.serialization(spec.bytes), full_at: 0 })

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// A router's policy. One without a policy does not know the option and forwards requests as they are, which makes them
 /// void (RFC 4782 §3.3).
@@ -28,11 +28,11 @@ impl QuickStartSpec {
     /// Checks the rates.
     ///
     /// # Errors
-    /// One sentence.
-    pub fn validate(&self) -> Result<(), String> {
+    /// The parameter that is wrong.
+    pub fn validate(&self) -> Result<(), SpecError> {
         match self {
             Self::Grant { limit_bps: Some(0) } | Self::Lower { rate_bps: 0 } => {
-                Err("quick_start has a rate of 0: write policy = \"refuse\"".into())
+                Err(SpecError::new("quick_start", "a rate of 0", "write policy = \"refuse\""))
             }
             _ => Ok(()),
         }

@@ -145,7 +145,7 @@ fn a_policer_drops_before_the_queue_and_the_rest_goes_its_way() {
 
 #[test]
 fn a_rate_that_changes_needs_its_mean_and_no_token_bucket() {
-    let with = |spec: LinkSpec| Link::new(&spec, Meter::new(0, 1), 0).unwrap_err();
+    let with = |spec: LinkSpec| Link::new(&spec, Meter::new(0, 1), 0).unwrap_err().to_string();
     let changing = spec(steps(&[(0, 12_000_000)], None), drop_tail(1));
     assert!(with(LinkSpec { rate_bps: None, ..changing.clone() }).contains("mean"));
     let burst = Some(BucketSpec { bytes: 1600, gso_max_segs: 1 });

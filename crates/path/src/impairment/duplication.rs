@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Draws, Flight, check_share};
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// Which packets come twice, as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,8 +25,8 @@ impl DuplicationSpec {
 pub(crate) struct Duplication(DuplicationSpec);
 
 impl Duplication {
-    pub(super) fn new(spec: &DuplicationSpec) -> Result<Duplication, String> {
-        check_share("duplication", spec.share)?;
+    pub(super) fn new(spec: &DuplicationSpec) -> Result<Duplication, SpecError> {
+        check_share("duplication.share", spec.share)?;
         Ok(Duplication(*spec))
     }
 

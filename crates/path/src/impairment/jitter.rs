@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Draws, Flight};
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// How long packets take beyond the propagation delay, as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub(crate) struct Jitter {
 }
 
 impl Jitter {
-    pub(super) fn new(spec: &JitterSpec) -> Result<Jitter, String> {
+    pub(super) fn new(spec: &JitterSpec) -> Result<Jitter, SpecError> {
         Ok(Jitter { spec: *spec, last: 0 })
     }
 

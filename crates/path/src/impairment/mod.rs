@@ -7,7 +7,7 @@ mod reordering;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Nanos,
+    Nanos, SpecError,
     hash::{mix, uniform},
 };
 
@@ -38,7 +38,7 @@ macro_rules! impairments {
         }
 
         impl Impairment {
-            fn new(spec: &ImpairmentSpec) -> Result<Impairment, String> {
+            fn new(spec: &ImpairmentSpec) -> Result<Impairment, SpecError> {
                 match spec {
                     $(ImpairmentSpec::$impairment(spec) => $impairment::new(spec).map(Impairment::$impairment),)*
                 }
@@ -103,8 +103,8 @@ impl Impairments {
     /// Those that `specs` ask for, with draws by `key`.
     ///
     /// # Errors
-    /// Impossible parameters: one sentence.
-    pub(crate) fn new(specs: &[ImpairmentSpec], key: u64) -> Result<Impairments, String> {
+    /// Impossible parameters.
+    pub(crate) fn new(specs: &[ImpairmentSpec], key: u64) -> Result<Impairments, SpecError> {
         Ok(Impairments { all: specs.iter().map(Impairment::new).collect::<Result<_, _>>()?, key, latest: 0 })
     }
 
@@ -123,9 +123,9 @@ impl Impairments {
 }
 
 /// Checks a share of packets.
-fn check_share(what: &str, share: f64) -> Result<(), String> {
+fn check_share(field: &'static str, share: f64) -> Result<(), SpecError> {
     if !(0.0..=1.0).contains(&share) {
-        return Err(format!("{what}: a share of {share} is not from 0 to 1"));
+        return Err(SpecError::new(field, share, "a share is from 0 to 1"));
     }
     Ok(())
 }

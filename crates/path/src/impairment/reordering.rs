@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Draws, Flight, check_share};
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// Which packets are late, as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,8 +25,8 @@ impl ReorderingSpec {
 pub(crate) struct Reordering(ReorderingSpec);
 
 impl Reordering {
-    pub(super) fn new(spec: &ReorderingSpec) -> Result<Reordering, String> {
-        check_share("reordering", spec.share)?;
+    pub(super) fn new(spec: &ReorderingSpec) -> Result<Reordering, SpecError> {
+        check_share("reordering.share", spec.share)?;
         Ok(Reordering(*spec))
     }
 

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hash::uniform;
+use crate::{SpecError, hash::uniform};
 
 /// The channel as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl GilbertElliott {
     ///
     /// # Errors
     /// What is no probability, or a channel that loses everything for ever.
-    pub(super) fn new(spec: &GilbertElliottSpec, key: u64) -> Result<GilbertElliott, String> {
+    pub(super) fn new(spec: &GilbertElliottSpec, key: u64) -> Result<GilbertElliott, SpecError> {
         for (name, value) in [
             ("to_bad", spec.to_bad),
             ("to_good", spec.to_good),
@@ -43,11 +43,15 @@ impl GilbertElliott {
             ("loss_in_good", spec.loss_in_good),
         ] {
             if !(0.0..=1.0).contains(&value) {
-                return Err(format!("a {name} of {value} is not a probability from 0 to 1"));
+                return Err(SpecError::new(name, value, "a probability is from 0 to 1"));
             }
         }
         if spec.loss_in_good >= 1.0 || spec.to_bad > 0.0 && spec.to_good == 0.0 && spec.loss_in_bad >= 1.0 {
-            return Err("the channel loses everything for ever: set to_good above 0, or a loss below 1".into());
+            return Err(SpecError::new(
+                "loss_model",
+                "a channel that loses everything for ever",
+                "set to_good above 0, or a loss below 1",
+            ));
         }
         Ok(GilbertElliott { spec: *spec, key, packets: 0, is_bad: false })
     }

@@ -1,5 +1,7 @@
 //! Losses by number: the third data packet, the fourteenth, and no other.
 
+use crate::SpecError;
+
 /// Numbers of data packets, counted from 1 in the order of their transmission, and how far the count is.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
@@ -11,10 +13,12 @@ pub(super) struct Listed {
 
 impl Listed {
     /// Checks that `numbers` ascend from 1 on.
-    pub(super) fn new(numbers: &[u32]) -> Result<Listed, String> {
+    pub(super) fn new(numbers: &[u32]) -> Result<Listed, SpecError> {
         if numbers.first() == Some(&0) || !numbers.is_sorted_by(|one, next| one < next) {
-            return Err(format!(
-                "lose is {numbers:?}: write ascending numbers of data packets, the first of which is 1"
+            return Err(SpecError::new(
+                "lose",
+                format_args!("{numbers:?}"),
+                "write ascending numbers of data packets, the first of which is 1",
             ));
         }
         Ok(Listed { numbers: numbers.to_vec(), reached: 0, transmitted: 0 })

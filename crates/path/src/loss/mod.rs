@@ -7,7 +7,7 @@ mod listed;
 use listed::Listed;
 use serde::{Deserialize, Serialize};
 
-use crate::LinkSpec;
+use crate::{LinkSpec, SpecError};
 
 /// The table of models: one line for each, with its file, its type and how a scenario describes it.
 macro_rules! models {
@@ -29,7 +29,7 @@ macro_rules! models {
         }
 
         impl Model {
-            fn new(spec: &LossModel, key: u64) -> Result<Model, String> {
+            fn new(spec: &LossModel, key: u64) -> Result<Model, SpecError> {
                 match spec {
                     $(LossModel::$model(spec) => $model::new(spec, key).map(Model::$model),)*
                 }
@@ -63,10 +63,10 @@ impl Loss {
     /// The losses that `spec` asks for. `key` keys the draws of a model.
     ///
     /// # Errors
-    /// A probability that is none, or numbers that are not ascending from 1: one sentence.
-    pub(crate) fn new(spec: &LinkSpec, key: u64) -> Result<Loss, String> {
+    /// A probability that is none, or numbers that are not ascending from 1.
+    pub(crate) fn new(spec: &LinkSpec, key: u64) -> Result<Loss, SpecError> {
         if !(0.0..1.0).contains(&spec.loss) {
-            return Err(format!("a loss of {} is not a probability below 1", spec.loss));
+            return Err(SpecError::new("loss", spec.loss, "give a probability below 1"));
         }
         let mut models = Vec::new();
         if !spec.lose.is_empty() {

@@ -7,7 +7,7 @@ use super::{
     Held, Limit, OnDeparture, Released,
     departure::{Fifo, Packet},
 };
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// CoDel as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,14 +28,12 @@ impl CodelSpec {
     /// Checks the times.
     ///
     /// # Errors
-    /// One sentence.
-    pub(super) fn validate(&self) -> Result<(), String> {
+    /// The parameter that is wrong.
+    pub(super) fn validate(&self) -> Result<(), SpecError> {
         self.limit.validate()?;
         if self.interval_ns == 0 || self.target_ns == 0 || self.target_ns > self.interval_ns {
-            return Err(format!(
-                "CoDel needs 0 < target <= interval, not {} ns and {} ns",
-                self.target_ns, self.interval_ns
-            ));
+            let found = format!("{} with an interval_ns of {}", self.target_ns, self.interval_ns);
+            return Err(SpecError::new("target_ns", found, "CoDel needs 0 < target <= interval"));
         }
         Ok(())
     }
@@ -54,7 +52,7 @@ impl<T: Packet> Codel<T> {
     ///
     /// # Errors
     /// A limit of zero, times that are none.
-    pub fn new(spec: &CodelSpec, _key: u64) -> Result<Codel<T>, String> {
+    pub fn new(spec: &CodelSpec, _key: u64) -> Result<Codel<T>, SpecError> {
         spec.validate()?;
         Ok(Codel { spec: *spec, fifo: Fifo::default(), law: ControlLaw::default() })
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Arrival, Limit, Verdict};
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// Drop tail as a scenario describes it: exactly one of the limits is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,11 +33,15 @@ impl DropTail {
     ///
     /// # Errors
     /// No limit, two limits, or a limit of zero.
-    pub fn new(spec: &DropTailSpec, _serialization: &impl Fn(u32) -> Nanos) -> Result<DropTail, String> {
+    pub fn new(spec: &DropTailSpec, _serialization: &impl Fn(u32) -> Nanos) -> Result<DropTail, SpecError> {
         let limit = match (spec.limit_packets, spec.limit_bytes) {
             (Some(packets), None) => Limit::Packets(packets),
             (None, Some(bytes)) => Limit::Bytes(bytes),
-            _ => return Err("a drop-tail queue takes exactly one of limit_packets and limit_bytes".into()),
+            (packets, _) => {
+                let found = if packets.is_some() { "given twice" } else { "missing" };
+                let right = "a drop-tail queue takes exactly one of limit_packets and limit_bytes";
+                return Err(SpecError::new("limit", found, right));
+            }
         };
         let limit = limit.validate()?;
         Ok(DropTail { limit, counts_packet_in_service: spec.counts_packet_in_service })

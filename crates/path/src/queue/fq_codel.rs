@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::{CodelSpec, Held, OnDeparture, Packet, Released, codel::ControlLaw, departure::Fifo};
-use crate::{Nanos, hash::mix};
+use crate::{Nanos, SpecError, hash::mix};
 
 /// FQ-CoDel as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,13 +54,13 @@ impl<T: Packet> FqCodel<T> {
     ///
     /// # Errors
     /// Parameters of CoDel that are none, no queue or too many, no quantum.
-    pub fn new(spec: &FqCodelSpec, key: u64) -> Result<FqCodel<T>, String> {
+    pub fn new(spec: &FqCodelSpec, key: u64) -> Result<FqCodel<T>, SpecError> {
         spec.codel.validate()?;
-        if !(1..=MOST_FLOWS).contains(&spec.flows) || spec.quantum_bytes == 0 {
-            return Err(format!(
-                "FQ-CoDel needs 1 to {MOST_FLOWS} flows and a quantum above 0, not {} and {} bytes",
-                spec.flows, spec.quantum_bytes
-            ));
+        if !(1..=MOST_FLOWS).contains(&spec.flows) {
+            return Err(SpecError::new("flows", spec.flows, format!("FQ-CoDel has 1 to {MOST_FLOWS}")));
+        }
+        if spec.quantum_bytes == 0 {
+            return Err(SpecError::new("quantum_bytes", 0, "a quantum is above 0"));
         }
         let empty = |_| Bucket { fifo: Fifo::default(), law: ControlLaw::default(), credits: 0, is_active: false };
         let buckets = (0..spec.flows).map(empty).collect();

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::SpecError;
+
 /// A limit in packets or in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,11 +18,11 @@ impl Limit {
     /// Checks that it is not zero.
     ///
     /// # Errors
-    /// One sentence.
-    pub(super) fn validate(self) -> Result<Limit, String> {
+    /// The parameter that is wrong.
+    pub(super) fn validate(self) -> Result<Limit, SpecError> {
         match self {
             Limit::Packets(0) | Limit::Bytes(0) => {
-                Err("a queue of zero holds nothing: give at least one packet".into())
+                Err(SpecError::new("limit", 0, "a queue of zero holds nothing: give at least one packet"))
             }
             limit => Ok(limit),
         }

@@ -15,7 +15,7 @@ pub use limit::Limit;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, backlog::Backlog};
+use crate::{Nanos, SpecError, backlog::Backlog};
 
 /// What a queue sees when a packet arrives.
 #[derive(Clone, Copy, Debug)]
@@ -101,8 +101,8 @@ macro_rules! disciplines {
             /// Builds what decides on arrival. `serialization` gives the time to send a packet of so many bytes.
             ///
             /// # Errors
-            /// An impossible parameter: one sentence that names it.
-            pub fn build(&self, serialization: impl Fn(u32) -> Nanos) -> Result<Queue, String> {
+            /// An impossible parameter.
+            pub fn build(&self, serialization: impl Fn(u32) -> Nanos) -> Result<Queue, SpecError> {
                 match self {
                     $(QueueSpec::$arrival(spec) => $arrival::new(spec, &serialization).map(Queue::$arrival),)*
                     $(QueueSpec::$departure(_) => Ok(Queue::OnDeparture),)*
@@ -120,11 +120,11 @@ macro_rules! disciplines {
             /// Builds what decides on departure; none if it decides on arrival. `key` keys its hash of flows.
             ///
             /// # Errors
-            /// An impossible parameter: one sentence that names it.
+            /// An impossible parameter.
             pub fn build_departure<T: Packet>(
                 &self,
                 key: u64,
-            ) -> Result<Option<Box<dyn OnDeparture<T>>>, String> {
+            ) -> Result<Option<Box<dyn OnDeparture<T>>>, SpecError> {
                 match self {
                     $(QueueSpec::$arrival(_) => Ok(None),)*
                     $(QueueSpec::$departure(spec) => Ok(Some(Box::new($departure::new(spec, key)?))),)*

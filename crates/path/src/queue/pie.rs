@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Arrival, Limit, Verdict};
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// PIE as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,13 +52,12 @@ impl Pie {
     ///
     /// # Errors
     /// A limit of zero, times that are none.
-    pub fn new(spec: &PieSpec, _serialization: &impl Fn(u32) -> Nanos) -> Result<Pie, String> {
+    pub fn new(spec: &PieSpec, _serialization: &impl Fn(u32) -> Nanos) -> Result<Pie, SpecError> {
         spec.limit.validate()?;
-        if spec.target_ns == 0 || spec.update_ns == 0 {
-            return Err(format!(
-                "PIE needs a target and an update time above 0, not {} ns and {} ns",
-                spec.target_ns, spec.update_ns
-            ));
+        for (field, time) in [("target_ns", spec.target_ns), ("update_ns", spec.update_ns)] {
+            if time == 0 {
+                return Err(SpecError::new(field, 0, "PIE needs a time above 0"));
+            }
         }
         Ok(Pie {
             spec: *spec,

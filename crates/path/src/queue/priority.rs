@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CodelSpec, Held, Limit, OnDeparture, Packet, Released, codel::ControlLaw, departure::Fifo};
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// Classes of packets: 0 is the lowest.
 const CLASSES: usize = 8;
@@ -32,7 +32,7 @@ impl<T: Packet> Priority<T> {
     ///
     /// # Errors
     /// A limit of zero, times that are none.
-    pub fn new(spec: &PrioritySpec, _key: u64) -> Result<Priority<T>, String> {
+    pub fn new(spec: &PrioritySpec, _key: u64) -> Result<Priority<T>, SpecError> {
         spec.limit.validate()?;
         spec.codel.as_ref().map_or(Ok(()), CodelSpec::validate)?;
         Ok(Priority { spec: *spec, classes: Default::default() })

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Arrival, Verdict};
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// RED as a scenario describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,22 +50,23 @@ impl Red {
     ///
     /// # Errors
     /// A limit or mean packet of zero, thresholds that do not rise, a probability or weight outside (0, 1].
-    pub fn new(spec: &RedSpec, serialization: &impl Fn(u32) -> Nanos) -> Result<Red, String> {
+    pub fn new(spec: &RedSpec, serialization: &impl Fn(u32) -> Nanos) -> Result<Red, SpecError> {
         if spec.limit_packets == 0 {
-            return Err("a queue of zero holds nothing: give limit_packets of at least 1".into());
+            return Err(SpecError::new("limit_packets", 0, "a queue of zero holds nothing: give at least 1"));
         }
         if spec.mean_packet_bytes == 0 {
-            return Err("RED's mean_packet_bytes is 0: idle time is counted in packets of this size".into());
+            return Err(SpecError::new("mean_packet_bytes", 0, "RED counts idle time in packets of this size"));
         }
         if !(spec.min_threshold_packets >= 0.0 && spec.max_threshold_packets > spec.min_threshold_packets) {
-            return Err(format!(
-                "RED needs 0 <= min_threshold_packets < max_threshold_packets, not {} and {}",
-                spec.min_threshold_packets, spec.max_threshold_packets
+            return Err(SpecError::new(
+                "min_threshold_packets",
+                format_args!("{} with {}", spec.min_threshold_packets, spec.max_threshold_packets),
+                "RED needs 0 <= min_threshold_packets < max_threshold_packets",
             ));
         }
         for (name, value) in [("max_probability", spec.max_probability), ("weight", spec.weight)] {
             if !(value > 0.0 && value <= 1.0) {
-                return Err(format!("RED's {name} must lie in (0, 1], not {value}"));
+                return Err(SpecError::new(name, value, "RED needs one above 0 and at most 1"));
             }
         }
         let mean_serialization = serialization(spec.mean_packet_bytes);

@@ -5,7 +5,7 @@ mod trace;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// A link's rate, kept as nanoseconds a byte in 32.32 fixed point.
 ///
@@ -23,12 +23,11 @@ impl Rate {
     /// The rate of `bits_per_second`, which must lie between 2 and 8 × 10^12.
     ///
     /// # Errors
-    /// A rate outside these bounds: one sentence.
-    pub fn from_bits_per_second(bits_per_second: u64) -> Result<Rate, String> {
+    /// A rate outside these bounds.
+    pub fn from_bits_per_second(bits_per_second: u64) -> Result<Rate, SpecError> {
         if !(2..=8_000_000_000_000).contains(&bits_per_second) {
-            return Err(format!(
-                "a rate of {bits_per_second} bit/s cannot be simulated: rates run from 2 bit/s to 8 Tbit/s"
-            ));
+            let found = format!("{bits_per_second} bit/s");
+            return Err(SpecError::new("rate", found, "rates run from 2 bit/s to 8 Tbit/s"));
         }
         let rate = u128::from(bits_per_second);
         let nanos_per_byte = ((8_000_000_000u128 << 32) + rate / 2) / rate;
@@ -65,8 +64,8 @@ macro_rules! schedules {
             /// Builds the schedule at time 0.
             ///
             /// # Errors
-            /// A schedule that cannot be: one sentence.
-            pub(crate) fn new(spec: &ScheduleSpec) -> Result<Schedule, String> {
+            /// A schedule that cannot be.
+            pub(crate) fn new(spec: &ScheduleSpec) -> Result<Schedule, SpecError> {
                 match spec {
                     $(ScheduleSpec::$schedule(spec) => $schedule::new(spec).map(Schedule::$schedule),)*
                 }

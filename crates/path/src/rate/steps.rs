@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// The steps as a scenario describes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,10 +36,10 @@ impl Steps {
     ///
     /// # Errors
     /// Times that do not ascend from 0, a rate that no link has, and steps that never send anything.
-    pub(super) fn new(spec: &StepsSpec) -> Result<Steps, String> {
+    pub(super) fn new(spec: &StepsSpec) -> Result<Steps, SpecError> {
         let StepsSpec { steps, repeat_ns } = spec;
         if steps.first().map(|&(at, _)| at) != Some(0) || !steps.is_sorted_by(|(one, _), (next, _)| one < next) {
-            return Err("the steps of a rate begin at 0 and come in the order of time: sort them".into());
+            return Err(SpecError::new("steps", "not sorted from 0 on", "begin at 0, in the order of time"));
         }
         for &(_, rate) in steps.iter().filter(|&&(_, rate)| rate > 0) {
             super::Rate::from_bits_per_second(rate)?;
@@ -48,18 +48,20 @@ impl Steps {
         let Some(length) = *repeat_ns else {
             return match last {
                 (at, 0) => {
-                    Err(format!("from {at} ns on nothing is ever sent: give the last step a rate, or repeat_ns"))
+                    let found = format!("0 bit/s from {at} ns on for ever");
+                    Err(SpecError::new("rate", found, "give the last step a rate, or repeat_ns"))
                 }
                 _ => Ok(Steps { steps: steps.clone(), period: None }),
             };
         };
         if length <= last.0 {
-            return Err(format!("repeat_ns is {length}, and must be after the last step ({} ns)", last.0));
+            let right = format!("it must be after the last step ({} ns)", last.0);
+            return Err(SpecError::new("repeat_ns", length, right));
         }
         let ends = steps[1..].iter().map(|&(at, _)| at).chain([length]);
         let units = steps.iter().zip(ends).map(|(&(at, rate), end)| u128::from(end - at) * u128::from(rate)).sum();
         if units == 0 {
-            return Err("all steps of a rate are 0: give one a rate".into());
+            return Err(SpecError::new("rate", "0 in all steps", "give one a rate"));
         }
         Ok(Steps { steps: steps.clone(), period: Some(Period { length, units }) })
     }
@@ -119,7 +121,7 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    fn steps(steps: &[(Nanos, u64)], repeat_ns: Option<Nanos>) -> Result<Steps, String> {
+    fn steps(steps: &[(Nanos, u64)], repeat_ns: Option<Nanos>) -> Result<Steps, SpecError> {
         Steps::new(&StepsSpec { steps: steps.to_vec(), repeat_ns })
     }
 
@@ -160,12 +162,12 @@ mod tests {
 
     #[test]
     fn steps_that_cannot_be_are_refused() {
-        let refusal = |given: &[(Nanos, u64)], repeat| steps(given, repeat).unwrap_err();
+        let refusal = |given: &[(Nanos, u64)], repeat| steps(given, repeat).unwrap_err().to_string();
         assert!(refusal(&[], None).contains("begin at 0"));
         assert!(refusal(&[(1, 10)], None).contains("begin at 0"));
         assert!(refusal(&[(0, 10), (0, 20)], None).contains("order of time"));
-        assert!(refusal(&[(0, 10), (5, 0)], None).contains("from 5 ns on nothing"));
-        assert!(refusal(&[(0, 0)], Some(5)).contains("all steps"));
+        assert!(refusal(&[(0, 10), (5, 0)], None).contains("0 bit/s from 5 ns on"));
+        assert!(refusal(&[(0, 0)], Some(5)).contains("0 in all steps"));
         assert!(refusal(&[(0, 10), (5, 20)], Some(5)).contains("repeat_ns is 5"));
         assert!(refusal(&[(0, 1)], None).contains("1 bit/s"));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{Nanos, SpecError};
 
 /// What an opportunity sends.
 const OPPORTUNITY_BYTES: u32 = 1500;
@@ -40,10 +40,11 @@ impl Trace {
     ///
     /// # Errors
     /// Opportunities that descend, none, or all of them at 0.
-    pub(super) fn new(spec: &TraceSpec) -> Result<Trace, String> {
+    pub(super) fn new(spec: &TraceSpec) -> Result<Trace, SpecError> {
         let opportunities_ms = Arc::clone(&spec.opportunities_ms);
         if !opportunities_ms.is_sorted() || opportunities_ms.last().is_none_or(|&last| last == 0) {
-            return Err("the opportunities of a trace ascend, and the last one is its length, above 0".into());
+            let right = "they ascend, and the last one is the length of the trace, above 0";
+            return Err(SpecError::new("opportunities_ms", "out of order or without a length", right));
         }
         Ok(Trace { opportunities_ms, index: 0, began: 0, left: 0 })
     }
@@ -108,7 +109,7 @@ mod tests {
 
     const MS: Nanos = MILLISECOND;
 
-    fn trace(opportunities_ms: &[u32]) -> Result<Trace, String> {
+    fn trace(opportunities_ms: &[u32]) -> Result<Trace, SpecError> {
         Trace::new(&TraceSpec { opportunities_ms: opportunities_ms.into() })
     }
 
