@@ -20,9 +20,10 @@ from .experiment import OTHERS, Experiment
 from .fit import Population
 from .in_use import InUse
 from .measure import DIMENSIONS, STATISTICS, Measurements
-from .words import confidence, sentences
+from .missing import Missing, missing
+from .words import confidence, sentences, too_few
 
-SCHEMA = 2
+SCHEMA = 3
 """Of advice.json; raised when a name in it comes, goes or changes its meaning."""
 OTHER_SEEDS = (2, 3, 4, 5)
 """Of the resampling; that of the advice is 1."""
@@ -112,7 +113,9 @@ class Flows:
 
 @dataclass(frozen=True)
 class Advice:
-    """All of it. `answer`: three to five sentences; `level`: how sure, in a word, and `why_level`."""
+    """All of it. `answer`: three to five sentences; `level`: how sure, in a word, and `why_level`; `missing`: what
+    would have to be known for a better one.
+    """
 
     schema: int
     flows: Flows
@@ -123,6 +126,7 @@ class Advice:
     assumptions: tuple[Assumption, ...]
     decision: Decision
     answer: tuple[str, ...]
+    missing: Missing | None
     level: str
     why_level: str
     gains: tuple[Gain, ...]
@@ -173,6 +177,7 @@ def advise(
     harm = tuple(_harm(measured, experiment))
     users = tuple(_users(measured.responses(reference), measured.in_use, window) for window in measured.candidates)
     checks = tuple(check for each in evidence.checks.values() for check in each)
+    needed = None if too_few(evidence) else missing(decision, evidence, experiment, measured, tuple(budget))
     level, why = confidence(decision, evidence)
     window = decision.initial_window
     return Advice(
@@ -184,7 +189,8 @@ def advise(
         settings=tuple(experiment.settings),
         assumptions=tuple(assumptions(population)),
         decision=decision,
-        answer=tuple(sentences(decision, evidence, gains, costs, harm, users)),
+        answer=tuple(sentences(decision, evidence, gains, costs, harm, users, needed)),
+        missing=needed,
         level=level,
         why_level=why,
         gains=gains,

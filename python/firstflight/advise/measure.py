@@ -76,6 +76,7 @@ class Measurements:
         self.candidates = [window for window in experiment.windows if window != self.in_use]
         self.settings = [setting.name for setting in experiment.settings]
         self._responses: dict[str, pl.DataFrame] = {}
+        self._clients: pl.Series | None = None
         self._made: dict[tuple[str, str, int, int], Comparison] = {}
         self._buckets: dict[tuple[str, int, str], list[Bucket]] = {}
 
@@ -105,9 +106,18 @@ class Measurements:
 
     def others(self, setting: str, application: str) -> pl.DataFrame:
         """The connections beside them, whose window is the same for every `iw`."""
-        return self._with_users(
+        rows = self._with_users(
             self._rows(setting).filter(pl.col("application").cast(pl.String) == application), setting
         )
+        return rows if self._clients is None else rows.filter(pl.col("client").is_in(self._clients.implode()))
+
+    def among(self, setting: str, clients: pl.Series) -> Measurements:
+        """The same of one setting and of these users alone."""
+        other = copy(self)
+        other._clients, other._made, other._buckets = clients, {}, {}
+        rows = self.responses(setting).filter(pl.col("client").is_in(clients.implode()))
+        other._responses = {setting: rows}
+        return other
 
     def _rows(self, setting: str) -> pl.LazyFrame:
         return self._run.transfers.filter(pl.col("setting") == setting).select(

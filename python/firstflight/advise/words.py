@@ -15,6 +15,7 @@ from .request import MOST_USERS
 
 if TYPE_CHECKING:
     from .advice import Cost, Gain, Harm, Users
+    from .missing import Missing
 
 
 def sentences(
@@ -24,6 +25,7 @@ def sentences(
     costs: Sequence[Cost],
     harm: Sequence[Harm],
     users: Sequence[Users],
+    needed: Missing | None = None,
 ) -> Iterator[str]:
     """The answer, what it gains, what it costs, and how sure it is."""
     reference = evidence.settings[0]
@@ -64,6 +66,8 @@ def sentences(
         )
         yield f"{_sent_again(again)}{beside}."
     yield from _why_not_more(decision, evidence)
+    if needed is not None:
+        yield needed.sentence
     level, why = confidence(decision, evidence)
     yield f"How sure: {level}. {why}"
 

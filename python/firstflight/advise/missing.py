@@ -1,0 +1,156 @@
+"""The datum that stands between the window advised and a better one: what it would have to be, and how to see it.
+
+A candidate that only unknowns stop would be advised if they were known to be kind. Of lines whose rates the data does
+not tell, the condition is a number: users with slow lines are taken out of the simulated population until the budget
+holds, and their share then is what must not be exceeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from .brackets import AT_ONCE, MUCH_LOSS, NARROW_UP_SHARE, SHALLOW_BUFFER_S, Setting
+from .budget import Term
+from .decide import Decision, Evidence
+from .experiment import Experiment
+from .measure import Measurements
+
+SLOW_BPS = (0.5e6, 1e6, 2e6, 4e6, 8e6)
+"""Rates below which a line is tried as too slow, the least that does."""
+SHARES = (0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02, 0.015, 0.01, 0.005)
+"""Shares of slow lines that are tried, the largest that does."""
+CAPTURE = "timeout 600 tcpdump -i any -s 96 -w flows.pcap 'tcp port 443'"
+_CONDITIONS = {
+    "buffer": f"the queues before your users' lines hold more than {1e3 * SHALLOW_BUFFER_S:g} ms",
+    "loss": f"the paths to your users lose less than {100 * MUCH_LOSS:g} %",
+    "up": f"up rates are above {100 * NARROW_UP_SHARE:g} % of the down rates",
+    "connections": f"a user opens fewer than {AT_ONCE} connections at once",
+}
+_IF_KNOWN = {
+    "lines": "--assume lines=uk-2023",
+    "buffer": "--assume buffer=130ms",
+    "loss": "--assume loss=0.5%",
+    "connections": "--assume connections=1",
+}
+
+
+@dataclass(frozen=True)
+class Missing:
+    """`initial_window` would be advised under all of `conditions`. `command`: what would show the first of them, empty
+    where no data that is read here would; `assume`: the options for who knows it. `slow_bps`, `share`: of lines below
+    that rate at most this share, None where lines are not in question.
+    """
+
+    initial_window: int
+    conditions: tuple[str, ...]
+    command: str
+    assume: tuple[str, ...]
+    slow_bps: float | None = None
+    share: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """All of it in a sentence or two."""
+        *others, last = self.conditions
+        conditions = f"{', '.join(others)} and {last}" if others else last
+        shown = f" A capture of ten minutes would show {self.shows}: {self.command}." if self.command else ""
+        known = f" If you know it, add {' '.join(self.assume)}." if self.assume else ""
+        return f"{self.initial_window} would be advised if {conditions}.{shown}{known}"
+
+    @property
+    def shows(self) -> str:
+        """What the command shows of the conditions."""
+        return "it" if len(self.conditions) == 1 else "the first of these"
+
+
+def missing(
+    decision: Decision, evidence: Evidence, experiment: Experiment, measured: Measurements, budget: Sequence[Term]
+) -> Missing | None:
+    """The least that is missing for the candidate with the largest gain that unknowns alone stop; None for none."""
+    about = {setting.name: setting for setting in experiment.settings}
+    reference = evidence.settings[0]
+    chosen = 0.0
+    if decision.outcome == "change":
+        chosen = evidence.changes[reference, decision.initial_window].value
+    better = [w for w in evidence.candidates if evidence.changes[reference, w].value < chosen]
+    found = []
+    for window in sorted(better, key=lambda w: evidence.changes[reference, w].value):
+        blocked = [name for name in evidence.settings if not _holds(evidence, name, window)]
+        if blocked and window != decision.initial_window:
+            found.append(_of(window, [about[name] for name in blocked], experiment, measured, budget))
+    named = [each for each in found if each is not None]
+    return min(named, key=lambda each: len(each.conditions), default=None)
+
+
+def _holds(evidence: Evidence, setting: str, window: int) -> bool:
+    within = all(check.verdict in ("within", "too few flows") for check in evidence.checks[setting, window])
+    return within and evidence.changes[setting, window].high < 0
+
+
+def _of(
+    window: int, blocked: Sequence[Setting], experiment: Experiment, measured: Measurements, budget: Sequence[Term]
+) -> Missing | None:
+    plain = [each.about for each in blocked]
+    if experiment.settings[0].rates in ("seen", "given") or not {"", "lines"} & {*plain}:
+        return _made(window, plain)
+    tried = []
+    for slow_bps in SLOW_BPS:
+        still = [
+            each.about for each in blocked if not _within(each, window, slow_bps, 0.0, experiment, measured, budget)
+        ]
+        if _made(window, still, slow_bps) is not None:
+            tried.append((len(set(still)), slow_bps, still))
+        if not still:
+            break
+    if not tried:
+        return None
+    _, slow_bps, still = min(tried)
+    eased = [each for each in blocked if each.about not in still]
+    for share in SHARES:
+        if all(_within(each, window, slow_bps, share, experiment, measured, budget) for each in eased):
+            return _made(window, still, slow_bps, share)
+    return None
+
+
+def _made(
+    window: int, still: Sequence[str], slow_bps: float | None = None, share: float | None = None
+) -> Missing | None:
+    """With these unknowns in the way, and lines if `slow_bps` says so; None if something else is."""
+    if not set(still) <= {*_CONDITIONS}:
+        return None
+    abouts = [name for name in _CONDITIONS if name in still]
+    conditions = [_CONDITIONS[name] for name in abouts]
+    if slow_bps is not None:
+        below = f"{slow_bps / 1e6:g} Mbit/s"
+        conditions.insert(0, f"fewer than {100 * (share or 0):.2g} % of your users have lines below {below}")
+        abouts.insert(0, "lines")
+    seen_in_a_capture = abouts[0] in ("lines", "loss")
+    assume = tuple(_IF_KNOWN[name] for name in abouts if name in _IF_KNOWN)
+    return Missing(window, tuple(conditions), CAPTURE if seen_in_a_capture else "", assume, slow_bps, share)
+
+
+def _within(
+    setting: Setting,
+    window: int,
+    slow_bps: float,
+    share: float,
+    experiment: Experiment,
+    measured: Measurements,
+    budget: Sequence[Term],
+) -> bool:
+    """Whether the candidate holds in a setting if at most `share` of the lines are slower."""
+    rates = np.array(experiment.users[setting.name].columns["down_bps"])
+    slow, fast = np.flatnonzero(rates < slow_bps), np.flatnonzero(rates >= slow_bps)
+    kept = min(len(slow), round(share / (1 - share) * len(fast)))
+    order = np.random.default_rng(experiment.seed).permutation(len(slow))
+    clients = pl.Series(np.sort(np.concatenate([fast, slow[order[:kept]]])).astype(np.uint32))
+    among = measured.among(setting.name, clients)
+    return all(
+        check.verdict in ("within", "too few flows")
+        for term in budget
+        for check in among.checks(term, setting.name, window)
+    ) and bool(among.time(setting.name, window).percent.high < 0)

@@ -1,0 +1,103 @@
+"""What would have to be known for a better window, named with its number and the command that shows it."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+import pytest
+
+from firstflight.advise.brackets import Setting
+from firstflight.advise.budget import check, parse
+from firstflight.advise.decide import Decision, Evidence, decide
+from firstflight.advise.experiment import Experiment
+from firstflight.advise.measure import Measurements
+from firstflight.advise.missing import Missing, missing
+from firstflight.analysis.intervals import Estimate
+
+TERM = parse("retransmissions=+0.5")[0]
+GAIN = Estimate(-8.0, -9.0, -7.0)
+TYPICAL = Setting("typical", "", rates="uk-2015")
+SLOW = Setting("slow lines", "", "lines", rates="avgdc")
+SHALLOW = Setting("shallow buffers", "", "buffer", rates="uk-2015")
+# Of the slow lines' users one in two has 0.7 Mbit/s; of the others' all have 50 Mbit/s.
+USERS = 2000
+
+
+def points(share: float, extra: float = 0.0) -> Estimate:
+    """Ten points of harm to each user below 1 Mbit/s."""
+    return Estimate(10 * share + extra, 10 * share + extra - 0.01, 10 * share + extra + 0.01)
+
+
+def answer(settings: list[Setting], harm: dict[str, float]) -> tuple[Decision, Missing | None]:
+    rates = {each.name: np.where(np.arange(USERS) % 2 == (each.about != "lines"), 0.7e6, 50e6) for each in settings}
+    for each in settings:
+        if each.about != "lines":
+            rates[each.name] = np.full(USERS, 50e6)
+    found = {each.name: points(float((rates[each.name] < 1e6).mean()), harm.get(each.name, 0.0)) for each in settings}
+    evidence = Evidence(
+        in_use=10,
+        candidates=[20],
+        settings=[each.name for each in settings],
+        changes={(each.name, 20): GAIN for each in settings},
+        step=lambda setting, one, other: GAIN,
+        checks={(name, 20): [check(TERM, 20, name, value, USERS)] for name, value in found.items()},
+        flows=USERS,
+    )
+
+    def among(setting: str, clients: pl.Series) -> Any:
+        share = float((rates[setting][clients.to_numpy()] < 1e6).mean())
+        value = points(share, harm.get(setting, 0.0))
+        return SimpleNamespace(
+            time=lambda setting, window: SimpleNamespace(percent=GAIN),
+            checks=lambda term, setting, window: [check(term, window, setting, value, len(clients))],
+        )
+
+    experiment = SimpleNamespace(
+        settings=settings,
+        users={name: SimpleNamespace(columns={"down_bps": values.tolist()}) for name, values in rates.items()},
+        seed=1,
+    )
+    decision = decide(evidence)
+    found_missing = missing(
+        decision, evidence, cast(Experiment, experiment), cast(Measurements, SimpleNamespace(among=among)), [TERM]
+    )
+    return decision, found_missing
+
+
+def test_the_share_of_slow_lines_that_would_be_within_the_budget_is_named() -> None:
+    decision, found = answer([TYPICAL, SLOW], {})
+    assert decision.outcome == "keep"
+    assert found is not None
+    # Ten points times 4.9 % are 0.49, which with its interval is within 0.5.
+    assert (found.initial_window, found.slow_bps, found.share) == (20, 1e6, 0.04)
+    assert "20 would be advised if fewer than 4 % of your users have lines below 1 Mbit/s." in found.sentence
+    assert "tcpdump" in found.sentence
+    assert "--assume lines=uk-2023" in found.sentence
+
+
+def test_what_no_file_shows_is_named_without_a_command() -> None:
+    _, found = answer([TYPICAL, SHALLOW], {"shallow buffers": 2.0})
+    assert found is not None
+    assert found.sentence == (
+        "20 would be advised if the queues before your users' lines hold more than 20 ms. If you know it, add --assume "
+        "buffer=130ms."
+    )
+
+
+def test_two_unknowns_are_both_named() -> None:
+    _, found = answer([TYPICAL, SLOW, SHALLOW], {"shallow buffers": 2.0})
+    assert found is not None
+    assert len(found.conditions) == 2
+    assert "would show the first of these" in found.sentence
+
+
+@pytest.mark.parametrize("settings", [[TYPICAL, SLOW], [TYPICAL, SHALLOW]])
+def test_harm_that_no_unknown_explains_names_nothing(settings: list[Setting]) -> None:
+    assert answer(settings, {"typical": 2.0})[1] is None
+
+
+def test_where_the_window_holds_nothing_is_missing() -> None:
+    decision, found = answer([TYPICAL], {})
+    assert decision.outcome == "change"
+    assert found is None
