@@ -9,7 +9,7 @@ from firstflight.advise.budget import Check, check, parse
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.measure import Measurements
 from firstflight.advise.words import confidence, sentences, stopped_by
-from firstflight.analysis.ab import Comparison, least_units
+from firstflight.analysis.ab import Comparison
 from firstflight.analysis.intervals import Estimate
 
 TERM = parse("p99=+5%")[0]
@@ -208,26 +208,6 @@ def test_a_window_kept_for_the_budget_in_one_setting_says_that_others_alone_sett
     assert why == "1 of the 2 settings by itself does not settle it."
     found = evidence({"typical": {16: 5}, "shallow": {16: -5}}, {"shallow": {16: 9}, "typical": {16: 9}})
     assert confidence(decide(found), found)[1].startswith("The same window comes out in each of the 2 settings")
-
-
-def test_too_few_flows_advise_nothing_and_say_how_many_it_takes() -> None:
-    found = evidence({"typical": {16: Estimate(-5)}})
-    few = Evidence(**{**vars(found), "flows": 24})
-    text = " ".join(sentences(decide(few), few, [], [], [], []))
-    assert text.startswith("Too few flows to advise on: keep the initial window of 10 segments")
-    assert f"There are 24 usable connections; the interval of a mean takes {least_units('mean'):,}" in text
-    assert "--users" not in text
-
-
-def test_too_few_that_were_sampled_from_more_name_the_option_that_limits_them() -> None:
-    found = evidence({"typical": {16: -5}})
-    few = Evidence(**{**vars(found), "flows": 100, "usable": 5000})
-    _, why = confidence(decide(few), few)
-    assert why.startswith("Of 5,000 usable connections 100 are simulated; ")
-    assert why.endswith(f"Give --users {least_units('mean')} or more.")
-    # No sample of fewer would do.
-    scarce = Evidence(**{**vars(few), "usable": least_units("mean") - 1})
-    assert "--users" not in confidence(decide(scarce), scarce)[1]
 
 
 def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_limits_them() -> None:

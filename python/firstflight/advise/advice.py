@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -21,8 +21,9 @@ from .fit import Population
 from .in_use import InUse
 from .measure import DIMENSIONS, STATISTICS, Measurements
 from .missing import Missing, missing
-from .words import confidence, sentences, too_few
+from .words import confidence, sentences
 
+Compared = Callable[[int, int], None]
 SCHEMA = 3
 """Of advice.json; raised when a name in it comes, goes or changes its meaning."""
 OTHER_SEEDS = (2, 3, 4, 5)
@@ -166,23 +167,33 @@ def advise(
     measured: Measurements,
     budget: Sequence[Term],
     jobs: int | None = None,
+    doubts: Sequence[str] = (),
+    compared: Compared = lambda done, of: None,
 ) -> Advice:
-    """Everything from the finished experiment. `jobs` threads, None: one a CPU."""
-    evidence = measured.evidence(tuple(budget), jobs)
-    others = tuple(decide(measured.redrawn(evidence, seed)).initial_window for seed in OTHER_SEEDS)
-    decision = replace(decide(evidence), other_seeds=others)
+    """Everything from the finished experiment. `jobs` threads, None: one a CPU; `doubts`: on the flows themselves;
+    `compared(done, of)` is called as the comparisons are made.
+    """
+    pairs = len(measured.settings) * len(measured.candidates)
+    steps = pairs + len(OTHER_SEEDS) + 1
+    evidence = measured.evidence(tuple(budget), jobs, lambda done: compared(done, steps))
+    others = []
+    for place, seed in enumerate(OTHER_SEEDS, 1):
+        others.append(decide(measured.redrawn(evidence, seed)).initial_window)
+        compared(pairs + place, steps)
+    decision = replace(decide(evidence), other_seeds=tuple(others))
     reference = measured.settings[0]
     gains = tuple(_gains(measured))
     costs = tuple(_costs(measured))
     harm = tuple(_harm(measured, experiment))
     users = tuple(_users(measured.responses(reference), measured.in_use, window) for window in measured.candidates)
     checks = tuple(check for each in evidence.checks.values() for check in each)
-    needed = None if too_few(evidence) else missing(decision, evidence, experiment, measured, tuple(budget))
+    needed = missing(decision, evidence, experiment, measured, tuple(budget))
+    compared(steps, steps)
     level, why = confidence(decision, evidence)
     window = decision.initial_window
     return Advice(
         schema=SCHEMA,
-        flows=_flows(observed, population, experiment),
+        flows=_flows(observed, population, experiment, doubts),
         in_use=population.in_use,
         candidates=tuple(measured.candidates),
         budget=tuple(budget),
@@ -292,7 +303,7 @@ def _users(responses: pl.DataFrame, in_use: int, window: int) -> Users:
     return Users(window, share * float(weight[faster].sum()), share * float(weight[slower].sum()))
 
 
-def _flows(observed: Observation, population: Population, experiment: Experiment) -> Flows:
+def _flows(observed: Observation, population: Population, experiment: Experiment, doubts: Sequence[str]) -> Flows:
     source = observed.source
     return Flows(
         source=source.path.name,
@@ -303,7 +314,7 @@ def _flows(observed: Observation, population: Population, experiment: Experiment
         replicates=experiment.replicates,
         left_out=tuple(f"{count:,} {why}" for count, why in population.left_out),
         problems=tuple(str(problem) for problem in observed.problems),
-        notes=source.notes,
+        notes=(*doubts, *source.notes),
         assumed=population.assumed,
         cut=experiment.users[experiment.settings[0].name].cut,
         loss_seen_percent=population.loss_seen_percent,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
@@ -215,8 +215,12 @@ class Measurements:
             "seed": self._seed,
         }
 
-    def evidence(self, budget: tuple[Term, ...], jobs: int | None = None) -> Evidence:
-        """What the decision rests on, worked out by `jobs` threads (None: one a CPU), which changes nothing in it."""
+    def evidence(
+        self, budget: tuple[Term, ...], jobs: int | None = None, done: Callable[[int], None] = lambda pairs: None
+    ) -> Evidence:
+        """What the decision rests on, worked out by `jobs` threads (None: one a CPU), which changes nothing in it.
+        `done` is called with the number of pairs of setting and candidate that are.
+        """
         pairs = [(setting, window) for setting in self.settings for window in self.candidates]
         # Read once, before threads want them.
         for setting in self.settings:
@@ -226,7 +230,10 @@ class Measurements:
             return self.time(*pair).percent, [check for term in budget for check in self.checks(term, *pair)]
 
         with ThreadPoolExecutor(jobs or usable_cpus()) as pool:
-            found = dict(zip(pairs, pool.map(held, pairs), strict=True))
+            found = {}
+            for pair, made in zip(pairs, pool.map(held, pairs), strict=True):
+                found[pair] = made
+                done(len(found))
         return Evidence(
             in_use=self.in_use,
             candidates=self.candidates,

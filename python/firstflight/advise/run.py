@@ -14,11 +14,12 @@ from ..records import Run
 from ..scenario import Cell
 from ..studies import execute
 from . import page, request
-from .advice import Advice
+from .advice import Advice, Compared
 from .advice import advise as advise_on
 from .brackets import check_open, settings
 from .experiment import Experiment
 from .figures import all_figures
+from .first_look import check_enough, doubts
 from .fit import fit
 from .measure import Measurements
 from .sizes import assumed
@@ -40,6 +41,8 @@ def advise(
     assume: Sequence[str] = (),
     set_aside: bool = False,
     watch: Watched = lambda asked, run: nullcontext(lambda cell, replicates: None),
+    doubted: Callable[[str], None] = lambda sentence: None,
+    compared: Compared = lambda done, of: None,
 ) -> tuple[Advice, Path]:
     """The advice on the observed `flows`, and the path of its page.
 
@@ -48,7 +51,8 @@ def advise(
 
     What was simulated in `out` before is not simulated again; what belongs to another request is refused or, with
     `set_aside`, renamed. `watch(asked, run)` gives the context in which the
-    simulation runs, and what is told of replicates done. RequestError for a request or a file that is not right,
+    simulation runs, and what is told of replicates done; `doubted` is called with what looks wrong with the flows,
+    before that, and `compared(done, of)` while it is compared. RequestError for a request or a file that is not right,
     MachineError where nothing can be written.
     """
     from .budget import DEFAULT
@@ -67,6 +71,10 @@ def advise(
         observed = assumed(observed, asked.sizes, asked.seed)
     population = replace(fit(observed, asked.users, asked.seed), sizes=asked.sizes, given=asked.assumed)
     check_open(population)
+    check_enough(population)
+    found = tuple(doubts(observed, population))
+    for sentence in found:
+        doubted(sentence)
     windows = request.with_in_use(asked.windows, population.in_use.window)
     experiment = Experiment(population, settings(population), windows, asked.seed)
     wanted = execute.prepare(experiment, seed=asked.seed, jobs=jobs)
@@ -79,7 +87,7 @@ def advise(
         with watch(wanted, run) as on_replicates:
             execute.carry_out(wanted, run, on_replicates)
         measured = Measurements(run, experiment)
-        advice = advise_on(observed, population, experiment, measured, asked.budget, jobs)
+        advice = advise_on(observed, population, experiment, measured, asked.budget, jobs, found, compared)
         path = page.write(advice, all_figures(advice, experiment), commands(asked, directory), directory)
     return advice, path
 

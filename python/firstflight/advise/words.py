@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..analysis.ab import least_units
 from ..analysis.intervals import Estimate
 from ..counted import counted
 from .budget import Check
@@ -29,10 +28,6 @@ def sentences(
 ) -> Iterator[str]:
     """The answer, what it gains, what it costs, and how sure it is."""
     reference = evidence.settings[0]
-    if too_few(evidence):
-        yield f"Too few flows to advise on: keep the initial window of {decision.in_use} segments until there are more."
-        yield confidence(decision, evidence)[1]
-        return
     if decision.outcome == "keep":
         yield f"Keep the initial window of {decision.in_use} segments."
         yield _why_kept(decision, evidence)
@@ -74,19 +69,6 @@ def sentences(
 
 def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
     """A word for how sure it is, and why."""
-    if too_few(evidence):
-        verb = "is" if evidence.flows == 1 else "are"
-        there = f"There {verb} {counted(evidence.flows, 'usable connection')}"
-        more = ""
-        if evidence.usable > evidence.flows:
-            there = f"Of {evidence.usable:,} usable connections {evidence.flows:,} {verb} simulated"
-            if evidence.usable >= least_units("mean"):
-                more = f" Give --users {least_units('mean')} or more."
-        return (
-            "nothing can be said",
-            f"{there}; the interval of a mean takes {least_units('mean'):,}, that of the 95th percentile "
-            f"{least_units('p95'):,} and of the 99th {least_units('p99'):,}.{more}",
-        )
     found = list(_doubts(decision, evidence))
     if found:
         return found[0][0], " ".join(sentence for _, sentence in found)
@@ -145,11 +127,6 @@ def _not_judged(decision: Decision, evidence: Evidence) -> str:
         return ""
     takes = _listed([f"{name} (takes {number:,})" for name, number in needed.items()])
     return f"Not judged, for lack of flows: {takes}{_there(max(needed.values()), evidence)}."
-
-
-def too_few(evidence: Evidence) -> bool:
-    """Whether there is not even an interval of a mean."""
-    return evidence.flows < least_units("mean")
 
 
 def stopped_by(standing: Standing, settings: int) -> str:

@@ -1,11 +1,10 @@
 """`firstflight advise`: progress while it simulates, the advice in a few lines, and where the page is."""
 
-import contextlib
 import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..advise import DEFAULT_HARM, advise
@@ -13,9 +12,6 @@ from ..advise.advice import SENT_AGAIN, Advice
 from ..advise.words import stopped_by
 from ..analysis.intervals import Estimate
 from ..counted import counted
-from ..records import Run
-from ..scenario import Cell
-from ..studies.execute import Request
 from .progress import progress
 
 _INTERRUPTED = 130
@@ -50,7 +46,9 @@ def advise_command(
             sizes=sizes,
             assume=assume,
             set_aside=set_aside,
-            watch=_watched,
+            watch=progress,
+            doubted=_doubted,
+            compared=_Comparing(),
         )
     except KeyboardInterrupt:
         print(
@@ -65,13 +63,25 @@ def advise_command(
     print(f"\n{path}    ({time.perf_counter() - began:.0f} s)")
 
 
-@contextlib.contextmanager
-def _watched(asked: Request, run: Run) -> Iterator[Callable[[Cell, int], None]]:
-    """The progress of the simulation, and a word on what comes after it, where a person sees it."""
-    with progress(asked, run) as on_replicates:
-        yield on_replicates
-    if sys.stderr.isatty():
-        print("simulated; now comparing ...", file=sys.stderr, flush=True)
+def _doubted(sentence: str) -> None:
+    print(f"firstflight: {sentence}", file=sys.stderr, flush=True)
+
+
+class _Comparing:
+    """Comparisons made, with the time left, in one line on stderr where a person sees it."""
+
+    def __init__(self) -> None:
+        self._began_s = time.perf_counter()
+
+    def __call__(self, done: int, of: int) -> None:
+        """So many are done."""
+        if not sys.stderr.isatty():
+            return
+        if done == 1:
+            self._began_s = time.perf_counter()
+        left = (time.perf_counter() - self._began_s) / max(done - 1, 1) * (of - done)
+        text = f"comparing {done}/{of}" + (f", {left:.0f} s left" if done > 1 else "")
+        print(f"\r{text:<40}" if done < of else f"\r{'':<40}\r", end="", file=sys.stderr, flush=True)
 
 
 def lines(advice: Advice) -> list[str]:

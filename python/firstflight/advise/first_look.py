@@ -1,0 +1,56 @@
+"""What can be said of the flows before anything is simulated: too few, or not those of users, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.ab import least_units
+from ..errors import RequestError
+from ..observe import Observation
+from .fit import Population
+
+LOOPBACK_RTT_S = 0.0002
+NEAR_RTT_S = 0.001
+"""A median below is a machine room's: light in glass goes 100 km in 1 ms, there and back."""
+SAME_NETWORK = 100
+"""Connections of one network that users would not all be in."""
+HOURLY = "for as many hours as it takes, and of busy ones"
+
+
+def check_enough(population: Population) -> None:
+    """RequestError if there are too few flows even for the interval of a mean."""
+    least = least_units("mean")
+    flows = population.rows.height
+    if flows >= least:
+        return
+    if population.usable > flows:
+        raise RequestError(
+            f"--users {flows:,} of {population.usable:,} usable connections is too few: the interval of a mean takes "
+            f"{least:,}; give --users {least:,} or more"
+        )
+    left_out = "".join(f"; {count:,} {why} are left out" for count, why in population.left_out)
+    raise RequestError(
+        f"{flows:,} usable connections are too few to advise on: the interval of a mean takes {least:,}, that of the "
+        f"95th percentile {least_units('p95'):,} and of the 99th {least_units('p99'):,}{left_out}; collect {HOURLY}"
+    )
+
+
+def doubts(observed: Observation, population: Population) -> Iterator[str]:
+    """Sentences on flows that may not be those of users, each with what to do."""
+    rtt_s = float(population.rows["rtt_s"].median() or 0.0)  # type: ignore[arg-type]
+    if rtt_s < LOOPBACK_RTT_S and observed.source.kind == "capture":
+        yield (
+            f"median RTT {1e3 * rtt_s:.3g} ms: was this captured on the loopback interface? Capture where users' "
+            "packets arrive: tcpdump -i eth0 (the interface of the default route)"
+        )
+    elif rtt_s < NEAR_RTT_S:
+        yield (
+            f"median RTT {1e3 * rtt_s:.3g} ms: is this log from behind a load balancer? Then this advises for the path "
+            "to it: take the log of the machine where users' TCP connections end"
+        )
+    subnets = population.rows["subnet"]
+    if population.rows.height >= SAME_NETWORK and subnets.null_count() == 0 and subnets.n_unique() == 1:
+        yield (
+            f"all {population.rows.height:,} connections come from one network (/24 or /48): is a proxy in front? "
+            "Take the log of the proxy, or the one of more users"
+        )
