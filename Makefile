@@ -1,11 +1,11 @@
-# make setup | run | test | test-all | bench | lint | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
+# make setup | run | test | test-all | bench | lint | explore | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUN := runs/rfc2415
 
-.PHONY: setup run test test-all bench lint mutants format pins clean
+.PHONY: setup run test test-all bench lint explore mutants format pins clean
 .DELETE_ON_ERROR:
 
 setup: .venv/.built
@@ -58,6 +58,16 @@ lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/firstflight
+
+# The page of `firstflight explore`: the simulator as WebAssembly, and what draws. It needs Node.js 18 or later with npm.
+WASM := wasm32-unknown-unknown
+explore: setup
+	@.ci/explorer_prerequisites $(WASM)
+	cargo build --quiet --locked --package firstflight-explore --target $(WASM) --profile browser
+	npm --prefix explorer ci --silent --ignore-scripts
+	@mkdir -p explorer/build
+	$(BIN)/python -m firstflight.explore.start examples/download.toml >explorer/build/start.json
+	npm --prefix explorer run --silent build -- ../target/$(WASM)/browser/firstflight_explore.wasm build/start.json ../python/firstflight/explore/explorer.html
 
 format: setup
 	cargo fmt --all

@@ -175,6 +175,29 @@ def trace(
     trace_command(file, Outputs(plot, csv, pcap, at.value if at else None, link), settings or [], seed)
 
 
+@app.command(short_help="Open the explorer in a browser.")
+def explore(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE.toml", help="A scenario file to open with; without one, a download.", show_default=False
+        ),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="F", help="Write the page to a file instead.", show_default=False)
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0: a free one.")] = 0,
+) -> None:
+    """Open the explorer in a browser: one transfer with two settings side by side, segment by segment, as you turn the
+    knobs. The page is served on loopback and asks for nothing else.
+    """
+    from .exploring import explore_command
+
+    explore_command(file, settings or [], seed, out, port)
+
+
 @app.command(short_help="Run packet scripts.")
 def script(
     paths: Annotated[

@@ -1,0 +1,105 @@
+/** What the drawings share: a canvas as sharp as the screen, the time axis, and the page's colours. */
+
+/** The span of time that all drawings show. */
+export interface View {
+  fromNs: number;
+  toNs: number;
+}
+
+export interface Colours {
+  text: string;
+  faint: string;
+  grid: string;
+  a: string;
+  b: string;
+  alarm: string;
+  ground: string;
+}
+
+export function colours(): Colours {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name: string): string => style.getPropertyValue(`--${name}`).trim();
+  return { text: of("text"), faint: of("faint"), grid: of("grid"), a: of("a"), b: of("b"), alarm: of("alarm"), ground: of("ground") };
+}
+
+export const [LEFT, RIGHT] = [60, 14];
+
+/** A drawing's surface, in CSS pixels. */
+export class Surface {
+  readonly context: CanvasRenderingContext2D;
+  width = 0;
+  height = 0;
+
+  constructor(readonly canvas: HTMLCanvasElement) {
+    const context = canvas.getContext("2d");
+    if (context === null) throw new Error("this browser draws no canvas");
+    this.context = context;
+  }
+
+  /** Clears it, at the size that the page gives it. */
+  begin(): void {
+    const ratio = window.devicePixelRatio || 1;
+    const { clientWidth, clientHeight } = this.canvas;
+    [this.width, this.height] = [clientWidth, clientHeight];
+    const [wide, high] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
+    if (this.canvas.width !== wide) this.canvas.width = wide;
+    if (this.canvas.height !== high) this.canvas.height = high;
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.context.clearRect(0, 0, this.width, this.height);
+    this.context.font = "12px system-ui, sans-serif";
+    this.context.lineJoin = "round";
+  }
+
+  x(timeNs: number, view: View): number {
+    return LEFT + ((timeNs - view.fromNs) / (view.toNs - view.fromNs)) * (this.width - LEFT - RIGHT);
+  }
+
+  timeAt(x: number, view: View): number {
+    return view.fromNs + ((x - LEFT) / (this.width - LEFT - RIGHT)) * (view.toNs - view.fromNs);
+  }
+
+  /** Draws within the frame only. */
+  clipped(top: number, bottom: number, draw: () => void): void {
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(LEFT, top, this.width - LEFT - RIGHT, bottom - top);
+    this.context.clip();
+    draw();
+    this.context.restore();
+  }
+
+  text(words: string, x: number, y: number, colour: string, align: CanvasTextAlign = "left"): void {
+    this.context.fillStyle = colour;
+    this.context.textAlign = align;
+    this.context.fillText(words, x, y);
+  }
+
+  /** Vertical grid lines from `top` to `bottom`, with times in ms below. */
+  timeAxis(view: View, top: number, bottom: number, { grid, faint }: Colours): void {
+    const room = Math.max(2, Math.floor((this.width - LEFT - RIGHT) / 80));
+    const { context } = this;
+    context.strokeStyle = grid;
+    context.lineWidth = 1;
+    const times = ticks(view.fromNs / 1e6, view.toNs / 1e6, room);
+    for (const at of times) {
+      const x = Math.round(this.x(at * 1e6, view)) + 0.5;
+      context.beginPath();
+      context.moveTo(x, top);
+      context.lineTo(x, bottom);
+      context.stroke();
+      const unit = at === times.at(-1) ? " ms" : "";
+      this.text(at.toLocaleString("en") + unit, x, bottom + 15, faint, unit === "" || x < this.width - 40 ? "center" : "right");
+    }
+  }
+}
+
+/** Round numbers from `low` to `high`, about `most` of them. */
+export function ticks(low: number, high: number, most: number): number[] {
+  const raw = (high - low) / Math.max(1, most);
+  if (!(raw > 0)) return [];
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= raw) ?? 10);
+  const found: number[] = [];
+  for (let index = Math.ceil(low / step); index * step <= high; index++) found.push(Number((index * step).toPrecision(12)));
+  return found;
+}

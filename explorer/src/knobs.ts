@@ -1,0 +1,147 @@
+/** The knobs: a number with a slider, a choice, or words; each with its definition. */
+
+import type { Start } from "./plan";
+import { AS_GIVEN, type Settings } from "./settings";
+import { define } from "./terms";
+
+type Part = keyof Settings;
+
+interface Knob {
+  key: string;
+  label: string;
+  unit?: string;
+  /** Value of the settings that a unit shown is worth. */
+  scale?: number;
+  /** Ends of the slider, as shown; it is logarithmic. A number may lie outside. */
+  slider?: [number, number];
+  choices?: readonly string[];
+}
+
+function knobs(start: Start): { path: Knob[]; side: Knob[] } {
+  const isFile = start.plan.applications[0]?.kind === "file_transfer";
+  return {
+    path: [
+      ...(isFile ? [{ key: "size_bytes", label: "size", unit: "kB", scale: 1000, slider: [1, 10_000] as [number, number] }] : []),
+      { key: "rate_bps", label: "rate", unit: "Mbit/s", scale: 1e6, slider: [0.1, 1000] },
+      { key: "rtt_ms", label: "RTT", unit: "ms", slider: [1, 1000] },
+      { key: "queue", label: "queue", choices: withGiven(start.queues.map(({ kind }) => kind), "") },
+      { key: "limit", label: "limit", slider: [1, 1000] },
+      { key: "limit_unit", label: "limit unit", choices: ["packets", "kB"] },
+      { key: "loss_percent", label: "loss", unit: "%" },
+      { key: "lose", label: "lose" },
+      { key: "seed", label: "seed" },
+    ],
+    side: [
+      { key: "iw", label: "IW", unit: "segments", slider: [1, 100] },
+      { key: "startup", label: "start-up", choices: start.startup.map(({ scheme }) => scheme).filter((scheme) => scheme !== "quick_start") },
+      { key: "cc", label: "congestion control", choices: start.congestion_control.map(({ algorithm }) => algorithm) },
+      { key: "profile", label: "profile", choices: withGiven(Object.keys(start.profiles).sort(), AS_GIVEN) },
+    ],
+  };
+}
+
+const TERM: Record<string, string> = { size_bytes: "size", rate_bps: "rate", rtt_ms: "rtt", limit_unit: "limit", loss_percent: "loss" };
+
+function withGiven(choices: string[], given: string): string[] {
+  return given === "" ? choices : [...choices, given];
+}
+
+/** All knobs of the page; `moved` is called with each move. */
+export class Board {
+  private readonly shows: (() => void)[] = [];
+
+  constructor(
+    start: Start,
+    public settings: Settings,
+    private readonly moved: () => void,
+  ) {
+    const { path, side } = knobs(start);
+    for (const [part, list] of [["path", path], ["a", side], ["b", side]] as const) {
+      const place = document.querySelector<HTMLElement>(`#${part} .knobs`);
+      if (place !== null) for (const knob of list) place.append(this.built(part, knob));
+    }
+    this.show();
+  }
+
+  /** Brings what is shown in line with the settings. */
+  show(): void {
+    for (const show of this.shows) show();
+  }
+
+  private built(part: Part, knob: Knob): HTMLElement {
+    const box = document.createElement("div");
+    box.className = "knob";
+    const id = `${part}-${knob.key}`;
+    const label = document.createElement("label");
+    label.htmlFor = id;
+    label.textContent = knob.unit === undefined ? knob.label : `${knob.label}, ${knob.unit}`;
+    const input = knob.choices === undefined ? this.field(part, knob) : this.choice(part, knob);
+    input.id = id;
+    input.name = id;
+    box.append(label, input);
+    if (knob.slider !== undefined) box.append(this.slider(part, knob, knob.slider, label.textContent));
+    define(TERM[knob.key] ?? knob.key, box, input);
+    return box;
+  }
+
+  private values(part: Part): Record<string, string | number> {
+    return this.settings[part] as unknown as Record<string, string | number>;
+  }
+
+  private set(part: Part, key: string, value: string | number): void {
+    this.values(part)[key] = value;
+    this.show();
+    this.moved();
+  }
+
+  private choice(part: Part, { key, choices }: Knob): HTMLSelectElement {
+    const select = document.createElement("select");
+    // What the scenario has and no choice names is there as it is.
+    const all = new Set([...(choices ?? []), String(this.values(part)[key])]);
+    for (const value of all) select.append(new Option(value.replaceAll("_", " "), value));
+    select.addEventListener("change", () => this.set(part, key, select.value));
+    this.shows.push(() => (select.value = String(this.values(part)[key])));
+    return select;
+  }
+
+  private field(part: Part, { key, scale = 1 }: Knob): HTMLInputElement {
+    const input = document.createElement("input");
+    const isText = typeof this.values(part)[key] === "string";
+    input.type = isText ? "text" : "number";
+    if (isText) input.placeholder = "none";
+    else [input.min, input.step] = ["0", "any"];
+    input.addEventListener("input", () => {
+      if (isText) this.set(part, key, input.value);
+      else if (input.value !== "") this.set(part, key, unscaled(Number(input.value), scale));
+    });
+    this.shows.push(() => {
+      const value = this.values(part)[key];
+      const shown = isText ? String(value) : String(Number((Number(value) / scale).toPrecision(12)));
+      if (document.activeElement !== input) input.value = shown;
+    });
+    return input;
+  }
+
+  private slider(part: Part, { key, scale = 1 }: Knob, [low, high]: [number, number], name: string): HTMLInputElement {
+    const slider = document.createElement("input");
+    slider.type = "range";
+    slider.setAttribute("aria-label", `${name}, slider`);
+    const steps = 400;
+    [slider.min, slider.max] = ["0", String(steps)];
+    const position = (value: number): number => Math.round((Math.log(value / low) / Math.log(high / low)) * steps);
+    slider.addEventListener("input", () => {
+      const value = low * (high / low) ** (Number(slider.value) / steps);
+      this.set(part, key, unscaled(value < 100 && low < 1 ? Number(value.toPrecision(2)) : Math.round(value), scale));
+    });
+    this.shows.push(() => {
+      const value = Number(this.values(part)[key]) / scale;
+      if (document.activeElement !== slider) slider.value = String(position(Math.max(low, Math.min(high, value))));
+      slider.setAttribute("aria-valuetext", String(value));
+    });
+    return slider;
+  }
+}
+
+function unscaled(shown: number, scale: number): number {
+  return Number((shown * scale).toPrecision(12));
+}

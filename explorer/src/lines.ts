@@ -1,0 +1,66 @@
+/** A quantity of both sides over time, as steps. */
+
+import { type Colours, LEFT, RIGHT, Surface, ticks, type View } from "./canvas";
+import type { Steps } from "./transfer";
+
+export class Lines {
+  readonly surface: Surface;
+
+  constructor(
+    canvas: HTMLCanvasElement,
+    private readonly label: (value: number) => string,
+  ) {
+    this.surface = new Surface(canvas);
+  }
+
+  draw(a: Steps | undefined, b: Steps | undefined, view: View, colours: Colours, cursorNs: number | undefined): void {
+    const { surface } = this;
+    surface.begin();
+    const { context, width, height } = surface;
+    const [top, bottom] = [10, height - 22];
+    const most = Math.max(1, highest(a), highest(b));
+    const y = (value: number): number => bottom - (value / (most * 1.06)) * (bottom - top);
+    surface.timeAxis(view, top, bottom, colours);
+    for (const value of ticks(0, most, Math.max(2, Math.floor((bottom - top) / 30)))) {
+      context.strokeStyle = colours.grid;
+      context.beginPath();
+      context.moveTo(LEFT, Math.round(y(value)) + 0.5);
+      context.lineTo(width - RIGHT, Math.round(y(value)) + 0.5);
+      context.stroke();
+      surface.text(this.label(value), LEFT - 5, y(value) + 4, colours.text, "right");
+    }
+    surface.clipped(0, bottom + 2, () => {
+      this.line(a, view, y, colours.a, []);
+      this.line(b, view, y, colours.b, [6, 3]);
+      if (cursorNs === undefined) return;
+      context.setLineDash([]);
+      context.strokeStyle = colours.text;
+      context.beginPath();
+      context.moveTo(surface.x(cursorNs, view), top);
+      context.lineTo(surface.x(cursorNs, view), bottom);
+      context.stroke();
+    });
+  }
+
+  private line(steps: Steps | undefined, view: View, y: (value: number) => number, colour: string, dash: number[]): void {
+    if (steps === undefined) return;
+    const { surface } = this;
+    const { context } = surface;
+    context.beginPath();
+    steps.timeNs.forEach((timeNs, index) => {
+      const x = surface.x(timeNs, view);
+      if (index > 0) context.lineTo(x, y(steps.values[index - 1]!));
+      context[index === 0 ? "moveTo" : "lineTo"](x, y(steps.values[index]!));
+    });
+    context.lineTo(surface.x(view.toNs, view), y(steps.values.at(-1) ?? 0));
+    context.setLineDash(dash);
+    context.lineWidth = 2;
+    context.strokeStyle = colour;
+    context.stroke();
+    context.setLineDash([]);
+  }
+}
+
+function highest(steps: Steps | undefined): number {
+  return steps === undefined ? 0 : steps.values.reduce((one, other) => Math.max(one, other), 0);
+}

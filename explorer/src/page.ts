@@ -1,0 +1,270 @@
+/** The page: settings in, drawings and sentences out, at every move. */
+
+import { colours, type View } from "./canvas";
+import { Engine, type Records, Refused } from "./engine";
+import { Board } from "./knobs";
+import { Ladder } from "./ladder";
+import { Lines } from "./lines";
+import type { Start } from "./plan";
+import { fromFragment, opening, type Settings, toFragment, Unfit, write } from "./settings";
+import { defineAll } from "./terms";
+import { type Row, type Segment, traced, type Transfer, transferOf, valueAt } from "./transfer";
+import { bytes, count, ms, story } from "./words";
+
+const SIDES = ["a", "b"] as const;
+type Name = (typeof SIDES)[number];
+
+function element<T extends HTMLElement>(id: string): T {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`the page has no #${id}`);
+  return found as T;
+}
+
+class Page {
+  private readonly ladders: Record<Name, Ladder>;
+  private readonly lines: { name: "delivered" | "cwnd" | "queue"; chart: Lines; label: (value: number) => string }[];
+  private readonly board: Board;
+  private readonly opened: Settings;
+  private transfers: Partial<Record<Name, Transfer>> = {};
+  private view: View = { fromNs: 0, toNs: 1 };
+  private whole: View = this.view;
+  private chosen: { side: Name; segment: Segment } | undefined;
+  private cursorNs: number | undefined;
+
+  constructor(
+    private readonly start: Start,
+    private readonly engine: Engine,
+  ) {
+    this.opened = opening(start);
+    this.ladders = { a: new Ladder(element("ladder-a")), b: new Ladder(element("ladder-b")) };
+    const packets = (value: number): string => value.toLocaleString("en");
+    this.lines = [
+      { name: "delivered", label: bytes, chart: new Lines(element("delivered"), bytes) },
+      { name: "cwnd", label: (value) => `${Number(value.toFixed(1))} segments`, chart: new Lines(element("cwnd"), packets) },
+      { name: "queue", label: (value) => count(value, "packet"), chart: new Lines(element("queue"), packets) },
+    ];
+    this.board = new Board(start, fromFragment(location.hash, this.opened), () => this.move());
+    this.listen();
+    this.move();
+  }
+
+  /** Simulates both sides and shows them. */
+  private move(): void {
+    const began = performance.now();
+    const { settings } = this.board;
+    const fragment = toFragment(settings, this.opened);
+    history.replaceState(null, "", fragment === "" ? location.href.split("#")[0] : `#${fragment}`);
+    this.chosen = undefined;
+    this.cursorNs = undefined;
+    const problems: string[] = [];
+    for (const side of SIDES) {
+      delete this.transfers[side];
+      try {
+        this.transfers[side] = transferOf(this.simulated(side));
+      } catch (error) {
+        if (!(error instanceof Unfit || error instanceof Refused)) throw error;
+        problems.push(`${side.toUpperCase()}: ${error.message}.`);
+      }
+    }
+    element("problem").textContent = [...new Set(problems)].join(" ");
+    const end = Math.max(1, ...SIDES.map((side) => lastNs(this.transfers[side])));
+    this.whole = { fromNs: 0, toNs: end * 1.02 };
+    this.view = this.whole;
+    this.summarise();
+    this.draw();
+    document.documentElement.dataset["moveMs"] = (performance.now() - began).toFixed(1);
+  }
+
+  private simulated(side: Name): Records {
+    const { path, [side]: own } = this.board.settings;
+    return this.engine.simulate(write(this.start, path, own), path.seed, true);
+  }
+
+  /** The segment events of a side, as `firstflight trace --csv` writes them. */
+  rows(side: Name): Row[] {
+    return traced(this.simulated(side));
+  }
+
+  private summarise(): void {
+    const { a, b } = this.transfers;
+    element("verdict").textContent = verdict(a, b, this.board.settings);
+    for (const side of SIDES) {
+      const transfer = this.transfers[side];
+      element(`caption-${side}`).textContent = transfer === undefined ? "" : caption(transfer);
+      element(`canvas-name-${side}`).textContent = named(side, this.board.settings);
+      element(`ladder-${side}`).dataset["completionNs"] = String(transfer?.completionNs ?? "");
+    }
+    element("story").textContent = "Point at a line, or focus a drawing and press the arrow keys, to read what happened there.";
+  }
+
+  private draw(): void {
+    const palette = colours();
+    const { a, b } = this.transfers;
+    for (const side of SIDES) {
+      const transfer = this.transfers[side];
+      const chosen = this.chosen?.side === side ? this.chosen.segment : undefined;
+      if (transfer !== undefined) this.ladders[side].draw(transfer, this.view, palette[side], palette, chosen);
+    }
+    for (const { name, chart } of this.lines) chart.draw(a?.[name], b?.[name], this.view, palette, this.cursorNs);
+  }
+
+  private choose(side: Name, segment: Segment | undefined): void {
+    if (segment === undefined || segment === this.chosen?.segment) return;
+    this.chosen = { side, segment };
+    element("story").textContent = `${side.toUpperCase()}: ${story(segment)}`;
+    this.draw();
+  }
+
+  /** The next segment of a side by the time of sending, or the one before. */
+  private step(side: Name, by: number): void {
+    const segments = this.transfers[side]?.segments ?? [];
+    const now = this.chosen?.side === side ? segments.indexOf(this.chosen.segment) : by > 0 ? -1 : segments.length;
+    const next = segments[Math.max(0, Math.min(segments.length - 1, now + by))];
+    if (next !== undefined && (next.sentNs < this.view.fromNs || next.sentNs > this.view.toNs)) this.shift(next.sentNs - (this.view.fromNs + this.view.toNs) / 2);
+    this.choose(side, next);
+  }
+
+  private point(name: "delivered" | "cwnd" | "queue", timeNs: number): void {
+    this.cursorNs = Math.max(this.view.fromNs, Math.min(this.view.toNs, timeNs));
+    const label = this.lines.find((line) => line.name === name)?.label ?? String;
+    const values = SIDES.map((side) => {
+      const transfer = this.transfers[side];
+      return transfer === undefined ? "" : `${side.toUpperCase()} ${label(valueAt(transfer[name], this.cursorNs ?? 0))}`;
+    });
+    element("story").textContent = `${name} at ${ms(this.cursorNs)}: ${values.filter((one) => one !== "").join(", ")}.`;
+    this.draw();
+  }
+
+  private zoom(factor: number, aroundNs = (this.view.fromNs + this.view.toNs) / 2): void {
+    const width = Math.max(1e4, Math.min(this.whole.toNs, (this.view.toNs - this.view.fromNs) * factor));
+    const share = (aroundNs - this.view.fromNs) / (this.view.toNs - this.view.fromNs);
+    this.place(aroundNs - share * width, width);
+  }
+
+  private shift(byNs: number): void {
+    this.place(this.view.fromNs + byNs, this.view.toNs - this.view.fromNs);
+  }
+
+  private place(fromNs: number, width: number): void {
+    const from = Math.max(0, Math.min(this.whole.toNs - width, fromNs));
+    this.view = { fromNs: from, toNs: from + width };
+    this.draw();
+  }
+
+  private listen(): void {
+    for (const side of SIDES) {
+      const canvas = element<HTMLCanvasElement>(`ladder-${side}`);
+      canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.choose(side, this.ladders[side].nearest({ x: offsetX, y: offsetY })));
+      canvas.addEventListener("pointerdown", ({ offsetX, offsetY }) => this.choose(side, this.ladders[side].nearest({ x: offsetX, y: offsetY })));
+      this.listenTo(canvas, (by) => this.step(side, by));
+    }
+    for (const { name, chart } of this.lines) {
+      const { canvas } = chart.surface;
+      const at = ({ offsetX }: PointerEvent): void => this.point(name, chart.surface.timeAt(offsetX, this.view));
+      canvas.addEventListener("pointermove", at);
+      canvas.addEventListener("pointerdown", at);
+      const step = (by: number): void => this.point(name, (this.cursorNs ?? this.view.fromNs) + (by * (this.view.toNs - this.view.fromNs)) / 100);
+      this.listenTo(canvas, step);
+    }
+    element("zoom-in").addEventListener("click", () => this.zoom(0.5));
+    element("zoom-out").addEventListener("click", () => this.zoom(2));
+    element("zoom-all").addEventListener("click", () => this.zoom(Infinity));
+    window.addEventListener("hashchange", () => {
+      this.board.settings = fromFragment(location.hash, this.opened);
+      this.board.show();
+      this.move();
+    });
+    new ResizeObserver(() => this.draw()).observe(element("drawings"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  /** Keys: arrows step, + and - zoom, 0 shows all. The wheel zooms with Ctrl, so that the page still scrolls. */
+  private listenTo(canvas: HTMLCanvasElement, step: (by: number) => void): void {
+    const keys: Record<string, () => void> = {
+      ArrowRight: () => step(1),
+      ArrowLeft: () => step(-1),
+      "+": () => this.zoom(0.5),
+      "-": () => this.zoom(2),
+      "0": () => this.zoom(Infinity),
+    };
+    canvas.addEventListener("keydown", (event) => {
+      const act = keys[event.key];
+      if (act === undefined) return;
+      event.preventDefault();
+      act();
+    });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.lines[0]?.chart.surface.timeAt(event.offsetX, this.view));
+      },
+      { passive: false },
+    );
+  }
+}
+
+function named(side: Name, settings: Settings): string {
+  const { iw, startup, cc } = settings[side];
+  const other = SIDES.map((one) => settings[one]);
+  const window = iw === 0 ? "IW as given" : `IW ${iw}`;
+  const more = [
+    other[0]?.startup === other[1]?.startup ? "" : startup.replaceAll("_", " "),
+    other[0]?.cc === other[1]?.cc ? "" : cc,
+    other[0]?.profile === other[1]?.profile ? "" : settings[side].profile,
+  ];
+  return [`${side.toUpperCase()}: ${window}`, ...more.filter((one) => one !== "")].join(", ");
+}
+
+function verdict(a: Transfer | undefined, b: Transfer | undefined, settings: Settings): string {
+  if (a === undefined || b === undefined) return "";
+  const [one, other] = [named("a", settings), named("b", settings)];
+  if (a.completionNs === null || b.completionNs === null) {
+    const late = [a.completionNs === null ? one : "", b.completionNs === null ? other : ""].filter((name) => name !== "");
+    return `Not complete when the run ends: ${late.join("; ")}.`;
+  }
+  const difference = a.completionNs - b.completionNs;
+  const both = `${one}: ${ms(a.completionNs)}. ${other}: ${ms(b.completionNs)}.`;
+  if (difference === 0) return `${both} No difference.`;
+  const [faster, slower] = difference > 0 ? ["B", a.completionNs] : ["A", b.completionNs];
+  return `${both} ${faster} is ${ms(Math.abs(difference))} faster (${Math.round((100 * Math.abs(difference)) / slower)} %).`;
+}
+
+function caption({ bytes: size, completionNs, handshakeNs, dropped, retransmissions, timeouts }: Transfer): string {
+  const done = completionNs === null ? "not complete when the run ends" : `complete after ${ms(completionNs)}`;
+  const parts = [`${bytes(size)} ${done}`, `handshake ${ms(handshakeNs)}`];
+  if (dropped > 0) parts.push(`${count(dropped, "segment")} dropped or lost`);
+  if (retransmissions > 0) parts.push(count(retransmissions, "retransmission"));
+  if (timeouts > 0) parts.push(count(timeouts, "timeout"));
+  return `${parts.join(", ")}.`;
+}
+
+/** The end of the drawing: the last byte's arrival, and the ACKs after it for a transfer that does not finish. */
+function lastNs(transfer: Transfer | undefined): number {
+  if (transfer === undefined) return 0;
+  return transfer.completionNs === null ? transfer.endNs : transfer.startNs + transfer.completionNs;
+}
+
+/** The content of a data block of the page. */
+function block(id: string): string {
+  return element(id).textContent?.trim() ?? "";
+}
+
+async function module(): Promise<ArrayBuffer> {
+  const packed = Uint8Array.from(atob(block("module")), (character) => character.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+async function begin(): Promise<void> {
+  const start = JSON.parse(block("start")) as Start;
+  defineAll();
+  const page = new Page(start, await Engine.load(await module()));
+  // For the browser's console: firstflight.rows("a").
+  Object.assign(window, { firstflight: page });
+  document.documentElement.dataset["ready"] = "";
+}
+
+begin().catch((error: unknown) => {
+  element("problem").textContent = `The explorer did not start: ${error instanceof Error ? error.message : String(error)}`;
+});

@@ -1,0 +1,107 @@
+/** The part of a plan that the knobs read and write; everything else passes through as it came. */
+
+export interface Queue {
+  kind: string;
+  limit?: Limit;
+  limit_packets?: number;
+  limit_bytes?: number;
+  codel?: { limit: Limit };
+}
+export type Limit = { packets: number } | { bytes: number };
+
+export interface Link {
+  rate_bps: number | null;
+  delay_ns: number;
+  loss: number;
+  lose: number[];
+  queue: Queue;
+}
+export interface LinkPair {
+  forward: Link;
+  reverse: Link;
+}
+
+export interface Profile {
+  mss_bytes: number;
+  initial_window: { policy: string; segments?: number };
+  startup: { scheme: string };
+  congestion_control: { algorithm: string };
+}
+
+export interface Application {
+  kind: string;
+  server_hosts?: string | null;
+  client_hosts?: string | null;
+  client_tcp: Profile;
+  server_tcp: Profile;
+  direction?: string;
+  size?: { law: string; value: number };
+}
+
+export interface Plan {
+  duration_ns: number;
+  header_bytes: number;
+  network: Record<string, unknown> & { topology: string };
+  applications: Application[];
+}
+
+/** What Python writes when the page is built or served (python/firstflight/explore/start.py). */
+export interface Start {
+  name: string;
+  seed: number;
+  plan: Plan;
+  profiles: Record<string, Profile>;
+  startup: { scheme: string }[];
+  congestion_control: { algorithm: string }[];
+  queues: Queue[];
+}
+
+/** All links of a network, each with both directions, in the order of the plan. */
+export function linkPairs(network: Plan["network"]): LinkPair[] {
+  const found: LinkPair[] = [];
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(visit);
+    else if (typeof value === "object" && value !== null) {
+      if ("forward" in value && "reverse" in value) found.push(value as LinkPair);
+      else Object.values(value).forEach(visit);
+    }
+  };
+  visit(network);
+  return found;
+}
+
+/** Whether the first application's data goes forward on its links: away from a chain's start, a hub or a root. */
+export function dataGoesForward(plan: Plan): boolean {
+  const application = plan.applications[0];
+  const place = (host: string | null | undefined): number => {
+    const [, name, index] = /^([a-z_]+)(?:\[(\d+)\])?/.exec(host ?? "") ?? [];
+    if (name === "node") return Number(index ?? 0);
+    return name === "right" || name === "spokes" ? 1 : 0;
+  };
+  const isDownload = application?.direction !== "upload";
+  const [from, to] = isDownload
+    ? [application?.server_hosts, application?.client_hosts]
+    : [application?.client_hosts, application?.server_hosts];
+  return place(from) <= place(to);
+}
+
+export function queueLimit(queue: Queue): Limit {
+  const limit = queue.limit ?? queue.codel?.limit;
+  if (limit !== undefined) return limit;
+  return queue.limit_bytes === undefined ? { packets: queue.limit_packets ?? 0 } : { bytes: queue.limit_bytes };
+}
+
+/** The queue with another limit; RED counts packets only, so bytes become full packets there. */
+export function withLimit(queue: Queue, limit: Limit, packetBytes: number): Queue {
+  const changed = structuredClone(queue);
+  if (changed.codel !== undefined) changed.codel.limit = limit;
+  else if (changed.limit !== undefined) changed.limit = limit;
+  else {
+    delete changed.limit_packets;
+    delete changed.limit_bytes;
+    if ("packets" in limit) changed.limit_packets = limit.packets;
+    else if (changed.kind === "red") changed.limit_packets = Math.max(1, Math.floor(limit.bytes / packetBytes));
+    else changed.limit_bytes = limit.bytes;
+  }
+  return changed;
+}

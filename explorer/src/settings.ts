@@ -1,0 +1,200 @@
+/** What the knobs say, read from a plan, written to one, and kept in the address. */
+
+import { type Limit, type Link, type Plan, type Start, dataGoesForward, linkPairs, queueLimit, withLimit } from "./plan";
+
+/** What both sides share. */
+export interface Path {
+  size_bytes: number;
+  rate_bps: number;
+  rtt_ms: number;
+  queue: string;
+  limit: number;
+  limit_unit: string;
+  loss_percent: number;
+  lose: string;
+  seed: number;
+}
+
+/** What each side has of its own. */
+export interface Side {
+  iw: number;
+  startup: string;
+  cc: string;
+  profile: string;
+}
+
+export interface Settings {
+  path: Path;
+  a: Side;
+  b: Side;
+}
+
+/** A profile or a window that no knob can say: the plan's own stays. */
+export const AS_GIVEN = "as given";
+
+/** A knob has a value that makes no sense: one sentence. */
+export class Unfit extends Error {}
+
+/** Where the data's bottleneck is: the slowest link, and on it the way of the data. */
+function bottleneck(plan: Plan): { way: Link; back: Link } {
+  const pairs = linkPairs(plan.network);
+  const forward = dataGoesForward(plan);
+  const ways = pairs.map(({ forward: there, reverse: back }) =>
+    forward ? { way: there, back } : { way: back, back: there },
+  );
+  const slowest = ways.reduce((best, next) => ((next.way.rate_bps ?? Infinity) < (best.way.rate_bps ?? Infinity) ? next : best));
+  return slowest;
+}
+
+/** The bottleneck's delay both ways in ms: all of the RTT on a path of one link. */
+export function readPath({ plan, seed }: Start): Path {
+  const { way, back } = bottleneck(plan);
+  const limit = queueLimit(way.queue);
+  return {
+    size_bytes: plan.applications[0]?.size?.value ?? 0,
+    rate_bps: way.rate_bps ?? 0,
+    rtt_ms: (way.delay_ns + back.delay_ns) / 1e6,
+    queue: way.queue.kind,
+    limit: "packets" in limit ? limit.packets : limit.bytes / 1000,
+    limit_unit: "packets" in limit ? "packets" : "kB",
+    loss_percent: way.loss * 100,
+    lose: way.lose.join(" "),
+    seed,
+  };
+}
+
+export function readSide(start: Start): Side {
+  const application = start.plan.applications[0];
+  const tcp = application?.direction === "upload" ? application.client_tcp : application?.server_tcp;
+  if (tcp === undefined) throw new Unfit("the scenario has no application");
+  const { policy, segments } = tcp.initial_window;
+  const known = Object.entries(start.profiles).find(([, profile]) =>
+    isSame({ ...tcp, initial_window: 0, startup: 0, congestion_control: 0 }, { ...profile, initial_window: 0, startup: 0, congestion_control: 0 }),
+  );
+  return {
+    // Linux's policy and RFC 6928's give 10 segments of the usual size; 0: a policy that no number says.
+    iw: policy === "fixed" ? (segments ?? 0) : policy === "linux" || policy === "rfc6928" ? 10 : 0,
+    startup: tcp.startup.scheme,
+    cc: tcp.congestion_control.algorithm,
+    profile: known === undefined ? AS_GIVEN : known[0],
+  };
+}
+
+/** The scenario's own setting, and the same with IW 3; against 10 if it has 3 itself. */
+export function opening(start: Start): Settings {
+  const own = readSide(start);
+  const other = { ...own, iw: own.iw === 3 ? 10 : 3 };
+  const [a, b] = own.iw === 3 ? [own, other] : [other, own];
+  return { path: readPath(start), a, b };
+}
+
+/** The plan with what the knobs say; what they leave as it is passes through unchanged. */
+export function write(start: Start, path: Path, side: Side): Plan {
+  const plan = structuredClone(start.plan);
+  const [was, own] = [readPath(start), readSide(start)];
+  writePath(plan, start, path, was);
+  const application = plan.applications[0];
+  if (application === undefined) throw new Unfit("the scenario has no application");
+  if (path.size_bytes !== was.size_bytes) application.size = { law: "constant", value: within(path.size_bytes, 1, 1e8, "size") };
+  for (const end of ["client_tcp", "server_tcp"] as const) {
+    const chosen = side.profile === own.profile ? undefined : start.profiles[side.profile];
+    const tcp = chosen === undefined ? application[end] : structuredClone(chosen);
+    application[end] = tcp;
+    if (chosen !== undefined || side.iw !== own.iw) {
+      if (side.iw !== 0) tcp.initial_window = { policy: "fixed", segments: within(side.iw, 1, 1000, "initial window") };
+    }
+    if (chosen !== undefined || side.startup !== own.startup) {
+      tcp.startup = start.startup.find(({ scheme }) => scheme === side.startup) ?? tcp.startup;
+    }
+    if (tcp.congestion_control.algorithm !== side.cc) {
+      const law = start.congestion_control.find(({ algorithm }) => algorithm === side.cc);
+      tcp.congestion_control = law ?? tcp.congestion_control;
+    }
+  }
+  return plan;
+}
+
+function writePath(plan: Plan, start: Start, path: Path, was: Path): void {
+  const { way, back } = bottleneck(plan);
+  if (path.rate_bps !== was.rate_bps) {
+    const rate = within(path.rate_bps, 1000, 1e11, "rate");
+    if (back.rate_bps === way.rate_bps) back.rate_bps = rate;
+    way.rate_bps = rate;
+  }
+  if (path.rtt_ms !== was.rtt_ms) {
+    const round = Math.round(within(path.rtt_ms, 0, 10_000, "RTT", false) * 1e6);
+    way.delay_ns = Math.floor(round / 2);
+    back.delay_ns = round - way.delay_ns;
+  }
+  if (path.queue !== was.queue || path.limit !== was.limit || path.limit_unit !== was.limit_unit) {
+    const packet = plan.header_bytes + (plan.applications[0]?.server_tcp.mss_bytes ?? 1460);
+    const limit: Limit =
+      path.limit_unit === "packets"
+        ? { packets: within(path.limit, 1, 1e6, "queue limit") }
+        : { bytes: within(Math.round(path.limit * 1000), 1, 1e9, "queue limit") };
+    const kind = path.queue === was.queue ? way.queue : start.queues.find((queue) => queue.kind === path.queue);
+    const isSameBack = isSame(way.queue, back.queue);
+    way.queue = withLimit(kind ?? way.queue, limit, packet);
+    if (isSameBack) back.queue = structuredClone(way.queue);
+  }
+  if (path.loss_percent !== was.loss_percent) way.loss = within(path.loss_percent, 0, 90, "loss", false) / 100;
+  if (path.lose !== was.lose) way.lose = numbers(path.lose);
+}
+
+/** "3 14": ascending numbers of data packets. */
+function numbers(text: string): number[] {
+  const words = text.split(/[\s,]+/).filter((word) => word !== "");
+  const listed = [...new Set(words.map((word) => within(Number(word), 1, 1e9, "lost packets")))];
+  return listed.sort((one, two) => one - two);
+}
+
+function within(value: number, low: number, high: number, name: string, isWhole = true): number {
+  const most = high.toLocaleString("en");
+  if (!(value >= low && value <= high)) throw new Unfit(`${name}: ${value} is not from ${low} to ${most}`);
+  if (isWhole && !Number.isInteger(value)) throw new Unfit(`${name}: ${value} is not a whole number`);
+  return value;
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other;
+  const keys = Object.keys(one);
+  if (keys.length !== Object.keys(other).length) return false;
+  return keys.every((key) => isSame((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]));
+}
+
+/** The part of the address that says what differs from the opening: "a.iw=4&rate_bps=2000000". */
+export function toFragment(settings: Settings, opened: Settings): string {
+  const changed: string[] = [];
+  for (const part of ["path", "a", "b"] as const) {
+    const [now, then] = [settings[part], opened[part]] as unknown as Record<string, string | number>[];
+    for (const [key, value] of Object.entries(now ?? {})) {
+      const name = part === "path" ? key : `${part}.${key}`;
+      if (value !== then?.[key]) changed.push(`${name}=${encodeURIComponent(value)}`);
+    }
+  }
+  return changed.join("&");
+}
+
+/** The settings that an address says; what it does not name, or names without sense, is as opened. */
+export function fromFragment(fragment: string, opened: Settings): Settings {
+  const settings = structuredClone(opened);
+  for (const pair of fragment.replace(/^#/, "").split("&")) {
+    const [name = "", text = ""] = pair.split("=");
+    const [key, part] = /^[ab]\./.test(name) ? [name.slice(2), name[0] as "a" | "b"] : [name, "path" as const];
+    const table = settings[part] as unknown as Record<string, string | number>;
+    const was = Object.hasOwn(table, key) ? table[key] : undefined;
+    if (was === undefined) continue;
+    const value = decoded(text);
+    if (typeof was === "string") table[key] = value;
+    else if (value !== "" && Number.isFinite(Number(value))) table[key] = Number(value);
+  }
+  return settings;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

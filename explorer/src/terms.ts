@@ -1,0 +1,44 @@
+/** Every term of the page, defined once; shown where a pointer rests on it or the keyboard is. */
+
+export const TERMS: Record<string, string> = {
+  segment: "A piece of the data that TCP sends as one packet, at most 1,460 bytes here.",
+  ack: "Acknowledgment: what the receiver sends back to say which bytes have arrived.",
+  iw: "Initial window: how many segments the sender may send before the first ACK comes back.",
+  cwnd: "Congestion window: how many segments the sender allows itself to have under way at once. It grows as ACKs arrive and shrinks after a loss.",
+  rtt: "Round-trip time: how long a packet takes to the other end and its answer back, without waiting in a queue. On a path of several links, the part of the slowest link.",
+  rate: "How fast the slowest link sends.",
+  size: "How many bytes the transfer carries.",
+  queue: "Packets that wait before the slowest link. A discipline says which packet is dropped and when: drop tail drops what finds the queue full, the others keep waiting times short.",
+  limit: "How much the queue holds; more is dropped.",
+  loss: "The share of packets that the link loses at random, whatever the queue does.",
+  lose: "Data packets to lose, by number: 1 is the first that the link sends.",
+  seed: "Chooses the random numbers. The same seed gives the same losses.",
+  startup: "How sending begins. window: the initial window leaves back to back. paced: it is spread over one RTT. jump start: everything is paced over one RTT. rapid start: growth by three.",
+  cc: "Congestion control: the rule by which cwnd grows and shrinks, such as Reno, CUBIC (the default of Linux) or BBR.",
+  profile: "A complete set of TCP rules: Linux's, those of the RFCs, or those of ns-2 in 1998. A change of profile starts from its own rules, with the knobs here set again.",
+  delivered: "Bytes that have arrived in order, so that an application can read them.",
+  bottleneck: "The slowest link of the path, where packets wait.",
+  ladder: "Time runs to the right. Each line is a segment: it leaves the sender above, crosses the grey band while it waits in the queue, and reaches the receiver below. Thin lines back up are ACKs. Red: retransmitted, dropped or lost.",
+};
+
+let made = 0;
+
+/** Shows the definition of `term` at `owner`, and has `described` read it to those who listen. */
+export function define(term: string, owner: HTMLElement, described: HTMLElement): void {
+  const tip = document.createElement("span");
+  tip.id = `tip-${++made}`;
+  tip.className = "tip";
+  tip.setAttribute("role", "tooltip");
+  tip.textContent = TERMS[term] ?? "";
+  owner.classList.add("defined");
+  owner.append(tip);
+  described.setAttribute("aria-describedby", tip.id);
+}
+
+/** Defines every `<dfn data-term>` of the page. */
+export function defineAll(): void {
+  for (const word of document.querySelectorAll<HTMLElement>("dfn[data-term]")) {
+    word.tabIndex = 0;
+    define(word.dataset["term"] ?? "", word, word);
+  }
+}

@@ -1,0 +1,130 @@
+/** The page in headless Chromium. tests/unit/test_explorer.py calls it with CHROMIUM, PAGE and CASES in the environment. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import puppeteer from "puppeteer-core";
+
+const { CHROMIUM, PAGE, CASES, SCREENSHOTS } = process.env;
+const page = pathToFileURL(PAGE).href;
+let browser;
+
+before(async () => {
+  // Chromium's own sandbox needs rights that a container may lack; the only page it sees here is ours.
+  browser = await puppeteer.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+});
+after(() => browser.close());
+
+/** Opens the page, and fails on an error of its script or a request beyond the page itself. */
+async function opened(t, fragment = "", { width = 1280, scheme = "light", url = page } = {}) {
+  const tab = await browser.newPage();
+  t.after(() => tab.close());
+  const unwanted = [];
+  tab.on("pageerror", (error) => unwanted.push(error.message));
+  tab.on("console", (message) => unwanted.push(message.text()));
+  tab.on("request", (request) => request.url().split("#")[0] === url || request.url().startsWith("data:") || unwanted.push(request.url()));
+  t.after(() => assert.deepEqual(unwanted, []));
+  await tab.setViewport({ width, height: 900 });
+  await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await tab.goto(url + fragment);
+  await tab.waitForSelector("html[data-ready]");
+  return tab;
+}
+
+const text = (tab, selector) => tab.$eval(selector, (found) => found.textContent);
+const completion = async (tab, side) => Number(await tab.$eval(`#ladder-${side}`, (found) => found.dataset.completionNs));
+
+test("it opens with IW 3 against 10 and writes out the difference", async (t) => {
+  const tab = await opened(t);
+  assert.match(await text(tab, "#verdict"), /^A: IW 3: [\d.]+ ms\. B: IW 10: [\d.]+ ms\. B is [\d.]+ ms faster \(\d+ %\)\.$/);
+  assert.equal(await text(tab, "#problem"), "");
+});
+
+for (const { name, file, fragment, rows, completion_ns } of JSON.parse(readFileSync(CASES, "utf8"))) {
+  test(`every event is that of firstflight trace: ${name}`, async (t) => {
+    const tab = await opened(t, fragment, { url: pathToFileURL(file).href });
+    assert.equal(await text(tab, "#problem"), "");
+    assert.equal(await completion(tab, "a"), completion_ns);
+    const ours = await tab.evaluate(() =>
+      window.firstflight.rows("a").map((row) => [row.timeNs, row.event, row.from, row.seq, row.length, row.ack, row.windowBytes, row.cwnd, row.flags]),
+    );
+    assert.deepEqual(ours, rows);
+  });
+}
+
+test("a move of a knob is answered and kept in the address", async (t) => {
+  const tab = await opened(t);
+  const before = await completion(tab, "a");
+  await tab.$eval("#a-iw", (input) => {
+    input.value = "20";
+    input.dispatchEvent(new Event("input"));
+  });
+  assert.ok((await completion(tab, "a")) < before);
+  assert.match(tab.url(), /#a\.iw=20$/);
+  assert.match(await text(tab, "#verdict"), /^A: IW 20: /);
+  const again = await opened(t, "#a.iw=20");
+  assert.equal(await completion(again, "a"), await completion(tab, "a"));
+});
+
+test("moves take less than 50 ms", async (t) => {
+  const tab = await opened(t);
+  const taken = await tab.evaluate(() => {
+    const knob = document.getElementById("b-iw");
+    return Array.from({ length: 40 }, (_, index) => {
+      knob.value = String(4 + index);
+      knob.dispatchEvent(new Event("input"));
+      return Number(document.documentElement.dataset.moveMs);
+    });
+  });
+  const median = taken.sort((one, other) => one - other)[taken.length / 2];
+  t.diagnostic(`median ${median} ms, most ${taken.at(-1)} ms`);
+  assert.ok(median < 50, `median ${median} ms`);
+});
+
+test("a setting that makes no sense is refused in one sentence", async (t) => {
+  const tab = await opened(t, "#a.cc=bbr&a.startup=paced");
+  assert.match(await text(tab, "#problem"), /^A: .*startup must be window with congestion_control = bbr/);
+  const wrong = await opened(t, "#rate_bps=-4&size_bytes=cat&nonsense=1&a.__proto__=2");
+  assert.equal(await text(wrong, "#problem"), "A: rate: -4 is not from 1000 to 100,000,000,000. B: rate: -4 is not from 1000 to 100,000,000,000.");
+});
+
+test("the arrow keys tell what happened at each segment", async (t) => {
+  const tab = await opened(t, "#lose=3&size_bytes=60000");
+  await tab.focus("#ladder-b");
+  const told = [];
+  for (let step = 0; step < 90; step++) {
+    await tab.keyboard.press("ArrowRight");
+    told.push(await text(tab, "#story"));
+  }
+  assert.match(told[0], /^B: SYN: the client asks for a connection, sent at 0\.0 ms\. It arrived at 20\.\d ms\.$/);
+  for (const sentence of [/part of the first flight/, /It was lost on the link/, /first duplicate ACK/, /fast retransmit/, /waited [\d.]+ ms in the bottleneck queue/]) {
+    assert.ok(told.some((one) => sentence.test(one)), String(sentence));
+  }
+  await tab.keyboard.press("+");
+  await tab.keyboard.press("0");
+});
+
+test("pointing at a line tells the same", async (t) => {
+  const tab = await opened(t);
+  const { x, y, width } = await tab.$eval("#ladder-b", (found) => {
+    found.scrollIntoView();
+    const { x, y, width } = found.getBoundingClientRect();
+    return { x, y, width };
+  });
+  for (let step = 0; step < 20; step++) await tab.mouse.move(x + (width * step) / 20, y + 180);
+  assert.match(await text(tab, "#story"), /^B: /);
+});
+
+for (const [width, scheme] of [[1280, "light"], [768, "dark"], [360, "light"], [360, "dark"]]) {
+  test(`axe finds nothing and nothing is cut off at ${width} px, ${scheme}`, async (t) => {
+    const tab = await opened(t, "", { width, scheme });
+    assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth)) <= width);
+    if (SCREENSHOTS !== undefined) await tab.screenshot({ path: `${SCREENSHOTS}/explorer-${width}-${scheme}.png`, fullPage: true });
+    // By the debugger's door: the page's policy lets no other script in.
+    await tab.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const { violations } = await tab.evaluate(() => window.axe.run());
+    assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
+  });
+}

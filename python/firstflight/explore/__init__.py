@@ -1,0 +1,1 @@
+"""The explorer: one page for a browser, with the simulator in it."""

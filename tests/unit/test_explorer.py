@@ -1,0 +1,155 @@
+"""The explorer: the command in this process, the page in headless Chromium."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from firstflight.cli.tracing import first_connection
+from firstflight.engines.simulate import capture
+from firstflight.explore.page import PAGE, page
+from firstflight.scenario import Scenario
+
+ROOT = Path(__file__).parents[2]
+EXPLORER = ROOT / "explorer"
+DOWNLOAD = ROOT / "examples" / "download.toml"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+COLUMNS = ["time_ns", "event", "from_server", "seq", "length", "ack", "window_bytes", "cwnd_segments", "flags"]
+
+needs_page = pytest.mark.skipif(not PAGE.exists(), reason="the explorer is not built: make explore")
+
+# What the page's address says, and the same by --set.
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("", {"tcp.initial_window": 3}),
+    ("#a.iw=10", {}),
+    (
+        "#a.iw=32&rate_bps=2500000&rtt_ms=120&limit=25&size_bytes=400000",
+        {
+            "tcp.initial_window": 32,
+            "network.links[0].rate": "2.5Mbit",
+            "network.links[0].delay": "60ms",
+            "network.links[0].queue": "25p",
+            "application[0].size": "400kB",
+        },
+    ),
+    (
+        "#queue=codel&limit=60&limit_unit=kB&a.cc=reno&a.startup=paced&size_bytes=2000000",
+        {
+            "tcp.initial_window": 3,
+            "network.links[0].queue": {"kind": "codel", "limit": "60kB"},
+            "tcp.congestion_control": "reno",
+            "tcp.startup": "paced",
+            "application[0].size": "2MB",
+        },
+    ),
+    (
+        "#queue=fq_codel&loss_percent=2&seed=7&a.cc=bbr&size_bytes=500000",
+        {
+            "tcp.initial_window": 3,
+            "network.links[0].queue": {"kind": "fq_codel", "limit": "100p"},
+            "network.links[0].loss": 0.02,
+            "network.links[0].reverse": {"loss": 0.0},
+            "tcp.congestion_control": "bbr",
+            "application[0].size": "500kB",
+        },
+    ),
+    (
+        "#a.profile=rfc&a.iw=4&lose=3%2014&queue=red",
+        {
+            "tcp.profile": "rfc",
+            "tcp.congestion_control": "cubic",
+            "tcp.initial_window": 4,
+            "network.links[0].lose": [3, 14],
+            "network.links[0].reverse": {"lose": []},
+            "network.links[0].queue": {"kind": "red", "limit": "100p"},
+        },
+    ),
+]
+
+
+def test_a_page_that_is_not_built_says_what_is_needed(
+    firstflight: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("firstflight.explore.page.PAGE", tmp_path / "explorer.html")
+    refused = firstflight("explore")
+    assert refused.status == 3
+    assert "run `make explore`" in refused.err
+
+
+@needs_page
+def test_the_page_opens_with_the_scenario(firstflight: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    written = firstflight("explore", DOWNLOAD, "--set", 'name="</script>"', "--out", file)
+    assert written.status == 0, written.err
+    html = file.read_text()
+    assert "</script>" not in html.split('id="start">')[1].split("</script>")[0]
+    assert '"name": "\\u003c/script>"' in html
+    assert firstflight("explore", DOWNLOAD, "--out", file).status == 0
+    assert firstflight("explore", "--set", "duration=1s").status == 2
+    assert "[population]" in firstflight("explore", ROOT / "examples" / "population.toml").err
+
+
+@needs_page
+def test_it_is_served_on_loopback_until_it_is_interrupted() -> None:
+    program = [Path(sys.executable).with_name("firstflight"), "explore"]
+    # BROWSER: none shall open.
+    served = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=os.environ | {"BROWSER": "true"})
+    try:
+        assert served.stdout is not None
+        url = served.stdout.readline().split()[0]
+        assert url.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(url) as answer:
+            assert answer.read().decode() == page()
+        served.send_signal(signal.SIGINT)
+        assert served.wait(30) == 0
+    finally:
+        served.kill()
+        served.communicate()
+
+
+@needs_page
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium was not found: apt-get install chromium")
+@pytest.mark.skipif(not (EXPLORER / "node_modules").exists(), reason="npm packages are missing: make explore")
+def test_the_page_in_a_browser(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(page())
+    (tmp_path / "home.html").write_text(page(Scenario.load(ROOT / "examples" / "transfer-20-segments.toml")))
+    cases = [_case(tmp_path / "page.html", Scenario.load(DOWNLOAD), *case) for case in CASES]
+    own = Scenario.load(ROOT / "examples" / "transfer-20-segments.toml")
+    cases.append(_case(tmp_path / "home.html", own, "", {}))
+    (tmp_path / "cases.json").write_text(json.dumps(cases))
+    told = {"CHROMIUM": CHROMIUM, "PAGE": str(tmp_path / "page.html"), "CASES": str(tmp_path / "cases.json")}
+    ran = subprocess.run(
+        ["node", "--test", "test/page.test.mjs"],
+        cwd=EXPLORER,
+        env=os.environ | {name: str(value) for name, value in told.items()},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def _case(file: Path, scenario: Scenario, fragment: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """What `firstflight trace --csv` writes of the scenario with the settings, as numbers."""
+    for key, value in settings.items():
+        scenario = scenario.replace(key, value)
+    tables = capture(scenario, 7 if "seed=7" in fragment else 1)
+    rows = first_connection(tables).select(pl.col(COLUMNS).cast(pl.Float64)).rows()
+    completion = tables["transfers"]["completion_time_s"][0]
+    name = fragment or scenario.name
+    return {
+        "name": name,
+        "file": str(file),
+        "fragment": fragment,
+        "rows": rows,
+        "completion_ns": round(completion * 1e9),
+    }
