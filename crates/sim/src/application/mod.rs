@@ -57,7 +57,8 @@ enum Activity {
     /// Nothing, or a file of its own connection.
     None,
     /// A page.
-    Page(Page),
+    // In a box: most clients of many never have one.
+    Page(Box<Page>),
     /// Requests on this connection.
     Connected(u32),
     /// Files that arrive whenever they do; so many of them have ended.
@@ -219,6 +220,10 @@ impl<'p> Simulation<'p> {
         };
         let object = self.interleaved(slot, object, ask.request_bytes);
         let connection = &mut self.connections[slot];
+        if connection.objects.capacity() == 0 {
+            // Most connections carry one at a time, and a vector begins with room for four.
+            connection.objects.reserve_exact(1);
+        }
         connection.objects.push(object);
         connection.close_when_served = close_when_served;
         connection.awaited = [0; 2];

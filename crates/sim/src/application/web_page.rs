@@ -51,7 +51,7 @@ impl Simulation<'_> {
         let levels = 1 + then.len() as u32;
         let inline_objects = (1..=levels).map(|level| self.level_objects(client, number, level)).sum();
         let alone = self.is_joined(client) || inline_objects == 0;
-        self.clients[client as usize].activity = Activity::Page(Page {
+        self.clients[client as usize].activity = Activity::Page(Box::new(Page {
             number,
             started_at: self.now,
             connected_at: None,
@@ -64,7 +64,7 @@ impl Simulation<'_> {
             expected: if alone { 1 } else { 1 + inline_objects },
             bytes: 0,
             booked: SenderCounts::default(),
-        });
+        }));
         if self.spec(client).kind.keeps_connections() {
             if let Some(most) = keep_alive_ns {
                 self.close_idle(client, *most);
@@ -96,7 +96,8 @@ impl Simulation<'_> {
             for ask in self.give_up(client, name) {
                 self.page_object_done(client, never_asked(client, self.now, ask));
             }
-        } else if let Activity::Page(Page { number, .. }) = self.clients[client as usize].activity {
+        } else if let Activity::Page(page) = &self.clients[client as usize].activity {
+            let number = page.number;
             if found {
                 return self.open_page(client, number);
             }
@@ -173,7 +174,7 @@ impl Simulation<'_> {
             // All objects of a level are asked for at once, so a connection that fails owes all that is left of it.
             page.expected = 1 + page.known;
         }
-        let page = *page;
+        let page = **page;
         if page.ended >= page.expected {
             return self.end_page(client, page);
         }
@@ -283,7 +284,8 @@ impl Simulation<'_> {
     /// At the end of the run: the rows of pages on their way.
     pub(crate) fn book_unfinished_pages(&mut self) {
         for client in 0..self.clients.len() as u32 {
-            if let Activity::Page(page) = self.clients[client as usize].activity {
+            if let Activity::Page(page) = &self.clients[client as usize].activity {
+                let page = **page;
                 self.write_page(client, &page, false);
             }
         }
