@@ -41,7 +41,7 @@ fn profiles() -> PyResult<String> {
 #[pyfunction]
 fn check_profile(profile: &str) -> PyResult<()> {
     let read: Profile = serde_json::from_str(profile).map_err(|error| PyValueError::new_err(name_renamed(error)))?;
-    read.validate().map_err(PyValueError::new_err)
+    read.validate().map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The initial window in bytes by a policy, given as JSON, for segments of so many bytes.

@@ -33,7 +33,7 @@ impl Settings {
     /// A sentence about a field that is missing, out of its range, or without effect beside the others.
     pub fn profile(&self) -> Result<Profile, String> {
         let profile = self.read()?;
-        profile.validate()?;
+        profile.validate().map_err(|error| error.to_string())?;
         Ok(profile)
     }
 
@@ -60,10 +60,12 @@ impl Settings {
         let (parent, name) = path.rsplit_once('.').map_or(("", path), |(parent, name)| (parent, name));
         let table = self.table(parent)?;
         // What does not go together may be followed by what makes it so.
-        set(table, parent, name, literal).and_then(|()| self.read()?.validate_ranges()).map_err(|sentence| {
-            self.fields = before;
-            format!("{path}={text}: {sentence}")
-        })
+        set(table, parent, name, literal)
+            .and_then(|()| self.read()?.validate_ranges().map_err(|error| error.to_string()))
+            .map_err(|sentence| {
+                self.fields = before;
+                format!("{path}={text}: {sentence}")
+            })
     }
 
     /// Switches off what has nothing to work on, as a kernel does without a word.

@@ -33,8 +33,8 @@ pub use firstflight_segment::{
     Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };
 pub use profile::{
-    AfterSynLoss, Choices, EcnPolicy, Profile, RENAMED, ReceiveWindowGrowth, RtoEstimator, RtoRules, RttSamples,
-    TimerTick, WindowValidation, name_renamed,
+    AfterSynLoss, Choices, EcnPolicy, Profile, ProfileError, RENAMED, ReceiveWindowGrowth, RtoEstimator, RtoRules,
+    RttSamples, TimerTick, WindowValidation, name_renamed,
 };
 pub use receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 pub use sender::congestion::{

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddrV4;
 
 use firstflight_pcap::FileError;
-use firstflight_tcp::name_renamed;
+use firstflight_tcp::{ProfileError, name_renamed};
 use thiserror::Error;
 
 /// What is wrong, and what would be right.
@@ -17,8 +17,8 @@ pub enum Error {
     #[error("the command cannot be read: {}", name_renamed(.0))]
     Command(serde_json::Error),
     /// A profile with settings out of range, or that do not go together.
-    #[error("{0}")]
-    Profile(String),
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// A number out of its range.
     #[error("{name} is {value}; {limit}")]
     OutOfRange {

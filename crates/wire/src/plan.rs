@@ -114,7 +114,7 @@ const SMALLEST_MTU: u16 = 68;
 const HEADER_BYTES: u32 = 40;
 
 fn check_profile(profile: &Profile, mtu: u16) -> Result<(), Error> {
-    profile.validate().map_err(|error| Error::Profile(error.to_string()))?;
+    profile.validate()?;
     let (mss, most) = (profile.mss_bytes, u32::from(mtu).saturating_sub(HEADER_BYTES));
     if mss > most {
         let limit = format!("packets of {mtu} bytes hold segments of at most {most}");

@@ -64,7 +64,7 @@ impl Runner<'_> {
         if options.no_delay {
             profile.nagle = Nagle::Off;
         }
-        profile.validate()?;
+        profile.validate().map_err(|error| error.to_string())?;
         Ok(profile)
     }
 

@@ -1,10 +1,12 @@
 //! A complete set of behaviours by name, every one of them a field that can be overridden.
 
 mod choices;
+pub(crate) mod error;
 mod renamed;
 mod validity;
 
 pub use choices::Choices;
+pub use error::ProfileError;
 pub use renamed::{RENAMED, name_renamed};
 
 use crate::Nanos;

@@ -1,19 +1,19 @@
 //! Which profiles make sense: every field within its range, and none without effect beside the others.
 
+use super::error::{LONGEST_TIMEOUT, ProfileError, only_with, within, within_given};
 use super::{LARGEST_WINDOW, Profile, RtoEstimator, RtoRules, RttSamples, SECOND};
-use crate::Nanos;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::receiver::ack::AckPolicy;
 use crate::sender::congestion::CongestionAlgorithm;
 use crate::sender::initial_window::RestartWindow;
-use crate::sender::startup::{self, Startup};
+use crate::sender::startup::Startup;
 
 impl Profile {
     /// Checks that every field is within its range, and that none is without effect beside the others.
     ///
     /// # Errors
-    /// One sentence that names the field, its value and what would be right.
-    pub fn validate(&self) -> Result<(), String> {
+    /// The first field that is refused, with its value and what would be right.
+    pub fn validate(&self) -> Result<(), ProfileError> {
         self.validate_ranges()?;
         self.validate_combinations()
     }
@@ -22,110 +22,106 @@ impl Profile {
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
-    pub fn validate_ranges(&self) -> Result<(), String> {
-        let within = |field: &str, value: u64, low: u64, high: u64| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err(format!("{field} is {value}, but must be from {low} to {high}"))
-            }
-        };
+    pub fn validate_ranges(&self) -> Result<(), ProfileError> {
         let largest = u64::from(LARGEST_WINDOW);
         // A window in segments must stay expressible in bytes.
         let most_segments = largest / u64::from(self.mss_bytes.max(1));
-        within("mss_bytes", self.mss_bytes.into(), 1, 65535)?;
+        within("mss_bytes", self.mss_bytes, 1..=65535)?;
         if self.timestamps {
-            within("mss_bytes", self.mss_bytes.into(), 1 + u64::from(OPTION_BYTES), 65535)
-                .map_err(|sentence| format!("{sentence} with timestamps"))?;
+            let least = 1 + u64::from(OPTION_BYTES);
+            within_given(Some("with timestamps"), "mss_bytes", self.mss_bytes, least..=65535)?;
         }
-        self.initial_window.validate(within, most_segments, LONGEST_TIMEOUT)?;
+        self.initial_window.validate(most_segments)?;
         if let RestartWindow::Fixed { segments } = self.restart_window {
-            within("restart_window.segments", segments.into(), 1, most_segments)?;
+            within("restart_window.segments", segments, 1..=most_segments)?;
         }
-        within("loss_window_segments", self.loss_window_segments.into(), 1, most_segments)?;
+        within("loss_window_segments", self.loss_window_segments, 1..=most_segments)?;
         if let Some(segments) = self.initial_ssthresh_segments {
-            within("initial_ssthresh_segments", segments.into(), 1, most_segments)?;
+            within("initial_ssthresh_segments", segments, 1..=most_segments)?;
         }
         if let Some(segments) = self.max_send_window_segments {
-            within("max_send_window_segments", segments.into(), 1, most_segments)?;
+            within("max_send_window_segments", segments, 1..=most_segments)?;
         }
-        let largest_receive = if self.window_scaling { largest } else { 65535 };
-        within("receive_window_bytes", self.receive_window_bytes.into(), 1, largest_receive).map_err(|sentence| {
-            if self.window_scaling { sentence } else { format!("{sentence} without window_scaling") }
-        })?;
+        let (condition, largest_receive) =
+            if self.window_scaling { (None, largest) } else { (Some("without window_scaling"), 65535) };
+        within_given(condition, "receive_window_bytes", self.receive_window_bytes, 1..=largest_receive)?;
         if let Some(growth) = self.receive_window_growth {
             let largest = self.receive_window_bytes.into();
-            within("receive_window_growth.initial_bytes", growth.initial_bytes.into(), 1, largest)?;
+            within("receive_window_growth.initial_bytes", growth.initial_bytes, 1..=largest)?;
         }
         if let Some(tick) = self.timer_tick {
-            within("timer_tick.period_ns", tick.period_ns, 1, SECOND)?;
+            within("timer_tick.period_ns", tick.period_ns, 1..=SECOND)?;
         }
         match self.ack {
             AckPolicy::EverySegment => {}
             AckPolicy::Delayed { segments, timer_ns } => {
-                within("ack.segments", segments.into(), 1, u32::MAX.into())?;
-                within("ack.timer_ns", timer_ns, 0, LONGEST_TIMEOUT)?;
+                within("ack.segments", segments, 1..=u64::from(u32::MAX))?;
+                within("ack.timer_ns", timer_ns, 0..=LONGEST_TIMEOUT)?;
             }
             AckPolicy::Heartbeat { segments, interval_ns, every_segment_bytes } => {
-                within("ack.segments", segments.into(), 1, u32::MAX.into())?;
-                within("ack.interval_ns", interval_ns, 1, LONGEST_TIMEOUT)?;
+                within("ack.segments", segments, 1..=u64::from(u32::MAX))?;
+                within("ack.interval_ns", interval_ns, 1..=LONGEST_TIMEOUT)?;
                 if let Some(bytes) = every_segment_bytes {
-                    within("ack.every_segment_bytes", bytes.into(), 1, largest)?;
+                    within("ack.every_segment_bytes", bytes, 1..=largest)?;
                 }
             }
             AckPolicy::Adaptive(rules) => {
-                within("ack.delay_min_ns", rules.delay_min_ns, 1, LONGEST_TIMEOUT)?;
-                within("ack.delay_max_ns", rules.delay_max_ns, rules.delay_min_ns, LONGEST_TIMEOUT)?;
+                within("ack.delay_min_ns", rules.delay_min_ns, 1..=LONGEST_TIMEOUT)?;
+                within("ack.delay_max_ns", rules.delay_max_ns, rules.delay_min_ns..=LONGEST_TIMEOUT)?;
                 if let Some(compression) = rules.sack_compression {
-                    within("ack.sack_compression.delay_max_ns", compression.delay_max_ns, 0, LONGEST_TIMEOUT)?;
-                    within("ack.sack_compression.rtt_divisor", compression.rtt_divisor.into(), 1, u32::MAX.into())?;
+                    within("ack.sack_compression.delay_max_ns", compression.delay_max_ns, 0..=LONGEST_TIMEOUT)?;
+                    within("ack.sack_compression.rtt_divisor", compression.rtt_divisor, 1..=u64::from(u32::MAX))?;
                 }
             }
         }
-        self.recovery.validate(within, LONGEST_TIMEOUT)?;
-        within("duplicate_ack_threshold", self.duplicate_ack_threshold.into(), 1, 255)?;
+        self.recovery.validate()?;
+        within("duplicate_ack_threshold", self.duplicate_ack_threshold, 1..=255)?;
         if let Some(pacing) = &self.pacing {
-            pacing.validate(within)?;
+            pacing.validate()?;
         }
-        let limits = startup::Limits { segments: most_segments, time: LONGEST_TIMEOUT };
-        self.startup.validate(within, &limits)?;
-        self.rto.validate(within)
+        self.startup.validate(most_segments)?;
+        self.rto.validate()
     }
 
     /// Refuses what does not go together, and what would have no effect.
-    fn validate_combinations(&self) -> Result<(), String> {
+    fn validate_combinations(&self) -> Result<(), ProfileError> {
         let bbr = self.congestion_control == CongestionAlgorithm::Bbr;
         let scoreboard = self.recovery.is_scoreboard();
-        // The rate of delivery is measured segment by segment, which takes the scoreboard.
+        // The rate of delivery is measured segment by segment.
         if bbr && !scoreboard {
-            return Err(
-                "congestion_control is bbr, but recovery is not scoreboard, which measures the rate of delivery".into(),
-            );
+            return Err(ProfileError::Needs {
+                setting: "congestion_control = bbr",
+                needed: "recovery = scoreboard",
+                reason: "which measures the rate of delivery",
+            });
         }
         if self.rto.samples == RttSamples::AckOneWay && (scoreboard || self.rto.estimator == RtoEstimator::Linux) {
-            return Err(
-                "rto.samples is ack_one_way, but recovery is scoreboard or rto.estimator is linux, which need round \
-                 trips"
-                    .into(),
-            );
+            return Err(ProfileError::Needs {
+                setting: "rto.samples = ack_one_way",
+                needed: "a recovery other than scoreboard and an rto.estimator other than linux",
+                reason: "because those two need round trips",
+            });
         }
         if self.pacing.is_some() && self.startup != Startup::Window {
-            return Err("startup must be window with pacing, which paces the first flight its own way".into());
+            return Err(ProfileError::Needs {
+                setting: "pacing",
+                needed: "startup = window",
+                reason: "because it paces the first flight, too",
+            });
         }
         if bbr && self.startup != Startup::Window {
-            return Err("startup must be window with congestion_control = bbr, which sets its own pace".into());
+            return Err(ProfileError::Needs {
+                setting: "congestion_control = bbr",
+                needed: "startup = window",
+                reason: "because BBR sets its own pace",
+            });
         }
-        if bbr && self.pacing.is_some() {
-            return Err(
-                "pacing has no effect with congestion_control = bbr, which sets its own pace; set it to none".into()
-            );
-        }
-        if bbr && self.initial_ssthresh_segments.is_some() {
-            return Err(
-                "initial_ssthresh_segments has no effect with congestion_control = bbr, which has no slow start \
-                 threshold; set it to none"
-                    .into(),
-            );
+        let without_effect = [
+            ("pacing", self.pacing.is_some(), "sets its own pace"),
+            ("initial_ssthresh_segments", self.initial_ssthresh_segments.is_some(), "has no slow start threshold"),
+        ];
+        if let Some(&(field, _, reason)) = without_effect.iter().find(|(_, is_set, _)| bbr && *is_set) {
+            return Err(ProfileError::NoEffectWith { field, setting: "congestion_control = bbr", reason });
         }
         let rules = self.recovery.scoreboard();
         only_with(
@@ -147,32 +143,15 @@ impl Profile {
     }
 }
 
-/// Refuses those of the `switches` that are on, if what they need is not there.
-fn only_with(needed: &str, is_there: bool, switches: &[(&str, bool)]) -> Result<(), String> {
-    let on: Vec<&str> = switches.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
-    match on.as_slice() {
-        [] => Ok(()),
-        _ if is_there => Ok(()),
-        [one] => Err(format!("{one} has no effect without {needed}; set that, or switch it off")),
-        several => {
-            let all = several.join(", ");
-            Err(format!("{all} have no effect without {needed}; set that, or switch these off"))
-        }
-    }
-}
-
-/// Longest timeout that a profile may ask for: a day, which keeps the arithmetic far from overflow.
-const LONGEST_TIMEOUT: Nanos = 86_400 * SECOND;
-
 impl RtoRules {
-    fn validate(&self, within: impl Fn(&str, u64, u64, u64) -> Result<(), String>) -> Result<(), String> {
-        within("rto.minimum_ns", self.minimum_ns, 1, LONGEST_TIMEOUT)?;
-        within("rto.maximum_ns", self.maximum_ns, self.minimum_ns, LONGEST_TIMEOUT)?;
-        within("rto.initial_ns", self.initial_ns, 1, self.maximum_ns)?;
-        within("rto.granularity_ns", self.granularity_ns, 1, LONGEST_TIMEOUT)?;
-        within("rto.backoff", self.backoff.into(), 1, 16)?;
+    fn validate(&self) -> Result<(), ProfileError> {
+        within("rto.minimum_ns", self.minimum_ns, 1..=LONGEST_TIMEOUT)?;
+        within("rto.maximum_ns", self.maximum_ns, self.minimum_ns..=LONGEST_TIMEOUT)?;
+        within("rto.initial_ns", self.initial_ns, 1..=self.maximum_ns)?;
+        within("rto.granularity_ns", self.granularity_ns, 1..=LONGEST_TIMEOUT)?;
+        within("rto.backoff", self.backoff, 1..=16)?;
         match self.after_syn_loss {
-            Some(after) => within("rto.after_syn_loss.timeout_ns", after.timeout_ns, 1, self.maximum_ns),
+            Some(after) => within("rto.after_syn_loss.timeout_ns", after.timeout_ns, 1..=self.maximum_ns),
             None => Ok(()),
         }
     }

@@ -4,6 +4,7 @@
 
 use crate::Nanos;
 use crate::connection::Endpoint;
+use crate::profile::error::{ProfileError, within};
 use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
 use serde::{Deserialize, Serialize};
 
@@ -30,9 +31,9 @@ impl Trains {
     pub(crate) const LINUX: Self = Self { min_segments: 2, window_divisor: 3 };
 
     /// Checks that every field is within its range.
-    pub(crate) fn validate(&self, within: impl Fn(&str, u64, u64, u64) -> Result<(), String>) -> Result<(), String> {
-        within("recovery.scoreboard.trains.min_segments", self.min_segments.into(), 1, 64)?;
-        within("recovery.scoreboard.trains.window_divisor", self.window_divisor.into(), 1, 255)
+    pub(crate) fn validate(&self) -> Result<(), ProfileError> {
+        within("recovery.scoreboard.trains.min_segments", self.min_segments, 1..=64)?;
+        within("recovery.scoreboard.trains.window_divisor", self.window_divisor, 1..=255)
     }
 
     /// Segments of a full train.

@@ -3,7 +3,7 @@
 use crate::wire::linux_with;
 use firstflight_tcp::{
     AckPolicy, CongestionAlgorithm, Endpoint, Hystart, InitialWindow, Profile, RecoveryAlgorithm, RestartWindow,
-    RtoRules, ScoreboardRules, TailLossProbe, Trains, WindowPacing,
+    RtoRules, RttSamples, ScoreboardRules, Startup, TailLossProbe, Trains, WindowPacing,
 };
 
 #[test]
@@ -63,8 +63,8 @@ fn congestion_control_is_spelled_as_agreed() {
 fn bbr_needs_the_recovery_that_measures_rates_of_delivery() {
     let profile = Profile { congestion_control: CongestionAlgorithm::Bbr, ..Profile::rfc() };
     assert_eq!(
-        profile.validate().unwrap_err(),
-        "congestion_control is bbr, but recovery is not scoreboard, which measures the rate of delivery"
+        profile.validate().unwrap_err().to_string(),
+        "congestion_control = bbr needs recovery = scoreboard, which measures the rate of delivery; set that"
     );
     Profile { recovery: RecoveryAlgorithm::SCOREBOARD, ..profile }.validate().unwrap();
 }
@@ -101,7 +101,7 @@ fn a_value_out_of_range_is_named_with_what_would_be_right() {
         ),
         (Profile { duplicate_ack_threshold: 0, ..rfc() }, "duplicate_ack_threshold is 0, but must be from 1 to 255"),
     ] {
-        assert_eq!(profile.validate().unwrap_err(), expected);
+        assert_eq!(profile.validate().unwrap_err().to_string(), expected);
     }
 }
 
@@ -124,7 +124,7 @@ fn the_scoreboards_values_are_bounded() {
         (trains(2, 0), range("trains.window_divisor", 0, 1, 255)),
         (trains(2, 256), range("trains.window_divisor", 256, 1, 255)),
     ] {
-        assert_eq!(profile.validate().unwrap_err(), expected);
+        assert_eq!(profile.validate().unwrap_err().to_string(), expected);
     }
 }
 
@@ -159,12 +159,25 @@ fn a_field_that_would_have_no_effect_is_refused_with_its_name_and_what_it_needs(
             "pacing has no effect with congestion_control = bbr, which sets its own pace; set it to none",
         ),
         (
+            Profile { startup: Startup::JumpStart, ..bbr.clone() },
+            "congestion_control = bbr needs startup = window, because BBR sets its own pace; set that",
+        ),
+        (
+            Profile { startup: Startup::JumpStart, pacing: Some(pacing), ..linux() },
+            "pacing needs startup = window, because it paces the first flight, too; set that",
+        ),
+        (
+            Profile { rto: RtoRules { samples: RttSamples::AckOneWay, ..linux().rto }, ..linux() },
+            "rto.samples = ack_one_way needs a recovery other than scoreboard and an rto.estimator other than linux, \
+             because those two need round trips; set that",
+        ),
+        (
             Profile { initial_ssthresh_segments: Some(20), ..bbr },
             "initial_ssthresh_segments has no effect with congestion_control = bbr, which has no slow start threshold; \
              set it to none",
         ),
     ] {
-        assert_eq!(profile.validate().unwrap_err(), expected);
+        assert_eq!(profile.validate().unwrap_err().to_string(), expected);
         profile.validate_ranges().unwrap();
     }
 }

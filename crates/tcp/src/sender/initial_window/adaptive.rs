@@ -1,5 +1,6 @@
 //! An initial window that a whole population of connections moves, over a long time (RFC 9040 appendix C, by J. Touch).
 
+use crate::profile::error::{ProfileError, within};
 use serde::{Deserialize, Serialize};
 
 /// The parameters of RFC 9040 §C.3, with its values as defaults.
@@ -53,17 +54,13 @@ fn connections() -> u32 {
 impl Adaptive {
     // RFC 9040 §C.3, the constraints: MUST adjust at least once every 1000 connections; MUST increase by no more than 2
     // MSSs per evaluation interval; MUST decrease if more than 95% of connections have IW losses.
-    pub(super) fn validate(
-        &self,
-        within: impl Fn(&str, u64, u64, u64) -> Result<(), String>,
-        most_segments: u64,
-    ) -> Result<(), String> {
-        within("initial_window.least_segments", self.least_segments.into(), 1, self.most_segments.into())?;
-        within("initial_window.most_segments", self.most_segments.into(), 1, most_segments)?;
-        within("initial_window.decrease_to_percent", self.decrease_to_percent.into(), 1, 99)?;
-        within("initial_window.increase_segments", self.increase_segments.into(), 0, 2)?;
-        within("initial_window.threshold_percent", self.threshold_percent.into(), 0, 95)?;
-        within("initial_window.connections", self.connections.into(), 1, 1000)
+    pub(super) fn validate(&self, most_segments: u64) -> Result<(), ProfileError> {
+        within("initial_window.least_segments", self.least_segments, 1..=self.most_segments.into())?;
+        within("initial_window.most_segments", self.most_segments, 1..=most_segments)?;
+        within("initial_window.decrease_to_percent", self.decrease_to_percent, 1..=99)?;
+        within("initial_window.increase_segments", self.increase_segments, 0..=2)?;
+        within("initial_window.threshold_percent", self.threshold_percent, 0..=95)?;
+        within("initial_window.connections", self.connections, 1..=1000)
     }
 }
 

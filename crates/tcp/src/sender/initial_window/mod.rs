@@ -17,7 +17,7 @@ mod rfc2581;
 mod rfc3390;
 mod rfc6928;
 
-use crate::Nanos;
+use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
 pub use adaptive::{Adaptive, PopulationWindow};
 pub use lost_syn::LostSyn;
 pub use remembered::{DestinationMemory, MemoryOf, Remembered};
@@ -65,23 +65,18 @@ impl InitialWindow {
     }
 
     /// Checks the policy's parameters.
-    pub(crate) fn validate(
-        &self,
-        within: impl Fn(&str, u64, u64, u64) -> Result<(), String>,
-        most_segments: u64,
-        longest_time: Nanos,
-    ) -> Result<(), String> {
+    pub(crate) fn validate(&self, most_segments: u64) -> Result<(), ProfileError> {
         match self {
-            Self::Fixed { segments } => within("initial_window.segments", (*segments).into(), 1, most_segments),
+            Self::Fixed { segments } => within("initial_window.segments", *segments, 1..=most_segments),
             Self::Rfc2581 | Self::Rfc3390 | Self::Rfc6928 | Self::Linux => Ok(()),
             Self::Remembered(policy) => {
-                within("initial_window.most_segments", policy.most_segments.into(), 1, most_segments)?;
+                within("initial_window.most_segments", policy.most_segments, 1..=most_segments)?;
                 let most = policy.most_segments.into();
-                within("initial_window.start_segments", policy.start_segments.into(), 1, most)?;
-                within("initial_window.weight_percent", policy.weight_percent.into(), 1, 100)?;
-                within("initial_window.lifetime_ns", policy.lifetime_ns, 1, longest_time)
+                within("initial_window.start_segments", policy.start_segments, 1..=most)?;
+                within("initial_window.weight_percent", policy.weight_percent, 1..=100)?;
+                within("initial_window.lifetime_ns", policy.lifetime_ns, 1..=LONGEST_TIMEOUT)
             }
-            Self::Adaptive(policy) => policy.validate(within, most_segments),
+            Self::Adaptive(policy) => policy.validate(most_segments),
         }
     }
 }

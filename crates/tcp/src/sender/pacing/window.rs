@@ -1,6 +1,7 @@
 //! A window spread over the RTT, as Linux's pacing and its `fq` queue do it: the rate follows cwnd and the smoothed RTT.
 
 use crate::Nanos;
+use crate::profile::error::{ProfileError, within};
 use crate::sender::pacing::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +24,10 @@ impl WindowPacing {
     pub(crate) const LINUX: Self = Self { slow_start_percent: 200, avoidance_percent: 120, burst_segments: 2 };
 
     /// Checks that every field is within its range.
-    pub(crate) fn validate(&self, within: impl Fn(&str, u64, u64, u64) -> Result<(), String>) -> Result<(), String> {
-        within("pacing.slow_start_percent", self.slow_start_percent.into(), 1, 1000)?;
-        within("pacing.avoidance_percent", self.avoidance_percent.into(), 1, 1000)?;
-        within("pacing.burst_segments", self.burst_segments.into(), 1, 64)
+    pub(crate) fn validate(&self) -> Result<(), ProfileError> {
+        within("pacing.slow_start_percent", self.slow_start_percent, 1..=1000)?;
+        within("pacing.avoidance_percent", self.avoidance_percent, 1..=1000)?;
+        within("pacing.burst_segments", self.burst_segments, 1..=64)
     }
 
     /// The rate for these windows, in bytes.

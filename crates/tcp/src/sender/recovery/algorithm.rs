@@ -1,6 +1,7 @@
 //! Loss recovery as a profile chooses it, each algorithm with the rules that only it has.
 
 use crate::Nanos;
+use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
 use crate::sender::trains::Trains;
 use serde::{Deserialize, Serialize};
 
@@ -102,17 +103,13 @@ impl RecoveryAlgorithm {
     }
 
     /// Checks that every field is within its range.
-    pub(crate) fn validate(
-        &self,
-        within: impl Fn(&str, u64, u64, u64) -> Result<(), String>,
-        longest_timeout: Nanos,
-    ) -> Result<(), String> {
+    pub(crate) fn validate(&self) -> Result<(), ProfileError> {
         let rules = self.scoreboard();
         if let Some(probe) = &rules.tail_loss_probe {
             let field = "recovery.scoreboard.tail_loss_probe.max_ack_delay_ns";
-            within(field, probe.max_ack_delay_ns, 0, longest_timeout)?;
+            within(field, probe.max_ack_delay_ns, 0..=LONGEST_TIMEOUT)?;
         }
-        rules.trains.map_or(Ok(()), |trains| trains.validate(within))
+        rules.trains.map_or(Ok(()), |trains| trains.validate())
     }
 }
 

@@ -15,6 +15,7 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::connection::{Endpoint, feature};
+use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
 use crate::sender::congestion::{Acknowledged, Controller, Window};
 use crate::sender::pacing::{PacedBy, PacedFlight, Pacer};
 use crate::sender::recovery::{Edges, Facts};
@@ -181,15 +182,8 @@ impl Clone for Box<dyn CustomScheme> {
     }
 }
 
-/// What bounds the parameters of schemes.
-pub(crate) struct Limits {
-    /// Most segments of a window.
-    pub segments: u64,
-    /// Longest time.
-    pub time: Nanos,
-}
-
-/// Declares the schemes: one entry for each, with its parameters, their ranges, its file and its type.
+/// Declares the schemes: one entry for each, with its parameters, their ranges for a window of at most so many segments,
+/// its file and its type.
 macro_rules! schemes {
     ($($(#[$doc:meta])* $name:ident
         $({ $($(#[$about:meta])* $field:ident: $type:ty => $range:expr),+ $(,)? })? => $file:ident::$scheme:ident;)+) => {
@@ -207,18 +201,13 @@ macro_rules! schemes {
 
         impl Startup {
             /// Checks the scheme's parameters.
-            pub(crate) fn validate(
-                self,
-                within: impl Fn(&str, u64, u64, u64) -> Result<(), String>,
-                limits: &Limits,
-            ) -> Result<(), String> {
+            pub(crate) fn validate(self, most_segments: u64) -> Result<(), ProfileError> {
                 match self {
                     Self::Window | Self::Custom(_) => {}
                     $(Self::$name $({ $($field),+ })? => {
                         $($(
-                            let range: fn(&Limits) -> RangeInclusive<u64> = $range;
-                            let range = range(limits);
-                            within(concat!("startup.", stringify!($field)), $field.into(), *range.start(), *range.end())?;
+                            let range: fn(u64) -> RangeInclusive<u64> = $range;
+                            within(concat!("startup.", stringify!($field)), $field, range(most_segments))?;
                         )+)?
                     })+
                 }
@@ -276,7 +265,7 @@ schemes! {
         rate: u8 => |_| 1..=15,
         /// RFC 3742's `max_ssthresh`: above so many segments slow start grows by at most half of it a round trip.
         #[serde(default = "quick_start::limited_slow_start")]
-        limited_slow_start_segments: u32 => |limits| 1..=limits.segments,
+        limited_slow_start_segments: u32 => |most_segments| 1..=most_segments,
     } => quick_start::QuickStartSender;
     /// A larger initial window over the first round trip, then growth faster than slow start's until a queue builds
     /// (draft-kazuho-ccwg-rapid-start-02).
@@ -289,7 +278,7 @@ schemes! {
         growth: u32 => |_| 2..=4,
         /// A round trip that is longer than the shortest one by this much has met a queue.
         #[serde(default = "rapid_start::queue_delay_ns")]
-        queue_delay_ns: Nanos => |limits| 1..=limits.time,
+        queue_delay_ns: Nanos => |_| 1..=LONGEST_TIMEOUT,
         /// Or by this share of the shortest one, in percent, if that is less.
         #[serde(default = "rapid_start::queue_delay_percent")]
         queue_delay_percent: u32 => |_| 1..=1000,
