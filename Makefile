@@ -58,6 +58,7 @@ lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/firstflight
+	$(BIN)/python -m mypy.stubtest --ignore-missing-stub firstflight._native
 
 # The page of `firstflight explore`: the simulator as WebAssembly, and what draws. It needs Node.js 18 or later with npm.
 WASM := wasm32-unknown-unknown

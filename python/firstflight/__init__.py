@@ -9,6 +9,10 @@
 
     run = firstflight.run("rfc2415", only={"webs": [8]}, out="runs/rfc2415")
     firstflight.study("rfc2415").claims(run)
+    run.tables()                       # by name, what `firstflight table` prints
+
+    firstflight.trace(scenario).segments                # one transfer, segment by segment; also plot, csv, pcap
+    firstflight.compare(run_a, run_b)                   # run_b against run_a, paired, with 95 % intervals
 
     scenario = firstflight.study("rfc2415").cells("simulate")[0].scenario   # one of its cells, to be changed
     scenario.tcp.initial_window = 10
@@ -31,10 +35,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from . import advise, observe
+    from .comparing import compare
     from .records import Run
     from .scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario, Tcp
     from .studies import Study
     from .studies.execute import run
+    from .tracing import Trace, trace
 
 __all__ = [
     "BitsPerSecond",
@@ -50,12 +56,15 @@ __all__ = [
     "SelfCheckError",
     "Study",
     "Tcp",
+    "Trace",
     "advise",
+    "compare",
     "load_scenario",
     "observe",
     "open_run",
     "run",
     "study",
+    "trace",
 ]
 
 # Imported at first use: a command that only prints its help should not wait for Polars.
@@ -69,13 +78,16 @@ _HOMES = {
     "Scenario": "scenario",
     "Study": "studies",
     "Tcp": "scenario",
+    "Trace": "tracing",
+    "compare": "comparing",
     "run": "studies.execute",
+    "trace": "tracing",
 }
 _MODULES = ("advise", "observe")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,16 @@
 """Types of the compiled module (crates/python)."""
 
 from os import PathLike
-from typing import TypedDict
+from typing import Self, TypedDict, final, type_check_only
 
+@type_check_only
 class Names(TypedDict):
     """What the indices in the tables stand for."""
 
     links: list[str]
     applications: list[str]
 
+@type_check_only
 class Simulated(TypedDict):
     """Tables as {column: (NumPy dtype, little-endian bytes)}; what was counted."""
 
@@ -44,6 +46,7 @@ def simulate(plan: str, seed: int, first_replicate: int, replicates: int, captur
     Lets other threads run meanwhile. Raises ValueError, one sentence, for a plan that cannot be run.
     """
 
+@type_check_only
 class Drawn(TypedDict):
     """Users before their simulation: `users` as a table of `Simulated`; what it leaves out, a value a user.
 
@@ -129,10 +132,11 @@ def run_wire(plan_json: str, interface: str, control_fd: int) -> None:
     cannot be used: one sentence each.
     """
 
+@final
 class CaptureReader:
     """A pcap or pcapng file being read: rows of connections, responses and handshakes of TLS."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __new__(cls, path: str | PathLike[str]) -> Self:
         """Raises OSError for a file that cannot be read, ValueError for one that is no capture: one sentence each."""
 
     def read(self, rows: int) -> dict[str, dict[str, tuple[str, bytes]]] | None:

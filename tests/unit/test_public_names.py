@@ -7,11 +7,16 @@ import tomllib
 from pathlib import Path
 
 import jsonschema
+import polars as pl
 import pytest
 
 import firstflight
 from firstflight import RequestError
+from firstflight.analysis.ab import compare
+from firstflight.analysis.claim import Sentence, near
+from firstflight.analysis.intervals import Estimate
 from firstflight.scenario import Bytes, Scenario, profiles
+from small_population import scenario
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCENARIOS = [
@@ -133,3 +138,82 @@ def test_a_notebook_shows_a_scenario_as_its_file_and_escapes_it(small: Scenario)
     shown = small._repr_html_()
     assert "<pre>name = &quot;small&quot;" in shown
     assert "a &lt; b" in shown
+
+
+def test_a_run_knows_the_tables_that_the_command_line_prints(small: Scenario) -> None:
+    run = firstflight.run(small, vary={"tcp.initial_window": [3, 10]}, replicates=2)
+    assert {"comparison", "pages", "links"} <= set(run.tables())
+    rows = run.table("comparison", initial_window=10).collect()
+    assert rows.height > 0
+    assert set(rows["initial_window"]) == {10}
+    assert rows.columns[-6:] == ["metric", "ours", "low", "high", "published", "unit"]
+    assert run.table("pages").collect()["completion_time_s"].len() > 0
+    with pytest.raises(RequestError, match='no table "comparsion"; did you mean "comparison"'):
+        run.table("comparsion")
+    with pytest.raises(RequestError, match='the table "comparison" has no key "initial_windw"; did you mean'):
+        run.table("comparison", initial_windw=10)
+
+
+def test_two_runs_compare_as_two_values_of_a_varied_key_do(small: Scenario) -> None:
+    """Same seed, same replicates: whether one run holds both arms or each has its own must not matter."""
+    varied = firstflight.run(small, vary={"tcp.initial_window": [3, 10]}, replicates=3).table("comparison").collect()
+    arms = [firstflight.run(small.replace("tcp.initial_window", iw), replicates=3) for iw in (3, 10)]
+    found = firstflight.compare(*arms).frame
+    values = ["application", "metric", "ours", "low", "high", "unit"]
+    assert found.select(values).equals(varied.select(values))
+    assert found.height > 0
+    assert firstflight.compare(str(arms[0].directory), arms[1]).frame.equals(found)
+
+
+def test_two_grids_compare_cell_by_cell_and_users_pair_by_user(small: Scenario) -> None:
+    shorter = small.replace("network.bottleneck.queue", "10p")
+    grids = [firstflight.run(s, vary={"tcp.initial_window": [3, 10]}, replicates=2) for s in (small, shorter)]
+    rows = firstflight.compare(*grids).frame
+    assert rows["initial_window"].unique(maintain_order=True).to_list() == [3, 10]
+    users = [firstflight.run(scenario(users=400).replace("tcp.initial_window", iw), replicates=1) for iw in (3, 10)]
+    table = firstflight.compare(*users)
+    assert "Intervals over users" in table.caption
+    assert table.frame["low"].null_count() < table.frame.height
+
+
+def test_runs_that_nothing_pairs_are_not_compared(small: Scenario) -> None:
+    one, other = (firstflight.run(small, replicates=1, seed=seed) for seed in (1, 2))
+    with pytest.raises(RequestError, match=r"seed differs \(1 and 2\)"):
+        firstflight.compare(one, other)
+    grids = [firstflight.run(small, replicates=1, vary={"tcp.initial_window": iws}) for iws in ([1, 2], [3, 4])]
+    with pytest.raises(RequestError, match="compare runs of the same grid"):
+        firstflight.compare(*grids)
+
+
+def test_a_trace_is_what_the_command_prints_and_writes(
+    small: Scenario, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    program = request.getfixturevalue("firstflight")
+    trace = firstflight.trace(small)
+    assert trace.segments["flags"].head(3).to_list() == ["SYN", "SYN", "SYN+ACK"]
+    file = tmp_path / "small.toml"
+    file.write_text(small.to_toml())
+    printed = program("trace", file, "--csv", "-").out
+    assert printed == trace.segments.write_csv()
+    trace.csv(tmp_path / "t.csv")
+    trace.plot(tmp_path / "t.svg")
+    assert (tmp_path / "t.csv").read_text() == printed
+    assert (tmp_path / "t.svg").read_text().count("<svg") >= 1
+    assert trace.pcap(tmp_path / "t.pcapng", at="server") > 0
+    with pytest.raises(RequestError, match=r"written as \.svg or \.png"):
+        trace.plot(tmp_path / "t.txt")
+    with pytest.raises(RequestError, match="the seed is -1"):
+        firstflight.trace(small, seed=-1)
+
+
+def test_a_notebook_shows_runs_claims_comparisons_and_traces(small: Scenario) -> None:
+    run = firstflight.run(small.replace("name", "a<b"), replicates=2)
+    assert "a&lt;b: simulate, seed 1, 2 replicates" in run._repr_html_()
+    assert "1 of 1 cell finished" in run._repr_html_()
+    claim = Sentence("id", "RFC 1", "x < y", near(3), 0.5, "s", "why").judge(Estimate(3.0, 2.9, 3.1, 9))
+    assert "holds             id: x &lt; y (RFC 1)" in claim._repr_html_()
+    assert "expected 3, tolerance 0.5 s; found 3 (95 % interval 2.9 to 3.1)" in claim._repr_html_()
+    rows = pl.DataFrame({"unit": [0, 1, 2] * 2, "arm": ["a"] * 3 + ["b"] * 3, "v": [1.0, 2, 3, 2, 3, 4]})
+    shown = compare(rows, "v", arm="arm", baseline="a", treatment="b", unit=["unit"])._repr_html_()
+    assert "<th>difference</th><td>1</td>" in shown
+    assert "<p>small, initial window: 3 segments</p>" in firstflight.trace(small)._repr_html_()

@@ -7,6 +7,7 @@ A claim names an allowed range (its expectation, widened by its tolerance) and w
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -56,6 +57,22 @@ class Claim:
     def as_dict(self) -> dict[str, Any]:
         """The claim as the JSON object that `firstflight claims --json` prints."""
         return asdict(self)
+
+    def shown(self) -> str:
+        """Verdict, sentence, limits, what was found and why: as `firstflight claims` prints it."""
+        tolerance = f", tolerance {self.tolerance:g}" if self.tolerance else ""
+        found = "" if self.found is None else f"; found {self.found:.4g}"
+        if self.low is not None and self.high is not None:
+            found += f" (95 % interval {self.low:.4g} to {self.high:.4g})"
+        return (
+            f"{self.verdict:18}{self.id}: {self.text} ({self.source})\n"
+            f"{'':18}expected {self.expected}{tolerance} {self.unit}{found}\n"
+            f"{'':18}{self.reason}\n"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f"<pre>{html.escape(self.shown())}</pre>"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-from ..analysis.claim import Claim
 from ..errors import RequestError
 from ..records import Run
 from ..scenario.table import nearest
@@ -27,23 +26,7 @@ def print_claims(directory: Path, as_json: bool) -> None:
     if not claims:
         print(f'"{run.study}" makes no claims')
     for claim in claims:
-        print(f"{claim.verdict:18}{claim.id}: {claim.text} ({claim.source})")
-        print(f"{'':18}{_limits(claim)}{_found(claim)}")
-        print(f"{'':18}{claim.reason}\n")
-
-
-def _limits(claim: Claim) -> str:
-    tolerance = f", tolerance {claim.tolerance:g}" if claim.tolerance else ""
-    return f"expected {claim.expected}{tolerance} {claim.unit}"
-
-
-def _found(claim: Claim) -> str:
-    if claim.found is None:
-        return ""
-    interval = (
-        "" if claim.low is None or claim.high is None else f" (95 % interval {claim.low:.4g} to {claim.high:.4g})"
-    )
-    return f"; found {claim.found:.4g}{interval}"
+        print(claim.shown())
 
 
 def print_table(directory: Path, name: str | None, form: str) -> None:

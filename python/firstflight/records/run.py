@@ -12,6 +12,7 @@ for another. Changing the code or the scenario changes it; a directory holds one
 """
 
 import contextlib
+import html
 import json
 import logging
 import re
@@ -19,7 +20,7 @@ import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
@@ -43,6 +44,10 @@ from .directory import (
     write_document,
 )
 from .identity import Identity, check_keys, extended, misfit
+
+if TYPE_CHECKING:
+    from ..analysis.table import Table
+    from ..studies import Study
 
 # What `write_json` writes into a run's directory: its own document, and the request of an advice.
 _DOCUMENTS = re.compile(r"(run|request)\.json")
@@ -266,12 +271,12 @@ class Run:
         return self.table("segments")
 
     def table(self, name: str, /, **key: str | int | float) -> pl.LazyFrame:
-        """One of the tables, such as "transfers", with the cell's key columns in front; of those cells only whose key
-        has these values, and then no other cell's file is opened. RequestError for a table or key that is not there.
+        """Records, such as "transfers", with the cell's key columns in front; for any other name the rows of the table
+        that `firstflight table` prints (`tables` has all of those). `key` keeps only cells whose key has these values;
+        of records, no other cell's file is opened. RequestError for a table or key that is not there.
         """
-        tables = (*schema.STORED, *schema.CAPTURED)
-        if name not in tables:
-            raise RequestError(f'a run has no table "{name}"; {nearest(name, tables)}')
+        if name not in (*schema.STORED, *schema.CAPTURED):
+            return self._result(name, key)
         types = _key_types([cell["key"] for cell in self._document["cells"]])
         for own in key:
             if own not in types:
@@ -280,7 +285,7 @@ class Run:
         if not parts:
             return pl.DataFrame(schema={**types, **schema.empty(name).schema}).lazy()
         named = [column.name for column in schema.TABLES[name] if column.dtype is None]
-        enums = {column: _union(part.collect_schema()[column] for _, part in parts) for column in named}
+        enums = {column: union(part.collect_schema()[column] for _, part in parts) for column in named}
         columns = [column.name for column in schema.TABLES[name]]
         return pl.concat(
             [
@@ -291,6 +296,39 @@ class Run:
                 for own, part in parts
             ]
         )
+
+    def tables(self) -> "dict[str, Table]":
+        """What `firstflight table` prints, by name: results with intervals, next to the published values."""
+        return {table.name: table for table in self._study().tables(self)}
+
+    def _result(self, name: str, key: Mapping[str, str | int | float]) -> pl.LazyFrame:
+        study = self._study()
+        known = study.table_names(self)
+        if name not in known:
+            raise RequestError(
+                f'a run has no table "{name}"; {nearest(name, (*schema.STORED, *schema.CAPTURED, *known))}'
+            )
+        table = study.table(self, name)
+        for own in key:
+            if own not in table.keys:
+                raise RequestError(f'the table "{name}" has no key "{own}"; {nearest(own, table.keys)}')
+        chosen = [pl.col(own).cast(pl.String) == str(value) for own, value in key.items()]
+        return table.frame.lazy().filter(*chosen)
+
+    def _study(self) -> "Study":
+        """What makes tables of these records; imported here, because studies read runs."""
+        from ..studies import of
+
+        return of(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what was run, how much of it has finished, and which tables there are."""
+        lines = [
+            f"{self.study}: {self.engine}, seed {self.seed}, {counted(self._document['replicates'], 'replicate')}",
+            f"{len(self.cells)} of {counted(len(self._document['cells']), 'cell')} finished, in {self.directory}",
+            f"records: {', '.join((*schema.STORED, *schema.CAPTURED))}",
+        ]
+        return f"<pre>{html.escape(chr(10).join(lines))}</pre>"
 
     @property
     def is_writable(self) -> bool:
@@ -457,7 +495,8 @@ def _of_type(value: str | int | float | None, dtype: type[pl.DataType]) -> str |
     return str(value) if dtype == pl.String and value is not None else value
 
 
-def _union(enums: Iterable[pl.DataType]) -> pl.Enum:
+def union(enums: Iterable[pl.DataType]) -> pl.Enum:
+    """The enumeration of all names in `enums`, in their order."""
     names: dict[str, None] = {}
     for enum in enums:
         if isinstance(enum, pl.Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,17 @@ class Comparison:
             percent=found["percent"],
             confidence=confidence,
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each arm, for the difference and for its percentage."""
+        rows = ("baseline", "treatment", "difference", "percent")
+        cells = "".join(
+            f"<tr><th>{name}</th><td>{found.value:.4g}</td><td>{found.low:.4g} to {found.high:.4g}</td></tr>"
+            for name, found in ((name, getattr(self, name)) for name in rows)
+        )
+        head = f"<tr><th>{html.escape(self.statistic)}</th><th>value</th><th>{self.confidence:.0%} interval</th></tr>"
+        below = f"{self.units} units, p = {self.p_value:.3g}; {self.method} {self.reason}"
+        return f"<table>{head}{cells}</table><p>{html.escape(below.rstrip())}</p>"
 
     def verdict(self, lower_is_better: bool = True) -> Verdict:
         """Whether the treatment is better by the interval of the difference: one comparison looked at, not many."""

@@ -1,0 +1,137 @@
+"""One transfer, segment by segment: what `firstflight trace` prints and writes, and `firstflight.trace` returns."""
+
+from __future__ import annotations
+
+import html
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from firstflight.engines import memory
+from firstflight.engines.simulate import capture, capture_packets
+from firstflight.errors import MachineError, RequestError
+from firstflight.records import output
+from firstflight.scenario import Scenario
+from firstflight.studies.execute import check_seed
+from firstflight.studies.single import SingleScenario
+
+End = Literal["client", "server"]
+_EVENTS = ("sent", "received", "dropped", "lost")
+_FLAGS = ((2, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"))
+_BILLION = 1_000_000_000
+
+
+class Trace:
+    """The first connection of a scenario's first application, in virtual time; simulated when it is first read."""
+
+    def __init__(self, scenario: Scenario, seed: int | None = None) -> None:
+        """RequestError for a seed out of range and for a scenario too large for this machine's memory."""
+        if seed is not None:
+            check_seed(seed)
+        memory.check_together([scenario])
+        self.scenario = scenario
+        self.seed = SingleScenario.seed if seed is None else seed
+
+    @cached_property
+    def segments(self) -> pl.DataFrame:
+        """One row per segment and event (sent, received, dropped, lost).
+
+        Columns `time_s`, `event`, `direction`, `seq`, `length`, `ack`, `window_bytes`, `cwnd_segments`, `flags`. Times
+        are text, to 1 ns. RequestError where no connection starts.
+        """
+        return as_columns(self._recorded)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw sequence numbers, windows and the queue as .svg or .png.
+
+        RequestError where no data was sent, for another suffix, and for a file that something else wrote; MachineError
+        where it cannot be written.
+        """
+        from firstflight.report.trace_plot import draw
+
+        try:
+            draw(self._recorded, Path(path), self._title, self._tables["crossings"])
+        except OSError as error:
+            raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
+        except ValueError as error:
+            raise RequestError(f"{self.scenario.name}: {error}") from None
+
+    def csv(self, path: str | Path) -> None:
+        """Write `segments` as CSV; RequestError for a file that something else wrote, MachineError as `plot`."""
+        try:
+            output.write(Path(path), self.segments.write_csv().encode())
+        except OSError as error:
+            raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
+
+    def pcap(self, path: str | Path, *, at: End = "client", link: str | None = None) -> int:
+        """Write all packets that pass one endpoint, or the far end of a link; returns how many.
+
+        pcap if `path` ends in .pcap, else pcapng. RequestError for a link that is not there, MachineError where the
+        file cannot be written.
+        """
+        output.check(Path(path))
+        return capture_packets(self.scenario, self.seed, Path(path), at, link)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the title, and `segments` as Polars shows it."""
+        return f"<p>{html.escape(self._title)}</p>{self.segments._repr_html_()}"
+
+    @property
+    def _title(self) -> str:
+        """The scenario's name and the initial window of the plan's first server, which sends in a download."""
+        window = self.scenario.to_plan()["applications"][0]["server_tcp"]["initial_window"]
+        policy = f"{window['segments']} segments" if window["policy"] == "fixed" else window["policy"]
+        return f"{self.scenario.name}, initial window: {policy}"
+
+    @cached_property
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        return capture(self.scenario, self.seed)
+
+    @cached_property
+    def _recorded(self) -> pl.DataFrame:
+        segments = first_connection(self._tables)
+        if segments.is_empty():
+            name, duration = self.scenario.name, self.scenario.duration
+            raise RequestError(f"{name}: no connection starts within {duration}; make the duration longer")
+        return segments
+
+
+def trace(scenario: Scenario, *, seed: int | None = None) -> Trace:
+    """One transfer of `scenario`, segment by segment: the first connection of its first application.
+
+    `trace(scenario).segments` is a Polars frame; `plot`, `csv` and `pcap` write files. Raises RequestError and
+    MachineError.
+    """
+    return Trace(scenario, seed)
+
+
+def first_connection(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """The segments of the first connection that the first application opened."""
+    transfers = tables["transfers"]
+    first = transfers["application"].to_physical() == 0
+    opened = transfers.filter(first).sort("start_s", "connection")
+    return tables["segments"].filter(pl.col("connection").is_in(opened["connection"].head(1).to_list()))
+
+
+def as_columns(segments: pl.DataFrame) -> pl.DataFrame:
+    """The columns the map gives for CSV; times to 1 ns as text, so that no digit is lost."""
+    flags = pl.concat_list(
+        pl.when(pl.col("flags") & bit != 0).then(pl.lit(name)).otherwise(None) for bit, name in _FLAGS
+    ).list.drop_nulls()
+    return segments.select(
+        (
+            (pl.col("time_ns") // _BILLION).cast(pl.String)
+            + "."
+            + (pl.col("time_ns") % _BILLION).cast(pl.String).str.zfill(9)
+        ).alias("time_s"),
+        pl.col("event").replace_strict(dict(enumerate(_EVENTS)), return_dtype=pl.String),
+        pl.when(pl.col("from_server") == 1).then(pl.lit("to_client")).otherwise(pl.lit("to_server")).alias("direction"),
+        "seq",
+        "length",
+        "ack",
+        "window_bytes",
+        pl.col("cwnd_segments").fill_nan(None),
+        flags.list.join("+").alias("flags"),
+    )
