@@ -59,7 +59,15 @@ export class Ladder {
     ];
     for (const [belongs, colour, lineWidth] of kinds) {
       context.beginPath();
-      for (const segment of shown) if (belongs(segment)) this.trace(segment);
+      let last = "";
+      for (const segment of shown) {
+        if (!belongs(segment)) continue;
+        const points = this.points(segment);
+        // Lines that fall on the same half pixels are drawn once.
+        const place = points.map(({ x }) => Math.round(2 * x)).join();
+        if (place !== last) this.trace(points);
+        last = place;
+      }
       context.strokeStyle = colour;
       context.lineWidth = lineWidth;
       context.stroke();
@@ -69,15 +77,15 @@ export class Ladder {
     for (const segment of shown) if (segment.fate === "dropped" || segment.fate === "lost") this.cross(this.points(segment).at(-1));
     if (chosen === undefined) return;
     context.beginPath();
-    this.trace(chosen);
+    this.trace(this.points(chosen));
     context.strokeStyle = colours.text;
     context.lineWidth = 3;
     context.stroke();
   }
 
-  private trace(segment: Segment): void {
+  private trace(points: Point[]): void {
     const { context } = this.surface;
-    this.points(segment).forEach(({ x, y }, index) => (index === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
+    points.forEach(({ x, y }, index) => (index === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
   }
 
   private cross(point: Point | undefined): void {

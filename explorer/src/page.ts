@@ -6,13 +6,17 @@ import { Board } from "./knobs";
 import { Ladder } from "./ladder";
 import { Lines } from "./lines";
 import type { Start } from "./plan";
+import { comparison, SizeChart, SIZES, type Times } from "./sizes";
 import { fromFragment, opening, type Settings, toFragment, Unfit, write } from "./settings";
 import { defineAll } from "./terms";
-import { type Row, type Segment, traced, type Transfer, transferOf, valueAt } from "./transfer";
+import { completionNs, type Row, type Segment, traced, type Transfer, transferOf, valueAt } from "./transfer";
 import { bytes, count, ms, story } from "./words";
 
 const SIDES = ["a", "b"] as const;
 type Name = (typeof SIDES)[number];
+
+/** How long the page may be busy with other sizes before it looks whether a knob has moved. */
+const SLICE_MS = 12;
 
 function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -23,6 +27,7 @@ function element<T extends HTMLElement>(id: string): T {
 class Page {
   private readonly ladders: Record<Name, Ladder>;
   private readonly lines: { name: "delivered" | "cwnd" | "queue"; chart: Lines; label: (value: number) => string }[];
+  private readonly sizes = new SizeChart(element("sizes"));
   private readonly board: Board;
   private readonly opened: Settings;
   private transfers: Partial<Record<Name, Transfer>> = {};
@@ -30,6 +35,9 @@ class Page {
   private whole: View = this.view;
   private chosen: { side: Name; segment: Segment } | undefined;
   private cursorNs: number | undefined;
+  private times: Record<Name, Times> = { a: [], b: [] };
+  private sizeIndex: number | undefined;
+  private sizesLater: number | undefined;
 
   constructor(
     private readonly start: Start,
@@ -43,6 +51,7 @@ class Page {
       { name: "cwnd", label: (value) => `${Number(value.toFixed(1))} segments`, chart: new Lines(element("cwnd"), packets) },
       { name: "queue", label: (value) => count(value, "packet"), chart: new Lines(element("queue"), packets) },
     ];
+    element("all-sizes").hidden = start.plan.applications[0]?.size === undefined;
     this.board = new Board(start, fromFragment(location.hash, this.opened), () => this.move());
     this.listen();
     this.move();
@@ -70,14 +79,41 @@ class Page {
     const end = Math.max(1, ...SIDES.map((side) => lastNs(this.transfers[side])));
     this.whole = { fromNs: 0, toNs: end * 1.02 };
     this.view = this.whole;
+    this.times = { a: [], b: [] };
+    delete element("sizes").dataset["done"];
+    this.sizeIndex = undefined;
     this.summarise();
     this.draw();
+    clearTimeout(this.sizesLater);
+    if (problems.length === 0 && !element("all-sizes").hidden) this.sizesLater = window.setTimeout(() => this.timeSizes());
     document.documentElement.dataset["moveMs"] = (performance.now() - began).toFixed(1);
   }
 
-  private simulated(side: Name): Records {
+  private simulated(side: Name, capture = true, size_bytes = this.board.settings.path.size_bytes): Records {
     const { path, [side]: own } = this.board.settings;
-    return this.engine.simulate(write(this.start, path, own), path.seed, true);
+    return this.engine.simulate(write(this.start, { ...path, size_bytes }, own), path.seed, capture);
+  }
+
+  /** Computes sizes until the slice of time is over, and goes on later: a knob that moves comes first. */
+  private timeSizes(): void {
+    const until = performance.now() + SLICE_MS;
+    while (this.times.b.length < SIZES.length && performance.now() < until) {
+      const size = SIZES[this.times.b.length];
+      for (const side of SIDES) this.times[side].push(completionNs(this.simulated(side, false, size)));
+    }
+    this.drawSizes();
+    if (this.times.b.length < SIZES.length) this.sizesLater = window.setTimeout(() => this.timeSizes());
+    else element("sizes").dataset["done"] = "";
+  }
+
+  private drawSizes(): void {
+    this.sizes.draw(this.times.a, this.times.b, this.board.settings.path.size_bytes, colours(), this.sizeIndex);
+  }
+
+  private pointSize(index: number): void {
+    this.sizeIndex = Math.max(0, Math.min(SIZES.length - 1, index));
+    element("story").textContent = comparison(this.sizeIndex, this.times.a, this.times.b);
+    this.drawSizes();
   }
 
   /** The segment events of a side, as `firstflight trace --csv` writes them. */
@@ -106,6 +142,7 @@ class Page {
       if (transfer !== undefined) this.ladders[side].draw(transfer, this.view, palette[side], palette, chosen);
     }
     for (const { name, chart } of this.lines) chart.draw(a?.[name], b?.[name], this.view, palette, this.cursorNs);
+    this.drawSizes();
   }
 
   private choose(side: Name, segment: Segment | undefined): void {
@@ -166,6 +203,11 @@ class Page {
       const step = (by: number): void => this.point(name, (this.cursorNs ?? this.view.fromNs) + (by * (this.view.toNs - this.view.fromNs)) / 100);
       this.listenTo(canvas, step);
     }
+    const { canvas } = this.sizes.surface;
+    const atSize = ({ offsetX }: PointerEvent): void => this.pointSize(this.sizes.indexAt(offsetX));
+    canvas.addEventListener("pointermove", atSize);
+    canvas.addEventListener("pointerdown", atSize);
+    this.listenTo(canvas, (by) => this.pointSize((this.sizeIndex ?? 0) + by));
     element("zoom-in").addEventListener("click", () => this.zoom(0.5));
     element("zoom-out").addEventListener("click", () => this.zoom(2));
     element("zoom-all").addEventListener("click", () => this.zoom(Infinity));

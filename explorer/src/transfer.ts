@@ -163,14 +163,16 @@ function busier(rows: Row[]): number {
 }
 
 /** Segments as they were sent, each with its arrival or loss: the first of its kind that is still under way. */
+// By what it carries or, without data, acknowledges; who sent it; whether it is a retransmission.
 function matched(rows: Row[], dataFrom: number): Segment[] {
   const segments: Segment[] = [];
-  const underWay = new Map<string, Segment[]>();
+  const underWay = new Map<number, Segment[]>();
   let hasAck = false;
   let [reached, highest, window, inARow] = [0, 0, -1, 0];
   for (const row of rows) {
     const isDataWay = row.from === dataFrom;
-    const key = `${row.from} ${row.seq} ${row.length} ${row.ack} ${row.flags} ${row.retransmission}`;
+    const kind = 4 * row.retransmission + (row.length > 0 ? 2 : 0) + row.from;
+    const key = (row.length > 0 ? row.seq : row.ack) * 8 + kind;
     if (row.event === SENT) {
       const segment: Segment = {
         isDataWay,

@@ -1,0 +1,96 @@
+/** The completion time of transfers of every size, for both settings: it goes up in steps, a round trip each. */
+
+import { type Colours, LEFT, RIGHT, Surface } from "./canvas";
+import { bytes, ms } from "./words";
+
+/** Sizes from 1 kB to 10 MB, alike in ratio. */
+export const SIZES: readonly number[] = Array.from({ length: 121 }, (_, index) => Math.round(1000 * 10 ** (index / 30)));
+
+/** Completion times in ns by the index of the size; null: not before the end of the run; undefined: not computed yet. */
+export type Times = (number | null)[];
+
+export class SizeChart {
+  readonly surface: Surface;
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.surface = new Surface(canvas);
+  }
+
+  draw(a: Times, b: Times, size: number, colours: Colours, cursor: number | undefined): void {
+    const { surface } = this;
+    surface.begin();
+    const { context, width, height } = surface;
+    const [top, bottom] = [10, height - 22];
+    const known = [...a, ...b].filter((time) => time !== null);
+    if (known.length === 0) return;
+    const [low, high] = [Math.min(...known) / 1.2, Math.max(...known) * 1.2];
+    const y = (timeNs: number): number => bottom - (Math.log(timeNs / low) / Math.log(high / low)) * (bottom - top);
+    for (const decade of [1e3, 1e4, 1e5, 1e6, 1e7]) {
+      this.rule(this.x(decade), top, this.x(decade), bottom, colours.grid);
+      surface.text(bytes(decade), this.x(decade), bottom + 15, colours.faint, decade === 1e7 ? "right" : "center");
+    }
+    for (const time of roundTimes(low, high)) {
+      this.rule(LEFT, y(time), width - RIGHT, y(time), colours.grid);
+      surface.text(time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`, LEFT - 5, y(time) + 4, colours.text, "right");
+    }
+    surface.clipped(0, bottom + 2, () => {
+      this.line(a, y, colours.a, []);
+      this.line(b, y, colours.b, [6, 3]);
+      this.rule(this.x(size), top, this.x(size), bottom, colours.faint);
+      if (cursor !== undefined) this.rule(this.x(SIZES[cursor] ?? 0), top, this.x(SIZES[cursor] ?? 0), bottom, colours.text);
+      context.setLineDash([]);
+    });
+  }
+
+  /** The index of the size that is nearest to a place on the canvas. */
+  indexAt(x: number): number {
+    const share = (x - LEFT) / (this.surface.width - LEFT - RIGHT);
+    return Math.max(0, Math.min(SIZES.length - 1, Math.round(share * (SIZES.length - 1))));
+  }
+
+  private x(size: number): number {
+    return LEFT + (Math.log10(size / 1e3) / 4) * (this.surface.width - LEFT - RIGHT);
+  }
+
+  private rule(x0: number, y0: number, x1: number, y1: number, colour: string): void {
+    const { context } = this.surface;
+    context.strokeStyle = colour;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
+    context.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
+    context.stroke();
+  }
+
+  private line(times: Times, y: (timeNs: number) => number, colour: string, dash: number[]): void {
+    const { context } = this.surface;
+    context.beginPath();
+    let isDrawn = false;
+    times.forEach((time, index) => {
+      if (time !== null) context[isDrawn ? "lineTo" : "moveTo"](this.x(SIZES[index] ?? 0), y(time));
+      isDrawn = time !== null;
+    });
+    context.setLineDash(dash);
+    context.lineWidth = 2;
+    context.strokeStyle = colour;
+    context.stroke();
+    context.setLineDash([]);
+  }
+}
+
+/** Both times of a size, and what the faster one saves. */
+export function comparison(index: number, a: Times, b: Times): string {
+  const [one, other] = [a[index] ?? null, b[index] ?? null];
+  const times = [["A", one], ["B", other]].map(([name, time]) => `${name} ${typeof time === "number" ? ms(time) : "not complete"}`);
+  const saved = one === null || other === null || one === other ? "" : `: ${one > other ? "B" : "A"} is ${ms(Math.abs(one - other))} faster`;
+  return `${bytes(SIZES[index] ?? 0)}: ${times.join(", ")}${saved}.`;
+}
+
+/** 1, 2 and 5 times powers of ten between two times. */
+function roundTimes(low: number, high: number): number[] {
+  const found: number[] = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
+    for (const factor of [1, 2, 5]) if (factor * power >= low && factor * power <= high) found.push(factor * power);
+  }
+  return found;
+}
