@@ -222,7 +222,7 @@ def test_a_report_of_an_advice_says_where_its_page_is(done: Path) -> None:
         (["FLOWS", "--iw", "2000"], "from 1 to 1000"),
         (["FLOWS", "--harm", "speed=+5%"], 'nothing is called "speed"'),
         (["FLOWS", "--users", "5"], "--users is 5"),
-        (["FLOWS", "--kind", "log"], 'no kind of file "log"'),
+        (["FLOWS", "--kind", "apache"], 'no kind of file "apache"'),
     ],
 )
 def test_a_wrong_request_ends_with_status_2_and_one_sentence(

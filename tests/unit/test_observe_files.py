@@ -138,7 +138,7 @@ def test_clients_of_a_socket_for_both_families_are_neighbours_by_their_ipv4_addr
 
 
 def test_a_kind_that_there_is_not_and_a_format_for_another_kind_are_refused(file):
-    with pytest.raises(RequestError, match="the kinds are nginx, ss, capture, ndt7, table"):
+    with pytest.raises(RequestError, match="the kinds are nginx, ss, capture, ndt7, log, table"):
         observe.read(file(LINE), "apache")
     with pytest.raises(RequestError, match='is for the kind "nginx"'):
         observe.read(file(LINE), "ss", log_format="$tcpinfo_rtt")

@@ -335,7 +335,7 @@ def _quantiles(population: Population) -> Iterator[Mapping[str, Any]]:
         ("loss", "loss", "%", 1e-2),
     ):
         known = shown[column].drop_nulls() / scale
-        if known.len() and not (column == "bytes" and population.sizes):
+        if known.len() and not (column in ("rtt_s", "down_bps", "bytes") and population.assumed_percent(column) == 100):
             found = {f"p{100 * p:g}": float(known.quantile(p, "linear") or 0.0) for p in (0.05, 0.25, 0.5, 0.75, 0.95)}
             yield {"what": title, "unit": unit, "known": known.len()} | found
 

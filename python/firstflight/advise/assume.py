@@ -11,14 +11,25 @@ from ..scenario.table import nearest
 from ..scenario.units import BitsPerSecond, Duration
 
 KEYS = {
+    "rtt": "round trip of the users whose flows tell none, such as 50ms",
+    "paths": "RTTs and lines of such users: a built-in population, maybe farther away, such as uk-2023+30ms",
     "lines": "rates of the users' lines: a built-in population (uk-2015, uk-2023, avgdc) or one rate such as 20Mbit",
     "buffer": "queue before a user's line, such as 130ms",
     "connections": "connections that a user opens at once, such as 4",
     "loss": "loss on the path apart from overflow, such as 0.5%",
 }
+PATHS = ("uk-2015", "uk-2023")
+"""Populations whose round trips and rates were seen together."""
 MOST_CONNECTIONS = 32
 _MOST_LOSS = 0.5
-_EXAMPLE = {"lines": "uk-2023", "buffer": "130ms", "connections": "4", "loss": "0.5%"}
+_EXAMPLE = {
+    "rtt": "50ms",
+    "paths": "uk-2023+30ms",
+    "lines": "uk-2023",
+    "buffer": "130ms",
+    "connections": "4",
+    "loss": "0.5%",
+}
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,9 @@ class Assumed:
     `down_bps`: that rate.
     """
 
+    rtt_s: float | None = None
+    paths: str | None = None
+    farther_s: float = 0.0
     lines: str | None = None
     down_bps: float | None = None
     buffer_s: float | None = None
@@ -34,10 +48,22 @@ class Assumed:
     loss: float | None = None
 
     @property
+    def has_paths(self) -> bool:
+        """Whether there are round trips for flows without any."""
+        return self.rtt_s is not None or self.paths is not None
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """What is assumed, in words, each with the option that says it."""
         lines = f"one rate of {self.lines}" if self.down_bps else f'the rates of the population "{self.lines}"'
+        farther = f", {1e3 * self.farther_s:g} ms farther away" if self.farther_s else ""
+        away = f"+{1e3 * self.farther_s:g}ms" if self.farther_s else ""
         said = {
+            f"rtt={1e3 * (self.rtt_s or 0):g}ms": (self.rtt_s, "the RTT of users whose flows tell none"),
+            f"paths={self.paths}{away}": (
+                self.paths,
+                f'their RTTs and lines are drawn from the population "{self.paths}"{farther}, whatever the size',
+            ),
             f"lines={self.lines}": (self.lines, f"users' lines whose rate the data does not tell have {lines}"),
             f"buffer={1e3 * (self.buffer_s or 0):g}ms": (self.buffer_s, "queues hold that much, or what was seen"),
             f"connections={self.connections}": (self.connections, "a user opens as many at once, each for a response"),
@@ -61,10 +87,19 @@ def parse(terms: Sequence[str]) -> Assumed:
             found |= _read(key, value)
         except ValueError as error:
             raise RequestError(f'--assume "{term}": {error}') from None
+    if "rtt_s" in found and "paths" in found:
+        raise RequestError("--assume rtt=... and paths=... say the same; leave one of them out")
     return Assumed(**found)  # type: ignore[arg-type]
 
 
 def _read(key: str, value: str) -> dict[str, object]:
+    if key == "rtt":
+        return {"rtt_s": _within(Duration(value).seconds, 1e-5, 30.0, "10us to 30s")}
+    if key == "paths":
+        name, plus, farther = value.partition("+")
+        if name not in PATHS:
+            raise ValueError(nearest(name, PATHS))
+        return {"paths": name, "farther_s": Duration(farther).seconds if plus else 0.0}
     if key == "lines":
         if value in populations.NAMES:
             return {"lines": value}

@@ -206,9 +206,11 @@ def _lines_text(population: Population) -> str:
 
 def _reference_text(population: Population, reference: Setting) -> str:
     seen = "paths" if reference.rates == "seen" else "round trips"
-    parts = [
-        f"{seen} and sizes as seen" if population.sizes is None else f"{seen} as seen, sizes of {population.sizes}"
-    ]
+    sizes = "sizes as seen" if population.sizes is None else f"sizes of {population.sizes}"
+    if population.given.has_paths:
+        parts = [sizes, "round trips as assumed" if reference.rates != "seen" else "paths as assumed"]
+    else:
+        parts = [f"{seen} and {sizes}" if population.sizes is None else f"{seen} as seen, {sizes}"]
     if population.given.lines is not None and reference.rates != "seen":
         parts.append(f"lines of {population.given.lines}")
     elif reference.rates != "seen":

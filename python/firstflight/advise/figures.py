@@ -247,6 +247,8 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
         users = (
             f"users with the round trips found in the data and line rates that are assumed of {assumed:.3g} % of them"
         )
+    if experiment.population.given.has_paths:
+        users = "users whose round trips and line rates are assumed"
     return size_map(
         curves(path, windows, advice.seed),
         cloud,

@@ -50,6 +50,7 @@ class Population:
     loss_seen_percent: float | None
     sizes: str | None = None
     given: Assumed = field(default_factory=Assumed)
+    assumed_rtt_percent: float = 0.0
 
     @property
     def shows_lines(self) -> bool:
@@ -62,14 +63,16 @@ class Population:
 
     def assumed_percent(self, column: str) -> float:
         """For how many of the users this is assumed, because the data does not tell it."""
-        if column == "bytes" and self.sizes is not None:
+        if (column == "bytes" and self.sizes is not None) or (column == "down_bps" and self.given.paths is not None):
             return 100.0
+        if column == "rtt_s":
+            return self.assumed_rtt_percent
         return 100 * (1 - self.known(column) / self.rows.height)
 
     @property
     def assumed(self) -> tuple[str, ...]:
         """What of a user's path and size is assumed, and of how many users."""
-        names = {"down_bps": "the rate of the line", "bytes": "the size of the response"}
+        names = {"rtt_s": "the RTT", "down_bps": "the rate of the line", "bytes": "the size of the response"}
         shares = {what: self.assumed_percent(column) for column, what in names.items()}
         found = [f"{what} of {share:.3g} % of the users" for what, share in shares.items() if share]
         return (*found, *self.given.texts)
@@ -85,6 +88,10 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
     if frame.is_empty():
         reasons = "; ".join(f"{count:,} {why}" for count, why in left_out) or "it holds no connection"
         without = observed.transfers.is_empty() and not observed.users.is_empty()
+        if observed.users["rtt_s"].null_count() == observed.users.height and not without:
+            instead = "; assume them, such as --assume paths=uk-2023+30ms or rtt=50ms"
+            instead += "".join(f" ({note})" for note in observed.source.notes if "to log it" in note)
+            raise RequestError(f"{name} tells no round trips{instead}")
         instead = "; add --sizes web-search to assume the sizes of that application on these paths" if without else ""
         raise RequestError(
             f"{name} has no connection to judge by, which needs a round trip and a size: {reasons}{instead}"

@@ -13,7 +13,7 @@ from ..errors import RequestError
 from ..records import Run
 from ..scenario import Cell
 from ..studies import execute
-from . import page, request
+from . import page, paths, request
 from .advice import Advice, Compared
 from .advice import advise as advise_on
 from .brackets import check_open, settings
@@ -69,7 +69,14 @@ def advise(
     observed = observe.read(asked.flows, kind)
     if asked.sizes is not None:
         observed = assumed(observed, asked.sizes, asked.seed)
-    population = replace(fit(observed, asked.users, asked.seed), sizes=asked.sizes, given=asked.assumed)
+    unknown = observed.users["rtt_s"].null_count() / max(1, observed.users.height)
+    observed = paths.assumed(observed, asked.assumed, asked.seed)
+    population = replace(
+        fit(observed, asked.users, asked.seed),
+        sizes=asked.sizes,
+        given=asked.assumed,
+        assumed_rtt_percent=100 * unknown if asked.assumed.has_paths else 0.0,
+    )
     check_open(population)
     check_enough(population)
     found = tuple(doubts(observed, population))

@@ -306,7 +306,8 @@ def advise(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="What you know and FLOWS does not tell; may be repeated: lines=uk-2023 (or uk-2015, avgdc, 20Mbit), "
+            help="What you know and FLOWS does not tell; may be repeated: "
+            "paths=uk-2023+30ms or rtt=50ms (for flows without RTT), lines=uk-2023 (or uk-2015, avgdc, 20Mbit), "
             "buffer=130ms, connections=4, loss=0.5%.",
             show_default=False,
         ),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import RequestError
 from ..input_files import check_is_file
-from . import capture, ndt7, nginx, plain, ss, tables
+from . import access_log, capture, ndt7, nginx, plain, ss, tables
 from .columns import ColumnFile
 from .lines import begins, is_packed
 from .observation import Observation, Source
@@ -19,6 +19,7 @@ KINDS = {
     "ss": "output of ss -tinH, one snapshot or many",
     "capture": "pcap or pcapng capture",
     "ndt7": "M-Lab NDT7 rows, CSV or Parquet",
+    "log": "access log: common, combined, HAProxy, Envoy, W3C (IIS, CloudFront), JSON lines",
     "table": "CSV or Parquet with named columns",
 }
 
@@ -45,7 +46,8 @@ def read(
     problems = Problems()
     if kind == "capture" and is_packed(path):
         raise RequestError(f"{path} is packed by gzip, and captures are read as they are; unpack it first (gunzip)")
-    parts = _importer(kind, log_format, mss_bytes)(path, problems)
+    form = access_log.recognised(_lines(beginning)) if kind == "log" else None
+    parts = _importer(kind, log_format, mss_bytes, form)(path, problems)
     found = problems.found()
     if parts.connections.is_empty():
         reason = "".join(f": {said}" for said in (*found, *parts.notes)[:1])
@@ -61,12 +63,15 @@ def read(
     )
 
 
-def _importer(kind: str, log_format: str | None, mss_bytes: int) -> Callable[[Path, Problems], Parts]:
+def _importer(
+    kind: str, log_format: str | None, mss_bytes: int, form: access_log.Format | None
+) -> Callable[[Path, Problems], Parts]:
     importers: dict[str, Callable[[Path, Problems], Parts]] = {
         "nginx": lambda path, problems: nginx.read(path, problems, log_format, mss_bytes),
         "ss": ss.read,
         "capture": capture.read,
         "ndt7": ndt7.read,
+        "log": lambda path, problems: access_log.read(path, problems, form),
         "table": plain.read,
     }
     return importers[kind]
@@ -83,16 +88,22 @@ def _beginning(path: Path) -> bytes:
     return beginning
 
 
+def _lines(beginning: bytes) -> list[str]:
+    return beginning.decode("utf-8", errors="replace").splitlines()
+
+
 def _kind(path: Path, beginning: bytes) -> str:
     """What kind of file it is, by its content."""
     if capture.recognises(beginning):
         return "capture"
-    lines = beginning.decode("utf-8", errors="replace").splitlines()
+    lines = _lines(beginning)
     # The first line of a log may be cut off, by whatever rotates it.
     if any(nginx.recognises(line) for line in lines[:20]):
         return "nginx"
     if ss.recognises(lines[:200]):
         return "ss"
+    if access_log.recognised(lines[:20]) is not None:
+        return "log"
     if b"\0" not in beginning[:256] or beginning.startswith(b"PAR1"):
         names = ColumnFile(path).names
         if ndt7.recognises(names):

@@ -1,0 +1,97 @@
+"""The access logs that everybody has: recognised, used for sizes and times, and told how to log round trips."""
+
+from pathlib import Path
+
+import pytest
+
+from firstflight import observe
+from firstflight.advise import advise, paths
+from firstflight.advise.assume import parse
+from firstflight.advise.fit import fit
+from firstflight.errors import RequestError
+
+COMBINED = '203.0.113.{i} - - [22/Nov/2026:10:00:00 +0000] "GET /a{{b}} HTTP/1.1" 200 {size} "-" "curl/8 \\"x\\""'
+LOGS = {
+    "common or combined log": COMBINED,
+    "common or combined log, common": '2001:db8::{i} - bob [22/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 {size}',
+    "common or combined log, time": COMBINED + " 1.250",
+    "HAProxy HTTP log": (
+        "Nov 22 10:00:00 lb haproxy[14389]: 203.0.113.{i}:33317 [22/Nov/2026:10:00:00.655] http-in static/srv1 "
+        '10/0/30/69/1250 200 {size} - - ---- 1/1/1/1/0 0/0 {{1wt.eu}} {{}} "GET /index.html HTTP/1.1"'
+    ),
+    "Envoy access log": (
+        '[2026-11-22T10:00:00.310Z] "POST /api/v1 HTTP/2" 200 - 154 {size} 1250 100 "10.0.35.{i}" "nsq2http" '
+        '"cc21d9b0" "locations" "tcp://10.0.2.1:80"'
+    ),
+    "W3C extended log (IIS)": "2026-11-22 10:00:00 203.0.113.{i} /a 200 {size} 1250",
+    "CloudFront standard log": "2026-11-22\t10:00:00\tLHR62\t{size}\t203.0.113.{i}\tGET\t1.250",
+    "JSON lines": '{{"ts": "x", "remote_addr": "203.0.113.{i}", "body_bytes_sent": "{size}", "request_time": "1.250"}}',
+    "JSON lines, nested": (
+        '{{"http": {{"bytes_sent": {size}, "client_ip": "203.0.113.{i}"}}, "transferTimeMSec": 1250}}'
+    ),
+}
+HEADS = {
+    "W3C extended log (IIS)": "#Software: IIS\n#Fields: date time c-ip cs-uri sc-status sc-bytes time-taken\n",
+    "CloudFront standard log": "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method time-taken\n",
+}
+
+
+def written(path: Path, name: str, lines: int = 500, size: int = 9000) -> Path:
+    rows = "\n".join(LOGS[name].format(i=i % 200, size=size + i) for i in range(lines))
+    path.write_text(f"{HEADS.get(name, '')}{rows}\n")
+    return path
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_sizes_and_networks_are_read_and_the_line_for_round_trips_is_told(tmp_path: Path, name: str) -> None:
+    seen = observe.read(written(tmp_path / "access.log", name))
+    assert seen.source.kind == "log"
+    assert seen.source.notes[0].startswith(name.split(",")[0])
+    assert seen.transfers["bytes"].to_list() == list(range(9000, 9500))
+    assert seen.users["subnet"].n_unique() in (1, 2)
+    assert seen.users["rtt_s"].null_count() == 500
+    assert "to log it" in seen.source.notes[1]
+    assert seen.problems == ()
+
+
+@pytest.mark.parametrize("name", [name for name in LOGS if name[-3:] not in ("log", "mon")])
+def test_times_bound_the_lines_where_the_kernel_held_little_of_the_response(tmp_path: Path, name: str) -> None:
+    seen = observe.read(written(tmp_path / "access.log", name, size=2 * (4 << 20)))
+    # 4 MiB in 1.25 s, and headers.
+    assert seen.bounds["least_down_bps"][0] == pytest.approx(8 * (4 << 20) / 1.25 * 1500 / 1448, rel=1e-6)
+
+
+def test_round_trips_in_json_lines_are_used(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.write_text('{"bytes_sent": 9000, "tcpinfo_rtt": "20500", "request_time": "0.001"}\n' * 20)
+    assert observe.read(path).users["rtt_s"].to_list() == pytest.approx([0.0205] * 20)
+
+
+def test_a_log_without_round_trips_is_refused_with_both_ways_out(tmp_path: Path) -> None:
+    flows = written(tmp_path / "access.log", "common or combined log")
+    with pytest.raises(RequestError, match=r"tells no round trips; assume them.*paths=uk-2023.*tcpinfo_rtt"):
+        advise(flows, out=tmp_path / "out")
+
+
+def test_paths_that_are_assumed_are_told_and_never_shown_as_seen(tmp_path: Path) -> None:
+    seen = observe.read(written(tmp_path / "access.log", "common or combined log"))
+    given = parse(["paths=uk-2023+30ms"])
+    found = fit(paths.assumed(seen, given, 1), 10_000, 1)
+    assert found.rows["rtt_s"].min() > 0.03  # type: ignore[operator]
+    assert found.rows["down_bps"].null_count() == 0
+    assert "--assume paths=uk-2023+30ms" in given.texts[0]
+    assert fit(paths.assumed(seen, parse(["rtt=50ms"]), 1), 10_000, 1).rows["rtt_s"].to_list() == [0.05] * 500
+
+
+def test_paths_of_flows_that_tell_them_cannot_be_assumed(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text("rtt_ms,bytes\n20,9000\n")
+    with pytest.raises(RequestError, match="tells round trips itself"):
+        paths.assumed(observe.read(path), parse(["rtt=50ms"]), 1)
+
+
+def test_iis_without_sizes_says_which_field_to_log(tmp_path: Path) -> None:
+    path = tmp_path / "ex.log"
+    path.write_text("#Fields: date time c-ip time-taken\n2026-11-22 10:00:00 203.0.113.1 15\n")
+    with pytest.raises(RequestError, match="lacks sc-bytes"):
+        observe.read(path)
