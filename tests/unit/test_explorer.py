@@ -14,10 +14,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from firstflight.cli.tracing import first_connection
 from firstflight.engines.simulate import capture
 from firstflight.explore.page import PAGE, page
 from firstflight.scenario import Scenario
+from firstflight.tracing import first_connection
 
 ROOT = Path(__file__).parents[2]
 EXPLORER = ROOT / "explorer"
