@@ -31,8 +31,6 @@ class StreamApplication(DatagramApplication):
 
     length: Duration | None = None
 
-    count: ClassVar[None] = None
-
     def _length_plan(self) -> int | None:
         return None if self.length is None else int(self.length)
 

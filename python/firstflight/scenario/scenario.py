@@ -14,6 +14,7 @@ from ..errors import RequestError
 from ..input_files import read_text
 from .applications import Application, Arrivals, FileTransfer, WebPage
 from .arms import Arm, arms_plan, check_arms
+from .datagrams import StreamApplication
 from .document import Text, check, parsed
 from .explain import cut, sentence
 from .kinds import AnyApplication
@@ -245,11 +246,12 @@ class Scenario(Table):
             "kind": application.kind,
             **(self._of_users(application, where) if self.network is None else self._among_hosts(index, where)),
             "start": law_plan(application.start),
-            "count": application.count,
             "response_header_bytes": int(application.response_header or 0),
             "service_time_ns": int(application.service_time or 0),
             "class": application.priority,
         }
+        if not isinstance(application, StreamApplication):
+            plan["count"] = application.count
         plan |= self._ends(application, where, outer)
         if self.arm:
             plan["arms"] = [self._ends(application, where, outer, arm) for arm in self.arm]

@@ -24,7 +24,7 @@ const MOST_LEVELS: usize = 15;
 
 /// What clients do.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Kind {
     /// Files one after the other, each on a new connection.
     FileTransfer {

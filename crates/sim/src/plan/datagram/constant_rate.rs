@@ -8,6 +8,7 @@ use crate::law::Law;
 
 /// A stream of constant bit rate.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ConstantRate {
     /// Bits a second, headers included.
     pub rate_bps: u64,

@@ -8,6 +8,7 @@ use crate::law::Law;
 
 /// How names are looked up: a query, asked again while no answer comes, and an answer.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Queries {
     /// Payload of a query.
     pub query_bytes: u32,
@@ -27,6 +28,7 @@ pub struct Queries {
 
 /// Look-ups one after the other.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Dns {
     /// How.
     #[serde(flatten)]
@@ -39,6 +41,7 @@ pub struct Dns {
 
 /// The names of a page's hosts, each looked up before a connection is opened to it.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Names {
     /// How.
     #[serde(flatten)]

@@ -8,6 +8,7 @@ use crate::law::Law;
 
 /// A game.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Game {
     /// Time between two datagrams of a client.
     pub client_interval_ns: Nanos,

@@ -8,6 +8,7 @@ use crate::law::Law;
 
 /// A call.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Voice {
     /// How voice is coded.
     pub codec: Codec,
@@ -29,6 +30,7 @@ pub struct Voice {
 
 /// What a codec costs a listener (ITU-T G.107).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Impairment {
     /// Equipment impairment factor Ie without losses.
     pub ie: f64,
