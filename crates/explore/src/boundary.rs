@@ -25,7 +25,7 @@ pub extern "C" fn input(bytes: usize) -> *mut u8 {
 pub extern "C" fn simulate(seed: u64, capture: u32) -> u32 {
     let answer = INPUT.with_borrow(|input| {
         let plan = std::str::from_utf8(input).map_err(|error| format!("this is not a plan: {error}"))?;
-        crate::run(plan, seed, capture != 0)
+        crate::run(plan, seed, capture != 0).map_err(|error| error.to_string())
     });
     let is_done = u32::from(answer.is_ok());
     OUTPUT.set(answer.unwrap_or_else(String::into_bytes));

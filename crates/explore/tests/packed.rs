@@ -48,6 +48,6 @@ fn segments_are_kept_on_request_only() {
 
 #[test]
 fn what_is_no_plan_is_refused_in_one_sentence() {
-    let refused = run("{}", 1, true).expect_err("no plan");
+    let refused = run("{}", 1, true).expect_err("no plan").to_string();
     assert!(refused.starts_with("this is not a plan: missing field"), "{refused}");
 }

@@ -15,7 +15,8 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    pub(crate) fn new(field: &'static str, found: impl Display, right: impl Into<String>) -> SpecError {
+    /// Of a key, what its value is, and what would be right.
+    pub fn new(field: &'static str, found: impl Display, right: impl Into<String>) -> SpecError {
         SpecError { field, found: found.to_string(), right: right.into() }
     }
 }

@@ -5,7 +5,7 @@ mod observe;
 mod population;
 mod wire;
 
-use std::{collections::BTreeMap, hint::black_box, path::PathBuf, time::Instant};
+use std::{collections::BTreeMap, fmt::Display, hint::black_box, path::PathBuf, time::Instant};
 
 use firstflight_pcap::FileError;
 use firstflight_script::Options;
@@ -23,6 +23,11 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 
+/// A request that is wrong, as Python's ValueError.
+fn invalid(error: impl Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
 /// The version of the native code.
 #[pyfunction]
 fn version() -> &'static str {
@@ -34,28 +39,27 @@ fn version() -> &'static str {
 fn profiles() -> PyResult<String> {
     let profiles: BTreeMap<&str, Option<Profile>> =
         Profile::NAMES.iter().map(|name| (*name, Profile::named(name))).collect();
-    serde_json::to_string(&profiles).map_err(|error| PyValueError::new_err(error.to_string()))
+    serde_json::to_string(&profiles).map_err(invalid)
 }
 
 /// Checks a profile, given as JSON.
 #[pyfunction]
 fn check_profile(profile: &str) -> PyResult<()> {
-    let read: Profile = serde_json::from_str(profile).map_err(|error| PyValueError::new_err(name_renamed(error)))?;
-    read.validate().map_err(|error| PyValueError::new_err(error.to_string()))
+    let read: Profile = serde_json::from_str(profile).map_err(|error| invalid(name_renamed(error)))?;
+    read.validate().map_err(invalid)
 }
 
 /// The initial window in bytes by a policy, given as JSON, for segments of so many bytes.
 #[pyfunction]
 fn initial_window_bytes(policy: &str, mss_bytes: u32) -> PyResult<u32> {
-    let policy: InitialWindow =
-        serde_json::from_str(policy).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let policy: InitialWindow = serde_json::from_str(policy).map_err(invalid)?;
     Ok(policy.window_bytes(mss_bytes))
 }
 
 /// What the fields of a profile that have a choice can be set to, as JSON.
 #[pyfunction]
 fn choices() -> PyResult<String> {
-    serde_json::to_string(&Choices::all()).map_err(|error| PyValueError::new_err(error.to_string()))
+    serde_json::to_string(&Choices::all()).map_err(invalid)
 }
 
 /// Keys and words of profiles that earlier versions had, with what stands in their place.
@@ -75,15 +79,12 @@ fn simulate<'py>(
     replicates: u32,
     capture: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let last = first_replicate
+        .checked_add(replicates)
+        .ok_or_else(|| invalid(format_args!("replicate numbers end at {}", u32::MAX)))?;
     let records = py
-        .detach(|| {
-            let plan = Plan::from_json(plan)?;
-            let last = first_replicate
-                .checked_add(replicates)
-                .ok_or_else(|| format!("replicate numbers end at {}", u32::MAX))?;
-            firstflight_sim::simulate(&plan, seed, first_replicate..last, capture)
-        })
-        .map_err(PyValueError::new_err)?;
+        .detach(|| firstflight_sim::simulate(&Plan::from_json(plan)?, seed, first_replicate..last, capture))
+        .map_err(invalid)?;
     to_python(py, records)
 }
 
@@ -107,18 +108,16 @@ fn write_packets(
         (None, "client") => Place::Client,
         (None, "server") => Place::Server,
         (None, other) => {
-            return Err(PyValueError::new_err(format!(
-                "packets are taken at \"client\" or \"server\", not at {other:?}"
-            )));
+            return Err(invalid(format_args!("packets are taken at \"client\" or \"server\", not at {other:?}")));
         }
     };
     py.detach(|| {
-        let plan = Plan::from_json(plan).map_err(PyValueError::new_err)?;
-        let watched = Simulation::watch(&plan, seed, replicate, &place).map_err(PyValueError::new_err)?;
+        let plan = Plan::from_json(plan).map_err(invalid)?;
+        let watched = Simulation::watch(&plan, seed, replicate, &place).map_err(invalid)?;
         match capture_file::write(&watched, &path, comment) {
             Ok(()) => Ok(watched.packets.len()),
             Err(error @ FileError::Io { .. }) => Err(PyOSError::new_err(error.to_string())),
-            Err(error @ FileError::Packet(_)) => Err(PyValueError::new_err(error.to_string())),
+            Err(error @ FileError::Packet(_)) => Err(invalid(error)),
         }
     })
 }
@@ -158,7 +157,7 @@ fn run_script(py: Python<'_>, text: &str, tolerance_ns: u64) -> PyResult<String>
         let options = Options { tolerance_ns, ..Options::default() };
         firstflight_script::run_text(text, &options)
     });
-    serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))
+    serde_json::to_string(&report).map_err(invalid)
 }
 
 /// Nanoseconds for taking the earliest event and scheduling the next one of its source, with events of `sources`
@@ -166,7 +165,7 @@ fn run_script(py: Python<'_>, text: &str, tolerance_ns: u64) -> PyResult<String>
 #[pyfunction]
 fn scheduler_cost(py: Python<'_>, sources: u32, operations: u64) -> PyResult<f64> {
     if sources == 0 || sources as usize > MAX_SOURCES || operations == 0 {
-        return Err(PyValueError::new_err(format!(
+        return Err(invalid(format_args!(
             "the cost is measured for 1 to {MAX_SOURCES} sources and at least one operation, not for {sources} and \
              {operations}"
         )));

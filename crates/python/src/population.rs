@@ -1,9 +1,9 @@
 //! Users of a population, drawn and not simulated.
 
 use firstflight_sim::{Plan, population};
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use pyo3::{prelude::*, types::PyDict};
 
-use crate::columns;
+use crate::{columns, invalid};
 
 /// The first users of a replicate: `users` as columns of (NumPy dtype, bytes), and lists of what the table leaves out.
 #[pyfunction]
@@ -14,9 +14,7 @@ pub fn draw_users<'py>(
     replicate: u32,
     users: u32,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let drawn = py
-        .detach(|| population::draw(&Plan::from_json(plan)?, seed, replicate, 0..users))
-        .map_err(PyValueError::new_err)?;
+    let drawn = py.detach(|| population::draw(&Plan::from_json(plan)?, seed, replicate, 0..users)).map_err(invalid)?;
     let result = PyDict::new(py);
     result.set_item("users", columns(py, drawn.users.into_columns())?)?;
     result.set_item("up_buffer_bytes", drawn.up_buffer_bytes)?;

@@ -4,15 +4,15 @@ use std::os::fd::RawFd;
 
 use firstflight_device::{PacketSocket, duplicate};
 use firstflight_wire::Plan;
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::prelude::*;
 
-use crate::linkbox::until_raised;
+use crate::{invalid, linkbox::until_raised};
 
 /// Runs a host of our TCP on an interface of the calling thread's network namespace until its control socket says stop
 /// or closes. The control descriptor stays the caller's.
 #[pyfunction]
 pub(crate) fn run_wire(py: Python<'_>, plan_json: &str, interface: &str, control_fd: RawFd) -> PyResult<()> {
-    let plan = Plan::from_json(plan_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let plan = Plan::from_json(plan_json).map_err(invalid)?;
     let control = duplicate(control_fd)?;
     let socket = PacketSocket::open(interface, false)?;
     until_raised(py, |interrupted| firstflight_wire::run(&plan, socket, control, interrupted))

@@ -4,6 +4,7 @@
 
 use std::f64::consts::PI;
 
+use firstflight_path::SpecError;
 use serde::{Deserialize, Serialize};
 
 use crate::{normal, random::Stream};
@@ -88,8 +89,8 @@ impl Law {
     /// Checks the parameters; `what` names the law's place in the plan.
     ///
     /// # Errors
-    /// One sentence that names what is wrong.
-    pub fn validate(&self, what: &str) -> Result<(), String> {
+    /// Parameters that are out of order, negative or infinite.
+    pub fn validate(&self, what: &'static str) -> Result<(), SpecError> {
         let ok = match self {
             Law::Constant { value } => *value >= 0.0,
             Law::Uniform { low, high } => *low >= 0.0 && high >= low,
@@ -109,9 +110,8 @@ impl Law {
         if ok && self.parameters_are_finite() {
             Ok(())
         } else {
-            Err(format!(
-                "{what}: this law's parameters are out of order, negative, or zero where they may not be: {self:?}"
-            ))
+            let right = "its parameters must be in order, not negative, and not zero where they may not be";
+            Err(SpecError::new(what, format_args!("{self:?}"), right))
         }
     }
 

@@ -11,6 +11,8 @@
 //! [`scheduler`]; and a link fed by one other link alone is computed together with it, without an event
 //! ([`topology::Then::Computed`]).
 
+#[macro_use]
+mod error;
 mod application;
 mod capture;
 pub mod capture_file;
@@ -32,6 +34,7 @@ pub mod topology;
 
 use std::ops::Range;
 
+pub use error::{PlanError, Problem};
 pub use firstflight_path::Nanos;
 pub use firstflight_random as random;
 pub use firstflight_records::table;
@@ -42,8 +45,8 @@ pub use simulation::Simulation;
 /// Simulates a range of replicates of a plan, one after the other. `capture` keeps every segment.
 ///
 /// # Errors
-/// A plan whose parts do not fit together: one sentence.
-pub fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, String> {
+/// A plan whose parts do not fit together.
+pub fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, PlanError> {
     if plan.population.is_some() {
         return population::simulate(plan, seed, replicates, capture);
     }
@@ -55,7 +58,7 @@ pub fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -
             Some(all) => all.append(records),
         }
     }
-    all.ok_or_else(|| NO_REPLICATES.into())
+    all.ok_or_else(|| misfit!("{}", NO_REPLICATES))
 }
 
 const NO_REPLICATES: &str = "there are no replicates to simulate: ask for at least one";

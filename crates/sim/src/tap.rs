@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use firstflight_path::{Fate, Nanos};
 use firstflight_tcp::Segment;
 
-use crate::{connection::SERVER, plan::Rtp, topology::Topology};
+use crate::{PlanError, connection::SERVER, plan::Rtp, topology::Topology};
 
 /// Where to tap.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,7 +106,7 @@ impl Tap {
     ///
     /// # Errors
     /// There is no such link.
-    pub(crate) fn at_link(name: &str, topology: &Topology) -> Result<Self, String> {
+    pub(crate) fn at_link(name: &str, topology: &Topology) -> Result<Self, PlanError> {
         let find = |name: &str| topology.links().iter().position(|(link, _)| link == name).map(|index| index as u32);
         let back = match name.strip_suffix(".reverse") {
             Some(forward) => forward.to_owned(),
@@ -114,7 +114,7 @@ impl Tap {
         };
         let (Some(towards), Some(away)) = (find(name), find(&back)) else {
             let known: Vec<String> = topology.links().iter().map(|(link, _)| format!("{link:?}")).collect();
-            return Err(format!("there is no link {name:?} in this network; it has {}", known.join(", ")));
+            return Err(misfit!("there is no link {name:?} in this network; it has {}", known.join(", ")));
         };
         Ok(Self::new(At::Link { towards, away }, vec![name.to_owned(), back]))
     }

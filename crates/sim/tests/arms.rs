@@ -108,7 +108,7 @@ fn arms_that_cannot_be_are_refused() {
         (with_arms(star(2, 1), &[("ten", -0.1, 10)], "users"), "share is -0.1"),
         (missing, "the TCP of 0 arms"),
     ] {
-        let error = Plan::from_json(&plan.to_string()).unwrap_err();
+        let error = Plan::from_json(&plan.to_string()).unwrap_err().to_string();
         assert!(error.contains(named), "{error}");
     }
 }

@@ -304,7 +304,9 @@ fn what_means_nothing_is_refused() {
     ];
     for (mut application, key) in cases {
         application[key] = json!(0);
-        let error = Plan::from_json(&plan(pair(None, 1, 1), vec![datagrams(&application)]).to_string()).unwrap_err();
+        let error = Plan::from_json(&plan(pair(None, 1, 1), vec![datagrams(&application)]).to_string())
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("application \"stream\": ") && error.contains('0'), "{error}");
     }
 }

@@ -150,7 +150,7 @@ fn laws_that_cannot_be_are_refused_by_name() {
         empirical(vec![(0.0, 1.0), (0.5, 0.5), (1.0, 2.0)]),
         empirical(vec![(0.0, 1.0), (0.6, 2.0), (0.5, 3.0), (1.0, 4.0)]),
     ] {
-        let error = law.validate("size").unwrap_err();
-        assert!(error.starts_with("size: "), "{error}");
+        let error = law.validate("size").unwrap_err().to_string();
+        assert!(error.starts_with("size is "), "{error}");
     }
 }

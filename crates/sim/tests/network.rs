@@ -133,8 +133,8 @@ fn plans_that_cannot_be_are_refused_in_one_sentence() {
         let mut plan = web(2, 0, &reno());
         alter(&mut plan);
         match Plan::from_json(&plan.to_string()) {
-            Err(error) => error,
-            Ok(plan) => simulate(&plan, 1, 0..1, false).unwrap_err(),
+            Err(error) => error.to_string(),
+            Ok(plan) => simulate(&plan, 1, 0..1, false).unwrap_err().to_string(),
         }
     };
     assert!(refused(&|plan| plan["duration_ns"] = json!(0)).contains("duration_ns"));

@@ -207,7 +207,7 @@ fn a_sum_of_times_that_its_column_cannot_hold_is_refused_in_a_sentence() {
     plan["duration_ns"] = json!(1_000_000_000_000_000_000u64);
     plan["population"]["keep"] = json!("aggregates");
     let simulated = |plan: &Value| simulate(&Plan::from_json(&plan.to_string()).unwrap(), 1, 0..1, false);
-    let error = simulated(&plan).unwrap_err();
+    let error = simulated(&plan).unwrap_err().to_string();
     assert!(error.contains("add up to more than 2^63 ns"), "{error}");
     plan["population"]["users"] = json!(10);
     let aggregates = simulated(&plan).unwrap().aggregates.unwrap();

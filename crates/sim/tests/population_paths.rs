@@ -201,7 +201,7 @@ fn what_no_law_of_a_population_can_be_is_refused_in_a_sentence() {
         let mut plan = plan(4, paths);
         alter(&mut plan);
         let plan = Plan::from_json(&plan.to_string());
-        plan.and_then(|plan| simulate(&plan, 1, 0..1, false)).expect_err("it was accepted")
+        plan.and_then(|plan| simulate(&plan, 1, 0..1, false)).expect_err("it was accepted").to_string()
     };
     let paths =
         |key: &'static str, value: Value| move |plan: &mut Value| plan["population"]["paths"][key] = value.clone();
@@ -229,7 +229,7 @@ fn what_no_law_of_a_population_can_be_is_refused_in_a_sentence() {
         ("maximum below 1", refused(&paths("loss", json!({"law": "exponential", "mean": 0.01})), spread())),
         ("user 0 of replicate 0: down_bps is 1", refused(&paths("down_bps", constant(1.0)), spread())),
         (
-            "out of order",
+            "rtt_ns is Empirical",
             refused(
                 &paths(
                     "rtt_ns",

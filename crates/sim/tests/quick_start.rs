@@ -82,6 +82,6 @@ fn a_policy_without_a_rate_is_refused() {
     let mut plan = single(pair(None, 5_000_000, 1000), 1460.0, &profile("rfc", json!({})));
     plan["network"]["links"][0]["forward"]["quick_start"] = json!({"policy": "lower", "rate_bps": 0});
     let plan = Plan::from_json(&plan.to_string()).unwrap();
-    let error = simulate(&plan, 1, 0..1, false).unwrap_err();
+    let error = simulate(&plan, 1, 0..1, false).unwrap_err().to_string();
     assert!(error.contains("refuse"), "{error}");
 }

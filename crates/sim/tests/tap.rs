@@ -104,10 +104,11 @@ fn a_mark_shows_on_the_packet_that_got_it() {
 #[test]
 fn a_place_that_is_not_there_is_refused_with_those_that_are() {
     let plan = Plan::from_json(&lossy().to_string()).unwrap();
-    let refused = Simulation::watch(&plan, 6, 0, &link("hub")).unwrap_err();
+    let refused = Simulation::watch(&plan, 6, 0, &link("hub")).unwrap_err().to_string();
     assert!(refused.starts_with("there is no link \"hub\" in this network; it has \"bottleneck\""), "{refused}");
     let mut late = lossy();
     late["applications"][0]["start"] = world::constant(1e6);
-    let refused = Simulation::watch(&Plan::from_json(&late.to_string()).unwrap(), 6, 0, &Place::Server).unwrap_err();
+    let refused =
+        Simulation::watch(&Plan::from_json(&late.to_string()).unwrap(), 6, 0, &Place::Server).unwrap_err().to_string();
     assert_eq!(refused, "application \"web\" sends nothing before the end of the run");
 }

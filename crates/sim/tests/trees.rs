@@ -157,7 +157,7 @@ fn trees_that_cannot_be_are_refused_by_name() {
         let mut network = tree(streets());
         alter(&mut network);
         let plan = Plan::from_json(&plan(&network, &[everyone(json!({}))]).to_string());
-        let error = plan.and_then(|plan| simulate(&plan, 1, 0..1, false).map(drop)).unwrap_err();
+        let error = plan.and_then(|plan| simulate(&plan, 1, 0..1, false).map(drop)).unwrap_err().to_string();
         assert!(error.contains(named) && !error.contains('\n'), "{error}");
     }
 }

@@ -21,11 +21,11 @@ const FASTEST_BPS: u64 = 10_000_000;
 fuzz_target!(|text: &str| {
     let mut plan = match Plan::from_json(text) {
         Ok(plan) => plan,
-        Err(sentence) => return assert!(!sentence.is_empty()),
+        Err(error) => return assert!(!error.to_string().is_empty()),
     };
     cut(&mut plan);
-    if let Err(sentence) = simulate(&plan, 1, 0..1, true) {
-        assert!(!sentence.is_empty());
+    if let Err(error) = simulate(&plan, 1, 0..1, true) {
+        assert!(!error.to_string().is_empty());
     }
 });
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use firstflight_path::Nanos;
+use firstflight_path::{Nanos, SpecError};
 use firstflight_tcp::Profile;
 use serde::Deserialize;
 
 use super::{Kind, Network, Plan, one};
-use crate::law::Law;
+use crate::{PlanError, law::Law};
 
 /// How a client picks its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -99,53 +99,53 @@ impl Application {
     }
 
     /// Hosts are named in a network, and users shared out in a population or a tree.
-    pub(super) fn validate_place(&self, plan: &Plan) -> Result<(), String> {
+    pub(super) fn validate_place(&self, plan: &Plan) -> Result<(), PlanError> {
         if !(self.share > 0.0 && self.share <= 1.0) {
-            return Err(format!("share is {}, but must be above 0 and at most 1", self.share));
+            return Err(SpecError::new("share", self.share, "it must be above 0 and at most 1").into());
         }
         let Some(population) = &plan.population else {
             if self.share != 1.0 && !matches!(plan.network, Some(Network::Tree { .. })) {
-                return Err(format!(
-                    "share is {}: only the users of a population or a tree are shared out",
-                    self.share
-                ));
+                let right = "only the users of a population or a tree are shared out";
+                return Err(SpecError::new("share", self.share, right).into());
             }
             if self.size_from_row {
-                return Err("size_from_row needs a population whose paths are a table with bytes".into());
+                return Err(misfit!("size_from_row needs a population whose paths are a table with bytes"));
             }
             return [("client_hosts", &self.client_hosts), ("server_hosts", &self.server_hosts)]
                 .into_iter()
                 .try_for_each(|(name, hosts)| {
-                    hosts.as_ref().map(drop).ok_or_else(|| format!("{name} is missing: name hosts of the network"))
+                    hosts.as_ref().map(drop).ok_or_else(|| misfit!("{name} is missing: name hosts of the network"))
                 });
         };
         if self.clients != 1 {
-            return Err(format!(
+            return Err(misfit!(
                 "it has {} clients, but in a population a client is a user: leave clients out",
                 self.clients
             ));
         }
         if self.client_hosts.is_some() || self.server_hosts.is_some() {
-            return Err("it names hosts, but each user of a population has a path of their own: leave them out".into());
+            return Err(misfit!(
+                "it names hosts, but each user of a population has a path of their own: leave them out"
+            ));
         }
         match (&self.kind, self.size_from_row) {
             (_, false) => Ok(()),
             (Kind::FileTransfer { .. }, true) if population.has_bytes() => Ok(()),
             (Kind::FileTransfer { .. }, true) => {
-                Err("size_from_row is true, but the paths are no table with bytes".into())
+                Err(misfit!("size_from_row is true, but the paths are no table with bytes"))
             }
-            _ => Err("size_from_row is for file transfers only".into()),
+            _ => Err(misfit!("size_from_row is for file transfers only")),
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), String> {
+    pub(super) fn validate(&self) -> Result<(), PlanError> {
         if self.clients == 0 {
-            return Err("it has no clients: give at least one".into());
+            return Err(misfit!("it has no clients: give at least one"));
         }
         for arm in 0..=self.arms.len() {
             let [client, server] = self.ends(arm as u8);
-            client.validate().map_err(|error| format!("client_tcp: {error}"))?;
-            server.validate().map_err(|error| format!("server_tcp: {error}"))?;
+            client.validate().map_err(PlanError::within("client_tcp"))?;
+            server.validate().map_err(PlanError::within("server_tcp"))?;
         }
         self.start.validate("start")?;
         self.kind.validate()

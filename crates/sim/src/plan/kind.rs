@@ -1,6 +1,6 @@
 //! What clients do: files, pages, requests, videos and datagrams.
 
-use firstflight_path::Nanos;
+use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     },
     one,
 };
-use crate::law::Law;
+use crate::{PlanError, law::Law};
 
 /// The largest file, 8.8 TB: more than a run is likely to carry, and small enough for a page's worth of them to be added up.
 pub(crate) const LARGEST_BYTES: u64 = 1 << 43;
@@ -204,10 +204,10 @@ impl Kind {
     /// Checks what a type cannot say.
     ///
     /// # Errors
-    /// One sentence.
-    pub(super) fn validate(&self) -> Result<(), String> {
+    /// The value that cannot be.
+    pub(super) fn validate(&self) -> Result<(), PlanError> {
         if let Some(datagrams) = self.datagrams() {
-            return datagrams.validate();
+            return Ok(datagrams.validate()?);
         }
         let bytes = LARGEST_BYTES as f64;
         let objects = MOST_INLINE_OBJECTS;
@@ -237,18 +237,18 @@ impl Kind {
             } => {
                 asks_for_something(*request_bytes)?;
                 if let Some(names) = dns {
-                    names.queries.validate().map_err(|error| format!("dns: {error}"))?;
+                    names.queries.validate().map_err(PlanError::within("dns"))?;
                 }
                 if then.len() > MOST_LEVELS {
-                    return Err(format!("then has {} levels, but must have at most {MOST_LEVELS}", then.len()));
+                    return Err(misfit!("then has {} levels, but must have at most {MOST_LEVELS}", then.len()));
                 }
                 for (name, value) in [("hosts", hosts), ("connections", connections), ("frame_bytes", frame_bytes)] {
                     if *value == 0 {
-                        return Err(format!("{name} is 0: give at least 1"));
+                        return Err(SpecError::new(name, 0, "give at least 1").into());
                     }
                 }
                 if *parallel == Some(0) {
-                    return Err("parallel is 0: in-line objects need at least one connection".into());
+                    return Err(SpecError::new("parallel", 0, "in-line objects need at least one connection").into());
                 }
                 let mut laws = vec![
                     ("primary", primary, bytes),
@@ -269,25 +269,25 @@ impl Kind {
             Kind::Video { chunk, request_bytes, interval_ns, buffer_chunks, count } => {
                 asks_for_something(*request_bytes)?;
                 if *interval_ns == 0 || *buffer_chunks == 0 {
-                    return Err("a video needs an interval above 0 and a buffer of at least one chunk".into());
+                    return Err(misfit!("a video needs an interval above 0 and a buffer of at least one chunk"));
                 }
                 (vec![("chunk", chunk, bytes)], *count)
             }
             Kind::Arrivals { size, request_bytes, gap, count } => {
                 asks_for_something(*request_bytes)?;
                 if gap.largest() == Some(0.0) {
-                    return Err("gap is always 0: all files would arrive at one moment".into());
+                    return Err(SpecError::new("gap", "always 0", "all files would arrive at one moment").into());
                 }
                 (vec![("size", size, bytes), ("gap", gap, time)], *count)
             }
         };
         if count == Some(0) {
-            return Err("count is 0: leave it out for no end, or give at least 1".into());
+            return Err(SpecError::new("count", 0, "leave it out for no end, or give at least 1").into());
         }
         laws.into_iter().try_for_each(|(name, law, most)| {
             law.validate(name)?;
             match law.largest() {
-                Some(largest) if largest > most => Err(format!("{name} reaches {largest}, but must be at most {most}")),
+                Some(largest) if largest > most => Err(misfit!("{name} reaches {largest}, but must be at most {most}")),
                 _ => Ok(()),
             }
         })
@@ -295,9 +295,9 @@ impl Kind {
 }
 
 /// A server answers the requests that reach it, and nothing cannot reach it.
-fn asks_for_something(request_bytes: u32) -> Result<(), String> {
+fn asks_for_something(request_bytes: u32) -> Result<(), SpecError> {
     if request_bytes == 0 {
-        return Err("request_bytes is 0: the server would never hear of it; give at least 1".into());
+        return Err(SpecError::new("request_bytes", 0, "the server would never hear of it: give at least 1"));
     }
     Ok(())
 }

@@ -5,8 +5,7 @@ pub(crate) mod datagram;
 mod kind;
 mod network;
 
-use firstflight_path::Nanos;
-use firstflight_tcp::name_renamed;
+use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 pub use application::{Application, Ends, ServerChoice};
@@ -15,7 +14,7 @@ pub use kind::{Direction, HttpVersion, Kind, Level, Persistent};
 pub(crate) use kind::{LARGEST_BYTES, MOST_INLINE_OBJECTS};
 pub use network::{DrawnLimit, Group, LinkLaws, LinkPair, Network};
 
-use crate::population::PopulationSpec;
+use crate::{PlanError, Problem, population::PopulationSpec};
 
 /// 31 years: sums and small multiples of times stay far from overflow.
 const LONGEST_DURATION: Nanos = 1_000_000_000_000_000_000;
@@ -88,10 +87,9 @@ impl Plan {
     /// Reads a plan from JSON and checks what a type cannot say.
     ///
     /// # Errors
-    /// One sentence that says what is wrong and where.
-    pub fn from_json(json: &str) -> Result<Plan, String> {
-        let plan: Plan =
-            serde_json::from_str(json).map_err(|error| format!("this is not a plan: {}", name_renamed(error)))?;
+    /// What is wrong, and where.
+    pub fn from_json(json: &str) -> Result<Plan, PlanError> {
+        let plan: Plan = serde_json::from_str(json).map_err(Problem::Unreadable)?;
         plan.validate()?;
         Ok(plan)
     }
@@ -123,19 +121,20 @@ impl Plan {
         })
     }
 
-    fn validate_arms(&self) -> Result<(), String> {
+    fn validate_arms(&self) -> Result<(), PlanError> {
         if self.arms.len() > MOST_ARMS {
-            return Err(format!("there are {} arms; at most {MOST_ARMS} can be told apart", self.arms.len()));
+            return Err(misfit!("there are {} arms; at most {MOST_ARMS} can be told apart", self.arms.len()));
         }
         if let Some(arm) = self.arms.iter().find(|arm| !(0.0..=1.0).contains(&arm.share)) {
-            return Err(format!("arm {:?}: share is {}, but must be from 0 to 1", arm.name, arm.share));
+            let error = SpecError::new("share", arm.share, "it must be from 0 to 1");
+            return Err(PlanError::within(format_args!("arm {:?}", arm.name))(error));
         }
         let sum: f64 = self.arms.iter().map(|arm| arm.share).sum();
         if sum > 1.0 + 1e-9 {
-            return Err(format!("the shares of the arms add up to {sum}, but must be at most 1 together"));
+            return Err(misfit!("the shares of the arms add up to {sum}, but must be at most 1 together"));
         }
         match self.applications.iter().find(|application| application.arms.len() != self.arms.len()) {
-            Some(odd) => Err(format!(
+            Some(odd) => Err(misfit!(
                 "application {:?} has the TCP of {} arms, and the plan has {}",
                 odd.name,
                 odd.arms.len(),
@@ -145,47 +144,48 @@ impl Plan {
         }
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), PlanError> {
         if self.duration_ns == 0 {
-            return Err("duration_ns is 0: there is nothing to simulate".into());
+            return Err(SpecError::new("duration_ns", 0, "there is nothing to simulate").into());
         }
         if self.duration_ns > LONGEST_DURATION {
-            return Err(format!("duration_ns is {}: at most {LONGEST_DURATION} can be simulated", self.duration_ns));
+            let right = format!("at most {LONGEST_DURATION} can be simulated");
+            return Err(SpecError::new("duration_ns", self.duration_ns, right).into());
         }
         if self.header_bytes > MOST_HEADER_BYTES {
-            return Err(format!("header_bytes is {}, but must be at most {MOST_HEADER_BYTES}", self.header_bytes));
+            let right = format!("it must be at most {MOST_HEADER_BYTES}");
+            return Err(SpecError::new("header_bytes", self.header_bytes, right).into());
         }
         if self.meter_interval_ns == Some(0) {
-            return Err("meter_interval_ns is 0: intervals need a length".into());
+            return Err(SpecError::new("meter_interval_ns", 0, "intervals need a length").into());
         }
         if self.applications.is_empty() || self.applications.len() > 256 {
-            return Err(format!("a plan has 1 to 256 applications, not {}", self.applications.len()));
+            return Err(misfit!("a plan has 1 to 256 applications, not {}", self.applications.len()));
         }
         self.validate_arms()?;
         let clients: u64 = self.applications.iter().map(|application| u64::from(application.clients)).sum();
         if clients > MOST_CLIENTS {
-            return Err(format!("the applications have {clients} clients; at most {MOST_CLIENTS} can be simulated"));
+            return Err(misfit!("the applications have {clients} clients; at most {MOST_CLIENTS} can be simulated"));
         }
         match (&self.network, &self.population) {
             (Some(_), None) => {}
             (None, Some(_)) if self.meter_interval_ns.is_some() => {
-                return Err("meter_interval_ns counts on the links of a network, and a population has none".into());
+                return Err(misfit!("meter_interval_ns counts on the links of a network, and a population has none"));
             }
-            (None, Some(population)) => population.validate().map_err(|error| format!("population: {error}"))?,
-            _ => return Err("a plan has either a network or a population".into()),
+            (None, Some(population)) => population.validate().map_err(PlanError::within("population"))?,
+            _ => return Err(misfit!("a plan has either a network or a population")),
         }
         if let Some(Network::Tree { group, .. }) = &self.network {
             for group in group {
-                let laws =
-                    |laws: &LinkLaws| laws.validate().map_err(|error| format!("group {:?}: {error}", group.name));
-                group.draw.iter().try_for_each(laws)?;
+                let laws = group.draw.iter().try_for_each(LinkLaws::validate);
+                laws.map_err(PlanError::within(format_args!("group {:?}", group.name)))?;
             }
         }
         for application in &self.applications {
             application
                 .validate()
                 .and_then(|()| application.validate_place(self))
-                .map_err(|error| format!("application {:?}: {error}", application.name))?;
+                .map_err(PlanError::within(format_args!("application {:?}", application.name)))?;
         }
         Ok(())
     }
@@ -193,11 +193,12 @@ impl Plan {
     /// The network.
     ///
     /// # Errors
-    /// The plan has a population, whose users are simulated one by one: one sentence.
-    pub(crate) fn network(&self) -> Result<&Network, String> {
+    /// The plan has a population, whose users are simulated one by one.
+    pub(crate) fn network(&self) -> Result<&Network, PlanError> {
         self.network.as_ref().ok_or_else(|| {
-            "a population has no network to watch: its users are simulated one by one, each on a path of their own"
-                .into()
+            misfit!(
+                "a population has no network to watch: its users are simulated one by one, each on a path of their own"
+            )
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Networks as a plan has them: topologies of links, and what is drawn for each link of a tree.
 
-use firstflight_path::{LinkSpec, Nanos};
+use firstflight_path::{LinkSpec, Nanos, SpecError};
 use serde::Deserialize;
 
 use crate::law::Law;
@@ -96,7 +96,7 @@ pub enum DrawnLimit {
 }
 
 impl LinkLaws {
-    pub(super) fn validate(&self) -> Result<(), String> {
+    pub(super) fn validate(&self) -> Result<(), SpecError> {
         [("rate_bps", &self.rate_bps), ("delay_ns", &self.delay_ns), ("loss", &self.loss)]
             .into_iter()
             .filter_map(|(name, law)| law.as_ref().map(|law| (name, law)))

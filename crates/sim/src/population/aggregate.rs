@@ -4,13 +4,13 @@
 
 use firstflight_path::Nanos;
 
+use super::{Path, spec::Buckets};
 use crate::{
+    PlanError,
     histogram::{Bins, Histogram},
     plan::{Application, Direction, Kind, Plan},
     records::{Aggregate, Aggregates, HistogramBin, Histograms, SenderCounts, Sums},
 };
-
-use super::{Path, spec::Buckets};
 
 /// Something that was asked for, with what became of it.
 #[derive(Clone, Copy, Debug)]
@@ -118,13 +118,13 @@ impl Accounts {
     /// Writes the accounts of a replicate, and begins the next one without entries.
     ///
     /// # Errors
-    /// Completion times whose sum no column can hold: one sentence.
+    /// Completion times whose sum no column can hold.
     pub(crate) fn close(
         &mut self,
         replicate: u32,
         aggregates: &mut Aggregates,
         histograms: &mut Histograms,
-    ) -> Result<(), String> {
+    ) -> Result<(), PlanError> {
         for (index, cell) in self.cells.iter_mut().enumerate() {
             let (block, place) = (index / self.block, index % self.block);
             let (application, unit) = (block / UNITS, block % UNITS);
@@ -136,7 +136,7 @@ impl Accounts {
             let bucket = (place - self.first[dimension]) as u16;
             let dimension = dimension as u8;
             let completion_ns_sum = i64::try_from(cell.completion_ns_sum).map_err(|_| {
-                format!(
+                misfit!(
                     "the completion times of replicate {replicate} add up to more than 2^63 ns (292 years): make more \
                      replicates of fewer users, or keep rows"
                 )

@@ -7,7 +7,9 @@
 //! have the stated correlations, so a user's score does as well, and two users' scores of one figure correlate by the
 //! share.
 
-use crate::{normal, random::Stream};
+use firstflight_path::SpecError;
+
+use crate::{PlanError, normal, random::Stream};
 
 /// Figures of a path: round trip, rate down, rate up, buffer, loss.
 pub const FIGURES: usize = 5;
@@ -34,28 +36,28 @@ impl Copula {
     /// From correlations, row by row, and the share of the variance that the subnet explains.
     ///
     /// # Errors
-    /// Numbers that are no correlations, or that contradict each other: one sentence that names them.
-    pub fn new(correlation: &[f64], subnet_share: f64) -> Result<Copula, String> {
+    /// Numbers that are no correlations, or that contradict each other.
+    pub fn new(correlation: &[f64], subnet_share: f64) -> Result<Copula, PlanError> {
         let rows: Vec<&[f64]> = correlation.chunks(FIGURES).collect();
         if correlation.len() != FIGURES * FIGURES {
-            return Err(format!("correlation has {} numbers, but must have 25, five a row", correlation.len()));
+            return Err(misfit!("correlation has {} numbers, but must have 25, five a row", correlation.len()));
         }
         for i in 0..FIGURES {
             if rows[i][i] != 1.0 {
-                return Err(format!("the correlation of {} with itself is {}, but must be 1", NAMES[i], rows[i][i]));
+                return Err(misfit!("the correlation of {} with itself is {}, but must be 1", NAMES[i], rows[i][i]));
             }
             for j in 0..i {
                 let pair = format!("the correlation of {} and {}", NAMES[j], NAMES[i]);
                 if rows[i][j] != rows[j][i] {
-                    return Err(format!("{pair} is given as {} and as {}", rows[j][i], rows[i][j]));
+                    return Err(misfit!("{pair} is given as {} and as {}", rows[j][i], rows[i][j]));
                 }
                 if rows[i][j].is_nan() || rows[i][j].abs() >= 1.0 {
-                    return Err(format!("{pair} is {}, but must lie between -1 and 1", rows[i][j]));
+                    return Err(misfit!("{pair} is {}, but must lie between -1 and 1", rows[i][j]));
                 }
             }
         }
         if !(0.0..1.0).contains(&subnet_share) {
-            return Err(format!("subnet_share is {subnet_share}, but must be at least 0 and below 1"));
+            return Err(SpecError::new("subnet_share", subnet_share, "it must be at least 0 and below 1").into());
         }
         let mut factor = [[0.0; FIGURES]; FIGURES];
         for i in 0..FIGURES {
@@ -67,7 +69,7 @@ impl Copula {
                 } else if rest > LEAST_PIVOT {
                     factor[i][i] = libm::sqrt(rest);
                 } else {
-                    return Err(contradiction(&rows, i));
+                    return Err(misfit!("{}", contradiction(&rows, i)));
                 }
             }
         }

@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
+use super::Paths;
 use crate::{
-    Plan,
+    Plan, PlanError,
     plan::ArmsOf,
     random::{Purpose, Stream},
     records::Users,
 };
-
-use super::Paths;
 
 /// Users of a replicate and all that was drawn for them before they were simulated.
 #[derive(Clone, Debug, Default)]
@@ -27,11 +26,11 @@ pub struct Drawn {
 /// Draws a range of a replicate's users.
 ///
 /// # Errors
-/// A plan without a population, users that it does not have, or a law that gave what no path can have: one sentence.
-pub fn draw(plan: &Plan, seed: u64, replicate: u32, users: Range<u32>) -> Result<Drawn, String> {
-    let Some(population) = &plan.population else { return Err("this plan has no population".into()) };
+/// A plan without a population, users that it does not have, or a law that gave what no path can have.
+pub fn draw(plan: &Plan, seed: u64, replicate: u32, users: Range<u32>) -> Result<Drawn, PlanError> {
+    let Some(population) = &plan.population else { return Err(misfit!("this plan has no population")) };
     if users.end > population.users {
-        return Err(format!("the population has {} users, so there is no user {}", population.users, users.end - 1));
+        return Err(misfit!("the population has {} users, so there is no user {}", population.users, users.end - 1));
     }
     let paths = Paths::new(population, plan.largest_packet_bytes())?;
     let mut drawn = Drawn { runs: vec![Vec::new(); plan.applications.len()], ..Drawn::default() };

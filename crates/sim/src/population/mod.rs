@@ -29,7 +29,7 @@ pub(crate) use spec::check;
 pub use spec::{Buckets, Draw, Keep, MarginalsSpec, PathsSpec, PopulationSpec, TableSpec};
 
 use crate::{
-    NO_REPLICATES, Plan, Simulation,
+    NO_REPLICATES, Plan, PlanError, Simulation,
     records::{NO_ROW, NO_SUBNET, Records, User, seconds},
 };
 
@@ -37,16 +37,16 @@ use crate::{
 ///
 /// # Errors
 /// A law that gave what no path can have; a capture, which would be of too many connections; sums that no column can
-/// hold: one sentence.
-pub(crate) fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, String> {
-    let Some(population) = &plan.population else { return Err("this plan has no population".into()) };
+/// hold.
+pub(crate) fn simulate(plan: &Plan, seed: u64, replicates: Range<u32>, capture: bool) -> Result<Records, PlanError> {
+    let Some(population) = &plan.population else { return Err(misfit!("this plan has no population")) };
     if capture {
-        return Err(
-            "the segments of a population are not captured: take one of its users as a network of its own".into()
-        );
+        return Err(misfit!(
+            "the segments of a population are not captured: take one of its users as a network of its own"
+        ));
     }
     if replicates.is_empty() {
-        return Err(NO_REPLICATES.into());
+        return Err(misfit!("{}", NO_REPLICATES));
     }
     let paths = Paths::new(population, plan.largest_packet_bytes())?;
     let mut simulation = Simulation::of_users(plan, population, seed)?;

@@ -4,13 +4,8 @@
 use std::cell::Cell;
 
 use firstflight_path::{
-    LinkSpec, Nanos,
+    LinkSpec, Nanos, SpecError,
     queue::{DropTailSpec, QueueSpec},
-};
-
-use crate::{
-    law::Law,
-    random::{Purpose, Stream},
 };
 
 use super::{
@@ -18,6 +13,11 @@ use super::{
     copula::{self, Copula, FIGURES, Scores},
     marginal::Marginal,
     spec::{Draw, PathsSpec, PopulationSpec, TableSpec, check},
+};
+use crate::{
+    PlanError,
+    law::Law,
+    random::{Purpose, Stream},
 };
 
 /// A user's path.
@@ -92,8 +92,8 @@ impl<'p> Paths<'p> {
     /// Ready to draw; a full packet has so many bytes, headers included.
     ///
     /// # Errors
-    /// Correlations that contradict each other: one sentence.
-    pub fn new(population: &'p PopulationSpec, packet_bytes: u32) -> Result<Paths<'p>, String> {
+    /// Correlations that contradict each other.
+    pub fn new(population: &'p PopulationSpec, packet_bytes: u32) -> Result<Paths<'p>, PlanError> {
         let source = match &population.paths {
             PathsSpec::Marginals(spec) => Source::Marginals(Box::new(Joint {
                 subnet_users: spec.subnet_users,
@@ -118,8 +118,8 @@ impl<'p> Paths<'p> {
     /// The path of a user.
     ///
     /// # Errors
-    /// A law gave a figure that no path has: one sentence.
-    pub fn of(&self, seed: u64, replicate: u32, user: u32) -> Result<Path, String> {
+    /// A law gave a figure that no path has.
+    pub fn of(&self, seed: u64, replicate: u32, user: u32) -> Result<Path, PlanError> {
         let own = Stream::new(seed, replicate, Purpose::Path, 0, user);
         let (figures, path) = match &self.source {
             Source::Marginals(joint) => {
@@ -143,11 +143,11 @@ impl<'p> Paths<'p> {
                 (spec.figures(row, &own), Path { row: Some(row as u32), weight, bytes, ..UNKNOWN })
             }
         };
-        self.measured(figures, path).map_err(|error| format!("user {user} of replicate {replicate}: {error}"))
+        self.measured(figures, path).map_err(PlanError::within(format_args!("user {user} of replicate {replicate}")))
     }
 
     /// A path with what was drawn, in whole units.
-    fn measured(&self, figures: Figures, path: Path) -> Result<Path, String> {
+    fn measured(&self, figures: Figures, path: Path) -> Result<Path, SpecError> {
         for (name, figure) in FIGURE_NAMES.into_iter().zip(figures) {
             check(name, figure)?;
         }

@@ -1,14 +1,13 @@
 //! A population as a plan describes it.
 
-use firstflight_path::Nanos;
+use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
-
-use crate::law::Law;
 
 use super::{
     column::Column,
     copula::{Copula, FIGURES},
 };
+use crate::{PlanError, law::Law};
 
 /// Links and users are numbered with 32 bits together.
 const MOST_USERS: u32 = 1 << 31;
@@ -131,26 +130,27 @@ impl PopulationSpec {
     /// Checks what a type cannot say.
     ///
     /// # Errors
-    /// One sentence that says what is wrong and where.
-    pub(crate) fn validate(&self) -> Result<(), String> {
+    /// What is wrong, and where.
+    pub(crate) fn validate(&self) -> Result<(), PlanError> {
         if self.users == 0 {
-            return Err("users is 0: a population has at least one".into());
+            return Err(SpecError::new("users", 0, "a population has at least one").into());
         }
         if self.users > MOST_USERS {
-            return Err(format!("users is {}, but must be at most {MOST_USERS}", self.users));
+            return Err(SpecError::new("users", self.users, format!("it must be at most {MOST_USERS}")).into());
         }
         if self.keep == Keep::Rows && self.users > MOST_USERS_IN_ROWS {
-            return Err(format!(
+            return Err(misfit!(
                 "users is {}: rows are kept of at most {MOST_USERS_IN_ROWS}, so keep aggregates or make more replicates \
                  of fewer users",
                 self.users
             ));
         }
         if self.least_buffer_packets == 0 {
-            return Err("least_buffer_packets is 0: a queue holds at least one packet".into());
+            return Err(SpecError::new("least_buffer_packets", 0, "a queue holds at least one packet").into());
         }
         if self.farther_ns as f64 > LONGEST_TIME_NS {
-            return Err(format!("farther_ns is {}, but must be at most {LONGEST_TIME_NS}", self.farther_ns));
+            let right = format!("it must be at most {LONGEST_TIME_NS}");
+            return Err(SpecError::new("farther_ns", self.farther_ns, right).into());
         }
         match &self.paths {
             PathsSpec::Marginals(marginals) => marginals.validate()?,
@@ -159,9 +159,10 @@ impl PopulationSpec {
                 let weights = table.weight.as_deref().unwrap_or_default();
                 let are_equal = weights.windows(2).all(|pair| pair[0] == pair[1]);
                 if self.keep == Keep::Aggregates && table.draw == Draw::Each && !are_equal {
-                    return Err("aggregates count each user once, but the rows have weights: draw rows by weight or \
-                                keep rows"
-                        .into());
+                    return Err(misfit!(
+                        "aggregates count each user once, but the rows have weights: draw rows by weight or \
+                         keep rows"
+                    ));
                 }
             }
         }
@@ -186,13 +187,13 @@ impl MarginalsSpec {
         ]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), PlanError> {
         for (name, law) in self.laws() {
             law.validate(name)?;
         }
         check_loss_law(&self.loss)?;
         if self.subnet_users == 0 {
-            return Err("subnet_users is 0: a subnet has at least one user".into());
+            return Err(SpecError::new("subnet_users", 0, "a subnet has at least one user").into());
         }
         Copula::new(&self.correlation, self.subnet_share).map(drop)
     }
@@ -224,10 +225,10 @@ impl TableSpec {
         self.lists().next().map_or(0, |(_, values)| values.len())
     }
 
-    fn validate(&self, users: u32) -> Result<(), String> {
+    fn validate(&self, users: u32) -> Result<(), PlanError> {
         let rows = self.rows();
         if rows == 0 {
-            return Err("the table of paths has no rows: give at least one".into());
+            return Err(misfit!("the table of paths has no rows: give at least one"));
         }
         for (name, column) in self.columns() {
             if let Column::Law(law) = column {
@@ -239,23 +240,25 @@ impl TableSpec {
         }
         for (name, values) in self.lists() {
             if values.len() != rows {
-                return Err(format!("the table of paths has {rows} rows, but {} values of {name}", values.len()));
+                return Err(misfit!("the table of paths has {rows} rows, but {} values of {name}", values.len()));
             }
             for (row, &value) in values.iter().enumerate() {
-                check(name, value).map_err(|error| format!("row {row} of the table of paths: {error}"))?;
+                check(name, value).map_err(PlanError::within(format_args!("row {row} of the table of paths")))?;
             }
         }
         if let Some(weights) = &self.weight {
             let sum: f64 = weights.iter().sum();
             if sum <= 0.0 {
-                return Err("the table of paths has weights of 0 only: give a row one above".into());
+                return Err(misfit!("the table of paths has weights of 0 only: give a row one above"));
             }
             if sum.is_infinite() {
-                return Err("the weights of the table of paths add up to more than a number can be: divide them".into());
+                return Err(misfit!(
+                    "the weights of the table of paths add up to more than a number can be: divide them"
+                ));
             }
         }
         if self.draw == Draw::Each && users as usize > rows {
-            return Err(format!(
+            return Err(misfit!(
                 "users is {users}, but the table of paths has {rows} rows: give at most as many users or draw rows by \
                  weight"
             ));
@@ -275,16 +278,17 @@ impl Buckets {
         ]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), PlanError> {
         for (name, borders) in self.dimensions() {
             if borders.len() > MOST_EDGES {
-                return Err(format!(
+                return Err(misfit!(
                     "buckets: {name} has {} borders, but must have at most {MOST_EDGES}",
                     borders.len()
                 ));
             }
             if !borders.is_sorted_by(|one, next| one < next) || borders.iter().any(|border| !border.is_finite()) {
-                return Err(format!("buckets: {name} is {borders:?}, but borders must ascend"));
+                let error = SpecError::new(name, format_args!("{borders:?}"), "borders must ascend");
+                return Err(PlanError::within("buckets")(error));
             }
         }
         Ok(())
@@ -292,16 +296,16 @@ impl Buckets {
 }
 
 /// A law of losses must stay below certain loss.
-fn check_loss_law(law: &Law) -> Result<(), String> {
+fn check_loss_law(law: &Law) -> Result<(), PlanError> {
     match law.largest() {
         Some(largest) if largest < 1.0 => Ok(()),
-        Some(largest) => Err(format!("loss reaches {largest}, but a probability of loss must be below 1")),
-        None => Err("loss has no largest value: give its law a maximum below 1".into()),
+        Some(largest) => Err(misfit!("loss reaches {largest}, but a probability of loss must be below 1")),
+        None => Err(misfit!("loss has no largest value: give its law a maximum below 1")),
     }
 }
 
 /// Checks a figure of a path or a link, a weight or a size.
-pub(crate) fn check(name: &str, value: f64) -> Result<(), String> {
+pub(crate) fn check(name: &'static str, value: f64) -> Result<(), SpecError> {
     let (is_right, bounds) = match name {
         "rtt_ns" | "buffer_ns" | "delay_ns" => ((0.0..=LONGEST_TIME_NS).contains(&value), "from 0 to 1e18"),
         "down_bps" | "up_bps" | "rate_bps" => ((2.0..=8e12).contains(&value), "from 2 to 8e12"),
@@ -309,5 +313,5 @@ pub(crate) fn check(name: &str, value: f64) -> Result<(), String> {
         "bytes" => ((1.0..=8e12).contains(&value), "from 1 to 8e12"),
         _ => ((0.0..f64::INFINITY).contains(&value), "at least 0"),
     };
-    if is_right { Ok(()) } else { Err(format!("{name} is {value}, but must be {bounds}")) }
+    if is_right { Ok(()) } else { Err(SpecError::new(name, value, format!("it must be {bounds}"))) }
 }

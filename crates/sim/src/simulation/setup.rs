@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
-use firstflight_path::{Holding, Link, Meter, Ring};
+use firstflight_path::{Holding, Link, Meter, Ring, SpecError};
 use firstflight_tcp::Segment;
 
+use super::{Line, NOTHING, Simulation, user::User};
 use crate::{
+    PlanError,
     application::Client,
     capture::Capture,
     connection::Arena,
@@ -19,8 +21,6 @@ use crate::{
     timers::Timers,
     topology::{Routes, Topology},
 };
-
-use super::{Line, NOTHING, Simulation, user::User};
 
 /// Links that a network can have: the records number them with 16 bits.
 const MOST_LINKS: usize = NO_LINK as usize;
@@ -42,15 +42,15 @@ impl<'p> Simulation<'p> {
     /// Sets up a replicate. `capture` keeps every segment.
     ///
     /// # Errors
-    /// A plan whose network or hosts do not fit together: one sentence.
-    pub fn new(plan: &'p Plan, seed: u64, replicate: u32, capture: bool) -> Result<Simulation<'p>, String> {
+    /// A plan whose network or hosts do not fit together.
+    pub fn new(plan: &'p Plan, seed: u64, replicate: u32, capture: bool) -> Result<Simulation<'p>, PlanError> {
         let topology = Topology::new(plan.network()?, seed, replicate)?;
         let mut clients = Vec::new();
         let mut servers = Vec::new();
         for (application, spec) in plan.applications.iter().enumerate() {
             let hosts = |selection: &Option<String>| {
                 let found = topology.select(selection.as_deref().unwrap_or_default());
-                found.map_err(|error| format!("application {:?}: {error}", spec.name))
+                found.map_err(PlanError::within(format_args!("application {:?}", spec.name)))
             };
             let client_hosts = hosts(&spec.client_hosts)?;
             servers.push(hosts(&spec.server_hosts)?);
@@ -61,7 +61,7 @@ impl<'p> Simulation<'p> {
             }));
         }
         if topology.links().len() > MOST_LINKS {
-            return Err(format!(
+            return Err(misfit!(
                 "the network has {} links; at most {MOST_LINKS} can be simulated",
                 topology.links().len()
             ));
@@ -69,7 +69,7 @@ impl<'p> Simulation<'p> {
         let meter_interval = plan.meter_interval_ns.unwrap_or(plan.duration_ns);
         let rows = plan.duration_ns.div_ceil(meter_interval).saturating_mul(topology.links().len() as u64);
         if rows > MOST_METER_ROWS {
-            return Err(format!(
+            return Err(misfit!(
                 "meter_interval_ns is {meter_interval}: {rows} intervals of all links are more than {MOST_METER_ROWS}, \
                  so give a longer one"
             ));
@@ -90,7 +90,7 @@ impl<'p> Simulation<'p> {
         replicate: u32,
         topology: &Topology,
         Places { clients, servers, pairs }: Places,
-    ) -> Result<Simulation<'p>, String> {
+    ) -> Result<Simulation<'p>, PlanError> {
         let routes = Routes::new(topology, pairs.iter().copied())?;
         // A population keeps nothing of its links.
         let metered = if plan.population.is_some() { 0 } else { plan.duration_ns };
@@ -99,10 +99,10 @@ impl<'p> Simulation<'p> {
         let timer_source = topology.links().len() as u32;
         let mut departing = Vec::new();
         for (index, (name, spec)) in topology.links().iter().enumerate() {
-            let named = |error| format!("link {name:?}: {error}");
+            let named = PlanError::within(format!("link {name:?}"));
             let queue_stream = Stream::new(seed, replicate, Purpose::Queue, 0, index as u32);
             let [queue_key, link_key] = queue_stream.bits(0);
-            let link = Link::new(spec, meter.clone(), link_key).map_err(named)?;
+            let link = Link::new(spec, meter.clone(), link_key).map_err(&named)?;
             let holding = Holding::new(spec, queue_key).map_err(named)?;
             if holding.is_some() {
                 departing.push(index as u32);
@@ -123,7 +123,7 @@ impl<'p> Simulation<'p> {
             let links = [topology.path(client, server)?, topology.path(server, client)?].concat();
             // Without this an application that never waits would do all that it ever does at one moment, for ever.
             if links.iter().all(|&link| lines[link as usize].link.transit(plan.header_bytes) == 0) {
-                return Err(format!(
+                return Err(misfit!(
                     "from {} to {} and back takes no time: give one of the links between them a delay or a rate",
                     topology.host_name(client),
                     topology.host_name(server)
@@ -132,12 +132,8 @@ impl<'p> Simulation<'p> {
         }
         let scheduler = Scheduler::new(lines.len() + 1 + departing.len());
         if plan.duration_ns > scheduler.end_of_time() {
-            return Err(format!(
-                "duration_ns is {}: with {} links at most {} can be simulated",
-                plan.duration_ns,
-                lines.len(),
-                scheduler.end_of_time()
-            ));
+            let right = format!("with {} links at most {} can be simulated", lines.len(), scheduler.end_of_time());
+            return Err(SpecError::new("duration_ns", plan.duration_ns, right).into());
         }
         let records = Records {
             link_names: topology.links().iter().map(|(name, _)| name.clone()).collect(),

@@ -5,7 +5,9 @@ use firstflight_path::{
     queue::{DropTailSpec, QueueSpec},
 };
 
+use super::{Simulation, setup::Places};
 use crate::{
+    PlanError,
     application::Client,
     plan::{LinkPair, Network, Plan},
     population::{Keep, Path, PopulationSpec, aggregate::Accounts, arm_of_user, runs_application},
@@ -13,8 +15,6 @@ use crate::{
     records::{Aggregates, Histograms, Records, Users},
     topology::Topology,
 };
-
-use super::{Simulation, setup::Places};
 
 /// Node of the server.
 const SERVER_HOST: u32 = 0;
@@ -32,8 +32,12 @@ impl<'p> Simulation<'p> {
     /// A simulation for the users of a plan with a population, one after the other.
     ///
     /// # Errors
-    /// Parts that do not fit together: one sentence.
-    pub(crate) fn of_users(plan: &'p Plan, population: &PopulationSpec, seed: u64) -> Result<Simulation<'p>, String> {
+    /// Parts that do not fit together.
+    pub(crate) fn of_users(
+        plan: &'p Plan,
+        population: &PopulationSpec,
+        seed: u64,
+    ) -> Result<Simulation<'p>, PlanError> {
         let topology = Topology::new(&Network::Chain { links: vec![PLACEHOLDER] }, seed, 0)?;
         let places = Places {
             clients: Vec::with_capacity(plan.applications.len()),
@@ -63,8 +67,8 @@ impl<'p> Simulation<'p> {
     /// The users of a replicate have all been simulated.
     ///
     /// # Errors
-    /// Sums that no column can hold: one sentence.
-    pub(crate) fn end_replicate(&mut self) -> Result<(), String> {
+    /// Sums that no column can hold.
+    pub(crate) fn end_replicate(&mut self) -> Result<(), PlanError> {
         let Records { aggregates, histograms, .. } = &mut self.records;
         match (&mut self.accounts, aggregates, histograms) {
             (Some(accounts), Some(aggregates), Some(histograms)) => {
@@ -77,9 +81,10 @@ impl<'p> Simulation<'p> {
     /// Simulates a user from time 0 until every application with a count is done, or to the end of the plan's duration.
     ///
     /// # Errors
-    /// A path that cannot be simulated: one sentence.
-    pub(crate) fn simulate_user(&mut self, user: u32, path: &Path) -> Result<(), String> {
-        self.restart(user, path).map_err(|error| format!("user {user} of replicate {}: {error}", self.replicate))?;
+    /// A path that cannot be simulated.
+    pub(crate) fn simulate_user(&mut self, user: u32, path: &Path) -> Result<(), PlanError> {
+        self.restart(user, path)
+            .map_err(PlanError::within(format_args!("user {user} of replicate {}", self.replicate)))?;
         if let Some(accounts) = &mut self.accounts {
             accounts.begin_user(path);
         }
@@ -97,7 +102,7 @@ impl<'p> Simulation<'p> {
     }
 
     /// The beginning of time for a user.
-    fn restart(&mut self, user: u32, path: &Path) -> Result<(), String> {
+    fn restart(&mut self, user: u32, path: &Path) -> Result<(), PlanError> {
         self.now = 0;
         self.order = 0;
         self.unfinished = 0;
@@ -109,13 +114,13 @@ impl<'p> Simulation<'p> {
         for (index, (line, spec)) in self.lines.iter_mut().zip([path.down(), path.up()]).enumerate() {
             let member = 2 * user + index as u32;
             let queue_stream = Stream::new(self.seed, self.replicate, Purpose::Queue, 0, member);
-            line.link.restart(&spec, queue_stream.bits(0)[1]).map_err(|error| error.to_string())?;
+            line.link.restart(&spec, queue_stream.bits(0)[1])?;
             line.in_flight.clear();
             line.queue_draws = Sequence::new(queue_stream);
             debug_assert!(line.holding.is_none(), "a user's queues decide on arrival");
         }
         if self.lines.iter().all(|line| line.link.transit(self.plan.header_bytes) == 0) {
-            return Err("the path takes no time: give it a round trip or lower rates".into());
+            return Err(misfit!("the path takes no time: give it a round trip or lower rates"));
         }
         self.user.bytes = path.bytes;
         self.clients.clear();

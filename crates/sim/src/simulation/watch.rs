@@ -3,7 +3,9 @@
 use firstflight_path::{Fate, Nanos};
 use firstflight_tcp::{Ecn, Segment};
 
+use super::Simulation;
 use crate::{
+    PlanError,
     application::datagram::DatagramStream,
     connection::{CLIENT, SERVER},
     packet::{Datagram, Packet},
@@ -13,14 +15,12 @@ use crate::{
     topology::Topology,
 };
 
-use super::Simulation;
-
 impl<'p> Simulation<'p> {
     /// Runs a replicate and hands over the packets that pass a place.
     ///
     /// # Errors
     /// As [`Simulation::new`]; no link of that name; a client's or server's place where no connection begins.
-    pub fn watch(plan: &'p Plan, seed: u64, replicate: u32, place: &Place) -> Result<Watched, String> {
+    pub fn watch(plan: &'p Plan, seed: u64, replicate: u32, place: &Place) -> Result<Watched, PlanError> {
         let topology = Topology::new(plan.network()?, seed, replicate)?;
         let tap = match place {
             Place::Link(name) => Tap::at_link(name, &topology)?,
@@ -37,7 +37,7 @@ impl<'p> Simulation<'p> {
     }
 
     /// Runs until the first application opens its first connection or stream, and tells the hosts of client and server.
-    fn first_hosts(mut self) -> Result<[u32; 2], String> {
+    fn first_hosts(mut self) -> Result<[u32; 2], PlanError> {
         loop {
             for slot in 0..self.connections.len() {
                 let connection = &self.connections[slot];
@@ -50,7 +50,7 @@ impl<'p> Simulation<'p> {
             }
             if !self.step() {
                 let name = &self.plan.applications[0].name;
-                return Err(format!("application {name:?} sends nothing before the end of the run"));
+                return Err(misfit!("application {name:?} sends nothing before the end of the run"));
             }
         }
     }

@@ -11,7 +11,10 @@ use std::ops::Range;
 use firstflight_path::LinkSpec;
 pub use routes::{Hop, Routes, Then};
 
-use crate::plan::{LinkPair, Network};
+use crate::{
+    PlanError,
+    plan::{LinkPair, Network},
+};
 
 /// A host: where it is attached and by which links. Hosts of a chain sit on their router without a link.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +54,7 @@ impl Topology {
     ///
     /// # Errors
     /// A side without hosts, a tree that does not hang together, a law that gave what no link can have.
-    pub fn new(network: &Network, seed: u64, replicate: u32) -> Result<Topology, String> {
+    pub fn new(network: &Network, seed: u64, replicate: u32) -> Result<Topology, PlanError> {
         let mut topology = Topology { routers: vec![Router::ROOT], ..Topology::default() };
         match network {
             Network::Dumbbell { bottleneck, left, right } => {
@@ -68,7 +71,7 @@ impl Topology {
             }
             Network::Chain { links } => {
                 if links.is_empty() {
-                    return Err("a chain needs at least one link".into());
+                    return Err(misfit!("a chain needs at least one link"));
                 }
                 for (index, pair) in links.iter().enumerate() {
                     let trunk = topology.pair(format!("links[{index}]"), pair);
@@ -100,9 +103,9 @@ impl Topology {
         name: &str,
         pairs: &[LinkPair],
         host: impl Fn(Option<u32>, Option<u32>) -> Host,
-    ) -> Result<(), String> {
+    ) -> Result<(), PlanError> {
         if pairs.is_empty() {
-            return Err(format!("the network has no hosts in {name:?}: give at least one access link"));
+            return Err(misfit!("the network has no hosts in {name:?}: give at least one access link"));
         }
         let first = self.hosts.len() as u32;
         for (index, pair) in pairs.iter().enumerate() {
@@ -122,24 +125,24 @@ impl Topology {
     ///
     /// # Errors
     /// An unknown group, an index beyond it, a malformed selection.
-    pub fn select(&self, selection: &str) -> Result<Range<u32>, String> {
+    pub fn select(&self, selection: &str) -> Result<Range<u32>, PlanError> {
         let known = || self.groups.iter().map(|(name, _)| format!("{name:?}")).collect::<Vec<_>>().join(", ");
         let (name, index) = match selection.split_once('[') {
             None => (selection, None),
             Some((name, rest)) => {
                 let index = rest.strip_suffix(']').and_then(|digits| digits.parse::<u32>().ok());
-                (name, Some(index.ok_or_else(|| format!("{selection:?} does not name hosts: write like \"left[2]\""))?))
+                (name, Some(index.ok_or_else(|| misfit!("{selection:?} does not name hosts: write like \"left[2]\""))?))
             }
         };
         let (_, range) = self
             .groups
             .iter()
             .find(|(group, _)| group == name)
-            .ok_or_else(|| format!("there are no hosts {selection:?} in this network; it has {}", known()))?;
+            .ok_or_else(|| misfit!("there are no hosts {selection:?} in this network; it has {}", known()))?;
         match index {
             None => Ok(range.clone()),
             Some(index) if index < range.len() as u32 => Ok(range.start + index..range.start + index + 1),
-            Some(_) => Err(format!("there is no host {selection:?}: {name:?} has {} hosts, from 0", range.len())),
+            Some(_) => Err(misfit!("there is no host {selection:?}: {name:?} has {} hosts, from 0", range.len())),
         }
     }
 
@@ -153,10 +156,10 @@ impl Topology {
     ///
     /// # Errors
     /// The two are one host.
-    pub fn path(&self, from: u32, to: u32) -> Result<Vec<u32>, String> {
+    pub fn path(&self, from: u32, to: u32) -> Result<Vec<u32>, PlanError> {
         let (source, destination) = (self.hosts[from as usize], self.hosts[to as usize]);
         if from == to {
-            return Err("a client and its server sit on one host, with no link between them".into());
+            return Err(misfit!("a client and its server sit on one host, with no link between them"));
         }
         let (mut near, mut far) = (source.router, destination.router);
         let mut links: Vec<u32> = source.up.into_iter().collect();

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use firstflight_path::LinkSpec;
 
 use super::Topology;
+use crate::PlanError;
 
 /// A step of a route.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ impl Routes {
     ///
     /// # Errors
     /// A pair without a link between them.
-    pub fn new(topology: &Topology, pairs: impl Iterator<Item = (u32, u32)>) -> Result<Routes, String> {
+    pub fn new(topology: &Topology, pairs: impl Iterator<Item = (u32, u32)>) -> Result<Routes, PlanError> {
         let mut routes = Routes::default();
         // What a queue that decides on departure lets go when is not known ahead of time.
         let unfed = |(_, spec): &(String, LinkSpec)| match spec.queue.decides_on_departure() {

@@ -1,16 +1,16 @@
 //! Trees: groups of links behind one another, with users at the ends and servers at the root.
 
-use firstflight_path::LinkSpec;
+use firstflight_path::{LinkSpec, SpecError};
 
+use super::{Host, Topology};
 use crate::{
+    PlanError,
     law::Law,
     plan::{DrawnLimit, Group, LinkLaws, LinkPair},
     population,
     random::{Purpose, Stream},
     records::NO_LINK,
 };
-
-use super::{Host, Topology};
 
 /// Groups of a tree: random streams number them with 8 bits.
 const MOST_GROUPS: usize = 256;
@@ -28,10 +28,10 @@ impl Topology {
         groups: &[Group],
         seed: u64,
         replicate: u32,
-    ) -> Result<(), String> {
+    ) -> Result<(), PlanError> {
         self.group(SERVER, server, |forward, reverse| Host { router: 0, up: forward, down: reverse })?;
         if groups.is_empty() || groups.len() > MOST_GROUPS {
-            return Err(format!("a tree has 1 to {MOST_GROUPS} groups, not {}", groups.len()));
+            return Err(misfit!("a tree has 1 to {MOST_GROUPS} groups, not {}", groups.len()));
         }
         let first_user = self.hosts.len() as u32;
         // The routers of each group that has groups behind it.
@@ -41,7 +41,7 @@ impl Topology {
             let parents = self.parents(&groups[..index], &routers, group)?;
             pairs = pairs.saturating_add(parents.len() as u64 * u64::from(group.count));
             if pairs > MOST_PAIRS {
-                return Err(format!("with group {:?} the tree has {pairs} links; at most {MOST_PAIRS}", group.name));
+                return Err(misfit!("with group {:?} the tree has {pairs} links; at most {MOST_PAIRS}", group.name));
             }
             let has_more = groups[index + 1..].iter().any(|other| other.behind.as_deref() == Some(group.name.as_str()));
             let first_host = self.hosts.len() as u32;
@@ -50,7 +50,7 @@ impl Topology {
             for (instance, parent) in places.enumerate() {
                 let name = format!("{}[{instance}]", group.name);
                 let stream = Stream::new(seed, replicate, Purpose::Link, index as u32, instance as u32);
-                let pair = drawn(group, &stream).map_err(|error| format!("link {name:?}: {error}"))?;
+                let pair = drawn(group, &stream).map_err(PlanError::within(format_args!("link {name:?}")))?;
                 let trunk = self.pair(name, &pair);
                 if has_more {
                     own.push(self.router(parent, trunk));
@@ -69,24 +69,24 @@ impl Topology {
     }
 
     /// The routers behind which a group is.
-    fn parents(&self, earlier: &[Group], routers: &[Vec<usize>], group: &Group) -> Result<Vec<usize>, String> {
+    fn parents(&self, earlier: &[Group], routers: &[Vec<usize>], group: &Group) -> Result<Vec<usize>, PlanError> {
         if group.count == 0 {
-            return Err(format!("group {:?} has count 0: give it at least one link", group.name));
+            return Err(misfit!("group {:?} has count 0: give it at least one link", group.name));
         }
         if [SERVER, USERS].contains(&group.name.as_str()) || earlier.iter().any(|other| other.name == group.name) {
-            return Err(format!("the name {:?} of a group is taken: give it another one", group.name));
+            return Err(misfit!("the name {:?} of a group is taken: give it another one", group.name));
         }
         let Some(behind) = &group.behind else { return Ok(vec![0]) };
         let parent = earlier.iter().position(|other| other.name == *behind);
         let parent = parent.ok_or_else(|| {
-            format!("group {:?} is behind {behind:?}, but no group before it is called so", group.name)
+            misfit!("group {:?} is behind {behind:?}, but no group before it is called so", group.name)
         })?;
         Ok(routers[parent].clone())
     }
 }
 
 /// A link of a group. Both directions are drawn at the same quantile: the fastest way down has the fastest way up.
-fn drawn(group: &Group, stream: &Stream) -> Result<LinkPair, String> {
+fn drawn(group: &Group, stream: &Stream) -> Result<LinkPair, SpecError> {
     let mut pair = group.link.clone();
     for (spec, laws) in [&mut pair.forward, &mut pair.reverse].into_iter().zip(&group.draw) {
         draw_into(spec, laws, stream)?;
@@ -98,14 +98,15 @@ fn drawn(group: &Group, stream: &Stream) -> Result<LinkPair, String> {
             Some(DrawnLimit::TimeNs(time)) => u128::from(time),
             Some(DrawnLimit::BdpThousandths(multiple)) => u128::from(multiple) * round_trip / 1000,
         };
-        let rate = spec.rate_bps.ok_or("a limit in time needs a rate")?;
+        let rate =
+            spec.rate_bps.ok_or_else(|| SpecError::new("rate_bps", "missing", "a limit in time needs a rate"))?;
         spec.queue.set_limit((u128::from(rate) * time / 8_000_000_000).try_into().unwrap_or(u64::MAX));
     }
     Ok(pair)
 }
 
-fn draw_into(spec: &mut LinkSpec, laws: &LinkLaws, stream: &Stream) -> Result<(), String> {
-    let draw = |law: &Option<Law>, name: &str, index: u64| {
+fn draw_into(spec: &mut LinkSpec, laws: &LinkLaws, stream: &Stream) -> Result<(), SpecError> {
+    let draw = |law: &Option<Law>, name: &'static str, index: u64| {
         let value = law.as_ref().map(|law| law.quantile(stream.uniforms(index)[0]));
         value.map(|value| population::check(name, value).map(|()| value)).transpose()
     };

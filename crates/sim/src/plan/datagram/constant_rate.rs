@@ -1,6 +1,6 @@
 //! Datagrams of one size at a constant rate.
 
-use firstflight_path::Nanos;
+use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{Datagrams, Flow, Play, Ways};
@@ -47,9 +47,9 @@ impl Datagrams for ConstantRate {
         self.direction.senders().iter().map(flow).collect()
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SpecError> {
         if self.rate_bps == 0 {
-            return Err("rate_bps is 0: give at least 1".into());
+            return Err(SpecError::new("rate_bps", 0, "give at least 1"));
         }
         self.flows().iter().try_for_each(Flow::validate)
     }

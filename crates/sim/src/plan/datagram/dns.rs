@@ -1,6 +1,6 @@
 //! Look-ups of names: those of an application of their own, and those that a page waits for.
 
-use firstflight_path::Nanos;
+use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{Datagrams, Flow};
@@ -61,12 +61,12 @@ impl Datagrams for Queries {
         vec![flow(false, Law::Constant { value: f64::from(self.query_bytes) }), flow(true, self.answer.clone())]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SpecError> {
         if self.attempts == 0 {
-            return Err("attempts is 0: a look-up needs at least one query".into());
+            return Err(SpecError::new("attempts", 0, "a look-up needs at least one query"));
         }
         if !(self.backoff >= 1.0 && self.backoff.is_finite()) {
-            return Err(format!("backoff is {}, but must be at least 1", self.backoff));
+            return Err(SpecError::new("backoff", self.backoff, "it must be at least 1"));
         }
         self.resolve.validate("resolve")?;
         self.flows().iter().try_for_each(Flow::validate)
@@ -78,9 +78,9 @@ impl Datagrams for Dns {
         self.queries.flows()
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SpecError> {
         if self.count == Some(0) {
-            return Err("count is 0: leave it out for no end, or give at least 1".into());
+            return Err(SpecError::new("count", 0, "leave it out for no end, or give at least 1"));
         }
         self.think.validate("think")?;
         self.queries.validate()

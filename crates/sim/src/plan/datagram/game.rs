@@ -1,6 +1,6 @@
 //! Games: a client sends what its player does, the server the state of the world at each tick.
 
-use firstflight_path::Nanos;
+use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{Datagrams, Flow, Play};
@@ -40,7 +40,7 @@ impl Datagrams for Game {
         vec![flow(false, self.client_interval_ns, &self.client_payload), flow(true, self.tick_ns, &self.server_payload)]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SpecError> {
         self.flows().iter().try_for_each(Flow::validate)
     }
 }

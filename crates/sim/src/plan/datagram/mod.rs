@@ -5,7 +5,7 @@ pub(crate) mod dns;
 pub(crate) mod game;
 pub(crate) mod voice;
 
-use firstflight_path::Nanos;
+use firstflight_path::{Nanos, SpecError};
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
@@ -23,8 +23,8 @@ pub(crate) trait Datagrams {
     /// Checks what a type cannot say.
     ///
     /// # Errors
-    /// One sentence.
-    fn validate(&self) -> Result<(), String>;
+    /// The value that cannot be.
+    fn validate(&self) -> Result<(), SpecError>;
 }
 
 impl Kind {
@@ -127,21 +127,20 @@ impl Flow {
     /// Checks the sizes and times.
     ///
     /// # Errors
-    /// One sentence.
-    fn validate(&self) -> Result<(), String> {
+    /// The value that cannot be.
+    fn validate(&self) -> Result<(), SpecError> {
         if self.interval == 0 {
-            return Err("the time between datagrams is 0: they need time between them".into());
+            return Err(SpecError::new("the time between datagrams", 0, "give at least 1 ns"));
         }
         self.payload.validate("payload")?;
         if let Some(largest) = self.payload.largest() {
             if !(1.0..=MOST_PAYLOAD_BYTES).contains(&largest) {
-                return Err(format!(
-                    "a datagram has {largest} bytes of payload, but must have 1 to {MOST_PAYLOAD_BYTES}"
-                ));
+                let right = format!("a datagram must have 1 to {MOST_PAYLOAD_BYTES} bytes");
+                return Err(SpecError::new("payload", largest, right));
             }
         }
         if self.header_bytes >= 1 << 16 {
-            return Err(format!("datagram_header_bytes is {}, but must be at most 65535", self.header_bytes));
+            return Err(SpecError::new("datagram_header_bytes", self.header_bytes, "it must be at most 65535"));
         }
         Ok(())
     }

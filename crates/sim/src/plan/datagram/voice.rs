@@ -1,6 +1,6 @@
 //! Calls: a frame of voice each interval over RTP.
 
-use firstflight_path::Nanos;
+use firstflight_path::{Nanos, SpecError};
 use serde::Deserialize;
 
 use super::{Call, Datagrams, Flow, Play, Rtp, Ways};
@@ -91,10 +91,11 @@ impl Datagrams for Voice {
         self.direction.senders().iter().map(flow).collect()
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), SpecError> {
         if let Some(Impairment { ie, bpl }) = self.impairment {
             if !((0.0..95.0).contains(&ie) && bpl > 0.0 && bpl.is_finite()) {
-                return Err(format!("impairment: ie is {ie} and bpl {bpl}; ie must be 0 to below 95 and bpl above 0"));
+                let found = format!("ie {ie} with bpl {bpl}");
+                return Err(SpecError::new("impairment", found, "ie must be 0 to below 95 and bpl above 0"));
             }
         }
         self.flows().iter().try_for_each(Flow::validate)
