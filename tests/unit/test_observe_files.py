@@ -368,3 +368,29 @@ def test_a_line_without_end_ends_what_can_be_read(file):
     seen = observe.read(file(f"{LINE}\n{'x' * 3_000_000}"))
 
     assert seen.transfers.height == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("rtt,bytes\n20,9000\n", 'write "rtt" as rtt_ms, rtt_s or rtt_us, by its unit'),
+        ("rtt,throughput_mbps\n20,9\n", 'write "throughput_mbps" as down_mbps, if it is the rate of the line'),
+        ("rtt_mss,bytes\n20,9000\n", 'write "rtt_mss" as rtt_ms'),
+        (
+            "State  Recv-Q Send-Q Local Address:Port Peer Address:Port\nESTAB 0 0 10.0.0.1:443 10.0.0.2:50000\n",
+            "without -i, which tells no RTTs; write it with ss -tinH",
+        ),
+    ],
+)
+def test_what_is_nearly_right_is_refused_with_what_to_write(file, content, said):
+    with pytest.raises(RequestError) as refused:
+        observe.read(file(content))
+    assert said in str(refused.value)
+
+
+def test_usual_names_that_leave_no_doubt_are_taken(file):
+    seen = observe.read(file("min_rtt_ms,bytes_sent,Client-IP\n20,9000,10.0.0.1\n"))
+
+    assert seen.users["rtt_s"].to_list() == pytest.approx([0.02])
+    assert seen.transfers["bytes"].to_list() == [9000]
+    assert seen.users["subnet"].to_list() == [0]

@@ -1,5 +1,6 @@
 """Plain tables, CSV or Parquet, whose columns are named as documented: a quantity and its unit, such as `rtt_ms`."""
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,34 @@ HANDSHAKE = {
     "tls_exchanges": Quantity("tls_exchanges", _COUNTS, positive=True, below=256.0, whole=True),
     "tls_answer_flight_segments": Quantity("tls_answer_flight_segments", _COUNTS, below=2.0**32, whole=True),
 }
+# Usual names that leave no doubt, and what they are called here.
+ALIASES = {
+    "min_rtt_ms": "rtt_ms",
+    "min_rtt_us": "rtt_us",
+    "rtt_msec": "rtt_ms",
+    "rtt_usec": "rtt_us",
+    "max_rtt_ms": "most_rtt_ms",
+    "size_bytes": "bytes",
+    "bytes_sent": "bytes",
+    "response_bytes": "bytes",
+    "retransmits": "retransmissions",
+    "retrans": "retransmissions",
+    "segs_out": "segments_sent",
+    "client_ip": "remote_addr",
+}
+# Usual names that could be several things: what to write.
+_UNCLEAR = {
+    "rtt": "rtt_ms, rtt_s or rtt_us, by its unit",
+    "min_rtt": "rtt_ms, rtt_s or rtt_us, by its unit",
+    "minrtt": "rtt_ms, rtt_s or rtt_us, by its unit",
+    "latency": "rtt_ms or rtt_s, if it is a round trip",
+    "latency_ms": "rtt_ms, if it is a round trip",
+    "size": "bytes or kb, by its unit",
+    "throughput_mbps": "down_mbps, if it is the rate of the line and not the mean of a response",
+    "bandwidth_mbps": "down_mbps",
+    "duration_ms": "completion_time_ms, if it is from opening the connection to the last byte",
+    "duration_s": "completion_time_s, if it is from opening the connection to the last byte",
+}
 # Those by which rows belong together.
 CONNECTION = ("connection", "client")
 _SUBNET, _ADDRESS = "subnet", "remote_addr"
@@ -97,13 +126,28 @@ def recognises(names: list[str]) -> bool:
     return any(_plain(name) in {f"rtt_{unit}" for unit in _TIMES} for name in names)
 
 
+def suggestions(names: list[str]) -> str:
+    """For columns that mean nothing here but nearly: what to call each; empty if there is none."""
+    known = accepted()
+    found = []
+    for name in names:
+        plain = _plain(name)
+        if plain in known or plain in (*CONNECTION, _SUBNET, _ADDRESS):
+            continue
+        near = difflib.get_close_matches(plain, known, n=1, cutoff=0.8)
+        wanted = _UNCLEAR.get(plain) or (near[0] if near else None)
+        if wanted is not None:
+            found.append(f'write "{name}" as {wanted}')
+    return "; ".join(found)
+
+
 def read(path: Path, problems: Problems) -> Parts:
     """The parts of a plain table. RequestError without a round trip, or with a quantity in two columns."""
     file = ColumnFile(path)
     if not recognises(file.names):
         raise RequestError(
             f"{path} has no column of round trips (rtt_ms, rtt_s or rtt_us): its columns are "
-            f"{', '.join(file.names[:20])}"
+            f"{', '.join(file.names[:20])}; {suggestions(file.names) or 'name them as docs/observe.md#tables does'}"
         )
     known = accepted()
     taken: dict[str, str] = {}
@@ -160,7 +204,8 @@ def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain(name: str) -> str:
-    return name.strip().lower().replace(".", "_").replace("-", "_").replace(" ", "_")
+    plain = name.strip().lower().replace(".", "_").replace("-", "_").replace(" ", "_")
+    return ALIASES.get(plain, plain)
 
 
 def _converted(

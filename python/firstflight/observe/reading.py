@@ -102,13 +102,16 @@ def _kind(path: Path, beginning: bytes) -> str:
         return "nginx"
     if ss.recognises(lines[:200]):
         return "ss"
+    if (wrong := ss.lacks(lines[:200])) is not None:
+        raise RequestError(f"{path} {wrong}")
     if access_log.recognised(lines[:20]) is not None:
         return "log"
     if b"\0" not in beginning[:256] or beginning.startswith(b"PAR1"):
         names = ColumnFile(path).names
         if ndt7.recognises(names):
             return "ndt7"
-        if plain.recognises(names):
+        # What is wrong with its names, it says itself.
+        if plain.recognises(names) or plain.suggestions(names):
             return "table"
     kinds = "; ".join(f"{name}: {what}" for name, what in KINDS.items())
     raise RequestError(

@@ -36,6 +36,14 @@ def recognises(lines: list[str]) -> bool:
     return any(" cwnd:" in line and " mss:" in line and " rtt:" in line for line in lines)
 
 
+def lacks(lines: list[str]) -> str | None:
+    """What is wrong with an output of ss that tells too little: written without -i, or without -n; None for others."""
+    sockets = [line for line in lines if line.split()[:1] in (["ESTAB"], ["TIME-WAIT"], ["CLOSE-WAIT"])]
+    if not sockets:
+        return None
+    return "is output of ss without -i, which tells no RTTs; write it with ss -tinH"
+
+
 def read(path: Path, problems: Problems) -> Parts:
     """The parts of one snapshot or many. A socket that has sent nothing is not among them."""
     sockets = Merged(_socket, _TOLD, Room(path))
