@@ -16,6 +16,7 @@ from firstflight.analysis.ab import compare
 from firstflight.analysis.claim import Sentence, near
 from firstflight.analysis.intervals import Estimate
 from firstflight.scenario import Bytes, Scenario, profiles
+from firstflight.scenario.tcp_fields import TcpFields
 from small_population import scenario
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -217,3 +218,19 @@ def test_a_notebook_shows_runs_claims_comparisons_and_traces(small: Scenario) ->
     shown = compare(rows, "v", arm="arm", baseline="a", treatment="b", unit=["unit"])._repr_html_()
     assert "<th>difference</th><td>1</td>" in shown
     assert "<p>small, initial window: 3 segments</p>" in firstflight.trace(small)._repr_html_()
+
+
+def test_the_fields_of_a_profile_are_those_of_the_code() -> None:
+    program = [sys.executable, "-W", "error", str(REPOSITORY / "docs" / "tcp_fields.py")]
+    printed = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert printed == (Path(firstflight.__file__).parent / "scenario" / "tcp_fields.py").read_text()
+
+
+def test_every_field_of_a_profile_reads_as_its_type() -> None:
+    tcp = firstflight.Tcp(profile="linux", receive_window="64KiB")
+    assert isinstance(tcp.receive_window, Bytes)
+    assert tcp.as_table()["receive_window"] == "64KiB"
+    for name in firstflight.Tcp.__annotations__ | TcpFields.__annotations__:
+        if not name.startswith("_"):
+            getattr(tcp, name)
+    assert len(TcpFields.__annotations__) == len(profiles()["linux"])

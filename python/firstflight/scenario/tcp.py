@@ -23,6 +23,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from ..errors import RequestError
 from .explain import shown
 from .table import nearest
+from .tcp_fields import TcpFields
 from .units import Bytes, Duration, Quantity
 
 Stack = Literal["kernel", "firstflight"]
@@ -111,7 +112,7 @@ def profile(name: str) -> dict[str, Any]:
     return deepcopy(known[name])
 
 
-class Tcp:
+class Tcp(TcpFields):
     """A table `tcp`, `client_tcp` or `server_tcp`: an optional `profile`, an optional `stack`, and the fields set.
 
     Fields read and assign like attributes (`tcp.initial_window = 10`); what is assigned is checked at once and
@@ -155,7 +156,11 @@ class Tcp:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._fields:
-            return self._fields[name]
+            unit = next(
+                (unit for ending, unit in UNITS.items() if name + ending in next(iter(profiles().values()))), None
+            )
+            value = self._fields[name]
+            return value if unit is None or value == "none" else unit(value)
         if self._profile is None:
             raise AttributeError(f'"{name}" is not set in this tcp table, which names no profile')
         try:
