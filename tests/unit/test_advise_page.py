@@ -3,6 +3,7 @@
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,3 +157,30 @@ def test_percent_signs_stay_with_their_numbers_and_what_is_copied_stays_as_it_is
     assert "p99=+5 %" in copied
     assert "\u00a0%" in html
     assert unbreakable("<p>5 %</p><pre>5 %</pre><p>5 %</p>") == "<p>5\u00a0%</p><pre>5 %</pre><p>5\u00a0%</p>"
+
+
+def test_charts_and_tables_have_one_sign_for_a_gain() -> None:
+    made = advice()
+    drawn = {row["change"] for figure in figures()[:2] for row in rows_of(figure) if row.get("change") is not None}
+    shown = {gain.change_percent.value for gain in made.gains} | {each.change_percent.value for each in made.segments}
+    assert drawn
+    assert drawn <= shown
+
+
+def rows_of(figure: Figure) -> list[dict[str, Any]]:
+    """The rows of a figure's own data."""
+    found: list[dict[str, Any]] = []
+
+    def walk(part: Any) -> None:
+        if isinstance(part, dict):
+            values = part.get("values")
+            if isinstance(values, list):
+                found.extend(row for row in values if isinstance(row, dict))
+            for inner in part.values():
+                walk(inner)
+        elif isinstance(part, list):
+            for inner in part:
+                walk(inner)
+
+    walk(figure.chart.to_dict())
+    return found

@@ -58,9 +58,9 @@ def _percentiles(advice: Advice) -> Figure | None:
         {
             "iw": str(gain.initial_window),
             "at": _NAMES[gain.statistic],
-            "sooner": -gain.change_percent.value,
-            "low": -gain.change_percent.high,
-            "high": -gain.change_percent.low,
+            "change": gain.change_percent.value,
+            "low": gain.change_percent.low,
+            "high": gain.change_percent.high,
         }
         for gain in advice.gains
         if gain.setting == reference and math.isfinite(gain.change_percent.low)
@@ -76,11 +76,11 @@ def _percentiles(advice: Advice) -> Figure | None:
             xOffset=alt.XOffset("iw:N", sort=windows),
             color=_colour(advice),
         )
-        y = alt.Y("sooner:Q", title="sooner, %")
+        y = alt.Y("change:Q", title="change of the time, %")
         bars = (
             base.transform_filter("isValid(datum.low)")
             .mark_rule(strokeWidth=5, opacity=0.35)
-            .encode(y=alt.Y("low:Q", title="sooner, %"), y2="high:Q")
+            .encode(y=alt.Y("low:Q", title="change of the time, %"), y2="high:Q")
         )
         dots = base.mark_point(filled=True, size=60, opacity=1).encode(y=y)
         picture: altair.TopLevelMixin = alt.layer(bars, dots).properties(width=width, height=260)
@@ -88,10 +88,10 @@ def _percentiles(advice: Advice) -> Figure | None:
 
     return Figure(
         "percentiles",
-        f"How much sooner than with {advice.in_use.window} segments",
+        f"Change of the time against {advice.in_use.window} segments",
         "Change of the mean and of percentiles of the time from opening a connection to the last byte, in the "
-        "reference setting, with 95 % intervals over the observed connections. A percentile for which there are too "
-        "few connections is in the table alone.",
+        "reference setting; negative is faster. With 95 % intervals over the observed connections. A percentile for "
+        "which there are too few connections is in the table alone.",
         chart(780),
         chart(270),
     )
@@ -108,14 +108,14 @@ def _segments(advice: Advice) -> Figure | None:
             {
                 "dimension": segment.dimension,
                 "bucket": segment.bucket,
-                "sooner": -change.value if told else None,
-                "low": -change.high if told else None,
-                "high": -change.low if told else None,
+                "change": change.value if told else None,
+                "low": change.low if told else None,
+                "high": change.high if told else None,
                 "share": _share(segment.share_percent) if segment.users else "",
                 "note": "no flows" if not segment.users else "" if told else f"too few: {segment.users}",
             }
         )
-    if not any(point["sooner"] is not None for point in points):
+    if not any(point["change"] is not None for point in points):
         return None
 
     def chart(width: int) -> altair.TopLevelMixin:
@@ -124,9 +124,9 @@ def _segments(advice: Advice) -> Figure | None:
     return Figure(
         "segments",
         f"Who gains with {window} segments",
-        f"Change of the mean time against {advice.in_use.window} segments, by kind of user. The intervals of one panel "
-        "hold all at once (95 %). On the right: share of the users. Buckets without users, or with too few for an "
-        "interval, say so.",
+        f"Change of the mean time against {advice.in_use.window} segments, by kind of user; negative is faster. The "
+        "intervals of one panel hold all at once (95 %). On the right: share of the users. Buckets without users, or "
+        "with too few for an interval, say so.",
         chart(920),
         chart(330),
     )
@@ -152,13 +152,13 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelM
         scale = alt.Scale(domain=[low, high], nice=True)
         zero = alt.Chart(inline([{"at": 0}])).mark_rule(color=_GREY).encode(x=alt.X("at:Q", scale=scale))
         bars = base.mark_rule(strokeWidth=5, opacity=0.35, color=PALETTE[0]).encode(
-            x=alt.X("low:Q", scale=scale, title="sooner, %"), x2="high:Q"
+            x=alt.X("low:Q", scale=scale, title="change of the time, %"), x2="high:Q"
         )
         dots = base.mark_point(filled=True, size=55, opacity=1, color=PALETTE[0]).encode(
-            x=alt.X("sooner:Q", scale=scale, title="sooner, %")
+            x=alt.X("change:Q", scale=scale, title="change of the time, %")
         )
         notes = base.mark_text(align="left", fontSize=10.5, fontStyle="italic").encode(
-            x=alt.datum(max(low, 0.0), scale=scale), text="note:N"
+            x=alt.datum(low, scale=scale), text="note:N"
         )
         shares = base.mark_text(align="right", fontSize=10.5, color=_GREY).encode(
             x=alt.value(inner + _SHARE_PX), text="share:N"
