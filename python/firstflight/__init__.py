@@ -29,18 +29,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .errors import FirstflightError, MachineError, RequestError, SelfCheckError
+from firstflight.errors import FirstflightError, MachineError, RequestError, SelfCheckError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from . import advise, observe
-    from .comparing import compare
-    from .records import Run
-    from .scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario, Tcp
-    from .studies import Study
-    from .studies.execute import run
-    from .tracing import Trace, trace
+    from firstflight import advise, observe
+    from firstflight.comparing import compare
+    from firstflight.records import Run
+    from firstflight.scenario import BitsPerSecond, Bytes, Cell, Duration, Packets, Scenario, Tcp
+    from firstflight.studies import Study
+    from firstflight.studies.execute import run
+    from firstflight.tracing import Trace, trace
 
 __all__ = [
     "BitsPerSecond",
@@ -100,20 +100,20 @@ def __getattr__(name: str) -> Any:
 
 def load_scenario(path: str | Path) -> Scenario:
     """Read a scenario file. RequestError says in one sentence what is wrong with it."""
-    from .scenario import Scenario
+    from firstflight.scenario import Scenario
 
     return Scenario.load(path)
 
 
 def study(name: str) -> Study:
     """The study of that name; RequestError with the nearest known one."""
-    from .studies import find
+    from firstflight.studies import find
 
     return find(name)
 
 
 def open_run(directory: str | Path) -> Run:
     """The run in a directory that `firstflight run` or `run(..., out=...)` wrote."""
-    from .records import Run
+    from firstflight.records import Run
 
     return Run.open(directory)

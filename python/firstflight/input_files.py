@@ -3,7 +3,7 @@
 import errno
 from pathlib import Path
 
-from .errors import RequestError
+from firstflight.errors import RequestError
 
 # Of a scenario, a packet script, a measured distribution, what a directory says of itself.
 MOST_BYTES = 1 << 24

@@ -25,7 +25,7 @@ fn a_column_of_names_has_no_value_for_null() {
 fn python() -> String {
     let mut text = String::from(
         "\"\"\"The schema of records. Generated from `crates/records/src/rows.rs` by the tests of that crate; do not edit.\"\"\"\n\n\
-         # ruff: noqa: E501\n# fmt: off\n\nimport polars as pl\n\nfrom .column import Column\n\n",
+         # ruff: noqa: E501\n# fmt: off\n\nimport polars as pl\n\nfrom firstflight.records.column import Column\n\n",
     );
     writeln!(text, "SCHEMA_VERSION = {SCHEMA_VERSION}").unwrap();
     writeln!(text, "# What `aggregates` and `histograms` count, and by what.").unwrap();

@@ -7,9 +7,9 @@ tell (`brackets`), simulates each window on the same users (`experiment`), compa
 against a harm budget (`budget`), decides (`decide`) and writes a page (`page`).
 """
 
-from .advice import Advice
-from .budget import DEFAULT as DEFAULT_HARM
-from .run import advise
-from .words import sentences
+from firstflight.advise.advice import Advice
+from firstflight.advise.budget import DEFAULT as DEFAULT_HARM
+from firstflight.advise.run import advise
+from firstflight.advise.words import sentences
 
 __all__ = ["DEFAULT_HARM", "Advice", "advise", "sentences"]

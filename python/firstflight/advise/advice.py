@@ -9,19 +9,19 @@ from typing import Any
 
 import polars as pl
 
-from ..analysis.ab import Comparison
-from ..analysis.intervals import Estimate
-from ..observe import Observation
-from . import deploy
-from .brackets import Assumption, Setting, assumptions
-from .budget import Check, Term
-from .decide import Decision, decide
-from .experiment import OTHERS, Experiment
-from .fit import Population
-from .in_use import InUse
-from .measure import DIMENSIONS, STATISTICS, Measurements
-from .missing import Missing, missing
-from .words import confidence, sentences
+from firstflight.advise import deploy
+from firstflight.advise.brackets import Assumption, Setting, assumptions
+from firstflight.advise.budget import Check, Term
+from firstflight.advise.decide import Decision, decide
+from firstflight.advise.experiment import OTHERS, Experiment
+from firstflight.advise.fit import Population
+from firstflight.advise.in_use import InUse
+from firstflight.advise.measure import DIMENSIONS, STATISTICS, Measurements
+from firstflight.advise.missing import Missing, missing
+from firstflight.advise.words import confidence, sentences
+from firstflight.analysis.ab import Comparison
+from firstflight.analysis.intervals import Estimate
+from firstflight.observe import Observation
 
 Compared = Callable[[int, int], None]
 SCHEMA = 3

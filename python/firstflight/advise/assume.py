@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .. import populations
-from ..errors import RequestError
-from ..scenario.table import nearest
-from ..scenario.units import BitsPerSecond, Duration
+from firstflight import populations
+from firstflight.errors import RequestError
+from firstflight.scenario.table import nearest
+from firstflight.scenario.units import BitsPerSecond, Duration
 
 KEYS = {
     "rtt": "round trip of the users whose flows tell none, such as 50ms",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import RequestError
-from .fit import SHOWING_BYTES, Population
+from firstflight.advise.fit import SHOWING_BYTES, Population
+from firstflight.errors import RequestError
 
 TYPICAL_BUFFER_S, SHALLOW_BUFFER_S, DEEP_BUFFER_S = 0.13, 0.02, 1.0
 """RFC 6928 section 10 and its sources: most access routers hold at least 130 ms, queues of 1 s and more are seen. 20

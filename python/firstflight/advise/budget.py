@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from ..analysis.intervals import Estimate
-from ..errors import RequestError
-from ..scenario.table import nearest
+from firstflight.analysis.intervals import Estimate
+from firstflight.errors import RequestError
+from firstflight.scenario.table import nearest
 
 DEFAULT = "retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%"
 

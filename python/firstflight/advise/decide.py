@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..analysis.intervals import Estimate
-from .budget import Check, flows_to_settle
+from firstflight.advise.budget import Check, flows_to_settle
+from firstflight.analysis.intervals import Estimate
 
 Outcome = Literal["change", "keep"]
 Why = Literal["gain", "no gain shown", "over the budget", "budget not shown"]

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..scenario import Cell, Scenario
-from ..studies import ADVICE
-from ..studies.study import Study
-from .brackets import Setting
-from .fit import Population
-from .users import Users, complete
+from firstflight.advise.brackets import Setting
+from firstflight.advise.fit import Population
+from firstflight.advise.users import Users, complete
+from firstflight.scenario import Cell, Scenario
+from firstflight.studies import ADVICE
+from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
-    from ..analysis.table import Table
-    from ..records import Run
+    from firstflight.analysis.table import Table
+    from firstflight.records import Run
 
 RESPONSE = "response"
 SHORT, LONG = "other-short", "other-long"

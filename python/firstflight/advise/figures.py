@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ..engines import simulate
-from ..report.distribution import PALETTE
-from ..report.figure import Figure, inline
-from ..report.size_map import size_map
-from ..scenario import Cell, Scenario
-from .advice import SENT_AGAIN, Advice
-from .experiment import Experiment
-from .measure import STATISTICS
+from firstflight.advise.advice import SENT_AGAIN, Advice
+from firstflight.advise.experiment import Experiment
+from firstflight.advise.measure import STATISTICS
+from firstflight.engines import simulate
+from firstflight.report.distribution import PALETTE
+from firstflight.report.figure import Figure, inline
+from firstflight.report.size_map import size_map
+from firstflight.scenario import Cell, Scenario
 
 if TYPE_CHECKING:
     import altair

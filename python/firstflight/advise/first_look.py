@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.ab import least_units
-from ..errors import RequestError
-from ..observe import Observation
-from .fit import Population
+from firstflight.advise.fit import Population
+from firstflight.analysis.ab import least_units
+from firstflight.errors import RequestError
+from firstflight.observe import Observation
 
 LOOPBACK_RTT_S = 0.0002
 NEAR_RTT_S = 0.001

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ..errors import RequestError
-from ..observe import Observation
-from ..observe.observation import TLS
-from ..observe.tables import MSS_BYTES
-from .assume import Assumed
-from .in_use import InUse, in_use
+from firstflight.advise.assume import Assumed
+from firstflight.advise.in_use import InUse, in_use
+from firstflight.errors import RequestError
+from firstflight.observe import Observation
+from firstflight.observe.observation import TLS
+from firstflight.observe.tables import MSS_BYTES
 
 # What a path in the simulator can be.
 _RTT_S = (1e-5, 30.0)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ..observe.tables import MSS_BYTES
-from .deploy import LINUX_DEFAULT
+from firstflight.advise.deploy import LINUX_DEFAULT
+from firstflight.observe.tables import MSS_BYTES
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from typing import Any
 
 import polars as pl
 
-from ..analysis.ab import Bucket, Comparison, bucketed, by_bucket, compare, compare_rate, least_units
-from ..analysis.ab.least import LEAST_BLOCKS
-from ..analysis.intervals import Estimate
-from ..records import Run
-from ..records.machine import usable_cpus
-from .budget import Check, Term, check
-from .decide import Evidence
-from .experiment import OTHERS, RESPONSE, Experiment
+from firstflight.advise.budget import Check, Term, check
+from firstflight.advise.decide import Evidence
+from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
+from firstflight.analysis.ab import Bucket, Comparison, bucketed, by_bucket, compare, compare_rate, least_units
+from firstflight.analysis.ab.least import LEAST_BLOCKS
+from firstflight.analysis.intervals import Estimate
+from firstflight.records import Run
+from firstflight.records.machine import usable_cpus
 
 STATISTICS = ("mean", "p50", "p75", "p90", "p95", "p99")
 RESAMPLES = 1000

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from .brackets import AT_ONCE, MUCH_LOSS, NARROW_UP_SHARE, SHALLOW_BUFFER_S, Setting
-from .budget import Term
-from .decide import Decision, Evidence
-from .experiment import Experiment
-from .measure import Measurements
+from firstflight.advise.brackets import AT_ONCE, MUCH_LOSS, NARROW_UP_SHARE, SHALLOW_BUFFER_S, Setting
+from firstflight.advise.budget import Term
+from firstflight.advise.decide import Decision, Evidence
+from firstflight.advise.experiment import Experiment
+from firstflight.advise.measure import Measurements
 
 SLOW_BPS = (0.5e6, 1e6, 2e6, 4e6, 8e6)
 """Rates below which a line is tried as too slow, the least that does."""

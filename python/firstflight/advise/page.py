@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.intervals import Estimate
-from ..records import output
-from ..report.figure import Figure, svg
-from ..report.page import TEMPLATES, unbreakable
-from .advice import Advice, Gain
-from .budget import Check
-from .words import stopped_by
+from firstflight.advise.advice import Advice, Gain
+from firstflight.advise.budget import Check
+from firstflight.advise.words import stopped_by
+from firstflight.analysis.intervals import Estimate
+from firstflight.records import output
+from firstflight.report.figure import Figure, svg
+from firstflight.report.page import TEMPLATES, unbreakable
 
 if TYPE_CHECKING:
     from markupsafe import Markup

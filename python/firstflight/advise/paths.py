@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from .. import populations
-from ..errors import RequestError
-from ..observe import Observation
-from .assume import Assumed
+from firstflight import populations
+from firstflight.advise.assume import Assumed
+from firstflight.errors import RequestError
+from firstflight.observe import Observation
 
 
 def assumed(observed: Observation, given: Assumed, seed: int) -> Observation:

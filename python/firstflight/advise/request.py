@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..errors import RequestError
-from ..input_files import check_is_file, read_text
-from ..records import files
-from ..scenario.explain import cut
-from .assume import Assumed
-from .assume import parse as parse_assumed
-from .budget import Term, parse
-from .sizes import check_name
+from firstflight.advise.assume import Assumed
+from firstflight.advise.assume import parse as parse_assumed
+from firstflight.advise.budget import Term, parse
+from firstflight.advise.sizes import check_name
+from firstflight.errors import RequestError
+from firstflight.input_files import check_is_file, read_text
+from firstflight.records import files
+from firstflight.scenario.explain import cut
 
 DEFAULT_WINDOWS = "10,16,20,32"
 MOST_WINDOW = 1000
@@ -94,7 +94,7 @@ def check(
     assume: Sequence[str] = (),
 ) -> Request:
     """The request. RequestError for values out of range and a file that cannot be read."""
-    from ..studies.execute import check_seed
+    from firstflight.studies.execute import check_seed
 
     asked, budget = windows(iw), parse(harm)
     if seed is not None:

@@ -8,21 +8,21 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from .. import observe
-from ..errors import RequestError
-from ..records import Run
-from ..scenario import Cell
-from ..studies import execute
-from . import page, paths, request
-from .advice import Advice, Compared
-from .advice import advise as advise_on
-from .brackets import check_open, settings
-from .experiment import Experiment
-from .figures import all_figures
-from .first_look import check_enough, doubts
-from .fit import fit
-from .measure import Measurements
-from .sizes import assumed
+from firstflight import observe
+from firstflight.advise import page, paths, request
+from firstflight.advise.advice import Advice, Compared
+from firstflight.advise.advice import advise as advise_on
+from firstflight.advise.brackets import check_open, settings
+from firstflight.advise.experiment import Experiment
+from firstflight.advise.figures import all_figures
+from firstflight.advise.first_look import check_enough, doubts
+from firstflight.advise.fit import fit
+from firstflight.advise.measure import Measurements
+from firstflight.advise.sizes import assumed
+from firstflight.errors import RequestError
+from firstflight.records import Run
+from firstflight.scenario import Cell
+from firstflight.studies import execute
 
 Watched = Callable[[execute.Request, Run], AbstractContextManager[Callable[[Cell, int], None]]]
 
@@ -55,7 +55,7 @@ def advise(
     before that, and `compared(done, of)` while it is compared. RequestError for a request or a file that is not right,
     MachineError where nothing can be written.
     """
-    from .budget import DEFAULT
+    from firstflight.advise.budget import DEFAULT
 
     asked = request.check(Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, users, sizes, assume)
     directory = Path(out)

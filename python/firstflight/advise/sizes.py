@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from ..errors import RequestError
-from ..observe import Observation
-from ..observe.tables import transfers
-from ..populations import applications
-from ..scenario.applications import FileTransfer
-from ..scenario.laws import Lognormal
+from firstflight.errors import RequestError
+from firstflight.observe import Observation
+from firstflight.observe.tables import transfers
+from firstflight.populations import applications
+from firstflight.scenario.applications import FileTransfer
+from firstflight.scenario.laws import Lognormal
 
 # The others are pages, whose time is not that of one response, or have no end.
 NAMES = ("web-search",)

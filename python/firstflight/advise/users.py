@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .. import populations
-from .brackets import LEAST_BUFFER, SHALLOW_BUFFER_S, Setting
-from .fit import Population
+from firstflight import populations
+from firstflight.advise.brackets import LEAST_BUFFER, SHALLOW_BUFFER_S, Setting
+from firstflight.advise.fit import Population
 
 LONGEST_BYTES = 3_000_000
 """Of longer responses the beginning is simulated; the rest is added at the line's rate, the same for every window."""

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..analysis.intervals import Estimate
-from ..counted import counted
-from .budget import Check
-from .decide import Decision, Evidence, Standing
-from .request import MOST_USERS
+from firstflight.advise.budget import Check
+from firstflight.advise.decide import Decision, Evidence, Standing
+from firstflight.advise.request import MOST_USERS
+from firstflight.analysis.intervals import Estimate
+from firstflight.counted import counted
 
 if TYPE_CHECKING:
-    from .advice import Cost, Gain, Harm, Users
-    from .missing import Missing
+    from firstflight.advise.advice import Cost, Gain, Harm, Users
+    from firstflight.advise.missing import Missing
 
 
 def sentences(

@@ -4,6 +4,6 @@ Benchmarks, not timed tests: a speed that falls short is printed as such and fai
 the check that both simulators did the same work (exit status 1).
 """
 
-from .command import main
+from firstflight.bench.command import main
 
 __all__ = ["main"]

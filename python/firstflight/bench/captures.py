@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MachineError
-from .process import run
-from .row import Goal, Row
+from firstflight.bench.process import run
+from firstflight.bench.row import Goal, Row
+from firstflight.errors import MachineError
 
 _BYTES = 1 << 30
 _TOGETHER = 500

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
+from firstflight.bench import bulk, captures, cost, instructions, lossy, population, same_work, sweep
+from firstflight.bench.peers import INSTALL, Ns2, Peer, build_ns3, find_ns2
+from firstflight.bench.row import Row, as_json, as_text
 from firstflight.errors import MachineError
-
-from . import bulk, captures, cost, instructions, lossy, population, same_work, sweep
-from .peers import INSTALL, Ns2, Peer, build_ns3, find_ns2
-from .row import Row, as_json, as_text
 
 Step = tuple[str, Callable[[], list[Row]]]
 

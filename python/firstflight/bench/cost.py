@@ -4,10 +4,9 @@ import time
 from statistics import median
 
 from firstflight import _native
-
-from .process import Simulated, simulate
-from .row import Goal, Row
-from .work import connections, plan, scheduler_sources
+from firstflight.bench.process import Simulated, simulate
+from firstflight.bench.row import Goal, Row
+from firstflight.bench.work import connections, plan, scheduler_sources
 
 ROUNDS = 5
 

@@ -15,10 +15,9 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from firstflight.bench.row import Goal, Row, as_json, as_text
+from firstflight.bench.work import DIRECTORY, Plan, plan, rfc2415_cell
 from firstflight.errors import MachineError
-
-from .row import Goal, Row, as_json, as_text
-from .work import DIRECTORY, Plan, plan, rfc2415_cell
 
 INSTALL = "sudo apt-get install valgrind"
 UNIT = "instructions / data packet"

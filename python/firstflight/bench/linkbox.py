@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native import CALIBRATED_BPS
-from ..engines.emulate.lab import Backend, Lab
-from ..engines.emulate.layout import SPIN_NS, Host, Layout
-from ..errors import MachineError
-from .row import Goal, Row, as_json, as_text
+from firstflight._native import CALIBRATED_BPS
+from firstflight.bench.row import Goal, Row, as_json, as_text
+from firstflight.engines.emulate.lab import Backend, Lab
+from firstflight.engines.emulate.layout import SPIN_NS, Host, Layout
+from firstflight.errors import MachineError
 
 _BACKENDS: tuple[Backend, ...] = ("tun", "packet")
 _PACKET_BYTES = 1000

@@ -2,10 +2,10 @@
 
 from statistics import median
 
-from .peers import Ns2
-from .process import simulate
-from .row import Goal, Row
-from .work import plan
+from firstflight.bench.peers import Ns2
+from firstflight.bench.process import simulate
+from firstflight.bench.row import Goal, Row
+from firstflight.bench.work import plan
 
 ROUNDS = 5
 TITLE = "bulk, 1 % loss"

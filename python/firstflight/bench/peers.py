@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from firstflight.bench.process import run
+from firstflight.bench.work import DIRECTORY, SIZES_CSV
 from firstflight.errors import MachineError
-
-from .process import run
-from .work import DIRECTORY, SIZES_CSV
 
 INSTALL = "sudo apt-get install ns2 ns3 libns3-dev g++"
 

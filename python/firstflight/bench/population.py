@@ -4,11 +4,10 @@ import json
 import sys
 from dataclasses import dataclass
 
+from firstflight.bench.process import run
+from firstflight.bench.row import Goal, Row
+from firstflight.bench.work import scenario_path
 from firstflight.records.machine import usable_cpus
-
-from .process import run
-from .row import Goal, Row
-from .work import scenario_path
 
 ARMS = (3, 10)
 """Initial windows, in segments."""

@@ -2,11 +2,11 @@
 
 from statistics import median
 
-from . import bulk
-from .peers import Ns2
-from .process import simulate
-from .row import Row
-from .work import baytcp_cell, plan, rfc2415_cell
+from firstflight.bench import bulk
+from firstflight.bench.peers import Ns2
+from firstflight.bench.process import simulate
+from firstflight.bench.row import Row
+from firstflight.bench.work import baytcp_cell, plan, rfc2415_cell
 
 CELLS = ((8, 0), (16, 0), (16, 2))
 SEEDS = 10

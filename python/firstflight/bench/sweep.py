@@ -2,10 +2,10 @@
 
 from statistics import median
 
-from .peers import Ns2
-from .process import simulate
-from .row import Goal, Row
-from .work import NANOSECONDS, Plan, plan, rfc2415_cell, rfc2415_sweep
+from firstflight.bench.peers import Ns2
+from firstflight.bench.process import simulate
+from firstflight.bench.row import Goal, Row
+from firstflight.bench.work import NANOSECONDS, Plan, plan, rfc2415_cell, rfc2415_sweep
 
 ROUNDS = 3
 

@@ -4,8 +4,8 @@ import errno
 import os
 import sys
 
-from ..characters import escaped
-from ..errors import FirstflightError, MachineError, RequestError
+from firstflight.characters import escaped
+from firstflight.errors import FirstflightError, MachineError, RequestError
 
 # What shells report for a program ended by Ctrl-C (128 + SIGINT).
 _INTERRUPTED = 130
@@ -20,7 +20,7 @@ def main() -> None:
     import typer
     from typer.exceptions import TyperException
 
-    from .app import app
+    from firstflight.cli.app import app
 
     try:
         _check_python()

@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..advise import DEFAULT_HARM, advise
-from ..advise.advice import SENT_AGAIN, Advice
-from ..advise.words import stopped_by
-from ..analysis.intervals import Estimate
-from ..counted import counted
-from .progress import progress
+from firstflight.advise import DEFAULT_HARM, advise
+from firstflight.advise.advice import SENT_AGAIN, Advice
+from firstflight.advise.words import stopped_by
+from firstflight.analysis.intervals import Estimate
+from firstflight.cli.progress import progress
+from firstflight.counted import counted
 
 _INTERRUPTED = 130
 

@@ -44,7 +44,7 @@ def _top(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
     if version:
-        from ..records.machine import version as package_version
+        from firstflight.records.machine import version as package_version
 
         print(package_version())
         raise typer.Exit
@@ -93,7 +93,7 @@ def run(
     ] = False,
 ) -> None:
     """Run a study or a scenario; a run that was interrupted continues where it stopped."""
-    from .running import Wanted, run_command
+    from firstflight.cli.running import Wanted, run_command
 
     wanted = Wanted(engine, replicates, seed, jobs, only or [], settings or [], vary or [], on, store)
     run_command(what, wanted, out, set_aside)
@@ -102,7 +102,7 @@ def run(
 @app.command(short_help="List the studies.")
 def studies() -> None:
     """List the studies: name, source, engines, what each shows."""
-    from .reading import print_studies
+    from firstflight.cli.reading import print_studies
 
     print_studies()
 
@@ -110,7 +110,7 @@ def studies() -> None:
 @app.command()
 def claims(directory: Directory, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Check what the publication claims against a run."""
-    from .reading import print_claims
+    from firstflight.cli.reading import print_claims
 
     print_claims(directory, json)
 
@@ -124,7 +124,7 @@ def table(
     format: Annotated[Format, typer.Option(help="text, csv (tidy) or json.")] = Format.text,
 ) -> None:
     """Print one table of a run, ours beside the published one, or the names of all."""
-    from .reading import print_table
+    from firstflight.cli.reading import print_table
 
     print_table(directory, name, format.value)
 
@@ -137,7 +137,7 @@ def report(
     ] = False,
 ) -> None:
     """Write DIR/report.html, one self-contained page."""
-    from .reading import write_report
+    from firstflight.cli.reading import write_report
 
     write_report(directory, figures)
 
@@ -170,7 +170,7 @@ def trace(
     seed: Seed = None,
 ) -> None:
     """Show one transfer segment by segment: the first connection of the scenario's first application."""
-    from .tracing import Outputs, trace_command
+    from firstflight.cli.tracing import Outputs, trace_command
 
     trace_command(file, Outputs(plot, csv, pcap, at.value if at else None, link), settings or [], seed)
 
@@ -193,7 +193,7 @@ def explore(
     """Open the explorer in a browser: one transfer with two settings side by side, segment by segment, as you turn the
     knobs. The page is served on loopback and asks for nothing else.
     """
-    from .exploring import explore_command
+    from firstflight.cli.exploring import explore_command
 
     explore_command(file, settings or [], seed, out, port)
 
@@ -209,7 +209,7 @@ def script(
     ] = "1us",
 ) -> None:
     """Run packet scripts, which say packet by packet what a TCP does, in packetdrill's language."""
-    from .scripting import script_command
+    from firstflight.cli.scripting import script_command
 
     raise typer.Exit(script_command(paths, json, tolerance))
 
@@ -230,7 +230,7 @@ def conform(
     """Record random connections of this machine's kernel as packet scripts, run them through the linux profile, and
     shrink what differs. Needs user namespaces and a TUN device, not root.
     """
-    from .conforming import conform_command
+    from firstflight.cli.conforming import conform_command
 
     raise typer.Exit(conform_command(count, seed, cc, record))
 
@@ -266,7 +266,7 @@ def observe(
     ] = None,
 ) -> None:
     """Read a file of your own traffic as records, and say what it tells, what it cannot tell and what was left out."""
-    from .observing import observe_command
+    from firstflight.cli.observing import observe_command
 
     observe_command(file, kind, log_format, mss, out)
 
@@ -319,7 +319,7 @@ def advise(
     ] = False,
 ) -> None:
     """Advise on the initial window for your own users: what each gains, for whom, at what cost to whom, how surely."""
-    from .advising import advise_command
+    from firstflight.cli.advising import advise_command
 
     advise_command(flows, iw, harm, kind, out, seed, jobs, users, sizes, assume or [], set_aside)
 
@@ -327,7 +327,7 @@ def advise(
 @app.command(short_help="Say what this machine can do.")
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Say what this machine can do, what is missing, and the one line that mends it."""
-    from .examining import examine
+    from firstflight.cli.examining import examine
 
     raise typer.Exit(examine(json))
 
@@ -340,10 +340,10 @@ def bench(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure what the simulator costs, or how accurate the emulator's link box is."""
-    from ..bench import instructions as counted
-    from ..bench import linkbox as link_box
-    from ..bench import main
-    from ..errors import RequestError
+    from firstflight.bench import instructions as counted
+    from firstflight.bench import linkbox as link_box
+    from firstflight.bench import main
+    from firstflight.errors import RequestError
 
     if linkbox and peers:
         raise RequestError("--peers is for the simulator, and --linkbox measures the emulator: give one of the two")

@@ -4,11 +4,11 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from ..conform.oracle import Judged, Kernel
-from ..conform.parameters import FAMILIES, draw
-from ..conform.shrink import shrink
-from ..errors import MachineError, RequestError
-from ..records.files import write_directory
+from firstflight.conform.oracle import Judged, Kernel
+from firstflight.conform.parameters import FAMILIES, draw
+from firstflight.conform.shrink import shrink
+from firstflight.errors import MachineError, RequestError
+from firstflight.records.files import write_directory
 
 _DIFFERS = 1
 _CONTROLS = ("cubic", "reno")

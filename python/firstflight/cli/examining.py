@@ -8,9 +8,9 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..engines import NAMES
-from ..engines.emulate import probe
-from ..records import machine
+from firstflight.engines import NAMES
+from firstflight.engines.emulate import probe
+from firstflight.records import machine
 
 # Below this much free space a large run could fill the disk.
 _ENOUGH_DISK_BYTES = 1_000_000_000
@@ -88,7 +88,7 @@ def _emulation() -> list[Finding]:
 def _native() -> Finding:
     mend = "make setup"
     try:
-        from .. import _native
+        from firstflight import _native
 
         builds = ", ".join(f"{name} {machine.code_version(name)}" for name in NAMES)
         found = f"{_native.version()}, builds: {builds}"

@@ -4,12 +4,12 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import RequestError
-from ..explore.page import page
-from ..explore.serve import server
-from ..records import output
-from ..studies.execute import check_seed
-from .settings import load_scenario
+from firstflight.cli.settings import load_scenario
+from firstflight.errors import RequestError
+from firstflight.explore.page import page
+from firstflight.explore.serve import server
+from firstflight.records import output
+from firstflight.studies.execute import check_seed
 
 
 def explore_command(file: Path | None, settings: list[str], seed: int | None, out: Path | None, port: int) -> None:

@@ -3,13 +3,13 @@
 from io import BytesIO
 from pathlib import Path
 
-from .. import observe
-from ..analysis.table import defused
-from ..characters import escaped
-from ..counted import counted
-from ..errors import RequestError
-from ..observe.summary import lines
-from ..records import output
+from firstflight import observe
+from firstflight.analysis.table import defused
+from firstflight.characters import escaped
+from firstflight.counted import counted
+from firstflight.errors import RequestError
+from firstflight.observe.summary import lines
+from firstflight.records import output
 
 
 def observe_command(

@@ -4,10 +4,10 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
-from ..engines.sweep import cost
-from ..records import Run
-from ..scenario import Cell
-from ..studies.execute import Request
+from firstflight.engines.sweep import cost
+from firstflight.records import Run
+from firstflight.scenario import Cell
+from firstflight.studies.execute import Request
 
 
 @contextlib.contextmanager

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from ..errors import RequestError
-from ..records import Run
-from ..scenario.table import nearest
-from ..studies import all as all_studies
-from ..studies import of
+from firstflight.errors import RequestError
+from firstflight.records import Run
+from firstflight.scenario.table import nearest
+from firstflight.studies import all as all_studies
+from firstflight.studies import of
 
 
 def print_studies() -> None:
@@ -50,7 +50,7 @@ def print_table(directory: Path, name: str | None, form: str) -> None:
 
 def write_report(directory: Path, figures: bool) -> None:
     """Write the report, and the figures if wanted, and say where they are."""
-    from ..report import figures_to_files, write
+    from firstflight.report import figures_to_files, write
 
     run = Run.open(directory)
     print(write(run))

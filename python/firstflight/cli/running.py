@@ -7,16 +7,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..analysis.claim import counts
-from ..errors import RequestError
-from ..records import Run
-from ..records.directory import set_aside_before
-from ..records.files import size_bytes
-from ..scenario import Scenario
-from ..studies import NAMES
-from ..studies.execute import Request, carry_out, prepare, started
-from .progress import progress
-from .settings import load_scenario, restrictions, variations
+from firstflight.analysis.claim import counts
+from firstflight.cli.progress import progress
+from firstflight.cli.settings import load_scenario, restrictions, variations
+from firstflight.errors import RequestError
+from firstflight.records import Run
+from firstflight.records.directory import set_aside_before
+from firstflight.records.files import size_bytes
+from firstflight.scenario import Scenario
+from firstflight.studies import NAMES
+from firstflight.studies.execute import Request, carry_out, prepare, started
 
 _INTERRUPTED = 130
 _PLURALS = {"holds": "hold", "differs": "differ"}

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import _native
-from ..errors import RequestError
-from ..input_files import read_text
-from ..scenario.units import Duration
+from firstflight import _native
+from firstflight.errors import RequestError
+from firstflight.input_files import read_text
+from firstflight.scenario.units import Duration
 
 _SUFFIX = ".pkt"
 _VERDICTS = ("pass", "differs", "unsupported", "error")

@@ -5,10 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import RequestError
-from ..scenario import Scenario
-from ..scenario.document import parsed
-from ..scenario.explain import cut
+from firstflight.errors import RequestError
+from firstflight.scenario import Scenario
+from firstflight.scenario.document import parsed
+from firstflight.scenario.explain import cut
 
 
 def load_scenario(path: Path, settings: list[str]) -> Scenario:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
-from ..counted import counted
-from ..errors import RequestError
-from ..records import output
-from ..tracing import End, Trace
-from .settings import load_scenario
+from firstflight.cli.settings import load_scenario
+from firstflight.counted import counted
+from firstflight.errors import RequestError
+from firstflight.records import output
+from firstflight.tracing import End, Trace
 
 
 @dataclass(frozen=True)

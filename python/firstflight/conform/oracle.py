@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from .. import _native
-from ..engines.emulate.lab import TUN_MEND
-from ..engines.emulate.start import Inside
-from ..errors import MachineError
-from .parameters import Parameters
-from .writer import write_script
+from firstflight import _native
+from firstflight.conform.parameters import Parameters
+from firstflight.conform.writer import write_script
+from firstflight.engines.emulate.lab import TUN_MEND
+from firstflight.engines.emulate.start import Inside
+from firstflight.errors import MachineError
 
 _RECORDER = f"{__package__}.inside.record"
 _ASK_S = 20.0

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from .packet import Packet
-from .parameters import Parameters
+from firstflight.conform.packet import Packet
+from firstflight.conform.parameters import Parameters
 
 MS = 1_000_000
 US = 1_000

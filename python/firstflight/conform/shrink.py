@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from .oracle import Judged, Recorder
-from .parameters import simpler
+from firstflight.conform.oracle import Judged, Recorder
+from firstflight.conform.parameters import simpler
 
 _ROUNDS = 12
 _TRIED = 24

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..engines.emulate.inside.sockets import tcp_info
-from .packet import ACK, SYN, Packet, parse
-from .parameters import Parameters
+from firstflight.conform.packet import ACK, SYN, Packet, parse
+from firstflight.conform.parameters import Parameters
+from firstflight.engines.emulate.inside.sockets import tcp_info
 
 Event = tuple[str, int, Any]
 

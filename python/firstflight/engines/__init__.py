@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from ..errors import RequestError
+from firstflight.errors import RequestError
 
 # A testbed's own processes pass through here on the way to their module and should not wait for Polars.
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from ..scenario import Cell
+    from firstflight.scenario import Cell
 
 # Imported when asked for, so that a command pays only for what it runs.
 _ENGINES = {
@@ -76,7 +76,7 @@ def source(name: str) -> Path:
 
 def find(name: str) -> Engine:
     """The engine called `name`; RequestError with the nearest known one."""
-    from ..scenario.table import nearest
+    from firstflight.scenario.table import nearest
 
     if name not in _ENGINES:
         raise RequestError(f'unknown engine "{name}"; {nearest(name, _ENGINES)}')

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ..records import Run
-from ..records.chunks import SharedChunks, Tables, without
-from ..scenario import Cell
+from firstflight.records import Run
+from firstflight.records.chunks import SharedChunks, Tables, without
+from firstflight.scenario import Cell
 
 # What is lost when a run is killed is at most so much computing of each cell; cells that take less leave no chunks.
 KEEP_AFTER_S = 5.0

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..scenario import Cell
+from firstflight.scenario import Cell
 
 # Long enough that handing a chunk out costs little of it, short enough that little is lost and the bar moves.
 _AIM_S = 0.5

@@ -13,6 +13,6 @@ def initial_window_bytes(policy: Mapping[str, Any], mss_bytes: int) -> int:
     `policy` is a profile's `initial_window`. The formulas and their sources are the endpoint's, in
     `crates/tcp/src/sender/initial_window`; of a policy that learns from others, what it gives when nothing is known.
     """
-    from .. import _native
+    from firstflight import _native
 
     return _native.initial_window_bytes(json.dumps(dict(policy)), mss_bytes)

@@ -8,10 +8,10 @@ link's counters. How many transfers there will be nobody knows beforehand; their
 
 from collections.abc import Iterable
 
-from ..errors import MachineError
-from ..records import Identity, machine
-from ..scenario import Cell, Scenario
-from ..scenario.laws import Constant
+from firstflight.errors import MachineError
+from firstflight.records import Identity, machine
+from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.laws import Constant
 
 _OPEN_CLIENT, _WAITING_CLIENT, _USER, _LINK, _INTERVAL = 3_900, 150, 240, 4_700, 180
 # Where this is not there, the system says so soon enough.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ..errors import RequestError
+from firstflight.errors import RequestError
 
 
 @dataclass(frozen=True)

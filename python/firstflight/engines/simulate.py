@@ -5,10 +5,10 @@ from pathlib import Path
 
 import polars as pl
 
-from ..errors import MachineError, RequestError
-from ..records.schema import COUNTED, DIMENSIONS
-from ..scenario import Cell, Scenario
-from .tables import frame
+from firstflight.engines.tables import frame
+from firstflight.errors import MachineError, RequestError
+from firstflight.records.schema import COUNTED, DIMENSIONS
+from firstflight.scenario import Cell, Scenario
 
 # What captures every segment, at the start of a sentence.
 _CAPTURE = "A capture of segments"
@@ -44,7 +44,7 @@ def capture_packets(
     RequestError for a link that is not there, a population or a scenario that cannot be run, MachineError where the
     file cannot be written.
     """
-    from .. import _native
+    from firstflight import _native
 
     scenario.one_network(_CAPTURE)
 
@@ -60,7 +60,7 @@ def capture_packets(
 def _simulated(
     scenario: Scenario, seed: int, first_replicate: int, replicates: int, capture: bool
 ) -> dict[str, pl.DataFrame]:
-    from .. import _native
+    from firstflight import _native
 
     if capture:
         scenario.one_network(_CAPTURE)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import partial
 
-from ..records import Identity, Run
-from ..records.chunks import SharedChunks
-from ..records.machine import usable_cpus
-from ..scenario import Cell
-from . import RealTime, find
-from .assembly import Assembly, store
-from .chunks import Queue, Work
-from .place import HERE, Place
+from firstflight.engines import RealTime, find
+from firstflight.engines.assembly import Assembly, store
+from firstflight.engines.chunks import Queue, Work
+from firstflight.engines.place import HERE, Place
+from firstflight.records import Identity, Run
+from firstflight.records.chunks import SharedChunks
+from firstflight.records.machine import usable_cpus
+from firstflight.scenario import Cell
 
 # What a user fetches: a page or two.
 _BITS_PER_USER = 1e6
@@ -82,7 +82,7 @@ def _in_virtual_time(
     # More would have nothing to do.
     jobs = max(1, min(jobs, sum(work.replicates_left for work in works)))
     if place.cluster is not None:
-        from . import cluster
+        from firstflight.engines import cluster
 
         cluster.compute(place, run.study, identity.seed, queue, assemblies, jobs, on_replicates)
         return

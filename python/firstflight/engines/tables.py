@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from ..records.schema import TABLES
+from firstflight.records.schema import TABLES
 
 
 def frame(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, list[str]]) -> pl.DataFrame:

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from ..errors import MachineError
-from ..scenario import Scenario
-from .start import start
+from firstflight.errors import MachineError
+from firstflight.explore.start import start
+from firstflight.scenario import Scenario
 
 PAGE = Path(__file__).with_name("explorer.html")
 _BEGIN, _END = '<script type="application/json" id="start">', "</script>"

@@ -2,7 +2,7 @@
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from ..errors import MachineError
+from firstflight.errors import MachineError
 
 
 def server(page: str, port: int) -> ThreadingHTTPServer:

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..scenario import Scenario, tcp
-from ..scenario.queues import AnyQueue, Before, Codel, DropTail, FqCodel, Pie, Red
-from ..scenario.units import Packets
-from ..studies.single import SingleScenario
+from firstflight.scenario import Scenario, tcp
+from firstflight.scenario.queues import AnyQueue, Before, Codel, DropTail, FqCodel, Pie, Red
+from firstflight.scenario.units import Packets
+from firstflight.studies.single import SingleScenario
 
 # A limit that the page overwrites; the other parameters of each discipline are its defaults.
 _LIMIT = Packets("100p")

@@ -10,9 +10,9 @@
 What a format does not tell is null: nothing is guessed here.
 """
 
-from .observation import Observation, Source
-from .problem import Problem
-from .reading import KINDS, read
-from .tables import MSS_BYTES
+from firstflight.observe.observation import Observation, Source
+from firstflight.observe.problem import Problem
+from firstflight.observe.reading import KINDS, read
+from firstflight.observe.tables import MSS_BYTES
 
 __all__ = ["KINDS", "MSS_BYTES", "Observation", "Problem", "Source", "read"]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import polars as pl
 
-from ..errors import RequestError
-from .lines import pieces
-from .problem import Problems
-from .room import Room
-from .tables import Parts, Subnets, mean_rate
+from firstflight.errors import RequestError
+from firstflight.observe.lines import pieces
+from firstflight.observe.problem import Problems
+from firstflight.observe.room import Room
+from firstflight.observe.tables import Parts, Subnets, mean_rate
 
 NGINX = "log_format firstflight '... tcpinfo_rtt=$tcpinfo_rtt ...' (the whole line: docs/observe.md#nginx)"
 _HELD_BYTES = 4 << 20

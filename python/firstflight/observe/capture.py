@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .. import _native
-from ..counted import counted
-from ..errors import RequestError
-from .problem import Problems
-from .room import Room
-from .tables import Parts
+from firstflight import _native
+from firstflight.counted import counted
+from firstflight.errors import RequestError
+from firstflight.observe.problem import Problems
+from firstflight.observe.room import Room
+from firstflight.observe.tables import Parts
 
 # Of pcap in both orders of bytes and both resolutions, and of pcapng.
 _MAGIC = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from ..errors import RequestError
-from ..records.files import UNREADABLE, scan
-from .lines import begins, pieces
-from .problem import Problems, Unit
+from firstflight.errors import RequestError
+from firstflight.observe.lines import begins, pieces
+from firstflight.observe.problem import Problems, Unit
+from firstflight.records.files import UNREADABLE, scan
 
 PARQUET = b"PAR1"
 # In a piece, the line (CSV) or row (Parquet) that it came from.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from .problem import Problems
+from firstflight.observe.problem import Problems
 
 # Of text at once: large enough that the work on a piece is done by column; what is made of it takes many times as much,
 # and larger pieces are not read faster.

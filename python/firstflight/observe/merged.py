@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from .room import Room
+from firstflight.observe.room import Room
 
 # In a table beside the connections: the number of the row that it belongs to.
 OF = "client"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import polars as pl
 
-from ..errors import RequestError
-from .columns import ColumnFile, numbers, within
-from .problem import Problems
-from .room import Room
-from .tables import HEADER_BYTES, Parts, Subnets, seconds
+from firstflight.errors import RequestError
+from firstflight.observe.columns import ColumnFile, numbers, within
+from firstflight.observe.problem import Problems
+from firstflight.observe.room import Room
+from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, seconds
 
 # The ends of columns' names, without separators and in small letters: `a.MinRTT`, `a_MinRTT` and `MinRTT` are one. The
 # first that a file has is taken. Those of `a` are in Mbit/s and ms, those of TCPInfo, which are Linux's, in µs.

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import polars as pl
 
-from ..counted import counted
-from . import nginx_format
-from .lines import pieces
-from .merged import OF, Merged, in_order
-from .nginx_format import LOG_FORMAT, NUMBERS, Format
-from .problem import Problems
-from .room import Room
-from .tables import HEADER_BYTES, Parts, Subnets, mean_rate, seconds, since_first
+from firstflight.counted import counted
+from firstflight.observe import nginx_format
+from firstflight.observe.lines import pieces
+from firstflight.observe.merged import OF, Merged, in_order
+from firstflight.observe.nginx_format import LOG_FORMAT, NUMBERS, Format
+from firstflight.observe.problem import Problems
+from firstflight.observe.room import Room
+from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, mean_rate, seconds, since_first
 
 # Lines of one connection agree on when it began to within what the clock of a log resolves, twice; connection numbers
 # begin anew with nginx, and no sooner than this.

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from ..errors import RequestError
+from firstflight.errors import RequestError
 
 # The one to configure: every line says what each number is, so that it is recognised without being told.
 LOG_FORMAT = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from .problem import Problem
+from firstflight.observe.problem import Problem
 
 TLS = {"tls_bytes": "bytes", "tls_exchanges": "exchanges", "tls_answer_flight_segments": "answer_flight_segments"}
 """What a plain table calls columns of `Observation.handshakes`."""

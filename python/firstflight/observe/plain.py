@@ -7,13 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from ..errors import RequestError
-from .columns import PLACE, ColumnFile, numbers, present, within
-from .merged import OF, Merged, in_order
-from .observation import TLS
-from .problem import Problems, Unit
-from .room import Room
-from .tables import Parts, Subnets, mean_rate, since_first
+from firstflight.errors import RequestError
+from firstflight.observe.columns import PLACE, ColumnFile, numbers, present, within
+from firstflight.observe.merged import OF, Merged, in_order
+from firstflight.observe.observation import TLS
+from firstflight.observe.problem import Problems, Unit
+from firstflight.observe.room import Room
+from firstflight.observe.tables import Parts, Subnets, mean_rate, since_first
 
 # What one of the unit is in the records' own: seconds, bits a second, bytes, a share, a number.
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

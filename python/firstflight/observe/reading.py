@@ -4,14 +4,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import RequestError
-from ..input_files import check_is_file
-from . import access_log, capture, ndt7, nginx, plain, ss, tables
-from .columns import ColumnFile
-from .lines import begins, is_packed
-from .observation import Observation, Source
-from .problem import Problems
-from .tables import MSS_BYTES, Parts
+from firstflight.errors import RequestError
+from firstflight.input_files import check_is_file
+from firstflight.observe import access_log, capture, ndt7, nginx, plain, ss, tables
+from firstflight.observe.columns import ColumnFile
+from firstflight.observe.lines import begins, is_packed
+from firstflight.observe.observation import Observation, Source
+from firstflight.observe.problem import Problems
+from firstflight.observe.tables import MSS_BYTES, Parts
 
 # Name of a kind, and what a file of it is.
 KINDS = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
-from ..errors import MachineError
-from ..records import machine
+from firstflight.errors import MachineError
+from firstflight.records import machine
 
 # What is kept is copied into the records' tables, and a command computes from these: `firstflight observe` takes 750 MB
 # for 5 million rows, of which 140 MB are kept.

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import polars as pl
 
-from ..counted import counted
-from . import ss_lines
-from .merged import Merged, in_order
-from .problem import Problems
-from .room import Room
-from .tables import HEADER_BYTES, Parts, Subnets, seconds
+from firstflight.counted import counted
+from firstflight.observe import ss_lines
+from firstflight.observe.merged import Merged, in_order
+from firstflight.observe.problem import Problems
+from firstflight.observe.room import Room
+from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, seconds
 
 # A round trip of so many times the least one has waited in a queue.
 _QUEUED = 1.3

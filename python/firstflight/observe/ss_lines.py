@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from .lines import pieces
-from .problem import Problems
+from firstflight.observe.lines import pieces
+from firstflight.observe.problem import Problems
 
 # State, which ss leaves out if it was asked for one state only, two queues, the two ends, and with -O the rest.
 _HEAD = r"^(?:[A-Z][A-Z0-9-]*\s+)?\d+\s+\d+\s+(?P<own>\S+:\d+)\s+(?P<other>\S+:\d+)(?P<info>\s.*)?$"

@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from ..counted import counted
-from .observation import Observation
-from .reading import KINDS
+from firstflight.counted import counted
+from firstflight.observe.observation import Observation
+from firstflight.observe.reading import KINDS
 
 # Of the users, then of the transfers: column, what it is called, factor, unit.
 _MEDIANS = (

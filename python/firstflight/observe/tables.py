@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ..records.schema import TABLES, Column
+from firstflight.records.schema import TABLES, Column
 
 APPLICATION = "observed"
 # Of IPv4 and TCP with time stamps: a link's rate counts them, as scenarios do, and what a program sends does not.

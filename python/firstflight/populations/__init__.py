@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import RequestError
+from firstflight.errors import RequestError
 
 # Name to module and function.
 _BUILT_IN: dict[str, tuple[str, str]] = {
@@ -27,7 +27,7 @@ def find(name: str) -> dict[str, Any]:
 
     RequestError with the nearest known name.
     """
-    from ..scenario.table import nearest
+    from firstflight.scenario.table import nearest
 
     if name not in _BUILT_IN:
         raise RequestError(f'unknown population "{name}"; {nearest(name, NAMES)}')
@@ -43,8 +43,8 @@ def _loaded(name: str) -> dict[str, Any]:
 
 def _without_files(table: dict[str, Any]) -> dict[str, Any]:
     """The table with what its files hold in place of their names, which mean nothing outside this package."""
-    from ..scenario.empirical import read_points
-    from ..scenario.paths_table import read_columns
+    from firstflight.scenario.empirical import read_points
+    from firstflight.scenario.paths_table import read_columns
 
     here = Path(__file__).parent
     made = {}

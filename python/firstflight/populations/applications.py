@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import RequestError
+from firstflight.errors import RequestError
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def preset(preset: str, /, **keys: Any) -> dict[str, Any]:
     It is called as the preset unless `name` is among them, and is the caller's to change. RequestError with the nearest
     known name.
     """
-    from ..scenario.table import nearest
+    from firstflight.scenario.table import nearest
 
     if preset not in PRESETS:
         raise RequestError(f'unknown preset "{preset}"; {nearest(preset, NAMES)}')

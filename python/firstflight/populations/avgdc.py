@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import dukkipati2010 as published
+from firstflight.populations import dukkipati2010 as published
 
 BUFFER_S = [[0.0, 0.06], [0.2, 0.13], [0.9, 0.6], [0.95, 1.0], [1.0, 2.0]]
 LOSSY_SHARE, MOST_LOSS = 0.05, 0.3

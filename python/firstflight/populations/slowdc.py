@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import avgdc
-from . import dukkipati2010 as published
+from firstflight.populations import avgdc
+from firstflight.populations import dukkipati2010 as published
 
 QUANTILES_BPS = ((0.2, 100_000.0), (1 / 3, 256_000.0), (0.5, 500_000.0))
 """The published points of the bandwidth."""

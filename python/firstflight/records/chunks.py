@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ..errors import MachineError
-from . import files
+from firstflight.errors import MachineError
+from firstflight.records import files
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

@@ -5,7 +5,7 @@
 
 import polars as pl
 
-from .column import Column
+from firstflight.records.column import Column
 
 SCHEMA_VERSION = 8
 # What `aggregates` and `histograms` count, and by what.

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from ..counted import counted
-from ..errors import RequestError
-from ..input_files import read_bytes
-from . import files, schema
-from .identity import FORMAT
+from firstflight.counted import counted
+from firstflight.errors import RequestError
+from firstflight.input_files import read_bytes
+from firstflight.records import files, schema
+from firstflight.records.identity import FORMAT
 
 SCENARIO = "scenario.toml"
 """The file of a finished cell that holds its scenario."""

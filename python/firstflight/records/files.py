@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from ..errors import MachineError, RequestError
+from firstflight.errors import MachineError, RequestError
 
 # Names that only an unfinished write has; whoever holds the lock may remove them.
 TEMPORARY = ".unfinished-"

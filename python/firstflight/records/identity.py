@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..scenario import Cell
-from . import machine, schema
+from firstflight.records import machine, schema
+from firstflight.scenario import Cell
 
 FORMAT = "firstflight run"
 # A kernel may differ in many settings; these are enough to see that it does.

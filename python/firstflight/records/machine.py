@@ -41,8 +41,8 @@ def code_version(engine: str) -> str:
     That is the native module's bytes, and the sources of the packages between scenario and records without those of
     the other engines.
     """
-    from .. import _native
-    from ..engines import NAMES, source
+    from firstflight import _native
+    from firstflight.engines import NAMES, source
 
     others = [source(name) for name in NAMES if name != engine]
     digest = hashlib.sha256()
@@ -59,7 +59,7 @@ def code_version(engine: str) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of everything that had a hand in a run."""
-    from .. import _native
+    from firstflight import _native
 
     names = ("numpy", "polars", "pydantic")
     return {

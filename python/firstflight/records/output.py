@@ -4,8 +4,8 @@ import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ..errors import RequestError
-from . import files
+from firstflight.errors import RequestError
+from firstflight.records import files
 
 MARK = "Written by firstflight"
 """In every file that has a place for it: at the beginning or the end."""

@@ -24,13 +24,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
-from ..counted import counted
-from ..errors import RequestError
-from ..scenario import Cell
-from ..scenario.table import nearest
-from . import files, machine, schema
-from .chunks import Chunks
-from .directory import (
+from firstflight.counted import counted
+from firstflight.errors import RequestError
+from firstflight.records import files, machine, schema
+from firstflight.records.chunks import Chunks
+from firstflight.records.directory import (
     DOCUMENT,
     SCENARIO,
     DamagedRunError,
@@ -43,11 +41,13 @@ from .directory import (
     stored_cells,
     write_document,
 )
-from .identity import Identity, check_keys, extended, misfit
+from firstflight.records.identity import Identity, check_keys, extended, misfit
+from firstflight.scenario import Cell
+from firstflight.scenario.table import nearest
 
 if TYPE_CHECKING:
-    from ..analysis.table import Table
-    from ..studies import Study
+    from firstflight.analysis.table import Table
+    from firstflight.studies import Study
 
 # What `write_json` writes into a run's directory: its own document, and the request of an advice.
 _DOCUMENTS = re.compile(r"(run|request)\.json")
@@ -317,7 +317,7 @@ class Run:
 
     def _study(self) -> "Study":
         """What makes tables of these records; imported here, because studies read runs."""
-        from ..studies import of
+        from firstflight.studies import of
 
         return of(self)
 

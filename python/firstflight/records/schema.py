@@ -8,8 +8,8 @@ The columns are declared in `crates/records/src/rows.rs`, from which `declared` 
 
 import polars as pl
 
-from .column import Column
-from .declared import COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION, TABLES
+from firstflight.records.column import Column
+from firstflight.records.declared import COUNTED, DIMENSIONS, GAMMA, SCHEMA_VERSION, TABLES
 
 __all__ = ["CAPTURED", "COUNTED", "DIMENSIONS", "GAMMA", "RETURNED", "SCHEMA_VERSION", "STORED", "TABLES", "Column"]
 

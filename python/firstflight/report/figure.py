@@ -6,9 +6,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from firstflight.characters import escaped
 from firstflight.records.output import MARK
-
-from ..characters import escaped
 
 if TYPE_CHECKING:
     import altair

@@ -11,12 +11,12 @@ from pydantic import (
     model_validator,
 )
 
-from .explain import shown
-from .laws import Constant, CountLaw, SizeLaw, TimeLaw, law_plan
-from .queries import Names
-from .table import Table
-from .tcp import Tcp
-from .units import Bytes, Duration
+from firstflight.scenario.explain import shown
+from firstflight.scenario.laws import Constant, CountLaw, SizeLaw, TimeLaw, law_plan
+from firstflight.scenario.queries import Names
+from firstflight.scenario.table import Table
+from firstflight.scenario.tcp import Tcp
+from firstflight.scenario.units import Bytes, Duration
 
 # The native module counts them in 32 bits.
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .table import Table
-from .tcp import Tcp
+from firstflight.scenario.table import Table
+from firstflight.scenario.tcp import Tcp
 
 
 class Arm(Table):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from .table import Table
+from firstflight.scenario.table import Table
 
 
 def _edges(edges: list[float]) -> list[float]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .scenario import Scenario
+from firstflight.scenario.scenario import Scenario
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from .applications import Application, Count
-from .laws import SizeLaw, TimeLaw, law_plan
-from .queries import Header, Interval, Payload, Queries
-from .table import Table
-from .units import BitsPerSecond, Bytes, Duration
+from firstflight.scenario.applications import Application, Count
+from firstflight.scenario.laws import SizeLaw, TimeLaw, law_plan
+from firstflight.scenario.queries import Header, Interval, Payload, Queries
+from firstflight.scenario.table import Table
+from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
 
 Direction = Literal["download", "upload", "both"]
 

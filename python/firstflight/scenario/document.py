@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from ..characters import control, escaped
-from ..errors import RequestError
+from firstflight.characters import control, escaped
+from firstflight.errors import RequestError
 
 # Deeper than any key of a scenario lies, with room for tables that are written in one another.
 MOST_LEVELS = 32

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ..input_files import read_text
+from firstflight.input_files import read_text
 
 
 def read_points(name: str, directory: Path | None) -> tuple[tuple[float, float], ...]:

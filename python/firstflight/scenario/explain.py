@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ..counted import counted
+from firstflight.counted import counted
 
 # Longer values are cut in messages.
 _SHOWN_CHARACTERS = 60

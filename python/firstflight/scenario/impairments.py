@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
-from .table import Table
-from .units import Duration
+from firstflight.scenario.table import Table
+from firstflight.scenario.units import Duration
 
 
 class Impairment(Table, ABC):

@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from ..errors import RequestError
-from ..populations.applications import preset
-from .applications import Arrivals, FileTransfer, RequestResponse, Video, WebPage
-from .datagrams import ConstantRate, Dns, Game, Voice
-from .table import Table, choose
+from firstflight.errors import RequestError
+from firstflight.populations.applications import preset
+from firstflight.scenario.applications import Arrivals, FileTransfer, RequestResponse, Video, WebPage
+from firstflight.scenario.datagrams import ConstantRate, Dns, Game, Voice
+from firstflight.scenario.table import Table, choose
 
 # An application can also be written as one of `firstflight.populations.applications` with some keys of its own.
 _KINDS: dict[str, type[Table]] = {

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
-from .empirical import check_points, read_points
-from .table import Table, choose
-from .units import BitsPerSecond, Bytes, Duration, Quantity
+from firstflight.scenario.empirical import check_points, read_points
+from firstflight.scenario.table import Table, choose
+from firstflight.scenario.units import BitsPerSecond, Bytes, Duration, Quantity
 
 # A quantity with a unit, or a plain number where the law counts things.
 Q = TypeVar("Q", bound=float)

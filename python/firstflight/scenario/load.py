@@ -4,11 +4,11 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..errors import RequestError
-from .laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
+from firstflight.errors import RequestError
+from firstflight.scenario.laws import Constant, Empirical, Exponential, Lognormal, Pareto, Uniform
 
 if TYPE_CHECKING:
-    from .table import Table
+    from firstflight.scenario.table import Table
 
 _LINK = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?(\.reverse)?")
 

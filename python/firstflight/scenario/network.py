@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter, model_validator
 
-from .impairments import IMPAIRMENTS, AnyDuplication, AnyJitter, AnyReordering
-from .queues import AnyQueue, Before, Queue
-from .rates import Changing, Rate, mean_bps
-from .table import Table, choose
-from .units import BitsPerSecond, Bytes, Duration
+from firstflight.scenario.impairments import IMPAIRMENTS, AnyDuplication, AnyJitter, AnyReordering
+from firstflight.scenario.queues import AnyQueue, Before, Queue
+from firstflight.scenario.rates import Changing, Rate, mean_bps
+from firstflight.scenario.table import Table, choose
+from firstflight.scenario.units import BitsPerSecond, Bytes, Duration
 
 # The native module numbers a network's links, each with two directions, in 16 bits.
 MOST_LINKS = (2**16 - 1) // 2

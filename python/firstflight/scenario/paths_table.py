@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from ..input_files import read_text
-from .table import Table
+from firstflight.input_files import read_text
+from firstflight.scenario.table import Table
 
 # Imported where it is used, so that a command that reads no table need not wait for it.
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _csv(path: Path) -> pl.DataFrame:
 def _parquet(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    from ..records.files import UNREADABLE, scan
+    from firstflight.records.files import UNREADABLE, scan
 
     try:
         table = scan(path)

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from ..errors import RequestError
-from ..populations import find
-from .buckets import Buckets
-from .dependence import correlations
-from .laws import ProbabilityLaw, RateLaw, TimeLaw, law_plan
-from .paths_table import Columns, column_plan, read_columns
-from .table import Table, choose
-from .units import Duration, Packets
+from firstflight.errors import RequestError
+from firstflight.populations import find
+from firstflight.scenario.buckets import Buckets
+from firstflight.scenario.dependence import correlations
+from firstflight.scenario.laws import ProbabilityLaw, RateLaw, TimeLaw, law_plan
+from firstflight.scenario.paths_table import Columns, column_plan, read_columns
+from firstflight.scenario.table import Table, choose
+from firstflight.scenario.units import Duration, Packets
 
 # The native module numbers users in 32 bits.
 MOST_USERS = 2**31 - 1

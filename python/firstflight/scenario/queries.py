@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from .laws import SizeLaw, TimeLaw, law_plan
-from .table import Table
-from .units import Bytes, Duration
+from firstflight.scenario.laws import SizeLaw, TimeLaw, law_plan
+from firstflight.scenario.table import Table
+from firstflight.scenario.units import Bytes, Duration
 
 
 def _in_an_ip_packet(payload: Bytes) -> Bytes:

@@ -5,10 +5,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from ..errors import RequestError
-from .explain import shown
-from .table import Table, choose
-from .units import Bytes, Duration, Packets, Quantity
+from firstflight.errors import RequestError
+from firstflight.scenario.explain import shown
+from firstflight.scenario.table import Table, choose
+from firstflight.scenario.units import Bytes, Duration, Packets, Quantity
 
 
 class RoundTrips(Quantity):

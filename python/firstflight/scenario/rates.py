@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, model_validator
 
-from ..input_files import read_text
-from .table import Table
-from .units import BitsPerSecond, Duration
+from firstflight.input_files import read_text
+from firstflight.scenario.table import Table
+from firstflight.scenario.units import BitsPerSecond, Duration
 
 Unlimited = Literal["unlimited"]
 

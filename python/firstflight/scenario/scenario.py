@@ -10,23 +10,23 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from ..errors import RequestError
-from ..input_files import read_text
-from .applications import Application, Arrivals, FileTransfer, WebPage
-from .arms import Arm, arms_plan, check_arms
-from .datagrams import StreamApplication
-from .document import Text, check, parsed
-from .explain import cut, sentence
-from .kinds import AnyApplication
-from .laws import law_plan
-from .load import link_rate_bps, mean
-from .population import AnyPopulation, PathsTable
-from .table import Table, nearest
-from .tcp import Stack, Tcp, check_profile
-from .toml import written
-from .topologies import AnyNetwork, Network
-from .tree import Tree
-from .units import Bytes, Duration
+from firstflight.errors import RequestError
+from firstflight.input_files import read_text
+from firstflight.scenario.applications import Application, Arrivals, FileTransfer, WebPage
+from firstflight.scenario.arms import Arm, arms_plan, check_arms
+from firstflight.scenario.datagrams import StreamApplication
+from firstflight.scenario.document import Text, check, parsed
+from firstflight.scenario.explain import cut, sentence
+from firstflight.scenario.kinds import AnyApplication
+from firstflight.scenario.laws import law_plan
+from firstflight.scenario.load import link_rate_bps, mean
+from firstflight.scenario.population import AnyPopulation, PathsTable
+from firstflight.scenario.table import Table, nearest
+from firstflight.scenario.tcp import Stack, Tcp, check_profile
+from firstflight.scenario.toml import written
+from firstflight.scenario.topologies import AnyNetwork, Network
+from firstflight.scenario.tree import Tree
+from firstflight.scenario.units import Bytes, Duration
 
 _HOSTS = re.compile(r"([a-z][a-z0-9_-]*)(?:\[([0-9]{1,9})\])?")
 # Segments of a dotted path: a key, or a key with an index.
@@ -203,7 +203,7 @@ class Scenario(Table):
 
     def star_of_users(self, seed: int, replicate: int = 0, users: int = 10) -> "Scenario":
         """The first `users` of a replicate of the population as a star network; see `scenario.star`."""
-        from .star import star_of_users
+        from firstflight.scenario.star import star_of_users
 
         return star_of_users(self, seed, replicate, users)
 

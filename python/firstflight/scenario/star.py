@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import RequestError
+from firstflight.errors import RequestError
 
 if TYPE_CHECKING:
-    from .scenario import Scenario
+    from firstflight.scenario.scenario import Scenario
 
 
 def star_of_users(scenario: "Scenario", seed: int, replicate: int = 0, users: int = 10) -> "Scenario":
@@ -20,7 +20,7 @@ def star_of_users(scenario: "Scenario", seed: int, replicate: int = 0, users: in
     duration; random losses and the draws of such applications are others than in the population. RequestError for a
     scenario without a population, for more users than it has, and where none of them does anything.
     """
-    from .. import _native
+    from firstflight import _native
 
     population = scenario.population
     if population is None:

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..errors import RequestError
-from .explain import sentence, shown
+from firstflight.errors import RequestError
+from firstflight.scenario.explain import sentence, shown
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

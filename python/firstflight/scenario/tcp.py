@@ -20,11 +20,11 @@ from typing import Any, Literal, get_args
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ..errors import RequestError
-from .explain import shown
-from .table import nearest
-from .tcp_fields import TcpFields
-from .units import Bytes, Duration, Quantity
+from firstflight.errors import RequestError
+from firstflight.scenario.explain import shown
+from firstflight.scenario.table import nearest
+from firstflight.scenario.tcp_fields import TcpFields
+from firstflight.scenario.units import Bytes, Duration, Quantity
 
 Stack = Literal["kernel", "firstflight"]
 CHOSEN_STACKS: tuple[Stack, ...] = get_args(Stack)
@@ -35,7 +35,7 @@ UNITS: dict[str, type[Quantity]] = {"_ns": Duration, "_bytes": Bytes}
 @cache
 def profiles() -> dict[str, dict[str, Any]]:
     """Every profile by name, complete, as the native module reads it back."""
-    from .. import _native
+    from firstflight import _native
 
     loaded: dict[str, dict[str, Any]] = json.loads(_native.profiles())
     return loaded
@@ -44,7 +44,7 @@ def profiles() -> dict[str, dict[str, Any]]:
 @cache
 def choices() -> dict[str, list[Any]]:
     """The values that each field with a choice can have, by its path: words, or tables with default parameters."""
-    from .. import _native
+    from firstflight import _native
 
     loaded: dict[str, list[Any]] = json.loads(_native.choices())
     return loaded
@@ -53,14 +53,14 @@ def choices() -> dict[str, list[Any]]:
 @cache
 def _renamed() -> dict[str, str]:
     """Keys of earlier versions by path, and what stands in their place."""
-    from .. import _native
+    from firstflight import _native
 
     return _native.renamed()
 
 
 @cache
 def _checked(profile: str) -> str | None:
-    from .. import _native
+    from firstflight import _native
 
     try:
         _native.check_profile(profile)
@@ -226,7 +226,7 @@ class Tcp(TcpFields):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """A table of the fields, each with what the native module takes."""
-        from .tcp_schema import tcp_schema
+        from firstflight.scenario.tcp_schema import tcp_schema
 
         return tcp_schema()
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from .units import Bytes
+from firstflight.scenario.units import Bytes
 
 
 class TcpFields:

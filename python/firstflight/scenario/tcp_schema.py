@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from .tcp import CHOSEN_STACKS, UNITS, choices, examples, friendly, profiles
+from firstflight.scenario.tcp import CHOSEN_STACKS, UNITS, choices, examples, friendly, profiles
 
 
 def tcp_schema() -> dict[str, Any]:

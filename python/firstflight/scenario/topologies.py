@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
-from .network import Chain, Dumbbell, Star
-from .table import Table, choose
-from .tree import Tree
+from firstflight.scenario.network import Chain, Dumbbell, Star
+from firstflight.scenario.table import Table, choose
+from firstflight.scenario.tree import Tree
 
 _TOPOLOGIES: dict[str, type[Table]] = {"dumbbell": Dumbbell, "star": Star, "chain": Chain, "tree": Tree}
 

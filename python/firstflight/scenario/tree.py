@@ -11,12 +11,12 @@ from pydantic import (
     model_validator,
 )
 
-from .laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
-from .network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
-from .queues import RoundTrips
-from .rates import Changing, Rate, is_changing
-from .table import Table, nearest
-from .units import Duration
+from firstflight.scenario.laws import Constant, ProbabilityLaw, RateLaw, TimeLaw, law_plan
+from firstflight.scenario.network import MOST_LINKS, Direction, Link, LinkGroups, Topology, capacity, expanded
+from firstflight.scenario.queues import RoundTrips
+from firstflight.scenario.rates import Changing, Rate, is_changing
+from firstflight.scenario.table import Table, nearest
+from firstflight.scenario.units import Duration
 
 # What the native module calls the hosts at the root and all those at the ends.
 _SERVER, _USERS = "server", "users"

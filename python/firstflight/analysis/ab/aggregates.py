@@ -18,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from firstflight.analysis.ab.buckets import Bucket, Correction, judged
+from firstflight.analysis.ab.comparison import Comparison
+from firstflight.analysis.ab.interval import FIGURES, Bounds, possible, within
+from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
 from firstflight.records.schema import GAMMA
-
-from .buckets import Bucket, Correction, judged
-from .comparison import Comparison
-from .interval import FIGURES, Bounds, possible, within
-from .statistic import share_of
 
 Values = npt.NDArray[np.float64]
 

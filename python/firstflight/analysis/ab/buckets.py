@@ -16,11 +16,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
+from firstflight.analysis.ab.compare import compare, compare_rate
+from firstflight.analysis.ab.comparison import Comparison, Verdict
+from firstflight.analysis.ab.sample import columns
 from firstflight.analysis.intervals import Estimate
-
-from .compare import compare, compare_rate
-from .comparison import Comparison, Verdict
-from .sample import columns
 
 Correction = Literal["holm", "bonferroni", "none"]
 _BEYOND_EACH_END = 20

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .comparison import Comparison
-from .contrast import of_sample
-from .quantile import Quantile
-from .resampling import Blocks
-from .sample import Arm, read
-from .statistic import Ratio, Statistic, share_of
+from firstflight.analysis.ab.comparison import Comparison
+from firstflight.analysis.ab.contrast import of_sample
+from firstflight.analysis.ab.quantile import Quantile
+from firstflight.analysis.ab.resampling import Blocks
+from firstflight.analysis.ab.sample import Arm, read
+from firstflight.analysis.ab.statistic import Ratio, Statistic, share_of
 
 Values = npt.NDArray[np.float64]
 

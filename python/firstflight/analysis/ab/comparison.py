@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from firstflight.analysis.ab.interval import Evidence, Spread
+from firstflight.analysis.ab.sample import Sample
 from firstflight.analysis.intervals import Estimate
-
-from .interval import Evidence, Spread
-from .sample import Sample
 
 Verdict = Literal["better", "worse", "not separated", "no flows", "too few flows"]
 

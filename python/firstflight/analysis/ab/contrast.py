@@ -8,15 +8,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from firstflight.analysis.ab.comparison import Comparison, described
+from firstflight.analysis.ab.figures import Arms
+from firstflight.analysis.ab.interval import FIGURES, Resampled
+from firstflight.analysis.ab.least import shortage
+from firstflight.analysis.ab.resampling import MOST_BLOCKS, Blocks, blocks_of
+from firstflight.analysis.ab.sample import Arm, Sample
+from firstflight.analysis.ab.statistic import Statistic
 from firstflight.analysis.intervals import Estimate
-
-from .comparison import Comparison, described
-from .figures import Arms
-from .interval import FIGURES, Resampled
-from .least import shortage
-from .resampling import MOST_BLOCKS, Blocks, blocks_of
-from .sample import Arm, Sample
-from .statistic import Statistic
 
 Values = npt.NDArray[np.float64]
 Make = Callable[[Arm, Blocks, Values], Statistic]

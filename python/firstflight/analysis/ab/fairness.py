@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .comparison import Comparison
-from .contrast import of_sample
-from .sample import read
-from .statistic import Jain
+from firstflight.analysis.ab.comparison import Comparison
+from firstflight.analysis.ab.contrast import of_sample
+from firstflight.analysis.ab.sample import read
+from firstflight.analysis.ab.statistic import Jain
 
 Values = npt.NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .interval import Bounds, Percentiles, Spread, Studentised, possible
-from .quantile import Quantile
-from .resampling import Blocks, Sums, draws
-from .statistic import Statistic
+from firstflight.analysis.ab.interval import Bounds, Percentiles, Spread, Studentised, possible
+from firstflight.analysis.ab.quantile import Quantile
+from firstflight.analysis.ab.resampling import Blocks, Sums, draws
+from firstflight.analysis.ab.statistic import Statistic
 
 Values = npt.NDArray[np.float64]
 

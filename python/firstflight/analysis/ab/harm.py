@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from .compare import compare, compare_rate
-from .comparison import Comparison
+from firstflight.analysis.ab.compare import compare, compare_rate
+from firstflight.analysis.ab.comparison import Comparison
 
 HarmVerdict = Literal["within budget", "over budget", "not separated", "no flows", "too few flows"]
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from .sample import Arm, Sample
-from .statistic import share_of
+from firstflight.analysis.ab.sample import Arm, Sample
+from firstflight.analysis.ab.statistic import share_of
 
 LEAST_BLOCKS = 50
 """Clusters to draw from."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from .compare import compare
-from .comparison import Comparison
-from .interval import Resampled
-from .least import least_units
+from firstflight.analysis.ab.compare import compare
+from firstflight.analysis.ab.comparison import Comparison
+from firstflight.analysis.ab.interval import Resampled
+from firstflight.analysis.ab.least import least_units
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from .resampling import Blocks
-from .sample import Arm
+from firstflight.analysis.ab.resampling import Blocks
+from firstflight.analysis.ab.sample import Arm
 
 Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]

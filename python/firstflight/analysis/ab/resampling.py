@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .sample import Arm
+from firstflight.analysis.ab.sample import Arm
 
 Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from .compare import compare, compare_rate
-from .comparison import Comparison
+from firstflight.analysis.ab.compare import compare, compare_rate
+from firstflight.analysis.ab.comparison import Comparison
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .resampling import Blocks
-from .sample import Arm
+from firstflight.analysis.ab.resampling import Blocks
+from firstflight.analysis.ab.sample import Arm
 
 Values = npt.NDArray[np.float64]
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+from firstflight.conform.inside.stage import ADDRESS, PORT, Stage
 from firstflight.conform.packet import ACK, SYN, Packet, ack_options, build, syn_options
 from firstflight.conform.parameters import Parameters
 from firstflight.conform.peer import MS, WINDOW, Receiver, Sender
-
-from .stage import ADDRESS, PORT, Stage
 
 _LONGEST = 8_000 * MS
 # After the last byte: long enough for a delayed ACK or a probe.

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Literal
 
+from firstflight.conform.inside.connection import Connection
+from firstflight.conform.inside.stage import Stage, settings_found, tick_clock
 from firstflight.conform.packet import parse
 from firstflight.conform.parameters import Parameters, from_table
 from firstflight.conform.peer import MS
 from firstflight.engines.emulate.inside.commands import command, kernel
 from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
-
-from .connection import Connection
-from .stage import Stage, settings_found, tick_clock
 
 # Connections at a time, and how far apart they begin.
 _AT_ONCE, _APART = 40, 7 * MS

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...scenario import Cell
-    from ..assembly import Assembly
-    from ..chunks import Queue
-    from ..place import Place
+    from firstflight.engines.assembly import Assembly
+    from firstflight.engines.chunks import Queue
+    from firstflight.engines.place import Place
+    from firstflight.scenario import Cell
 
 __all__ = ["compute"]
 
@@ -32,8 +32,8 @@ def compute(
     MachineError where Dask is not installed, where the cluster does not answer or goes away, and where a worker has
     another build of firstflight; RequestError where an engine refuses a cell.
     """
-    from .connection import connected
-    from .session import Session
+    from firstflight.engines.cluster.connection import connected
+    from firstflight.engines.cluster.session import Session
 
     with connected(place, jobs) as client:
         Session(client, place, study, seed, queue, assemblies, on_replicates).work()

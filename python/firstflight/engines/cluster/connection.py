@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ...errors import MachineError
+from firstflight.errors import MachineError
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster, Security
 
-    from ..place import Place
+    from firstflight.engines.place import Place
 
 _CONNECT_WITHIN_S = 20
 _CLOSE_WITHIN_S = 5

@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
-from ...errors import FirstflightError, MachineError
-from ...records import machine
-from .task import Done, portable, written
+from firstflight.engines.cluster.task import Done, portable, written
+from firstflight.errors import FirstflightError, MachineError
+from firstflight.records import machine
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from ...scenario import Cell
-    from ..assembly import Assembly
-    from ..chunks import Chunk, Queue
-    from ..place import Place
+    from firstflight.engines.assembly import Assembly
+    from firstflight.engines.chunks import Chunk, Queue
+    from firstflight.engines.place import Place
+    from firstflight.scenario import Cell
 
 # Python notices Ctrl-C only between waits.
 _CTRL_C_WITHIN_S = 0.1

@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...records.chunks import SharedChunks, Tables
-    from ...scenario import Cell
+    from firstflight.records.chunks import SharedChunks, Tables
+    from firstflight.scenario import Cell
 
 
 Order = tuple[str, str, int, int]
@@ -63,7 +63,7 @@ def compute_chunks(seed: int, orders: list[Order], cells: list[bytes], store: st
 
     MachineError where the store cannot be written; RequestError for a cell that is refused.
     """
-    from .. import find
+    from firstflight.engines import find
 
     finished = []
     for (name, engine, start, stop), cell in zip(orders, cells, strict=True):
@@ -86,7 +86,7 @@ def written(cell: Cell) -> bytes:
 
 @lru_cache(maxsize=4)
 def _cell(content: bytes) -> Cell:
-    from ...scenario import Cell, Scenario
+    from firstflight.scenario import Cell, Scenario
 
     document = json.loads(content)
     scenario = Scenario.from_dict(document["scenario"], source="")
@@ -95,6 +95,6 @@ def _cell(content: bytes) -> Cell:
 
 @lru_cache(maxsize=4)
 def _store(url: str) -> SharedChunks:
-    from ...records.chunks import SharedChunks
+    from firstflight.records.chunks import SharedChunks
 
     return SharedChunks(url)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import MachineError
+from firstflight.errors import MachineError
 
 # What no port may count.
 _ASTRAY = ("foreign", "unroutable", "oversized", "unchecksummed", "write_errors", "read_errors", "socket_drops")

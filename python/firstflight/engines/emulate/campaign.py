@@ -14,21 +14,21 @@ from typing import Any
 
 import polars as pl
 
-from ... import _native
-from ...errors import MachineError, RequestError
-from ...records.machine import usable_cpus
-from ...scenario import Cell, Scenario
-from ...scenario.datagrams import DatagramApplication
-from ...scenario.rates import peak_bps
-from . import probe, selfcheck
-from .accounts import added, refuse_losses
-from .disturbance import STALL_RULE_S
-from .draws import arm_of_user
-from .kernel import EndSettings, initial_window_segments, kernel_settings
-from .lab import KernelSettings, Lab
-from .layout import Layout, Placement, lay_out
-from .records import CellRecords, environment
-from .start import search_path
+from firstflight import _native
+from firstflight.engines.emulate import probe, selfcheck
+from firstflight.engines.emulate.accounts import added, refuse_losses
+from firstflight.engines.emulate.disturbance import STALL_RULE_S
+from firstflight.engines.emulate.draws import arm_of_user
+from firstflight.engines.emulate.kernel import EndSettings, initial_window_segments, kernel_settings
+from firstflight.engines.emulate.lab import KernelSettings, Lab
+from firstflight.engines.emulate.layout import Layout, Placement, lay_out
+from firstflight.engines.emulate.records import CellRecords, environment
+from firstflight.engines.emulate.start import search_path
+from firstflight.errors import MachineError, RequestError
+from firstflight.records.machine import usable_cpus
+from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.datagrams import DatagramApplication
+from firstflight.scenario.rates import peak_bps
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
 _CLOSING_S = 4.0

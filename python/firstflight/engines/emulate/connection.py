@@ -10,7 +10,7 @@ import threading
 from itertools import count
 from typing import Any
 
-from ...errors import FirstflightError, MachineError, RequestError
+from firstflight.errors import FirstflightError, MachineError, RequestError
 
 _ERRORS: dict[str, type[FirstflightError]] = {"request": RequestError, "machine": MachineError}
 _PIECE = 1 << 16

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import MachineError, RequestError
-from ...scenario.tcp import profile as named_profile
-from ..initial_window import initial_window_bytes
+from firstflight.engines.initial_window import initial_window_bytes
+from firstflight.errors import MachineError, RequestError
+from firstflight.scenario.tcp import profile as named_profile
 
 # Bytes of a segment that timestamps take (RFC 7323).
 _TIMESTAMPS_BYTES = 12

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from ...errors import MachineError
-from .layout import HOST_MAC, NETWORK, SPIN_NS, Layout
-from .realtime import make_realtime
-from .start import Inside
+from firstflight.engines.emulate.layout import HOST_MAC, NETWORK, SPIN_NS, Layout
+from firstflight.engines.emulate.realtime import make_realtime
+from firstflight.engines.emulate.start import Inside
+from firstflight.errors import MachineError
 
 Backend = Literal["auto", "tun", "packet"]
 

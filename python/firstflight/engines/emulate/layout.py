@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 from typing import Any
 
-from ...errors import RequestError
-from ...scenario import Scenario
+from firstflight.errors import RequestError
+from firstflight.scenario import Scenario
 
 # Every host has one address in it, and a route to all of it over its only device.
 NETWORK = "10.77.0.0/16"

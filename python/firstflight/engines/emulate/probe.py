@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...errors import FirstflightError
-from .lab import TUN_MEND
-from .realtime import make_realtime, mend
-from .start import Inside, harmless, search_path
+from firstflight.engines.emulate.lab import TUN_MEND
+from firstflight.engines.emulate.realtime import make_realtime, mend
+from firstflight.engines.emulate.start import Inside, harmless, search_path
+from firstflight.errors import FirstflightError
 
 _PATIENCE_S = 20.0
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import polars as pl
 
-from ...records import schema
-from ..tables import frame as native_frame
-from .connections import Connection, Ends, by_ends, fate_of
-from .disturbance import STALL_RULE_S, Stalls
-from .layout import Layout
+from firstflight.engines.emulate.connections import Connection, Ends, by_ends, fate_of
+from firstflight.engines.emulate.disturbance import STALL_RULE_S, Stalls
+from firstflight.engines.emulate.layout import Layout
+from firstflight.engines.tables import frame as native_frame
+from firstflight.records import schema
 
 _NO_SEGMENTS = pl.DataFrame(schema={column.name: column.dtype for column in schema.TABLES["segments"]})
 

@@ -14,14 +14,14 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ...errors import MachineError, SelfCheckError
-from .connections import Connection
-from .kernel import segment_bytes
-from .layout import Layout
-from .records import Replicate
+from firstflight.engines.emulate.connections import Connection
+from firstflight.engines.emulate.kernel import segment_bytes
+from firstflight.engines.emulate.layout import Layout
+from firstflight.engines.emulate.records import Replicate
+from firstflight.errors import MachineError, SelfCheckError
 
 if TYPE_CHECKING:
-    from .campaign import Campaign, Prepared
+    from firstflight.engines.emulate.campaign import Campaign, Prepared
 
 RTT_TOLERANCE_S = 1e-3
 RATE_TOLERANCE = 0.005

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...errors import MachineError
-from .connection import Connection
+from firstflight.engines.emulate.connection import Connection
+from firstflight.errors import MachineError
 
 # In the environment of each process of a testbed, with a value that no other testbed has.
 MARK = "FIRSTFLIGHT_TESTBED"

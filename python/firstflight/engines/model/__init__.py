@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from firstflight.engines.initial_window import initial_window_bytes
+from firstflight.engines.model.per_segment import Outcome, compute
+from firstflight.engines.model.single_transfer import SingleTransfer, from_plan, from_scenario
 from firstflight.records.schema import TABLES, empty
-
-from ..initial_window import initial_window_bytes
-from .per_segment import Outcome, compute
-from .single_transfer import SingleTransfer, from_plan, from_scenario
 
 if TYPE_CHECKING:
     from firstflight.scenario import Cell

@@ -15,13 +15,12 @@ import heapq
 from dataclasses import dataclass, field
 from itertools import count
 
+from firstflight.engines.model.path import Path
+from firstflight.engines.model.receiver import Receiver
+from firstflight.engines.model.sender import Sender
+from firstflight.engines.model.single_transfer import SingleTransfer
+from firstflight.engines.model.timer import RetransmissionTimer
 from firstflight.errors import RequestError
-
-from .path import Path
-from .receiver import Receiver
-from .sender import Sender
-from .single_transfer import SingleTransfer
-from .timer import RetransmissionTimer
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from firstflight.engines.model.single_transfer import SingleTransfer
 from firstflight.errors import RequestError
-
-from .single_transfer import SingleTransfer
 
 
 class Receiver:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..initial_window import initial_window_bytes
-from .single_transfer import SingleTransfer
-from .timer import RetransmissionTimer
+from firstflight.engines.initial_window import initial_window_bytes
+from firstflight.engines.model.single_transfer import SingleTransfer
+from firstflight.engines.model.timer import RetransmissionTimer
 
 # RFC 7323 section 2.2: without the window scale option, and in a SYN in any case, a window is 16 bits.
 LARGEST_UNSCALED = 65535

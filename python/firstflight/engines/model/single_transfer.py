@@ -9,10 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from firstflight.engines.model import tcp
+from firstflight.engines.model.path import QUEUES
 from firstflight.errors import RequestError
-
-from . import tcp
-from .path import QUEUES
 
 if TYPE_CHECKING:
     from firstflight.scenario import Scenario

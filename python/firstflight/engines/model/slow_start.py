@@ -18,9 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from firstflight.engines.model.throughput import doubling_rounds
 from firstflight.errors import RequestError
-
-from .throughput import doubling_rounds
 
 
 @dataclass(frozen=True)

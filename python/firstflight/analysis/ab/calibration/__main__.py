@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from .check import CASES, LEAST, Outcome, outcome_of, run_some
+from firstflight.analysis.ab.calibration.check import CASES, LEAST, Outcome, outcome_of, run_some
 
 _TOGETHER = 50
 

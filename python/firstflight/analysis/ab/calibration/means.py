@@ -16,9 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from firstflight.analysis.ab.calibration.cases import LAW, RESAMPLES
 from firstflight.analysis.intervals import CONFIDENCE, normal_quantile
-
-from .cases import LAW, RESAMPLES
 
 Values = npt.NDArray[np.float64]
 Drawn = Literal["treated", "same law", "pairs of the same law"]

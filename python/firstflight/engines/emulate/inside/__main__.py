@@ -24,11 +24,10 @@ from typing import Any, NoReturn
 
 from pyroute2.netlink.exceptions import NetlinkError
 
+from firstflight.engines.emulate.inside import probing, replicates, wire  # noqa: F401 - their commands
+from firstflight.engines.emulate.inside.commands import COMMANDS
+from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import FirstflightError, MachineError, RequestError
-
-from . import probing, replicates, wire  # noqa: F401 - their commands
-from .commands import COMMANDS
-from .testbed import Testbed
 
 # Files of a testbed (a server's documents, for one) live in memory, in a file system that nobody outside sees.
 FILES = "/dev/shm"

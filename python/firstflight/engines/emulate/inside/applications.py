@@ -16,16 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from firstflight.engines.emulate.draws import Draws, Purpose
+from firstflight.engines.emulate.inside import curl, requests
+from firstflight.engines.emulate.inside.clients import Fetcher
+from firstflight.engines.emulate.inside.curl import Fetched
+from firstflight.engines.emulate.inside.namespaces import Namespace
+from firstflight.engines.emulate.inside.nginx import PORT
+from firstflight.engines.emulate.inside.processes import ending
+from firstflight.engines.emulate.inside.servers import Server
 from firstflight.errors import MachineError
-
-from ..draws import Draws, Purpose
-from . import curl, requests
-from .clients import Fetcher
-from .curl import Fetched
-from .namespaces import Namespace
-from .nginx import PORT
-from .processes import ending
-from .servers import Server
 
 # Clients begin so long after the replicate's clock, for their threads to be there.
 _AHEAD_S = 0.02

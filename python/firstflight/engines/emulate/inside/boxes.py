@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from .driven import Driven
+from firstflight.engines.emulate.inside.driven import Driven
 
 _CALL = "_native.run_box(json.dumps(start['plan']), [tuple(port) for port in start['fds']], start['control'])"
 

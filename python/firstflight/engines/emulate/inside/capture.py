@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from .devices import DEVICE
-from .driven import Driven
-from .namespaces import Namespace
+from firstflight.engines.emulate.inside.devices import DEVICE
+from firstflight.engines.emulate.inside.driven import Driven
+from firstflight.engines.emulate.inside.namespaces import Namespace
 
 
 class Capture(Driven):

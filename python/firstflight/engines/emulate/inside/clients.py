@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Protocol
 
+from firstflight.engines.emulate.inside import curl
+from firstflight.engines.emulate.inside.curl import Fetched, Target
+from firstflight.engines.emulate.inside.namespaces import Namespace
+from firstflight.engines.emulate.inside.nginx import PORT
+from firstflight.engines.emulate.inside.testbed import Testbed
+from firstflight.engines.emulate.inside.wire import WireHost
 from firstflight.errors import MachineError
-
-from . import curl
-from .curl import Fetched, Target
-from .namespaces import Namespace
-from .nginx import PORT
-from .testbed import Testbed
-from .wire import WireHost
 
 # Our client tells of a transfer whose time is over by itself; how long that may take beyond.
 _PATIENCE_S = 20.0

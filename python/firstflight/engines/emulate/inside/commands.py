@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from firstflight.engines.emulate.inside import devices, programs, settings
+from firstflight.engines.emulate.inside.namespaces import Namespace
+from firstflight.engines.emulate.inside.processes import ending
+from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError
-
-from . import devices, programs, settings
-from .namespaces import Namespace
-from .processes import ending
-from .testbed import Testbed
 
 Command = Callable[..., Any]
 COMMANDS: dict[str, Command] = {}

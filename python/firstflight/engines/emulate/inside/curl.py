@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from firstflight.engines.emulate.inside import programs
+from firstflight.engines.emulate.inside.namespaces import Namespace
+from firstflight.engines.emulate.inside.processes import ending
 from firstflight.errors import MachineError, RequestError
-
-from . import programs
-from .namespaces import Namespace
-from .processes import ending
 
 # curl does no more at once (CURL_MAX_PARALLEL).
 MOST_PARALLEL = 300

@@ -13,9 +13,8 @@ from pyroute2.iproute.linux import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
 from firstflight import _native
+from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.errors import MachineError
-
-from .namespaces import Namespace
 
 DEVICE = "ff0"
 MTU = 1500

@@ -9,9 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from firstflight.engines.emulate.inside.processes import Watched
 from firstflight.errors import MachineError
-
-from .processes import Watched
 
 # Of one answer; these processes answer between two packets.
 _PATIENCE_S = 20.0

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from firstflight.engines.emulate.inside import programs
+from firstflight.engines.emulate.inside.namespaces import Namespace
+from firstflight.engines.emulate.inside.processes import Watched
 from firstflight.errors import MachineError, RequestError
-
-from . import programs
-from .namespaces import Namespace
-from .processes import Watched
 
 PORT = 80
 _STARTED_WITHIN_S = 10.0

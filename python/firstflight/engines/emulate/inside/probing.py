@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .commands import command
-from .devices import DEVICE
-from .testbed import Testbed
+from firstflight.engines.emulate.inside.commands import command
+from firstflight.engines.emulate.inside.devices import DEVICE
+from firstflight.engines.emulate.inside.testbed import Testbed
 
 _PORT = 9
 _HEADERS = 28

@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.engines.emulate.start import ENVIRONMENT, MARK, PROGRAM_ID, search_path
 from firstflight.errors import MachineError
-
-from .namespaces import Namespace
 
 
 @cache

@@ -4,13 +4,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..draws import Draws
-from .applications import Client, clock, run_clients
-from .clients import Fetcher, KernelClient, OurClient
-from .commands import command
-from .probing import device_drops
-from .servers import KernelServer, OurServer, Server
-from .testbed import Testbed
+from firstflight.engines.emulate.draws import Draws
+from firstflight.engines.emulate.inside.applications import Client, clock, run_clients
+from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient
+from firstflight.engines.emulate.inside.commands import command
+from firstflight.engines.emulate.inside.probing import device_drops
+from firstflight.engines.emulate.inside.servers import KernelServer, OurServer, Server
+from firstflight.engines.emulate.inside.testbed import Testbed
 
 _FILES = Path("/dev/shm")
 

@@ -5,13 +5,12 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, Protocol
 
+from firstflight.engines.emulate.inside.capture import Capture
+from firstflight.engines.emulate.inside.nginx import PORT, Nginx
+from firstflight.engines.emulate.inside.sockets import End, Sockets
+from firstflight.engines.emulate.inside.testbed import Testbed
+from firstflight.engines.emulate.inside.wire import WireHost
 from firstflight.errors import MachineError
-
-from .capture import Capture
-from .nginx import PORT, Nginx
-from .sockets import End, Sockets
-from .testbed import Testbed
-from .wire import WireHost
 
 _NOBODY = "0.0.0.0:0"
 

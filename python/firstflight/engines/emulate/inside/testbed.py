@@ -11,11 +11,10 @@ from typing import Any
 
 from pyroute2.iproute.linux import IPRoute
 
+from firstflight.engines.emulate.inside import devices, settings
+from firstflight.engines.emulate.inside.boxes import Box
+from firstflight.engines.emulate.inside.namespaces import Namespace
 from firstflight.errors import RequestError
-
-from . import devices, settings
-from .boxes import Box
-from .namespaces import Namespace
 
 _BOX_FIRST_S = 0.1
 

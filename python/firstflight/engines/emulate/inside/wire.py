@@ -11,13 +11,12 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from firstflight.engines.emulate.inside.commands import command
+from firstflight.engines.emulate.inside.devices import DEVICE
+from firstflight.engines.emulate.inside.driven import Spawn, placed
+from firstflight.engines.emulate.inside.processes import Watched
+from firstflight.engines.emulate.inside.testbed import Testbed
 from firstflight.errors import MachineError, RequestError
-
-from .commands import command
-from .devices import DEVICE
-from .driven import Spawn, placed
-from .processes import Watched
-from .testbed import Testbed
 
 # Of one answer; the process answers between two packets.
 _PATIENCE_S = 20.0
