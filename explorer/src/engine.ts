@@ -4,6 +4,7 @@ interface Exports {
   readonly memory: WebAssembly.Memory;
   input(bytes: number): number;
   simulate(seed: bigint, capture: number): number;
+  observe(): number;
   output(): number;
   output_length(): number;
 }
@@ -32,10 +33,16 @@ export class Table {
   }
 }
 
-/** What a simulation recorded. */
+/** Tables by name. */
 export interface Records {
-  readonly links: readonly string[];
   table(name: string): Table;
+}
+
+/** What a capture shows. */
+export interface Observed extends Records {
+  readonly packets: number;
+  /** What could not be read, and how often. */
+  readonly problems: readonly [string, number][];
 }
 
 /** The simulator refused the plan: one sentence. */
@@ -59,12 +66,21 @@ export class Engine {
   /** One replicate of a plan, with every segment if `capture`. Throws Refused. */
   simulate(plan: unknown, seed: number, capture: boolean): Records {
     const text = new TextEncoder().encode(JSON.stringify(plan));
+    return this.called(text, () => this.exports.simulate(BigInt(seed), capture ? 1 : 0));
+  }
+
+  /** The connections and responses of a pcap or pcapng file. Throws Refused. */
+  observe(capture: Uint8Array): Observed {
+    return this.called(capture, () => this.exports.observe()) as Observed;
+  }
+
+  private called(input: Uint8Array, call: () => number): Records {
     let done: number;
     try {
       // First: a memory that grows has another buffer.
-      const place = this.exports.input(text.length);
-      new Uint8Array(this.exports.memory.buffer, place, text.length).set(text);
-      done = this.exports.simulate(BigInt(seed), capture ? 1 : 0);
+      const place = this.exports.input(input.length);
+      new Uint8Array(this.exports.memory.buffer, place, input.length).set(input);
+      done = call();
     } catch (error) {
       // A trap leaves the module's memory as it was in the middle of something.
       this.exports = Engine.start(new WebAssembly.Instance(this.module));
@@ -81,12 +97,11 @@ export class Engine {
 function unpacked(block: ArrayBuffer): Records {
   const length = new DataView(block).getUint32(0, true);
   const described = JSON.parse(new TextDecoder().decode(new Uint8Array(block, 4, length))) as {
-    links: string[];
     tables: Record<string, Record<string, [string, number, number]>>;
   };
   const base = Math.ceil((4 + length) / 8) * 8;
   return {
-    links: described.links,
+    ...described,
     table(name) {
       const columns = Object.entries(described.tables[name] ?? {}).map(([column, [type, start, bytes]]) => {
         const values = TYPES[type];

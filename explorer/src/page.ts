@@ -1,5 +1,6 @@
 /** The page: settings in, drawings and sentences out, at every move. */
 
+import { comparable, described, type Response, summary } from "./capture";
 import { colours, type View } from "./canvas";
 import { Engine, type Records, Refused } from "./engine";
 import { Board } from "./knobs";
@@ -17,6 +18,8 @@ type Name = (typeof SIDES)[number];
 
 /** How long the page may be busy with other sizes before it looks whether a knob has moved. */
 const SLICE_MS = 12;
+/** Responses of a capture to choose from. */
+const MOST_LISTED = 200;
 
 function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -37,6 +40,7 @@ class Page {
   private cursorNs: number | undefined;
   private times: Record<Name, Times> = { a: [], b: [] };
   private sizeIndex: number | undefined;
+  private responses: Response[] = [];
   private sizesLater: number | undefined;
 
   constructor(
@@ -54,6 +58,7 @@ class Page {
     element("all-sizes").hidden = start.plan.applications[0]?.size === undefined;
     this.board = new Board(start, fromFragment(location.hash, this.opened), () => this.move());
     this.listen();
+    this.listenForCaptures();
     this.move();
   }
 
@@ -107,7 +112,48 @@ class Page {
   }
 
   private drawSizes(): void {
-    this.sizes.draw(this.times.a, this.times.b, this.board.settings.path.size_bytes, colours(), this.sizeIndex);
+    this.sizes.draw(this.times.a, this.times.b, this.board.settings.path.size_bytes, colours(), this.sizeIndex, this.responses);
+  }
+
+  /** Reads a capture in this page, and takes the path of its largest response. */
+  private async read(file: File | undefined): Promise<void> {
+    if (file === undefined) return;
+    const list = element<HTMLSelectElement>("response");
+    this.responses = [];
+    try {
+      const observed = this.engine.observe(new Uint8Array(await file.arrayBuffer()));
+      this.responses = comparable(observed);
+      element("capture-says").textContent = `${file.name}: ${summary(observed, this.responses)}`;
+    } catch (error) {
+      element("capture-says").textContent = `${file.name}: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    list.replaceChildren(...this.responses.slice(0, MOST_LISTED).map((response, index) => new Option(described(response), String(index))));
+    element("response-box").hidden = this.responses.length === 0;
+    this.take(this.responses[0]);
+  }
+
+  /** Sets the knobs to a response's path: B has its first flight, A stays what it is held against. */
+  private take(response: Response | undefined): void {
+    if (response !== undefined) {
+      const { path, b } = this.board.settings;
+      // Observed bytes include the response's header, which a plan may have beside the size.
+      const header = this.start.plan.applications[0]?.response_header_bytes ?? 0;
+      Object.assign(path, { size_bytes: Math.max(1, response.bytes - header), rtt_ms: response.rttMs, rate_bps: response.rateBps || path.rate_bps });
+      if (response.firstFlight > 0) b.iw = response.firstFlight;
+    }
+    this.board.show();
+    this.move();
+  }
+
+  private listenForCaptures(): void {
+    const [input, list] = [element<HTMLInputElement>("capture"), element<HTMLSelectElement>("response")];
+    input.addEventListener("change", () => void this.read(input.files?.[0]));
+    list.addEventListener("change", () => this.take(this.responses[Number(list.value)]));
+    document.addEventListener("dragover", (event) => event.preventDefault());
+    document.addEventListener("drop", (event) => {
+      event.preventDefault();
+      void this.read(event.dataTransfer?.files[0]);
+    });
   }
 
   private pointSize(index: number): void {

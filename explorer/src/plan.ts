@@ -35,6 +35,7 @@ export interface Application {
   client_tcp: Profile;
   server_tcp: Profile;
   direction?: string;
+  response_header_bytes?: number;
   size?: { law: string; value: number };
 }
 

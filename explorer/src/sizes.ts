@@ -6,6 +6,12 @@ import { bytes, ms } from "./words";
 /** Sizes from 1 kB to 10 MB, alike in ratio. */
 export const SIZES: readonly number[] = Array.from({ length: 121 }, (_, index) => Math.round(1000 * 10 ** (index / 30)));
 
+/** A transfer that somebody observed. */
+export interface Dot {
+  readonly bytes: number;
+  readonly completionNs: number;
+}
+
 /** Completion times in ns by the index of the size; null: not before the end of the run; undefined: not computed yet. */
 export type Times = (number | null)[];
 
@@ -16,12 +22,12 @@ export class SizeChart {
     this.surface = new Surface(canvas);
   }
 
-  draw(a: Times, b: Times, size: number, colours: Colours, cursor: number | undefined): void {
+  draw(a: Times, b: Times, size: number, colours: Colours, cursor: number | undefined, dots: readonly Dot[]): void {
     const { surface } = this;
     surface.begin();
     const { context, width, height } = surface;
     const [top, bottom] = [10, height - 22];
-    const known = [...a, ...b].filter((time) => time !== null);
+    const known = [...a, ...b, ...dots.map(({ completionNs }) => completionNs)].filter((time) => time !== null);
     if (known.length === 0) return;
     const [low, high] = [Math.min(...known) / 1.2, Math.max(...known) * 1.2];
     const y = (timeNs: number): number => bottom - (Math.log(timeNs / low) / Math.log(high / low)) * (bottom - top);
@@ -38,7 +44,8 @@ export class SizeChart {
       this.line(b, y, colours.b, [6, 3]);
       this.rule(this.x(size), top, this.x(size), bottom, colours.faint);
       if (cursor !== undefined) this.rule(this.x(SIZES[cursor] ?? 0), top, this.x(SIZES[cursor] ?? 0), bottom, colours.text);
-      context.setLineDash([]);
+      context.fillStyle = colours.text;
+      for (const { bytes: size, completionNs } of dots) context.fillRect(this.x(size) - 2.5, y(completionNs) - 2.5, 5, 5);
     });
   }
 

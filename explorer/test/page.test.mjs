@@ -86,7 +86,7 @@ test("moves take less than 50 ms", async (t) => {
 
 test("a setting that makes no sense is refused in one sentence", async (t) => {
   const tab = await opened(t, "#a.cc=bbr&a.startup=paced");
-  assert.match(await text(tab, "#problem"), /^A: .*startup must be window with congestion_control = bbr/);
+  assert.match(await text(tab, "#problem"), /^A: .*congestion_control = bbr/);
   const wrong = await opened(t, "#rate_bps=-4&size_bytes=cat&nonsense=1&a.__proto__=2");
   assert.equal(await text(wrong, "#problem"), "A: rate: -4 is not from 1000 to 100,000,000,000. B: rate: -4 is not from 1000 to 100,000,000,000.");
 });
@@ -114,6 +114,19 @@ test("the chart of sizes has the time of a transfer of each size", async (t) => 
   // The 61st of the sizes is 100 kB, as in the ladders.
   for (let step = 0; step < 60; step++) await tab.keyboard.press("ArrowRight");
   assert.equal(await text(tab, "#story"), "100 kB: A 274.3 ms, B 209.8 ms: B is 64.5 ms faster.");
+});
+
+test("a capture is read in the page, and its path becomes the model's", async (t) => {
+  const tab = await opened(t);
+  const input = await tab.$("#capture");
+  await input.uploadFile(new URL("../../examples/flows/server.pcapng", import.meta.url).pathname);
+  await tab.waitForFunction(() => document.getElementById("capture-says").textContent !== "");
+  assert.match(await text(tab, "#capture-says"), /^server\.pcapng: [\d,]+ packets, [\d,]+ responses; [\d,]+ dots in the chart\.$/);
+  const [, observed, rtt] = /in ([\d.]+) ms, RTT ([\d.]+) ms/.exec(await text(tab, "#response option"));
+  assert.equal(await tab.$eval("#path-rtt_ms", ({ value }) => value), rtt);
+  t.diagnostic(`observed ${observed} ms, modelled ${(await completion(tab, "b")) / 1e6} ms`);
+  await input.uploadFile(new URL("page.test.mjs", import.meta.url).pathname);
+  await tab.waitForFunction(() => document.getElementById("capture-says").textContent.includes("is no capture"));
 });
 
 test("pointing at a line tells the same", async (t) => {

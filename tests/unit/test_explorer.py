@@ -27,6 +27,13 @@ COLUMNS = ["time_ns", "event", "from_server", "seq", "length", "ack", "window_by
 
 needs_page = pytest.mark.skipif(not PAGE.exists(), reason="the explorer is not built: make explore")
 
+
+def _is_stale() -> bool:
+    """Whether the page was built before what it is made of was changed."""
+    sources = [*(ROOT / "crates").glob("*/src/**/*.rs"), *(EXPLORER / "src").iterdir()]
+    return PAGE.exists() and max(path.stat().st_mtime for path in sources) > PAGE.stat().st_mtime
+
+
 # What the page's address says, and the same by --set.
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("", {"tcp.initial_window": 3}),
@@ -119,6 +126,7 @@ def test_it_is_served_on_loopback_until_it_is_interrupted() -> None:
 @needs_page
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium was not found: apt-get install chromium")
+@pytest.mark.skipif(_is_stale(), reason="the explorer is older than its sources: make explore")
 @pytest.mark.skipif(not (EXPLORER / "node_modules").exists(), reason="npm packages are missing: make explore")
 def test_the_page_in_a_browser(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(page())

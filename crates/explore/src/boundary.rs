@@ -27,6 +27,16 @@ pub extern "C" fn simulate(seed: u64, capture: u32) -> u32 {
         let plan = std::str::from_utf8(input).map_err(|error| format!("this is not a plan: {error}"))?;
         crate::run(plan, seed, capture != 0).map_err(|error| error.to_string())
     });
+    put(answer)
+}
+
+/// Reads the capture in the input, which is gone afterwards; returns as [`simulate`] does.
+#[unsafe(no_mangle)]
+pub extern "C" fn observe() -> u32 {
+    put(crate::read(&INPUT.take()).map_err(|error| error.to_string()))
+}
+
+fn put(answer: Result<Vec<u8>, String>) -> u32 {
     let is_done = u32::from(answer.is_ok());
     OUTPUT.set(answer.unwrap_or_else(String::into_bytes));
     is_done

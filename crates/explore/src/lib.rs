@@ -1,14 +1,18 @@
-//! The simulator as WebAssembly, for the explorer: a plan in, the tables of one replicate out.
+//! The simulator and the reader of captures as WebAssembly, for the explorer.
 //!
-//! The module imports nothing. A page writes the plan (JSON) into [`input`]'s memory, calls [`simulate`] and reads
-//! [`output`]. No logic lives here; `crates/python` is the same for Python.
+//! The module imports nothing. A page writes a plan (JSON) or a capture into [`input`]'s memory, calls [`simulate`] or
+//! [`observe`] and reads [`output`]. No logic lives here; `crates/python` is the same for Python.
 
 mod boundary;
 mod packed;
 
-pub use boundary::{input, output, output_length, simulate};
+pub use boundary::{input, observe, output, output_length, simulate};
 
+use std::path::Path;
+
+use firstflight_observe::{ReadError, Reader};
 use firstflight_sim::{Plan, PlanError};
+use serde_json::json;
 
 /// Simulates replicate 0 of a plan and packs its tables; `capture` keeps every segment.
 ///
@@ -16,5 +20,19 @@ use firstflight_sim::{Plan, PlanError};
 /// Something that is no plan, or a plan whose parts do not fit together.
 pub fn run(plan: &str, seed: u64, capture: bool) -> Result<Vec<u8>, PlanError> {
     let records = firstflight_sim::simulate(&Plan::from_json(plan)?, seed, 0..1, capture)?;
-    Ok(packed::pack(records))
+    let about = json!({ "links": records.link_names, "applications": records.application_names });
+    Ok(packed::pack(about, records.into_tables()))
+}
+
+/// Reads a pcap or pcapng file and packs the tables of its connections and responses.
+///
+/// # Errors
+/// Something that is no capture.
+pub fn read(capture: &[u8]) -> Result<Vec<u8>, ReadError> {
+    let mut reader = Reader::new(Path::new("the file"), capture)?;
+    let batch = reader.read(usize::MAX)?.unwrap_or_default();
+    let (packets, segments) = reader.counts();
+    let problems: Vec<_> = reader.problems().iter().map(|found| (found.trouble.text(), found.count)).collect();
+    let about = json!({ "packets": packets, "segments": segments, "problems": problems });
+    Ok(packed::pack(about, batch.into_tables()))
 }

@@ -1,6 +1,6 @@
 //! What the page reads: the layout of the block, and a sentence for what is no plan.
 
-use firstflight_explore::run;
+use firstflight_explore::{read, run};
 use firstflight_tcp::Profile;
 use serde_json::{Value, json};
 
@@ -44,6 +44,17 @@ fn columns_are_where_the_block_says_and_aligned_for_typed_arrays() {
 #[test]
 fn segments_are_kept_on_request_only() {
     assert!(run(&plan(), 1, false).unwrap().len() < run(&plan(), 1, true).unwrap().len() / 4);
+}
+
+#[test]
+fn a_capture_becomes_connections_and_responses() {
+    let capture = include_bytes!("../../../examples/flows/server.pcapng");
+    let block = read(capture).expect("a capture");
+    let described: Value = serde_json::from_slice(&block[4..4 + u32_at(&block, 0)]).expect("JSON");
+    assert!(described["segments"].as_u64() > Some(1000));
+    assert_eq!(described["tables"]["responses"]["bytes"][0], "<u8");
+    let refused = read(b"GET / HTTP/1.1").expect_err("no capture").to_string();
+    assert!(refused.starts_with("the file is no capture"), "{refused}");
 }
 
 #[test]
