@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
+    Error,
     control::{Control, Peer},
     kept::{Kept, MOST_HEADER_BYTES},
     segments::Rows,
@@ -49,17 +50,17 @@ enum Command {
 /// socket's other end closes. `interrupted` is asked after a signal whether to end.
 ///
 /// # Errors
-/// An interface that is not there or goes away: one sentence.
+/// An interface that is not there or goes away.
 pub fn capture(
     interface: &str,
     mtu: u16,
     control: OwnedFd,
     mut interrupted: impl FnMut() -> bool,
-) -> Result<(), String> {
-    let mut control = Control::new(control).map_err(|error| format!("the control socket cannot be used: {error}"))?;
+) -> Result<(), Error> {
+    let mut control = Control::new(control).map_err(Error::system("the control socket cannot be used"))?;
     let ended = Capture::new(interface, mtu).and_then(|mut capture| capture.run(&mut control, &mut interrupted));
     if let Err(error) = &ended {
-        control.refuse(error);
+        control.refuse(&error.to_string());
     }
     control.finish();
     ended
@@ -90,9 +91,9 @@ struct Capture {
 }
 
 impl Capture {
-    fn new(interface: &str, mtu: u16) -> Result<Capture, String> {
+    fn new(interface: &str, mtu: u16) -> Result<Capture, Error> {
         let socket = PacketSocket::open(interface, true)
-            .map_err(|error| format!("packets of {interface:?} cannot be captured: {error}"))?;
+            .map_err(Error::system(format!("packets of {interface:?} cannot be captured")))?;
         Ok(Capture {
             interface: interface.into(),
             socket,
@@ -106,8 +107,8 @@ impl Capture {
         })
     }
 
-    fn run(&mut self, control: &mut Control, interrupted: &mut impl FnMut() -> bool) -> Result<(), String> {
-        let kernel = |error| format!("waiting for packets failed: {error}");
+    fn run(&mut self, control: &mut Control, interrupted: &mut impl FnMut() -> bool) -> Result<(), Error> {
+        let kernel = |source| Error::System { what: "waiting for packets failed".into(), source };
         let mut readiness = Readiness::new().map_err(kernel)?;
         readiness.add(self.socket.as_fd(), SOCKET).map_err(kernel)?;
         readiness.add(control.as_fd(), CONTROL).map_err(kernel)?;
@@ -133,14 +134,14 @@ impl Capture {
     }
 
     /// Reads all that there is.
-    fn read(&mut self) -> Result<(), String> {
+    fn read(&mut self) -> Result<(), Error> {
         loop {
             let mut chunks = self.room.chunks_exact_mut(MOST_HEADER_BYTES);
             let mut buffers: [&mut [u8]; BATCH] = array::from_fn(|_| chunks.next().unwrap_or_default());
-            let found = self
-                .socket
-                .read(&mut buffers, &mut self.arrival, &mut self.taken)
-                .map_err(|error| format!("packets of {:?} can no longer be captured: {error}", self.interface))?;
+            let found = self.socket.read(&mut buffers, &mut self.arrival, &mut self.taken).map_err(|source| {
+                let what = format!("packets of {:?} can no longer be captured", self.interface);
+                Error::System { what, source }
+            })?;
             for (taken, seen) in self.taken[..found].iter().zip(self.room.chunks_exact(MOST_HEADER_BYTES)) {
                 if !taken.is_ipv4 {
                     self.counts.foreign += 1;
@@ -181,7 +182,7 @@ impl Capture {
                             answer["packets"] = packets.into();
                             control.answer(answer, Vec::new());
                         }
-                        Err(error) => control.refuse(&error),
+                        Err(error) => control.refuse(&error.to_string()),
                     }
                 }
                 Err(error) => {

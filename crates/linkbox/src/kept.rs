@@ -5,6 +5,8 @@ use std::path::Path;
 use firstflight_path::Nanos;
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 
+use crate::Error;
+
 /// Bytes of headers allocated at once.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -101,11 +103,14 @@ impl Kept {
     ///
     /// # Errors
     /// Packets that found no room; what the file system refuses.
-    pub(crate) fn write(&self, path: &Path, interfaces: &[&str], wall_ahead: Nanos) -> Result<usize, String> {
+    pub(crate) fn write(&self, path: &Path, interfaces: &[&str], wall_ahead: Nanos) -> Result<usize, Error> {
         if self.missed > 0 {
-            return Err(format!("{} packets found no room: keep fewer interfaces, or for less time", self.missed));
+            return Err(Error::Refused(format!(
+                "{} packets found no room: keep fewer interfaces, or for less time",
+                self.missed
+            )));
         }
-        self.write_all(path, interfaces, wall_ahead).map_err(|error| error.to_string())
+        Ok(self.write_all(path, interfaces, wall_ahead)?)
     }
 
     fn write_all(&self, path: &Path, interfaces: &[&str], wall_ahead: Nanos) -> Result<usize, FileError> {

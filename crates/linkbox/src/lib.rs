@@ -8,6 +8,7 @@ mod accounts;
 mod capture;
 mod connections;
 pub mod control;
+mod error;
 mod header;
 mod kept;
 mod lateness;
@@ -21,6 +22,7 @@ mod report;
 mod segments;
 
 pub use capture::capture;
+pub use error::Error;
 pub use link_box::run;
 pub use network::{Happening, Network};
 pub use plan::{LinkPlan, Plan, PortPlan, RoutePlan, Way};

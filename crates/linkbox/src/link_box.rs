@@ -11,6 +11,7 @@ use firstflight_segment::{QuickStart, answer_quick_start, mark};
 use serde::Deserialize;
 
 use crate::{
+    Error,
     accounts::Balance,
     control::{Control, Peer},
     header,
@@ -57,17 +58,17 @@ const CONTROL: u64 = u64::MAX - 1;
 /// of the plan. `interrupted` is asked after a signal whether to end.
 ///
 /// # Errors
-/// A plan whose parts do not fit together, too many packets under way, a device that is gone: one sentence.
+/// A plan whose parts do not fit together, too many packets under way, a device that is gone.
 pub fn run(
     plan: &Plan,
     devices: Vec<Device>,
     control: OwnedFd,
     interrupted: impl FnMut() -> bool,
-) -> Result<(), String> {
-    let mut control = Control::new(control).map_err(|error| format!("the control socket cannot be used: {error}"))?;
+) -> Result<(), Error> {
+    let mut control = Control::new(control).map_err(Error::system("the control socket cannot be used"))?;
     let ended = LinkBox::new(plan, devices).and_then(|mut running| running.run(&mut control, interrupted));
     if let Err(error) = &ended {
-        control.refuse(error);
+        control.refuse(&error.to_string());
     }
     control.finish();
     ended
@@ -98,9 +99,13 @@ pub(crate) struct LinkBox {
 }
 
 impl LinkBox {
-    fn new(plan: &Plan, devices: Vec<Device>) -> Result<LinkBox, String> {
+    fn new(plan: &Plan, devices: Vec<Device>) -> Result<LinkBox, Error> {
         if plan.ports.len() != devices.len() {
-            return Err(format!("the plan has {} ports but {} devices came with it", plan.ports.len(), devices.len()));
+            return Err(Error::Refused(format!(
+                "the plan has {} ports but {} devices came with it",
+                plan.ports.len(),
+                devices.len()
+            )));
         }
         let network = Network::new(plan)?;
         let ports = plan.ports.iter().zip(devices).enumerate();
@@ -109,7 +114,7 @@ impl LinkBox {
         let pool = Pool::new(plan.mtu.into(), plan.most_packets as usize);
         let staging = Staging::new(plan.mtu);
         let lateness = Lateness::new(plan.stall_ns);
-        precise_timers().map_err(|error| format!("timers cannot be made precise: {error}"))?;
+        precise_timers().map_err(Error::system("timers cannot be made precise"))?;
         let memory_locked = lock_memory().is_ok();
         Ok(LinkBox {
             network,
@@ -132,8 +137,8 @@ impl LinkBox {
         })
     }
 
-    fn run(&mut self, control: &mut Control, mut interrupted: impl FnMut() -> bool) -> Result<(), String> {
-        let kernel = |error| format!("waiting for packets failed: {error}");
+    fn run(&mut self, control: &mut Control, mut interrupted: impl FnMut() -> bool) -> Result<(), Error> {
+        let kernel = |source| Error::System { what: "waiting for packets failed".into(), source };
         let mut readiness = Readiness::new().map_err(kernel)?;
         for (index, port) in self.ports.iter().enumerate() {
             readiness.add(port.as_fd(), index as u64).map_err(kernel)?;
@@ -178,7 +183,7 @@ impl LinkBox {
 
     /// Reads a batch from each port whose turn it is. A port with more than that has its turn again, though nothing may
     /// say that it is ready: maybe it is not, and everything waits for it until that is known.
-    fn read(&mut self) -> Result<(), String> {
+    fn read(&mut self) -> Result<(), Error> {
         let mut inside = Inside {
             network: &mut self.network,
             pool: &mut self.pool,
@@ -211,8 +216,8 @@ impl LinkBox {
     /// Lets the network do what is due. What a port has not been asked for, because `now` was before, is not overtaken.
     ///
     /// # Errors
-    /// No room for a copy of a packet: one sentence.
-    fn advance(&mut self, now: Nanos) -> Result<(), String> {
+    /// No room for a copy of a packet.
+    fn advance(&mut self, now: Nanos) -> Result<(), Error> {
         let behind = self.turn.iter().filter_map(|&index| self.ports[usize::from(index)].behind());
         let until = behind.min().unwrap_or(now);
         let until = until.saturating_sub(self.origin);
@@ -294,7 +299,7 @@ impl LinkBox {
                         answer["packets"] = packets.into();
                         control.answer(answer, Vec::new());
                     }
-                    Err(error) => control.refuse(&error),
+                    Err(error) => control.refuse(&error.to_string()),
                 },
                 Ok(Command::Reset { links, replicate }) => {
                     let done = self.reset(links, replicate);
@@ -309,14 +314,14 @@ impl LinkBox {
         peer
     }
 
-    fn reply(&self, done: Result<(), String>, control: &mut Control) {
+    fn reply(&self, done: Result<(), Error>, control: &mut Control) {
         match done {
             Ok(()) => control.answer(self.times(), Vec::new()),
-            Err(error) => control.refuse(&error),
+            Err(error) => control.refuse(&error.to_string()),
         }
     }
 
-    fn reset(&mut self, links: Option<Vec<String>>, replicate: Option<u32>) -> Result<(), String> {
+    fn reset(&mut self, links: Option<Vec<String>>, replicate: Option<u32>) -> Result<(), Error> {
         let replicate = replicate.unwrap_or(self.replicate);
         let now = monotonic_ns().saturating_sub(self.origin);
         self.network.reset(links.as_ref().unwrap_or(&self.link_names), replicate, now)?;

@@ -10,6 +10,7 @@ use firstflight_path::{Fate, Holding, Left, Link, LinkSpec, Meter, Nanos, Offere
 use firstflight_random::{Purpose, Sequence, Stream};
 
 use crate::{
+    Error,
     accounts::LinkCounts,
     plan::{Plan, Way},
 };
@@ -148,25 +149,25 @@ impl Network {
     /// Lays the network out.
     ///
     /// # Errors
-    /// A plan whose parts do not fit together: one sentence.
-    pub fn new(plan: &Plan) -> Result<Network, String> {
+    /// A plan whose parts do not fit together.
+    pub fn new(plan: &Plan) -> Result<Network, Error> {
         let meter = Meter::new(plan.duration_ns, plan.meter_interval_ns.unwrap_or(plan.duration_ns));
         let mut lines = Vec::with_capacity(2 * plan.links.len());
         for pair in &plan.links {
             for (name, spec) in [(pair.name.clone(), &pair.forward), (format!("{}.reverse", pair.name), &pair.reverse)]
             {
                 if lines.iter().any(|line: &Line| line.name == name) {
-                    return Err(format!("two links are called {name:?}: give each a name of its own"));
+                    return Err(Error::Refused(format!("two links are called {name:?}: give each a name of its own")));
                 }
                 if let Some(burst) = spec.burst.filter(|burst| burst.gso_max_segs > 1) {
-                    return Err(format!(
+                    return Err(Error::Refused(format!(
                         "link {name:?}: burst.gso_max_segs is {}, but a box gets a GSO packet's segments one by one: \
                          set it to 1",
                         burst.gso_max_segs
-                    ));
+                    )));
                 }
                 let index = lines.len();
-                let named = |error| format!("link {name:?}: {error}");
+                let named = |source| Error::Link { name: name.clone(), source };
                 let draws = draws(plan.seed, plan.replicate, index);
                 let link = Link::new(spec, meter.clone(), draws.keys[1]).map_err(named)?;
                 let holding = Holding::new(spec, draws.keys[0]).map_err(named)?;
@@ -185,7 +186,11 @@ impl Network {
             }
         }
         if lines.len() >= usize::from(NO_LINE) {
-            return Err(format!("{} links are too many: a box has at most {}", plan.links.len(), NO_LINE / 2));
+            return Err(Error::Refused(format!(
+                "{} links are too many: a box has at most {}",
+                plan.links.len(),
+                NO_LINE / 2
+            )));
         }
         let steps = BinaryHeap::with_capacity(plan.most_packets as usize);
         let routes = vec![Vec::new(); plan.ports.len()];
@@ -206,18 +211,21 @@ impl Network {
         Ok(network)
     }
 
-    fn lay_routes(&mut self, plan: &Plan) -> Result<(), String> {
+    fn lay_routes(&mut self, plan: &Plan) -> Result<(), Error> {
         let port = |name: &str| {
             let known = || plan.ports.iter().map(|port| format!("{:?}", port.name)).collect::<Vec<_>>().join(", ");
             let found = plan.ports.iter().position(|port| port.name == name);
-            found.ok_or_else(|| format!("there is no port {name:?} for a route; there are {}", known()))
+            found.ok_or_else(|| Error::Refused(format!("there is no port {name:?} for a route; there are {}", known())))
         };
         for route in &plan.routes {
             let (from, to) = (port(&route.from)?, port(&route.to)?);
             let first = self.hops.len() as u32;
             for (name, way) in &route.path {
                 let pair = plan.links.iter().position(|link| link.name == *name).ok_or_else(|| {
-                    format!("the route from {:?} to {:?} names a link {name:?} that is not there", route.from, route.to)
+                    Error::Refused(format!(
+                        "the route from {:?} to {:?} names a link {name:?} that is not there",
+                        route.from, route.to
+                    ))
                 })?;
                 self.hops.push(Hop::Link((2 * pair + usize::from(*way == Way::Reverse)) as u16));
             }
@@ -225,7 +233,12 @@ impl Network {
             self.classes.resize(self.hops.len(), route.class);
             let address = plan.ports[to].address;
             match self.routes[from].binary_search_by_key(&address, |&(address, _)| address) {
-                Ok(_) => return Err(format!("there are two routes from {:?} to {address}: give one", route.from)),
+                Ok(_) => {
+                    return Err(Error::Refused(format!(
+                        "there are two routes from {:?} to {address}: give one",
+                        route.from
+                    )));
+                }
                 Err(place) => self.routes[from].insert(place, (address, first)),
             }
         }
@@ -426,28 +439,30 @@ impl Network {
     ///
     /// # Errors
     /// Packets that are on a link; a name that is not there. Nothing is changed then.
-    pub fn reset(&mut self, names: &[String], replicate: u32, now: Nanos) -> Result<(), String> {
+    pub fn reset(&mut self, names: &[String], replicate: u32, now: Nanos) -> Result<(), Error> {
         let pairs: Vec<usize> = names.iter().map(|name| self.resettable(name)).collect::<Result<_, _>>()?;
         for index in pairs.into_iter().flat_map(|first| first..first + 2) {
             let line = &mut self.lines[index];
             line.draws = draws(self.seed, replicate, index);
-            line.link =
-                Link::new(&line.spec, self.meter.clone(), line.draws.keys[1]).map_err(|error| error.to_string())?;
-            line.holding = Holding::new(&line.spec, line.draws.keys[0]).map_err(|error| error.to_string())?;
+            let named = |source| Error::Link { name: line.name.clone(), source };
+            line.link = Link::new(&line.spec, self.meter.clone(), line.draws.keys[1]).map_err(named)?;
+            line.holding = Holding::new(&line.spec, line.draws.keys[0]).map_err(named)?;
             line.epoch = now.max(self.now);
         }
         Ok(())
     }
 
     /// The first line of a link without packets.
-    fn resettable(&self, name: &str) -> Result<usize, String> {
+    fn resettable(&self, name: &str) -> Result<usize, Error> {
         let Some(first) = self.lines.iter().position(|line| line.name == name).filter(|first| first % 2 == 0) else {
             let names: Vec<_> = self.lines.iter().step_by(2).map(|line| format!("{:?}", line.name)).collect();
-            return Err(format!("there is no link {name:?} to reset; there are {}", names.join(", ")));
+            return Err(Error::Refused(format!("there is no link {name:?} to reset; there are {}", names.join(", "))));
         };
         let under_way: u32 = self.lines[first..first + 2].iter().map(|line| line.under_way).sum();
         if under_way > 0 {
-            return Err(format!("link {name:?} cannot be reset while {under_way} packets are on it: wait for them"));
+            return Err(Error::Refused(format!(
+                "link {name:?} cannot be reset while {under_way} packets are on it: wait for them"
+            )));
         }
         Ok(first)
     }

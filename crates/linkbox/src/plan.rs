@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 use firstflight_path::{LinkSpec, Nanos};
 use serde::Deserialize;
 
+use crate::Error;
+
 /// Links between ports.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -123,35 +125,37 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// What does not fit a plan: one sentence.
-    pub fn from_json(text: &str) -> Result<Plan, String> {
-        let plan: Plan =
-            serde_json::from_str(text).map_err(|error| format!("the plan of the box cannot be read: {error}"))?;
+    /// What does not fit a plan.
+    pub fn from_json(text: &str) -> Result<Plan, Error> {
+        let plan: Plan = serde_json::from_str(text).map_err(Error::Unreadable)?;
         plan.check()?;
         Ok(plan)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Error> {
         if self.mtu < SMALLEST_MTU {
-            return Err(format!("mtu is {}; IPv4 takes at least {SMALLEST_MTU}", self.mtu));
+            return Err(Error::Refused(format!("mtu is {}; IPv4 takes at least {SMALLEST_MTU}", self.mtu)));
         }
         if self.most_packets > MOST_PACKETS {
-            return Err(format!("most_packets is {}; there is room for at most {MOST_PACKETS}", self.most_packets));
+            return Err(Error::Refused(format!(
+                "most_packets is {}; there is room for at most {MOST_PACKETS}",
+                self.most_packets
+            )));
         }
         if let Some(route) = self.routes.iter().find(|route| route.class > HIGHEST_CLASS) {
-            return Err(format!(
+            return Err(Error::Refused(format!(
                 "the route from {:?} to {:?} has class {}; the highest is {HIGHEST_CLASS}",
                 route.from, route.to, route.class
-            ));
+            )));
         }
         let interval = self.meter_interval_ns.unwrap_or(self.duration_ns).max(1);
         let intervals = self.duration_ns.div_ceil(interval);
         if intervals > MOST_INTERVALS {
-            return Err(format!(
+            return Err(Error::Refused(format!(
                 "meter_interval_ns is {interval}, which makes {intervals} intervals of {} ns; there is room for at most \
                  {MOST_INTERVALS}",
                 self.duration_ns
-            ));
+            )));
         }
         Ok(())
     }
@@ -167,7 +171,7 @@ mod tests {
         });
         assert!(Plan::from_json(&plan.to_string()).is_ok());
         plan[field] = value.into();
-        Plan::from_json(&plan.to_string()).unwrap_err()
+        Plan::from_json(&plan.to_string()).unwrap_err().to_string()
     }
 
     #[test]

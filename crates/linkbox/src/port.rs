@@ -2,7 +2,7 @@
 
 use std::{
     array,
-    io::{Error, ErrorKind, Result},
+    io::{self, ErrorKind},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
@@ -10,6 +10,7 @@ use firstflight_device::{Arrival, BATCH, MacAddress, PacketSocket, Taken, Tun, m
 use firstflight_path::Nanos;
 
 use crate::{
+    Error,
     accounts::{Balance, PortCounts},
     header::Glance,
     kept::Kept,
@@ -32,13 +33,13 @@ impl Device {
     ///
     /// # Errors
     /// Another kind; a descriptor of something else.
-    pub fn adopt(kind: &str, descriptor: OwnedFd) -> Result<Device> {
+    pub fn adopt(kind: &str, descriptor: OwnedFd) -> io::Result<Device> {
         match kind {
             "tun" => Ok(Device::Tun(Tun::adopt(descriptor)?)),
             "packet" => Ok(Device::Packet(PacketSocket::adopt(descriptor)?)),
             _ => {
                 let reason = format!("a device is \"tun\" or \"packet\", not {kind:?}");
-                Err(Error::new(ErrorKind::InvalidInput, reason))
+                Err(io::Error::new(ErrorKind::InvalidInput, reason))
             }
         }
     }
@@ -88,8 +89,10 @@ pub(crate) struct Inside<'a> {
 }
 
 /// There are so many packets and no room for another.
-pub(crate) fn crowded(packets: usize) -> String {
-    format!("{packets} packets are under way and no more may be: raise most_packets, or lower rates, delays or queues")
+pub(crate) fn crowded(packets: usize) -> Error {
+    Error::Refused(format!(
+        "{packets} packets are under way and no more may be: raise most_packets, or lower rates, delays or queues"
+    ))
 }
 
 impl Port {
@@ -97,17 +100,18 @@ impl Port {
     ///
     /// # Errors
     /// A packet socket without the neighbour's address.
-    pub(crate) fn new(plan: &PortPlan, index: u16, device: Device) -> std::result::Result<Port, String> {
+    pub(crate) fn new(plan: &PortPlan, index: u16, device: Device) -> Result<Port, Error> {
         let peer = match (&device, &plan.peer_mac) {
             (Device::Packet(_), None) => {
-                return Err(format!(
+                return Err(Error::Refused(format!(
                     "port {:?} is a packet socket and needs peer_mac, the Ethernet address of the host's end",
                     plan.name
-                ));
+                )));
             }
             (_, None) => [0; 6],
-            (_, Some(text)) => mac_address(text)
-                .ok_or_else(|| format!("port {:?}: peer_mac {text:?} is not like \"02:00:00:00:00:01\"", plan.name))?,
+            (_, Some(text)) => mac_address(text).ok_or_else(|| {
+                Error::Refused(format!("port {:?}: peer_mac {text:?} is not like \"02:00:00:00:00:01\"", plan.name))
+            })?,
         };
         let arrival = matches!(device, Device::Packet(_)).then(Arrival::new);
         let name = plan.name.clone();
@@ -122,8 +126,8 @@ impl Port {
     /// Reads what there is, at most a batch.
     ///
     /// # Errors
-    /// No room for another packet, a device that is gone: one sentence.
-    pub(crate) fn read(&mut self, inside: &mut Inside<'_>) -> std::result::Result<(), String> {
+    /// No room for another packet, a device that is gone.
+    pub(crate) fn read(&mut self, inside: &mut Inside<'_>) -> Result<(), Error> {
         if !inside.pool.ensure(BATCH) {
             return Err(crowded(inside.pool.in_use()));
         }
@@ -133,7 +137,7 @@ impl Port {
         }
     }
 
-    fn read_tun(&mut self, inside: &mut Inside<'_>) -> std::result::Result<(), String> {
+    fn read_tun(&mut self, inside: &mut Inside<'_>) -> Result<(), Error> {
         for _ in 0..BATCH {
             let Device::Tun(tun) = &self.device else { break };
             let buffer = inside.pool.peek(0);
@@ -141,7 +145,7 @@ impl Port {
             let length = match tun.read(inside.pool.room(buffer), &mut inside.staging.bytes) {
                 Ok(length) => length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return self.failed_to_read(&error),
+                Err(error) => return self.failed_to_read(error),
             };
             if length > usize::from(inside.mtu) {
                 self.counts.oversized += 1;
@@ -155,7 +159,7 @@ impl Port {
         Ok(())
     }
 
-    fn read_socket(&mut self, inside: &mut Inside<'_>) -> std::result::Result<(), String> {
+    fn read_socket(&mut self, inside: &mut Inside<'_>) -> Result<(), Error> {
         let (Device::Packet(socket), Some(arrival)) = (&self.device, &mut self.arrival) else { return Ok(()) };
         self.behind = None;
         let size = inside.staging.packet_bytes;
@@ -163,7 +167,7 @@ impl Port {
         let mut buffers: [&mut [u8]; BATCH] = array::from_fn(|_| chunks.next().unwrap_or_default());
         let found = match socket.read(&mut buffers, arrival, &mut inside.staging.taken) {
             Ok(found) => found,
-            Err(error) => return self.failed_to_read(&error),
+            Err(error) => return self.failed_to_read(error),
         };
         self.behind = (found == BATCH).then(|| inside.staging.taken[BATCH - 1].time);
         for index in 0..found {
@@ -219,13 +223,13 @@ impl Port {
     }
 
     #[cold]
-    fn failed_to_read(&mut self, error: &Error) -> std::result::Result<(), String> {
+    fn failed_to_read(&mut self, source: io::Error) -> Result<(), Error> {
         self.counts.read_errors += 1;
-        self.counts.last_error = Some(format!("reading: {error}"));
-        match error.raw_os_error() {
+        self.counts.last_error = Some(format!("reading: {source}"));
+        match source.raw_os_error() {
             // Down, which may pass.
             Some(code) if code == ENETDOWN => Ok(()),
-            _ => Err(format!("port {:?}: its device cannot be read: {error}", self.name)),
+            _ => Err(Error::System { what: format!("port {:?}: its device cannot be read", self.name), source }),
         }
     }
 
@@ -243,7 +247,7 @@ impl Port {
     }
 
     #[cold]
-    fn failed_to_write(&mut self, error: &Error) {
+    fn failed_to_write(&mut self, error: &io::Error) {
         self.counts.write_errors += 1;
         self.counts.last_error = Some(format!("writing: {error}"));
     }

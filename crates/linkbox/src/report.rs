@@ -7,7 +7,7 @@ use firstflight_path::Nanos;
 use firstflight_records::{LinkIntervals, NamedColumns};
 use serde_json::{Value, json};
 
-use crate::link_box::LinkBox;
+use crate::{Error, link_box::LinkBox};
 
 /// The clocks that tell of suspension are read one after the other; suspension takes far longer than lies between.
 const BETWEEN_CLOCKS: Nanos = 1_000_000;
@@ -75,10 +75,10 @@ impl LinkBox {
     ///
     /// # Errors
     /// A port that is not there.
-    pub(crate) fn watch(&mut self, names: Option<Vec<String>>) -> Result<(), String> {
+    pub(crate) fn watch(&mut self, names: Option<Vec<String>>) -> Result<(), Error> {
         let wanted = |name: &String| names.as_ref().is_none_or(|names| names.contains(name));
         if let Some(name) = names.iter().flatten().find(|name| self.ports.iter().all(|port| port.name != **name)) {
-            return Err(format!("there is no port {name:?} to watch"));
+            return Err(Error::Refused(format!("there is no port {name:?} to watch")));
         }
         self.kept.clear();
         self.ports.iter_mut().for_each(|port| port.is_watched = wanted(&port.name));
@@ -89,7 +89,7 @@ impl LinkBox {
     ///
     /// # Errors
     /// Packets that found no room; what the file system refuses.
-    pub(crate) fn write_kept(&mut self, path: &Path) -> Result<usize, String> {
+    pub(crate) fn write_kept(&mut self, path: &Path) -> Result<usize, Error> {
         let names: Vec<&str> = self.ports.iter().map(|port| port.name.as_str()).collect();
         let packets = self.kept.write(path, &names, wall_ahead_ns())?;
         self.ports.iter_mut().for_each(|port| port.is_watched = false);

@@ -4,10 +4,9 @@ use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
 
 use firstflight_device::{PacketSocket, Tun, duplicate};
 use firstflight_linkbox::{Device, Plan};
-use pyo3::{
-    exceptions::{PyRuntimeError, PyValueError},
-    prelude::*,
-};
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+
+use crate::invalid;
 
 /// Opens a device in the calling thread's network namespace; its descriptor is the caller's.
 #[pyfunction]
@@ -15,7 +14,7 @@ pub(crate) fn open_device(kind: &str, name: &str) -> PyResult<RawFd> {
     let opened = match kind {
         "tun" => Tun::open(name).map(OwnedFd::from),
         "packet" => PacketSocket::open(name, false).map(OwnedFd::from),
-        _ => return Err(PyValueError::new_err(format!("a device is \"tun\" or \"packet\", not {kind:?}"))),
+        _ => return Err(invalid(format_args!("a device is \"tun\" or \"packet\", not {kind:?}"))),
     };
     Ok(opened?.into_raw_fd())
 }
@@ -24,7 +23,7 @@ pub(crate) fn open_device(kind: &str, name: &str) -> PyResult<RawFd> {
 /// descriptors stay the caller's.
 #[pyfunction]
 pub(crate) fn run_box(py: Python<'_>, plan_json: &str, fds: Vec<(String, RawFd)>, control_fd: RawFd) -> PyResult<()> {
-    let plan = Plan::from_json(plan_json).map_err(PyValueError::new_err)?;
+    let plan = Plan::from_json(plan_json).map_err(invalid)?;
     let control = duplicate(control_fd)?;
     let mut devices = Vec::with_capacity(fds.len());
     for (kind, fd) in fds {

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let refusals = [
-        firstflight_linkbox::Plan::from_json(text).err(),
+        firstflight_linkbox::Plan::from_json(text).err().map(|error| error.to_string()),
         firstflight_wire::Plan::from_json(text).err().map(|error| error.to_string()),
         firstflight_wire::Command::from_json(text, 1500).err().map(|error| error.to_string()),
     ];

@@ -1,0 +1,42 @@
+use std::io;
+
+use firstflight_path::SpecError;
+use firstflight_pcap::FileError;
+use thiserror::Error;
+
+/// What keeps a box or a capture from running, or a command from being carried out.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The plan is no JSON, or has a key or a type that it must not have.
+    #[error("the plan of the box cannot be read: {0}")]
+    Unreadable(#[source] serde_json::Error),
+    /// A link that cannot be.
+    #[error("link {name:?}: {source}")]
+    Link {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        source: SpecError,
+    },
+    /// Parts of a plan, or a command, that do not fit together, and more packets than there is room for: one sentence.
+    #[error("{0}")]
+    Refused(String),
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What could not be done.
+        what: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The packets cannot be written to their file.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl Error {
+    /// For `map_err`: what could not be done.
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::System { what: what.into(), source }
+    }
+}
