@@ -8,7 +8,7 @@ from firstflight.analysis.claim import above, at_least, at_most, below, between,
 from .claim import ClaimSpec
 from .declared import DeclaredStudy
 from .figure import lines
-from .quantity import Quantities, Quantity, estimate, named
+from .quantity import Quantities, Quantity, by_replicate, common, estimate, mean_of, named, resampled, variation_of
 from .table import table
 
 __all__ = [
@@ -21,9 +21,14 @@ __all__ = [
     "at_most",
     "below",
     "between",
+    "by_replicate",
+    "common",
     "estimate",
     "lines",
+    "mean_of",
     "named",
     "near",
+    "resampled",
     "table",
+    "variation_of",
 ]

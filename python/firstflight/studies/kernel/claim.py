@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import xarray as xr
 from firstflight.analysis.claim import Claim, Expectation, Needs, Sentence
 
 from .missing import Lacking, depending
-from .quantity import Quantities, estimate
+from .quantity import DRAW, Quantities, estimate
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,24 @@ class ClaimSpec:
         sentence = Sentence(
             self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why, needs=self.needs
         )
-        found = estimate(self.found)
-        if lacking or math.isnan(found.value):
+        if lacking or math.isnan(_value(self.found)):
             return sentence.unchecked(f"This run lacks {lacking or 'what the claim is about'}.")
+        found = estimate(self.found)
         return sentence.judge(found, self.note)
 
 
-def judge(specs: Callable[[Quantities], Sequence[ClaimSpec]], quantities: Quantities) -> list[Claim]:
+def judge(specs: Callable[[Quantities], Iterable[ClaimSpec]], quantities: Quantities) -> list[Claim]:
     """Each claim with its verdict."""
     found = depending(specs, quantities, _differ)
     return [spec.judge(_listed(lacking, quantities)) for spec, lacking in found]
 
 
 def _differ(own: ClaimSpec, other: ClaimSpec) -> bool:
-    return estimate(own.found).value != estimate(other.found).value
+    return _value(own.found) != _value(other.found)
+
+
+def _value(found: xr.DataArray) -> float:
+    return float(found.isel({DRAW: 0}) if DRAW in found.dims else found)
 
 
 def _listed(lacking: Lacking, quantities: Quantities) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from firstflight.report.figure import Figure
     from firstflight.scenario import Cell
 
-Of = Callable[[Quantities], Sequence[Any]]
+Of = Callable[[Quantities], Iterable[Any]]
 
 
 class DeclaredStudy(Study):
@@ -79,7 +79,7 @@ class DeclaredStudy(Study):
 
     def claims(self, run: Run) -> list[Claim]:
         """The study's claims, judged."""
-        claims: Callable[[Quantities], Sequence[ClaimSpec]] = self._claims
+        claims: Callable[[Quantities], Iterable[ClaimSpec]] = self._claims
         return judge(claims, self.quantities(run))
 
     def tables(self, run: Run) -> list[Table]:

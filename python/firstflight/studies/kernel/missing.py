@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
 import xarray as xr
 
-from .quantity import Quantities
+from .quantity import FROM_ELSEWHERE, Quantities
 
 Result = TypeVar("Result")
 
@@ -18,31 +18,49 @@ Lacking = dict[str, dict[str, list[Any]]]
 
 
 def depending(
-    results: Callable[[Quantities], Sequence[Result]],
+    results: Callable[[Quantities], Iterable[Result]],
     quantities: Quantities,
     differ: Callable[[Result, Result], bool],
 ) -> list[tuple[Result, Lacking]]:
     """Each result with the cells without data that it depends on: it changes with what is filled in for them.
 
     xarray's reductions skip NaN, so a result alone does not show it. All missing cells are filled at once, several
-    times; only if a result changes, those of each label of each key in turn. Without a missing cell `results` is called
-    once, and never with one empty.
+    times; only if a result changes, those of each grid in turn, and where a part of a grid is missing, of each label of
+    each key. Without a missing cell `results` is called once, and never with one empty.
     """
-    with xr.set_options(arithmetic_join="exact"):  # type: ignore[no-untyped-call]
+    # What is filled in may be divided by, and make infinite numbers.
+    with xr.set_options(arithmetic_join="exact"), np.errstate(all="ignore"):  # type: ignore[no-untyped-call]
         absent = {grid: gaps for grid, gaps in quantities.absent().items() if gaps.any()}
         found = list(results(quantities.filled(absent, {}, 0)))
         lacking: list[Lacking] = [{} for _ in found]
 
-        def changing(gaps: Mapping[str, xr.DataArray]) -> list[bool]:
-            trials = [results(quantities.filled(absent, gaps, trial)) for trial in range(quantities.trials)]
-            return [any(differ(*pair) for pair in pairwise(of)) for of in zip(*trials, strict=True)]
+        def changing(gaps: Mapping[str, xr.DataArray], trials: Iterable[int]) -> list[bool]:
+            made = [results(quantities.filled(absent, gaps, trial)) for trial in trials]
+            return [any(differ(own, other) for other in of) for own, *of in zip(found, *made, strict=True)]
 
-        if absent and any(changing(absent)):
-            for grid, gaps in absent.items():
-                for key in map(str, gaps.dims):
-                    for label in gaps[key].values:
-                        own = gaps & (gaps[key] == label)
-                        for labels, needed in zip(lacking, changing({grid: own}) if own.any() else (), strict=False):
-                            if needed:
-                                labels.setdefault(grid, {}).setdefault(key, []).append(label)
+        every = range(quantities.trials)
+        needing = changing(absent, every) if absent else []
+        if not any(needing):
+            return list(zip(found, lacking, strict=True))
+        whole = {grid: {str(key): gaps[key].values.tolist() for key in gaps.dims} for grid, gaps in absent.items()}
+        for grid, gaps in absent.items():
+            # Of an experiment that is not there at all only its name is said: two trials are enough.
+            depends = changing({grid: gaps}, _TWO_TRIALS if gaps.all() else every)
+            for named, needed in zip(lacking, depends, strict=True):
+                if needed:
+                    named[grid] = dict(whole[grid])
+            if gaps.all() or not any(depends):
+                continue
+            for key, labels in whole[grid].items():
+                own = [gaps & (gaps[key] == label) for label in labels]
+                by_label = [changing({grid: cells}, every) if cells.any() else [False] * len(found) for cells in own]
+                for named, *matters in zip(lacking, *by_label, strict=True):
+                    if grid in named and any(matters):
+                        named[grid][key] = [label for label, needed in zip(labels, matters, strict=True) if needed]
+        for named, needed in zip(lacking, needing, strict=True):
+            if needed and not named:
+                named |= whole
     return list(zip(found, lacking, strict=True))
+
+
+_TWO_TRIALS = (1, FROM_ELSEWHERE)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 DRAW = "draw"
 _METHOD = "interval"
+_PAIRED = "paired bootstrap"
 _RESAMPLES = 500
 """Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
 
@@ -121,6 +122,11 @@ def measured(
         # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts.
         frame = rows.select(sorted(columns)).collect()
         found |= {quantity: quantity.measure(frame, coordinates[grid]) for quantity in own}
+    most = max([0, *(of.sizes[DRAW] for of in found.values() if of[_METHOD] == "jackknife")])
+    # An experiment that the run lacks has as many draws as another, with which it may be compared.
+    for quantity, array in found.items():
+        if quantity.over == "mean" and array.isnull().all():
+            found[quantity] = array.reindex({DRAW: np.arange(most)})
     return {quantity: found[quantity] for quantity in quantities}
 
 
@@ -190,7 +196,7 @@ def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
     return value.isnull().all(list(quantity.by))
 
 
-_FROM_ELSEWHERE = 3
+FROM_ELSEWHERE = 3
 
 
 def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial: int) -> xr.DataArray:
@@ -204,11 +210,62 @@ def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial:
     known = places.values[~np.isnan(places.values)]
     scale = (abs(float(np.median(known))) if known.size else 1.0) or 1.0
     near = scale * (1 + np.arange(places.size).reshape(places.shape) / places.size)
-    if trial == _FROM_ELSEWHERE and known.size:
+    if trial == FROM_ELSEWHERE and known.size:
         other = draw.choice(known, places.shape)
     else:
         other = scale * (-1) ** trial * 1e6 * 10 ** draw.uniform(0, 3, places.shape)
     return places.copy(data=np.where(change, other, near))
+
+
+def by_replicate(array: xr.DataArray) -> xr.DataArray:
+    """The values of which `array`, a mean with draws of the jackknife, is made: `replicate` in the place of `draw`."""
+    mean, without = array.isel({DRAW: 0}, drop=True), array.isel({DRAW: slice(1, None)})
+    count = without.sizes[DRAW]
+    values = count * mean - (count - 1) * without if count > 1 else mean.broadcast_like(without)
+    return values.drop_vars([DRAW, _METHOD]).rename({DRAW: "replicate"}).transpose(..., "replicate")
+
+
+def mean_of(values: xr.DataArray) -> xr.DataArray:
+    """The mean over `replicate`, with draws of the jackknife: of a ratio that is taken replicate by replicate."""
+    return _with_draws(values, _jackknife(values.transpose(..., "replicate").values), "jackknife")
+
+
+def common(*arrays: xr.DataArray) -> list[xr.DataArray]:
+    """Means with draws of the jackknife over the first replicates that all of `arrays` have: what the others add counts
+    for the value and not for the interval, which is then wider than need be.
+    """
+    count = min(array.sizes[DRAW] for array in arrays) - 1
+    found = []
+    for array in arrays:
+        few = mean_of(by_replicate(array).isel(replicate=slice(count)))
+        found.append(few.where(few[DRAW] > 0, array.isel({DRAW: 0}, drop=True)))
+    return found
+
+
+def variation_of(values: xr.DataArray) -> xr.DataArray:
+    """The coefficient of variation over `replicate`, with draws of the jackknife; NaN with fewer than two."""
+    raw = values.transpose(..., "replicate").values
+    count = raw.shape[-1]
+    kept = [raw, *(np.delete(raw, left_out, axis=-1) for left_out in range(count))]
+    found = [of.std(axis=-1, ddof=1) / of.mean(axis=-1) if of.shape[-1] > 1 else raw[..., 0] * np.nan for of in kept]
+    return _with_draws(values, np.stack(found, axis=-1), "jackknife")
+
+
+def resampled(values: xr.DataArray) -> xr.DataArray:
+    """The mean over `replicate`, with draws of the bootstrap, paired between cells and quantities: for statistics that
+    jump, such as counts, where the jackknife fails.
+    """
+    raw = values.transpose(..., "replicate").values
+    count = raw.shape[-1]
+    picked = np.random.default_rng(count).integers(0, count, (_RESAMPLES, count))
+    means = np.concatenate([raw.mean(axis=-1, keepdims=True), raw[..., picked].mean(axis=-1)], axis=-1)
+    return _with_draws(values, means, _PAIRED if count > 1 else "bootstrap")
+
+
+def _with_draws(values: xr.DataArray, drawn: Array, method: str) -> xr.DataArray:
+    kept = values.isel(replicate=0, drop=True)
+    coordinates = {**kept.coords, DRAW: np.arange(drawn.shape[-1]), _METHOD: method}
+    return xr.DataArray(drawn, coordinates, [*kept.dims, DRAW], values.name, values.attrs)
 
 
 def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1) -> xr.DataArray:
@@ -231,9 +288,11 @@ def estimate(array: xr.DataArray) -> Estimate:
     if _METHOD not in array.coords:
         raise ValueError(f'"{array.name}" is made of quantities with different kinds of intervals')
     value, drawn = float(array[0]), array.values[1:]
+    # Beside cells with more replicates the draws that a cell lacks are empty.
+    drawn = drawn[~np.isnan(drawn)]
     count = len(drawn)
-    if array[_METHOD] == "bootstrap":
-        if (drawn == value).all():
+    if array[_METHOD] != "jackknife":
+        if array[_METHOD] != _PAIRED and (drawn == value).all():
             return Estimate(value)
         low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
         return Estimate(value, float(low), float(high))

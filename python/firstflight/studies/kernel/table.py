@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
 
 import xarray as xr
 
@@ -20,11 +20,14 @@ def table(
     across: str | None = None,
     published: Mapping[tuple[Any, ...], float] | None = None,
     notes: Sequence[str] = (),
+    near: Mapping[str, tuple[Literal["relative", "absolute"], float]] | None = None,
+    misprints: Collection[tuple[Any, ...]] = (),
 ) -> Table:
     """One row per cell, one metric per quantity, with its interval; `across` spreads a dimension over columns.
 
-    `quantities` have the same dimensions. `published` maps (quantity, *labels) to the printed value. A cell
-    without data has no row.
+    `quantities` have the same dimensions. `published` maps (quantity, *labels) to the printed value,
+    `misprints` are those known to be wrong, and `near` says of a quantity what counts as close to it. A cell without
+    data has no row.
     """
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
     rows = []
@@ -40,5 +43,9 @@ def table(
                     | {"metric": quantity.name, "ours": found.value, "low": found.low, "high": found.high}
                     | {"published": printed, "unit": quantity.attrs["units"]}
                 )
-    metrics = tuple(Metric(str(of.name), of.attrs["long_name"], of.attrs["digits"]) for of in quantities)
-    return Table(name, title, caption, keys, rows_frame(keys, rows), across, metrics, tuple(notes))
+    metrics = tuple(
+        Metric(str(of.name), of.attrs["long_name"], of.attrs["digits"], *(near or {}).get(str(of.name), ()))
+        for of in quantities
+    )
+    wrong = frozenset(tuple(map(str, place)) for place in misprints)
+    return Table(name, title, caption, keys, rows_frame(keys, rows), across, metrics, tuple(notes), misprints=wrong)

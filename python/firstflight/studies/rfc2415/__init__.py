@@ -1,7 +1,167 @@
-"""RFC 2415 (Poduri and Nichols, 1998): simulation studies of increased initial TCP window size."""
+"""RFC 2415: initial windows of one to four segments for web pages beside file transfers on a slow, shared link."""
 
-from firstflight.studies.rfc2415.study import Rfc2415
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
 
-STUDY = Rfc2415()
+import polars as pl
 
-__all__ = ["STUDY", "Rfc2415"]
+from firstflight.scenario import Scenario
+from firstflight.scenario.units import BitsPerSecond, Packets
+from firstflight.studies.kernel import DeclaredStudy, Quantity
+
+from . import report
+from .claims import claims
+
+SEGMENT_BYTES = 1460
+VARIANTS = ("red", "reverse", "long", "rate10", "rate100")
+RATE_FACTOR = {"rate10": 10, "rate100": 100}
+# ns-2's default window, which also is its first ssthresh.
+FTP_WINDOW_20 = {"max_send_window_segments": 20, "initial_ssthresh_segments": 20, "receive_window": "29200B"}
+# ns-2's defaults of 1998, before gentle mode existed; the RFC names only "the RED included with ns-2".
+RED = {
+    "kind": "red",
+    "min_threshold_packets": 5.0,
+    "max_threshold_packets": 15.0,
+    "max_probability": 0.1,
+    "weight": 0.002,
+    "gentle": False,
+    "mean_packet": "500B",
+}
+
+DONE = pl.col("completed") == 1
+# Servers are on the right, so the data direction of the bottleneck is its reverse link.
+BOTTLENECK = pl.col("link").cast(pl.String) == "bottleneck.reverse"
+# Where the clock of a page starts. RFC 2415 does not say. FITTED, for each of its two HTTP models (which were two
+# application classes in its ns-2, with code of their own): of HTTP/1.1 when the client opens the page's first
+# connection, of HTTP/1.0 when that connection is up, one round trip later. No law of file sizes fits both models with
+# one clock: with the clock that fits HTTP/1.1, HTTP/1.0 is one round trip (0.1 s of 0.56 s) too slow at 8 webs without
+# ftps (docs/validation.md).
+CONNECTING = pl.when(pl.col("http") == "1.1").then(0.0).otherwise(pl.col("connect_time_s"))
+PAGE_DELAY = (pl.col("completion_time_s") - CONNECTING).median()
+# In whole nanoseconds, which they were counted in: a sum of integers does not depend on the order of the rows.
+BUSY, INTERVAL = ((1e9 * pl.col(name)).round().cast(pl.Int64).sum() for name in ("busy_s", "interval_s"))
+GOODPUT = pl.col("delivered_bytes").sum() / 1e6
+SEGMENTS = pl.col("bytes").median() / SEGMENT_BYTES
+# Sizes are drawn alike in every cell: one column of the grid is enough, and medians are dear.
+SIZES: Mapping[str, Sequence[Any]] = {"http": ["1.0"], "ftps": [0], "iw": [1]}
+SIZED = (pl.col("ftps") == 0) & (pl.col("iw") == 1) & (pl.col("http") == "1.0")
+
+
+def of(application: str) -> pl.Expr:
+    """Rows of one application."""
+    return pl.col("application").cast(pl.String) == application
+
+
+def page_delay(grid: str, name: str, application: str = "web") -> Quantity:
+    """Median over the pages completed within the run."""
+    return Quantity(name, "Median page delay", "s", PAGE_DELAY, DONE & of(application), "pages", digits=2, grid=grid)
+
+
+def goodput(grid: str, name: str, application: str = "web", at: Mapping[str, Sequence[Any]] | None = None) -> Quantity:
+    """Bytes delivered in order to the application's clients within the run; MB are 10^6 bytes."""
+    return Quantity(name, "Goodput", "MB", GOODPUT, of(application), grid=grid, at=at)
+
+
+def bottleneck(grid: str, prefix: str) -> Iterator[Quantity]:
+    """Share of the run in which the link was sending in the direction of the data, and drops of its queue."""
+    dropped = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
+    used = "Utilisation of the bottleneck"
+    yield Quantity(f"{prefix}utilization", used, "percent", 100 * BUSY / INTERVAL, BOTTLENECK, "links", grid=grid)
+    yield Quantity(f"{prefix}drops", "Packet drop rate", "percent", dropped, BOTTLENECK, "links", grid=grid)
+
+
+FTPS = {"ftps": [1, 2, 3]}
+QUANTITIES = (
+    page_delay("base", "delay"),
+    goodput("base", "goodput"),
+    *bottleneck("base", ""),
+    goodput("base", "ftp_goodput", "ftp", FTPS),
+    Quantity(
+        "file_delay",
+        "Median file delay",
+        "s",
+        pl.col("completion_time_s").median(),
+        DONE & of("ftp"),
+        grid="base",
+        at=FTPS,
+    ),
+    Quantity(
+        "burst_loss",
+        "Web transfers that lost two or more segments of their first flight",
+        "percent",
+        100 * (pl.col("first_flight_lost") >= 2).mean(),
+        of("web"),
+        grid="base",
+    ),
+    *(
+        Quantity(
+            f"{kind}_size",
+            f"Median size of {kind} files",
+            "segments",
+            SEGMENTS,
+            SIZED & of("web") & chosen,
+            grid="base",
+            at=SIZES,
+        )
+        for kind, chosen in (("primary", pl.col("object") == 0), ("inline", pl.col("object") > 0))
+    ),
+    page_delay("alike", "alike_delay"),
+    goodput("alike", "alike_goodput"),
+    *bottleneck("alike", "alike_"),
+    *(page_delay("split", f"split{iw}_delay", group) for iw, group in ((1, "web"), (3, "web_iw3"))),
+    *(goodput("split", f"split{iw}_goodput", group) for iw, group in ((1, "web"), (3, "web_iw3"))),
+    *bottleneck("split", "split_"),
+    *(page_delay(variant, f"{variant}_delay") for variant in VARIANTS),
+    *(quantity for variant in VARIANTS for quantity in bottleneck(variant, f"{variant}_")),
+    page_delay("ftp_window_20", "wide_delay"),
+    *bottleneck("ftp_window_20", "wide_"),
+)
+
+
+def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
+    """Clients of a cell, and what its experiment changes beside."""
+    webs, ftps = (
+        map(int, labels["clients"].split("/")) if "clients" in labels else (labels["webs"], labels.get("ftps", 0))
+    )
+    web, ftp = scenario.to_dict()["application"]
+    web["clients"], ftp["clients"] = webs, ftps
+    chosen = [web, ftp] if ftps else [web]
+    if grid == "split":
+        scenario = scenario.replace("tcp.initial_window", 1)
+        web["clients"] = webs // 2
+        chosen.append(deepcopy(web) | {"name": "web_iw3", "tcp": {"initial_window": 3}})
+    elif grid == "reverse":
+        chosen += [_mirrored(application) for application in chosen]
+    elif grid in RATE_FACTOR:
+        scenario = _scaled(scenario, RATE_FACTOR[grid])
+        for application in chosen:
+            application["clients"] *= RATE_FACTOR[grid]
+    elif grid == "red":
+        queue = scenario.to_dict()["network"]["bottleneck"]["queue"]
+        scenario = scenario.replace("network.bottleneck.queue", queue | RED)
+    elif grid == "ftp_window_20":
+        ftp["tcp"] = FTP_WINDOW_20
+    elif grid == "long":
+        scenario = scenario.replace("duration", "1440s")
+    return scenario.replace("application", chosen)
+
+
+def _mirrored(application: dict[str, Any]) -> dict[str, Any]:
+    name = f"mirrored_{application['name']}"
+    return deepcopy(application) | {"name": name, "client_hosts": "right", "server_hosts": "left"}
+
+
+def _scaled(scenario: Scenario, factor: int) -> Scenario:
+    """Rates and buffers times `factor`: the bottleneck's buffer keeps its 200 ms. Delays, file sizes and the window
+    limit of 11 segments stay: they belong to distance, content and hosts, not to the link's rate.
+    """
+    network = scenario.to_dict()["network"]
+    for link in (network["bottleneck"], *network["left"], *network["right"]):
+        link["rate"] = f"{int(BitsPerSecond(link['rate'])) * factor}bit"
+        link["queue"]["limit"] = f"{int(Packets(link['queue']['limit'])) * factor}p"
+    return scenario.replace("network", network)
+
+
+STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, report.tables, report.figures, report.answer, build)

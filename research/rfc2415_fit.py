@@ -1,7 +1,7 @@
 """How the parameters that RFC 2415 leaves open were fitted, and what each of them does to the predictions.
 
-    python -m firstflight.studies.rfc2415.fit search         the laws and policies that were compared
-    python -m firstflight.studies.rfc2415.fit sensitivity    each open parameter changed alone
+    python research/rfc2415_fit.py search         the laws and policies that were compared
+    python research/rfc2415_fit.py sensitivity    each open parameter changed alone
 
 The fit sees the rows for 8 and 16 webs without ftps alone: their median page delays with both HTTP models (Tables 1
 and 4), their utilisation and their drop rates (Table 2). Its measure is
@@ -17,25 +17,32 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean, median
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from firstflight.engines import simulate
-from firstflight.scenario import Scenario
-from firstflight.scenario.cell import Cell
-from firstflight.studies.rfc2415.grid import Point, points
-from firstflight.studies.rfc2415.measure import HERE, KEYS, PageClocks, Place, from_records, page_clocks
-from firstflight.studies.rfc2415.published import KNOWN_WRONG_DROPS, value
-from firstflight.studies.rfc2415.study import scenario
+from firstflight.scenario import Cell, Scenario
+from firstflight.studies import rfc2415
+from firstflight.studies.rfc2415.printed import WRONG_DROPS, printed
 
 SEED = 1
 FITTED_WEBS = (8, 16)
-MAH = HERE / "mah1997_reply_length_cdf.csv"
+MAH = Path(rfc2415.__file__).parent / "mah1997_reply_length_cdf.csv"
 WEIGHTS = {"delay": 8.0, "utilisation": 3.0, "drops": 1.0}
 
 Change = Callable[[Scenario], Scenario]
+Clocks = frozenset[str]
+"""The HTTP versions whose pages are timed from the connection; those of others from its opening."""
+CLOCKS: Clocks = frozenset({"1.0"})
+Place = tuple[str, int, int, int]
+"""HTTP version, webs, ftps, initial window."""
+Values = dict[tuple[str, Place], npt.NDArray[np.float64]]
+"""`delay`, `used` and `drops` of a cell, by replicate."""
 
 
 @dataclass(frozen=True)
@@ -58,61 +65,66 @@ def _rms(values: list[float]) -> float:
     return math.sqrt(fmean(value * value for value in values))
 
 
-def simulated(
-    cells: Iterable[Point], change: Change, clocks: PageClocks, replicates: int
-) -> dict[Place, dict[int, float]]:
-    """The study's metrics of some cells after a change of their scenario, without a run's directory."""
+def simulated(cells: Iterable[Cell], change: Change, clocks: Clocks, replicates: int) -> Values:
+    """What is compared, of some cells after a change of their scenario, without a run's directory."""
 
-    def tables(point: Point) -> dict[str, pl.DataFrame]:
-        frames = simulate.run_cell(Cell(point._asdict(), change(scenario(point))), SEED, replicates)
-        keys = [pl.lit(getattr(point, key)).alias(key) for key in KEYS]
-        kept = {"transfers": ["application", "replicate", "object", "bytes", "delivered_bytes", "completed",
-                              "completion_time_s", "first_flight_lost"]}  # fmt: skip
-        return {
-            name: frames[name]
-            .select(kept.get(name, frames[name].columns))
-            .with_columns(*keys, pl.col("^application$|^link$").cast(pl.String))
-            for name in ("transfers", "pages", "links")
-        }
+    def one(cell: Cell) -> Values:
+        place = place_of(cell)
+        frames = simulate.run_cell(replace(cell, scenario=change(cell.scenario)), SEED, replicates)
+        connecting = pl.col("connect_time_s") if place[0] in clocks else 0.0
+        pages = frames["pages"].filter(rfc2415.DONE).group_by("replicate")
+        links = frames["links"].filter(rfc2415.BOTTLENECK).group_by("replicate")
+        found = pages.agg((pl.col("completion_time_s") - connecting).median().alias("delay")).join(
+            links.agg(
+                (100 * rfc2415.BUSY / rfc2415.INTERVAL).alias("used"),
+                (100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()).alias("drops"),
+            ),
+            on="replicate",
+        )
+        return {(name, place): found.sort("replicate")[name].to_numpy() for name in ("delay", "used", "drops")}
 
+    values: Values = {}
     with ThreadPoolExecutor() as pool:
-        parts = list(pool.map(tables, cells))
-    transfers, pages, links = (pl.concat([part[name] for part in parts]).lazy() for name in parts[0])
-    return from_records(transfers, pages, links, clocks).values
+        for part in pool.map(one, cells):
+            values |= part
+    return values
 
 
-def errors(values: dict[Place, dict[int, float]], cells: Iterable[Point]) -> Errors:
+def place_of(cell: Cell) -> Place:
+    """Where a cell is in the tables."""
+    http, webs, ftps, iw = (cell.key[key] for key in ("http", "webs", "ftps", "iw"))
+    return str(http), int(webs), int(ftps), int(iw)  # type: ignore[arg-type]
+
+
+def errors(values: Values, cells: Iterable[Cell]) -> Errors:
     """The differences from the RFC's tables."""
     result = Errors([], [], [], [], [])
-    for point in cells:
-        table = 1 if point.http == "1.0" else 4
-        where = (point.webs, point.ftps, point.iw)
+    for place in map(place_of, cells):
+        http, webs, ftps, iw = place
 
-        def found(metric: str, group: str = "web", point: Point = point) -> float:
-            return fmean(values[Place(metric, *point, group)].values())
+        def said(table: int, column: str, place: Place = place) -> float:
+            return float(printed(table, column).sel(webs=place[1], ftps=place[2], iw=place[3]))
 
-        delay = 100 * (found("median_page_delay") / value(table, "median_page_delay", *where) - 1)
+        found = values["delay", place]
+        delay = 100 * (found.mean() / said(1 if http == "1.0" else 4, "median_page_delay") - 1)
         result.delay.append(delay)
-        if point.http == "1.1":
+        if http == "1.1":
             continue
-        result.utilisation.append(found("link_utilization", "link") - value(2, "link_utilization", *where))
-        if (point.webs, point.ftps) not in KNOWN_WRONG_DROPS:
-            result.drops.append(found("packet_drop_rate", "link") - value(2, "packet_drop_rate", *where))
-        if point.iw == "1":
+        result.utilisation.append(values["used", place].mean() - said(2, "link_utilization"))
+        if (webs, ftps) not in WRONG_DROPS:
+            result.drops.append(values["drops", place].mean() - said(2, "packet_drop_rate"))
+        if iw == 1:
             result.first_delay.append(delay)
         else:
-            name = "median_page_delay_decrease_vs_iw1"
-            result.decrease.append(found(name) - value(1, name, *where))
+            decrease = 100 * (1 - found / values["delay", (http, webs, ftps, 1)])
+            result.decrease.append(decrease.mean() - said(1, "median_page_delay_decrease_vs_iw1"))
     return result
 
 
-def base_cells(fitted: bool) -> list[Point]:
+def base_cells(fitted: bool) -> list[Cell]:
     """The cells that the fit sees, or those that it predicts."""
-    return [
-        point
-        for point in points()
-        if point.variant == "base" and (point.webs in FITTED_WEBS and point.ftps == 0) == fitted
-    ]
+    base = [cell for cell in rfc2415.STUDY.cells("simulate") if cell.key["experiment"] == "base"]
+    return [cell for cell in base if (cell.key["webs"] in FITTED_WEBS and cell.key["ftps"] == 0) == fitted]
 
 
 def sizes(law: dict[str, object]) -> Change:
@@ -170,7 +182,7 @@ def search(replicates: int = 6) -> None:
     cells = base_cells(fitted=True)
     rows = []
     for name, change in candidates():
-        found = errors(simulated(cells, change, page_clocks(), replicates), cells)
+        found = errors(simulated(cells, change, CLOCKS, replicates), cells)
         rows.append((found.objective(), name, found))
         _progress(name)
     print("| file sizes | measure | page delays, rms % | utilisation, rms points | drops, rms points |")
@@ -192,15 +204,15 @@ def setting(path: str, choice: object) -> Change:
     return lambda scenario: scenario.replace(path, choice)
 
 
-def alternatives() -> Iterator[tuple[str, Change, PageClocks]]:
+def alternatives() -> Iterator[tuple[str, Change, Clocks]]:
     """Each open parameter changed alone."""
-    clocks = page_clocks()
+    clocks = CLOCKS
     yield "as in the study", unchanged, clocks
     yield "file sizes: Mah's replies times 0.7", sizes(mah(0.7)), clocks
     yield "file sizes: Mah's replies", sizes(mah(1.0)), clocks
     yield "file sizes: lognormal, median 1460 B, sigma 1.85", sizes(lognormal(1460, 1.85)), clocks
-    yield "page clock: from the opening, both HTTP models", unchanged, {"1.0": "start", "1.1": "start"}
-    yield "page clock: from the connection, both HTTP models", unchanged, {"1.0": "connected", "1.1": "connected"}
+    yield "page clock: from the opening, both HTTP models", unchanged, frozenset()
+    yield "page clock: from the connection, both HTTP models", unchanged, frozenset({"1.0", "1.1"})
     yield "ACKs: one per segment", setting("tcp.ack", "every_segment"), clocks
     yield "ACKs: every second segment, 100 ms clock", setting("tcp.ack", DELAYED_ACKS), clocks
     yield "RTO samples: round trips", setting("tcp.rto.samples", "round_trip"), clocks
@@ -232,11 +244,7 @@ def sensitivity(replicates: int = 6) -> None:
     for name, change, clocks in alternatives():
         _progress(name)
         values = simulated([*fitted, *predicted], change, clocks, replicates)
-        slow = Point("base", 8, 1, "1.0", "1")
-        delay, busy = (
-            fmean(values[Place(metric, *slow, group)].values())
-            for metric, group in (("median_page_delay", "web"), ("link_utilization", "link"))
-        )
+        delay, busy = (values[name, ("1.0", 8, 1, 1)].mean() for name in ("delay", "used"))
         fit, all_cells = errors(values, fitted), errors(values, [*fitted, *predicted])
         print(
             f"| {name} | {fit.objective():.2f} | {_middle(all_cells.first_delay):.1f} %, "
