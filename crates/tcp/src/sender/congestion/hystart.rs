@@ -5,6 +5,7 @@
 //! [`LOW_WINDOW`] on, so that the first of them began later.
 
 use super::RoundTrip;
+use super::shortest::Shortest;
 use super::slow_start_exit::Progress;
 use crate::Nanos;
 use crate::amounts::Segments;
@@ -38,13 +39,13 @@ pub(super) struct Hystart {
     /// The exit was found; nothing is looked for until a timeout.
     found: bool,
     samples: u8,
-    /// The round ends when this position is passed; `NOWHERE`: when what is outstanding at the next sample is.
+    /// The round ends when this position is passed; none: when what is outstanding at the next sample is.
     round_end: Option<Position>,
     round_start_us: u64,
     /// Latest acknowledgement of the train.
     train_us: u64,
     /// Shortest round trip of the round.
-    round_rtt_us: u64,
+    round_rtt_us: Shortest,
 }
 
 impl Hystart {
@@ -57,7 +58,7 @@ impl Hystart {
             round_end: Some(0),
             round_start_us: 0,
             train_us: 0,
-            round_rtt_us: u64::MAX,
+            round_rtt_us: Shortest::default(),
         }
     }
 
@@ -65,7 +66,7 @@ impl Hystart {
         self.round_start_us = now_us;
         self.train_us = now_us;
         self.round_end = end;
-        self.round_rtt_us = u64::MAX;
+        self.round_rtt_us = Shortest::default();
         self.samples = 0;
     }
 
@@ -87,7 +88,7 @@ impl Hystart {
             return false;
         }
         self.found = self.detectors.ack_train && self.train_is_long(now_us, progress);
-        self.found |= self.detectors.delay && self.delay_has_risen((sample.rtt / 1000).max(1), progress);
+        self.found |= self.detectors.delay && self.delay_has_risen(sample.rtt / 1000, progress);
         self.found
     }
 
@@ -104,13 +105,13 @@ impl Hystart {
     }
 
     fn delay_has_risen(&mut self, rtt_us: u64, progress: &Progress) -> bool {
-        self.round_rtt_us = self.round_rtt_us.min(rtt_us);
+        let shortest_us = self.round_rtt_us.measure(rtt_us);
         if self.samples < SAMPLES {
             self.samples += 1;
             return false;
         }
         let rise = (progress.min_rtt_us / 8).clamp(LEAST_RISE_US, MOST_RISE_US);
-        self.round_rtt_us > progress.min_rtt_us + rise
+        shortest_us > progress.min_rtt_us + rise
     }
 }
 

@@ -2,6 +2,7 @@
 //! start); if the rise lasts, slow start ends, and if it does not, slow start goes on as before.
 
 use super::RoundTrip;
+use super::shortest::Shortest;
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::sequence::Position;
@@ -15,8 +16,6 @@ const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 /// Segments that one acknowledgement counts for at most, if segments are not paced.
 const L: Segments = Segments(8);
-/// No round trip was measured.
-const INFINITE: Nanos = Nanos::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -37,14 +36,15 @@ pub(super) struct HystartPlusPlus {
     samples: u32,
     /// windowEnd: the round ends when this position is acknowledged.
     round_end: Position,
-    last_round: Nanos,
-    this_round: Nanos,
+    last_round_ns: Shortest,
+    this_round_ns: Shortest,
 }
 
 impl HystartPlusPlus {
     // RFC 9406 §4.2: lastRoundMinRTT = infinity, currentRoundMinRTT = infinity.
     pub(super) fn new(paced: bool) -> Self {
-        Self { phase: Phase::SlowStart, paced, samples: 0, round_end: 0, last_round: INFINITE, this_round: INFINITE }
+        let (last_round_ns, this_round_ns) = (Shortest::default(), Shortest::default());
+        Self { phase: Phase::SlowStart, paced, samples: 0, round_end: 0, last_round_ns, this_round_ns }
     }
 
     // RFC 9406 §4.2: if loss or ECN marking is observed at any time during standard slow start or CSS, enter
@@ -74,10 +74,10 @@ impl HystartPlusPlus {
             self.stop();
             return true;
         }
-        self.this_round = self.this_round.min(sample.rtt);
+        let this_round = self.this_round_ns.measure(sample.rtt);
         self.samples += 1;
         if self.samples >= N_RTT_SAMPLE {
-            self.judge();
+            self.judge(this_round);
         }
         false
     }
@@ -87,8 +87,7 @@ impl HystartPlusPlus {
     // that partial round counts towards the limit.
     fn end_round(&mut self, next: Position) -> bool {
         self.round_end = next;
-        self.last_round = self.this_round;
-        self.this_round = INFINITE;
+        self.last_round_ns = std::mem::take(&mut self.this_round_ns);
         self.samples = 0;
         if let Phase::Conservative { rounds, .. } = &mut self.phase {
             if *rounds == CSS_ROUNDS {
@@ -99,18 +98,18 @@ impl HystartPlusPlus {
         false
     }
 
-    fn judge(&mut self) {
-        match self.phase {
+    fn judge(&mut self, this_round: Nanos) {
+        match (self.phase, self.last_round_ns.get()) {
             // RFC 9406 §4.2: RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH));
             // if currentRoundMinRTT >= lastRoundMinRTT + RttThresh, exit slow start and enter CSS.
-            Phase::SlowStart if self.last_round != INFINITE => {
-                let threshold = (self.last_round / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
-                if self.this_round >= self.last_round + threshold {
-                    self.phase = Phase::Conservative { rounds: 1, baseline: self.this_round };
+            (Phase::SlowStart, Some(last_round)) => {
+                let threshold = (last_round / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                if this_round >= last_round + threshold {
+                    self.phase = Phase::Conservative { rounds: 1, baseline: this_round };
                 }
             }
             // RFC 9406 §4.2: if currentRoundMinRTT < cssBaselineMinRtt, resume slow start.
-            Phase::Conservative { baseline, .. } if self.this_round < baseline => self.phase = Phase::SlowStart,
+            (Phase::Conservative { baseline, .. }, _) if this_round < baseline => self.phase = Phase::SlowStart,
             _ => {}
         }
     }

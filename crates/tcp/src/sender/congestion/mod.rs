@@ -18,6 +18,7 @@ mod hystart_plus_plus;
 mod law;
 mod max_filter;
 mod reno;
+mod shortest;
 mod slow_start_exit;
 mod vegas;
 mod westwood;

@@ -7,6 +7,7 @@
 //! round trip of acknowledgements is waited for.
 
 use super::reno::Reno;
+use super::shortest::Shortest;
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
@@ -20,8 +21,6 @@ const BETA: u64 = 4;
 const GAMMA: u64 = 1;
 /// With fewer round trips in a round, they may all come from delayed acknowledgements.
 const LEAST_SAMPLES: u32 = 3;
-/// No round trip was measured.
-const INFINITE: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Vegas {
@@ -32,8 +31,8 @@ pub(crate) struct Vegas {
     round_end: Position,
     samples: u32,
     /// Shortest round trip of the round, and of the connection since it was last idle, in microseconds.
-    round_rtt_us: u64,
-    base_rtt_us: u64,
+    round_rtt_us: Shortest,
+    base_rtt_us: Shortest,
     /// As of the latest round trip: first position not acknowledged, and next to send.
     una: Position,
     nxt: Position,
@@ -46,8 +45,8 @@ impl Vegas {
             deciding: true,
             round_end: 0,
             samples: 0,
-            round_rtt_us: INFINITE,
-            base_rtt_us: INFINITE,
+            round_rtt_us: Shortest::default(),
+            base_rtt_us: Shortest::default(),
             una: 0,
             nxt: 0,
         }
@@ -56,18 +55,19 @@ impl Vegas {
     fn begin_round(&mut self) {
         self.round_end = self.nxt;
         self.samples = 0;
-        self.round_rtt_us = INFINITE;
+        self.round_rtt_us = Shortest::default();
     }
 
     /// The decision at the end of a round.
     fn decide(&mut self, w: &mut Window, bytes: Bytes) {
+        let (Some(round_rtt_us), Some(base_rtt_us)) = (self.round_rtt_us.get(), self.base_rtt_us.get()) else { return };
         let window = u64::from(w.segments().0);
         // Brakmo and Peterson, §3.2: Diff = Expected - Actual; here times BaseRTT, which makes it segments queued.
-        let queued = window * (self.round_rtt_us - self.base_rtt_us) / self.base_rtt_us;
+        let queued = window * (round_rtt_us - base_rtt_us) / base_rtt_us;
         let in_slow_start = w.cwnd < w.ssthresh;
         if in_slow_start && queued > GAMMA {
             // The window that the actual rate fills without queueing, and one for the rounding.
-            let target = window * self.base_rtt_us / self.round_rtt_us + 1;
+            let target = window * base_rtt_us / round_rtt_us + 1;
             Self::set_segments(w, window.min(target));
             Self::limit_ssthresh(w);
         } else if in_slow_start {
@@ -96,7 +96,7 @@ impl Vegas {
 impl CongestionControl for Vegas {
     fn on_sent(&mut self, _w: &mut Window, _now: Nanos, _bytes: Bytes, flight: Bytes) {
         if flight == Bytes::ZERO {
-            self.base_rtt_us = INFINITE;
+            self.base_rtt_us = Shortest::default();
             self.deciding = true;
             self.begin_round();
         }
@@ -105,8 +105,8 @@ impl CongestionControl for Vegas {
     fn on_round_trip(&mut self, _w: &mut Window, _now: Nanos, sample: &RoundTrip) {
         // Linux: one more, so that it is never zero.
         let rtt_us = sample.rtt / 1000 + 1;
-        self.base_rtt_us = self.base_rtt_us.min(rtt_us);
-        self.round_rtt_us = self.round_rtt_us.min(rtt_us);
+        self.base_rtt_us.measure(rtt_us);
+        self.round_rtt_us.measure(rtt_us);
         self.samples += 1;
         self.una = sample.una;
         self.nxt = sample.nxt;
