@@ -166,6 +166,7 @@ impl Pie {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Backlog;
 
     const MS: Nanos = 1_000_000;
 
@@ -234,5 +235,25 @@ mod tests {
             pie.step(qdelay);
             assert_eq!(pie.burst_allowance, allowance * MS, "{drop_prob} {old} {qdelay}");
         }
+    }
+
+    /// Whether a packet is dropped early that finds three others, with this draw; and the sum of probabilities after it.
+    fn dropped_early(accu_prob: f64, draw: f64) -> (bool, f64) {
+        let mut backlog = Backlog::default();
+        (0..3).for_each(|packet| backlog.push(packet, 1_000));
+        let arrival =
+            Arrival { now: 0, bytes: 1_000, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 4_000 };
+        let mut pie = Pie { accu_prob, largest_packet: 1_000, ..pie(0.25, 30 * MS) };
+        (pie.drops_early(&arrival, &mut || draw), pie.accu_prob)
+    }
+
+    // RFC 8033 section 5.4: none below 0.85, one for certain from 8.5 on.
+    #[test]
+    fn the_sum_of_probabilities_decides_before_the_draw_does() {
+        assert_eq!(dropped_early(0.5, 0.0), (false, 0.75));
+        assert_eq!(dropped_early(0.75, 0.0), (true, 1.0));
+        assert_eq!(dropped_early(8.0, 0.9), (false, 8.25));
+        assert_eq!(dropped_early(8.25, 0.9), (true, 8.5));
+        assert_eq!(dropped_early(9.0, 0.9), (true, 9.25));
     }
 }

@@ -1,5 +1,6 @@
 //! Fast retransmit and fast recovery, sequence by sequence.
 
+use crate::peer::Peer;
 use crate::wire::*;
 use firstflight_tcp::{
     AckPolicy, InitialWindow, Profile, RecoveryAlgorithm, RecoveryExit, RenoRules, RtoRules, Segment, Stats,
@@ -368,4 +369,16 @@ fn without_sack_the_repair_of_a_real_loss_is_not_taken_back() {
     let stats = wire.server.stats();
     assert_eq!((stats.fast_retransmits, stats.retransmissions, stats.undos), (1, 1, 0));
     assert!(wire.server.ssthresh_bytes() < 20 * 1448, "{}", wire.server.ssthresh_bytes());
+}
+
+// Linux, tcp_check_sack_reneging: half an RTT after an ACK that ends below a SACKed segment, but 10 ms at least, the timer
+// expires.
+#[test]
+fn a_peer_that_discards_what_it_has_sacked_gets_it_after_half_an_rtt() {
+    let mut peer = Peer::new(&Profile::linux());
+    peer.write(4);
+    peer.wait(100);
+    peer.ack(0, &[[1, 2]]);
+    peer.ack(1, &[]);
+    assert_eq!(peer.wait_for_segment().0, 50 * MS);
 }

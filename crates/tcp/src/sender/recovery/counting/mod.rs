@@ -256,12 +256,11 @@ impl Counting {
     // Go back N: everything outstanding is retransmitted as cwnd allows; the cumulative acknowledgment skips what
     // the peer already holds.
     pub fn on_timeout(&mut self, flight: &Flight<'_>) -> Facts {
-        let was_recovering = self.recovering;
         self.recover = flight.highest;
         self.answered = flight.highest;
         self.duplicate_acks = 0;
         self.leave();
-        let mut facts = Facts { was_recovering, first: flight.retries == 0, go_back: true, ..Facts::default() };
+        let mut facts = Facts { first: flight.retries == 0, go_back: true, ..Facts::default() };
         facts.flight = flight.bytes();
         facts.edges.add(Edges::TIMED_OUT);
         facts

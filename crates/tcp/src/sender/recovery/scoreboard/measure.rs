@@ -53,11 +53,10 @@ pub(crate) struct AckSummary {
     pub(super) delayed: bool,
     /// Segments that had been delivered when the segment was sent that was sent last of those delivered now.
     pub(super) prior_delivered: Option<u32>,
-    /// Segments delivered, marked lost, in flight and SACKed before this ACK.
+    /// Segments delivered, marked lost and in flight before this ACK.
     pub(super) delivered_before: u32,
     pub(super) lost_before: u32,
     pub(super) flight_before: u32,
-    pub(super) sacked_before: u32,
 }
 
 /// Send times from which an acknowledgement gives a round trip.
@@ -118,7 +117,6 @@ impl Scoreboard {
             delivered_before: self.delivered,
             lost_before: self.lost,
             flight_before: self.in_flight(),
-            sacked_before: self.sacked(),
             ..AckSummary::default()
         };
         let mut sample = SendTimes::default();

@@ -145,7 +145,7 @@ impl Scoreboard {
     pub fn describe(&self, info: &mut Info) {
         info.recovery_state = self.state as u8;
         info.unacked = self.board.len();
-        info.min_rtt_ns = self.shortest.get();
+        info.min_rtt_ns = self.shortest_rtt();
         info.sacked = self.sacked();
         info.lost = self.board.lost();
         info.retransmitted = self.board.in_repair();
@@ -318,7 +318,6 @@ impl Scoreboard {
         summary.delayed = delivered == 1
             && summary.acknowledged
             && !(summary.repeated_acknowledged || summary.sacked || summary.dsack || summary.echoes_congestion)
-            && summary.sacked_before == 0
             && ack.ack - ack.prior_una < u64::from(flight.mss)
             && summary.prior_delivered == Some(self.delivered - 1);
         facts.delivery = self.rate_sample(flight, summary);
