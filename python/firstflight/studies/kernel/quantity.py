@@ -160,7 +160,7 @@ class Quantities:
     @property
     def trials(self) -> int:
         """How often missing cells are filled differently, so that a result that depends on one changes."""
-        return max(4, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
+        return max(5, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
 
     def absent(self) -> dict[str, xr.DataArray]:
         """By grid: whether a cell has no data for at least one quantity; the dimensions are the grid's keys."""
@@ -178,8 +178,8 @@ class Quantities:
         """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`.
 
         Far from the median of the quantity, so that a least or a largest value and a share change, with another sign or
-        ratio of two cells, so that a comparison and a quotient do, and such as it has elsewhere, so that a count of
-        what equals something does.
+        ratio of two cells, so that a comparison and a quotient do, such as it has elsewhere, so that a count of what
+        equals something does, and rising with the labels, so that a trend does.
         """
         found = {}
         for quantity, array in self._measured.values():
@@ -196,25 +196,33 @@ def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
     return value.isnull().all(list(quantity.by))
 
 
-FROM_ELSEWHERE = 3
+FROM_ELSEWHERE, RISING = 3, 4
 
 
 def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial: int) -> xr.DataArray:
-    """Another value in each place; in those `changed` another one in each trial."""
+    """Another value in each place, and of each quantity; in those `changed` another one in each trial."""
     places = array.isel({DRAW: 0}, drop=True)
     change, places = xr.broadcast(changed, places)
-    draw = np.random.default_rng(trial // 2)
+    first = np.random.default_rng(seed_of("fill", quantity.name))
     if quantity.kinds:
-        first = np.random.default_rng(0).integers(0, len(quantity.kinds), places.shape)
-        return places.copy(data=(first + np.where(change, trial, 0)) % len(quantity.kinds)).astype(float)
+        kinds = first.integers(0, len(quantity.kinds), places.shape)
+        return places.copy(data=(kinds + np.where(change, trial, 0)) % len(quantity.kinds)).astype(float)
     known = places.values[~np.isnan(places.values)]
     scale = (abs(float(np.median(known))) if known.size else 1.0) or 1.0
-    near = scale * (1 + np.arange(places.size).reshape(places.shape) / places.size)
+    near = scale * first.uniform(1, 2, places.shape)
+    draw = np.random.default_rng(seed_of("trial", quantity.name, trial // 2))
+    far = scale * 1e6 * 10 ** draw.uniform(0, 3, places.shape)
     if trial == FROM_ELSEWHERE and known.size:
         other = draw.choice(known, places.shape)
+    elif trial == RISING:
+        # With the label, of one quantity more than of another.
+        other = scale * np.linspace(1, 2, places.size).reshape(places.shape) ** first.uniform(1, 9)
     else:
-        other = scale * (-1) ** trial * 1e6 * 10 ** draw.uniform(0, 3, places.shape)
-    return places.copy(data=np.where(change, other, near))
+        other = (-1) ** trial * far
+    filled = places.copy(data=np.where(change, other, near))
+    # The replicates scatter as well.
+    scatter = np.concatenate([[0.0], draw.uniform(0, 1e-3, array.sizes[DRAW] - 1)])
+    return filled * (1 + xr.DataArray(scatter, {DRAW: array[DRAW]}, [DRAW]))
 
 
 def by_replicate(array: xr.DataArray) -> xr.DataArray:
