@@ -113,8 +113,9 @@ pub struct Link {
     may_lose: bool,
     /// The queue is drop tail and nothing else has a say: what it lets in arrives.
     is_simple: bool,
-    /// Packets that may wait if the link is simple and its limit is one in packets; else 0.
+    /// Packets that may wait if the link is simple and its limit is one in packets; else 0. Bytes likewise.
     room_packets: u32,
+    room_bytes: u64,
     queue: Queue,
     backlog: Backlog,
     /// When the line has sent everything accepted so far; with a bucket, until when its tokens are negative.
@@ -235,13 +236,11 @@ struct Parts {
 }
 
 impl Parts {
-    /// [`Link::is_simple`] and [`Link::room_packets`].
-    fn simplicity(&self) -> (bool, u32) {
+    /// [`Link::is_simple`], and the room of a link that is.
+    fn simplicity(&self) -> (bool, (u32, u64)) {
         match &self.queue {
-            Queue::DropTail(queue) if self.rare.is_none() && !self.loss.are_possible() => {
-                (true, queue.room_packets().unwrap_or(0))
-            }
-            _ => (false, 0),
+            Queue::DropTail(queue) if self.rare.is_none() && !self.loss.are_possible() => (true, queue.room()),
+            _ => (false, (0, 0)),
         }
     }
 
@@ -259,11 +258,12 @@ impl Link {
     /// An impossible rate, loss or queue.
     pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, SpecError> {
         let parts = Parts::new(spec, key)?;
-        let (is_simple, room_packets) = parts.simplicity();
+        let (is_simple, (room_packets, room_bytes)) = parts.simplicity();
         let Parts { rate, loss, queue, rare } = parts;
         Ok(Link {
             is_simple,
             room_packets,
+            room_bytes,
             rate,
             delay: spec.delay_ns,
             queue,
@@ -283,7 +283,7 @@ impl Link {
     /// As [`Link::new`].
     pub fn restart(&mut self, spec: &LinkSpec, key: u64) -> Result<(), SpecError> {
         let parts = Parts::new(spec, key)?;
-        (self.is_simple, self.room_packets) = parts.simplicity();
+        (self.is_simple, (self.room_packets, self.room_bytes)) = parts.simplicity();
         let Parts { rate, loss, queue, rare } = parts;
         self.backlog.restart();
         self.may_lose = loss.are_possible();
@@ -324,7 +324,7 @@ impl Link {
         } else {
             self.backlog.advance(now);
             let waiting = self.backlog.packets();
-            if waiting >= self.room_packets {
+            if waiting >= self.room_packets && self.backlog.bytes() + u64::from(bytes) > self.room_bytes {
                 return None;
             }
             let end = self.meter.accepted_in_turn(now, start, serialization, bytes, waiting)?;

@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn a_packet_passes_if_the_line_is_idle_or_the_limit_in_packets_has_room() {
+fn a_packet_passes_if_the_line_is_idle_or_the_queue_has_room() {
     // A limit of three that wait; of two, if the packet on the line counts.
     for (counts_in_service, waiting) in [(false, 3), (true, 2)] {
         let mut link = link(&spec(drop_tail(Limit::Packets(3), counts_in_service)));
@@ -81,8 +81,11 @@ fn a_packet_passes_if_the_line_is_idle_or_the_limit_in_packets_has_room() {
         assert_eq!(link.pass(MS, 1000), Some((waiting + 2) * MS + DELAY));
         assert_eq!(link.pass(MS, 1000), None);
     }
-    // Bytes that wait are counted by the queue itself.
-    let mut link = link(&spec(drop_tail(Limit::Bytes(5000), false)));
+    // Bytes that wait have room likewise; where the packet on the line counts, the queue itself decides.
+    let mut full = link(&spec(drop_tail(Limit::Bytes(2000), false)));
+    let passed = [1000, 1000, 1001, 1000, 1].map(|bytes| full.pass(0, bytes));
+    assert_eq!(passed, [Some(MS + DELAY), Some(2 * MS + DELAY), None, Some(3 * MS + DELAY), None]);
+    let mut link = link(&spec(drop_tail(Limit::Bytes(5000), true)));
     assert_eq!([link.pass(0, 1000), link.pass(0, 1000)], [Some(MS + DELAY), None]);
     assert_eq!(link.pass(MS, 1000), Some(2 * MS + DELAY), "the line is idle the moment that it ends");
 }

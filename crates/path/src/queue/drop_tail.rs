@@ -47,11 +47,12 @@ impl DropTail {
         Ok(DropTail { limit, counts_packet_in_service: spec.counts_packet_in_service })
     }
 
-    /// Packets that may wait on a busy line; none if the limit is one in bytes.
-    pub(crate) fn room_packets(&self) -> Option<u32> {
+    /// Packets and bytes that may wait on a busy line; 0 of what is not limited, or not by what waits alone.
+    pub(crate) fn room(&self) -> (u32, u64) {
         match self.limit {
-            Limit::Packets(limit) => Some(limit - u32::from(self.counts_packet_in_service)),
-            Limit::Bytes(_) => None,
+            Limit::Packets(limit) => (limit - u32::from(self.counts_packet_in_service), 0),
+            Limit::Bytes(limit) if !self.counts_packet_in_service => (0, limit),
+            Limit::Bytes(_) => (0, 0),
         }
     }
 
