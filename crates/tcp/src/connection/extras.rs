@@ -6,7 +6,7 @@ use super::socket_options::RecordEnds;
 use crate::profile::{Profile, WindowValidation};
 use crate::receiver::Memory;
 use crate::receiver::ack::Arrivals;
-use crate::receiver::window::GrowingWindow;
+use crate::receiver::window::{Blocks, GrowingWindow};
 use crate::segment::PathOption;
 use crate::sender::pacing::Pacer;
 use crate::sender::startup::StartupState;
@@ -37,11 +37,11 @@ pub(crate) struct Departure {
 }
 
 impl Extra {
-    fn new(profile: &Profile, initial_sequence: u32) -> Self {
+    fn new(profile: &Profile, initial_sequence: u32, spare: Blocks) -> Self {
         Self {
             departure: None,
             path_option: None,
-            memory: Memory::new(profile, initial_sequence),
+            memory: Memory::new(profile, initial_sequence, spare),
             validation: Validation::new(profile.window_validation, profile.mss_bytes),
             record_ends: RecordEnds::default(),
             reset: Reset::default(),
@@ -56,20 +56,18 @@ impl Extras {
         if !needed {
             return Self(None);
         }
-        let new = Extra::new(profile, initial_sequence);
-        match self.0 {
-            Some(mut old) => {
-                *old = new;
-                Self(Some(old))
-            }
-            None => Self(Some(Box::new(new))),
-        }
+        let Some(mut old) = self.0 else {
+            return Self(Some(Box::new(Extra::new(profile, initial_sequence, Blocks::default()))));
+        };
+        let spare = old.memory.take_spare();
+        *old = Extra::new(profile, initial_sequence, spare);
+        Self(Some(old))
     }
 
     /// To be added to.
     #[cold]
     pub fn get_or_new(&mut self, profile: &Profile, initial_sequence: u32) -> &mut Extra {
-        self.0.get_or_insert_with(|| Box::new(Extra::new(profile, initial_sequence)))
+        self.0.get_or_insert_with(|| Box::new(Extra::new(profile, initial_sequence, Blocks::default())))
     }
 
     /// Whether there is a start-up scheme or a pacer.

@@ -136,9 +136,9 @@ impl Endpoint {
         self.set_peer_window(u32::from(segment.window));
         self.window_seq = origin(segment.seq);
         self.window_ack = self.una;
-        // The controller must not hold a window in segments of the old size.
+        // The controller must not hold a window in segments of the old size; its law begins when the handshake is complete.
         let window = self.initial_window_bytes();
-        self.controller.restart(&Self::start(&self.profile, self.initial(), self.mss, window));
+        self.controller.restart_window(&Self::start(&self.profile, self.initial(), self.mss, window));
     }
 
     /// Our SYN is acknowledged and the peer's is known.

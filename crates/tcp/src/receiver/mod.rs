@@ -11,7 +11,7 @@ use crate::connection::{Endpoint, State, due, feature};
 use crate::profile::{Profile, RttSamples};
 use crate::receiver::ack::{AckPolicy, Arrivals};
 use crate::receiver::segment_size::{Compared, SegmentSize};
-use crate::receiver::window::{Arrived, GrowingWindow};
+use crate::receiver::window::{Arrived, Blocks, GrowingWindow};
 use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
@@ -23,6 +23,8 @@ pub(crate) struct Memory {
     pub arrivals: Option<Arrivals>,
     /// With a growing window, from the peer's SYN on.
     pub window: Option<GrowingWindow>,
+    /// Room for what that window holds, until then.
+    spare: Blocks,
     pub segment_size: SegmentSize,
     /// Last.ACK.sent: RCV.NXT of the latest segment sent.
     pub last_ack_sent: Position,
@@ -32,7 +34,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub fn new(profile: &Profile, initial_sequence: u32) -> Self {
+    pub fn new(profile: &Profile, initial_sequence: u32, spare: Blocks) -> Self {
         let arrivals = match profile.ack {
             AckPolicy::Adaptive(rules) => Some(Arrivals::new(rules, profile.timer_tick.map(|tick| tick.period_ns))),
             _ => None,
@@ -40,11 +42,18 @@ impl Memory {
         Self {
             arrivals,
             window: None,
+            spare,
             segment_size: SegmentSize::new(profile.mss_bytes, u32::MAX),
             last_ack_sent: 0,
             acknowledge_each_before: 0,
             timestamps: TimestampState::new(initial_sequence),
         }
+    }
+
+    /// What a receiver that is over leaves to the next one.
+    pub fn take_spare(&mut self) -> Blocks {
+        let spare = std::mem::take(&mut self.spare);
+        self.window.take().map_or(spare, GrowingWindow::into_blocks).emptied()
     }
 
     /// Whether a connection of this profile has a use for it.
@@ -332,7 +341,8 @@ impl Endpoint {
             memory.last_ack_sent = self.rcv_nxt;
             let most = self.profile.receive_window_bytes;
             let growth = self.profile.receive_window_growth.as_ref();
-            memory.window = growth.map(|rules| GrowingWindow::new(rules, own_mss, window, most, self.rcv_nxt));
+            let blocks = std::mem::take(&mut memory.spare);
+            memory.window = growth.map(|rules| GrowingWindow::new(rules, own_mss, window, most, self.rcv_nxt, blocks));
             memory.segment_size = SegmentSize::new(self.mss, window);
         }
         self.rcv_edge = self.rcv_nxt + u64::from(window);

@@ -60,6 +60,14 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
+    /// None, in the same memory.
+    pub(crate) fn emptied(mut self) -> Self {
+        self.ready.clear();
+        self.ahead.clear();
+        self.memory = 0;
+        self
+    }
+
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }

@@ -9,7 +9,8 @@ mod tests;
 use crate::profile::ReceiveWindowGrowth;
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
-use blocks::{Block, Blocks};
+use blocks::Block;
+pub(crate) use blocks::Blocks;
 
 /// Segments with fewer bytes in order do not open the window.
 const SMALLEST_USEFUL: u32 = 128;
@@ -87,6 +88,7 @@ impl GrowingWindow {
     }
 
     /// `announced`: the window of our SYN or SYN-ACK. `most_bytes`: as [`Profile::receive_window_bytes`].
+    /// `blocks`: empty.
     ///
     /// [`Profile::receive_window_bytes`]: crate::Profile::receive_window_bytes
     // Linux, tcp_init_buffer_space.
@@ -96,6 +98,7 @@ impl GrowingWindow {
         announced: u32,
         most_bytes: u32,
         next: Position,
+        blocks: Blocks,
     ) -> Self {
         let buffer = rules.initial_bytes;
         // One segment of the buffer is not announced.
@@ -108,7 +111,7 @@ impl GrowingWindow {
             most_memory: i64::from(most_bytes) * WHOLE / FIRST_SHARE,
             share: FIRST_SHARE,
             clamp,
-            blocks: Blocks::default(),
+            blocks,
             read_in_round: limit.min(FIRST_SEGMENTS * own_mss).max(1),
             round_start: next,
             round_start_at: 0,
@@ -118,6 +121,11 @@ impl GrowingWindow {
             last_echo: 0,
             touched_at: 0,
         }
+    }
+
+    /// What it held, for another one.
+    pub(crate) fn into_blocks(self) -> Blocks {
+        self.blocks
     }
 
     /// The handshake is over.

@@ -11,7 +11,7 @@ fn window(announced: u32) -> GrowingWindow {
 }
 
 fn of_buffer(initial_bytes: u32, announced: u32, most_bytes: u32) -> GrowingWindow {
-    GrowingWindow::new(&ReceiveWindowGrowth { initial_bytes }, MSS, announced, most_bytes, 0)
+    GrowingWindow::new(&ReceiveWindowGrowth { initial_bytes }, MSS, announced, most_bytes, 0, Blocks::default())
 }
 
 fn segment(number: u64, payload_bytes: u32) -> Arrived {

@@ -41,12 +41,12 @@ impl Law {
 impl Controller {
     /// A new controller, in the memory of an old one if there is one.
     pub(crate) fn new_in(old: Option<Box<Other>>, start: &Start) -> Self {
-        let window = Window {
-            cwnd: Bytes(start.window_bytes),
-            ssthresh: Bytes(start.ssthresh_bytes),
-            mss: Bytes(start.mss_bytes),
-        };
-        Self { window, law: Law::new_in(old, start) }
+        Self { window: Window::new(start), law: Law::new_in(old, start) }
+    }
+
+    /// Puts the window at its beginning and leaves the law alone.
+    pub(crate) fn restart_window(&mut self, start: &Start) {
+        self.window = Window::new(start);
     }
 
     /// Gives up the memory that another controller can be built in, for a controller without any.

@@ -1,5 +1,6 @@
 //! What a controller changes: cwnd and ssthresh.
 
+use super::Start;
 use crate::amounts::{Bytes, Segments};
 use crate::profile::LARGEST_WINDOW;
 
@@ -17,6 +18,14 @@ pub struct Window {
 impl Window {
     /// An ssthresh that no window reaches.
     pub const NO_SSTHRESH: Bytes = Bytes(u32::MAX);
+
+    pub(super) fn new(start: &Start) -> Self {
+        Self {
+            cwnd: Bytes(start.window_bytes),
+            ssthresh: Bytes(start.ssthresh_bytes),
+            mss: Bytes(start.mss_bytes),
+        }
+    }
 
     /// cwnd in full segments.
     #[inline]
