@@ -1,6 +1,6 @@
 //! Routes: which links a packet crosses in turn, and which of them are computed together.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use firstflight_path::LinkSpec;
 
@@ -33,7 +33,7 @@ pub enum Then {
 pub struct Routes {
     /// Hop table; a route is a run of it that ends with [`Then::Deliver`].
     pub hops: Vec<Hop>,
-    index: HashMap<(u32, u32), u32>,
+    index: BTreeMap<(u32, u32), u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
