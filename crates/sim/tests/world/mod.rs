@@ -124,6 +124,13 @@ pub fn population(users: u32, paths: Value, more: &Value, tcp: &Value) -> Value 
     for key in ["clients", "client_hosts", "server_hosts", "server_choice"] {
         application.as_object_mut().unwrap().remove(key);
     }
+    if more.get("kind").is_some() {
+        // Of a file transfer alone.
+        for key in ["size", "gap", "direction", "count", "request_bytes"].iter().filter(|key| more.get(**key).is_none())
+        {
+            application.as_object_mut().unwrap().remove(*key);
+        }
+    }
     json!({
         "duration_ns": 1_000_000_000_000u64,
         "population": {

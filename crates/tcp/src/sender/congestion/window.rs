@@ -20,11 +20,7 @@ impl Window {
     pub const NO_SSTHRESH: Bytes = Bytes(u32::MAX);
 
     pub(super) fn new(start: &Start) -> Self {
-        Self {
-            cwnd: Bytes(start.window_bytes),
-            ssthresh: Bytes(start.ssthresh_bytes),
-            mss: Bytes(start.mss_bytes),
-        }
+        Self { cwnd: Bytes(start.window_bytes), ssthresh: Bytes(start.ssthresh_bytes), mss: Bytes(start.mss_bytes) }
     }
 
     /// cwnd in full segments.
