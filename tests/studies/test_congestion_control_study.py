@@ -131,7 +131,7 @@ def test_a_run_of_one_algorithm_says_what_it_lacks(reno: Run) -> None:
     claims = {claim.id: claim for claim in STUDY.claims(reno)}
     assert claims["rfc5681-s3.1-one-segment-a-round"].verdict == "holds"
     assert claims["bbr-queue"].reason == ("This run lacks experiment download, control bbr, rtt_ms 80, buffer_bdp 1.0.")
-    assert claims["talk-elephants-20kb"].reason.startswith("This run lacks experiment mice, size_kb 20")
+    assert claims["talk-elephants-20kb"].reason == "This run lacks experiment mice."
     assert [figure.name for figure in STUDY.figures(reno)] == ["window_and_throughput", "explained", "queues"]
     assert STUDY.answer(reno) == []
 

@@ -95,12 +95,8 @@ def test_claims_about_the_matrices_are_decided_and_those_about_random_loss_are_n
     strict = by_id["rfc6928-s5.3-three-segments-suffice"]
     assert strict.verdict == "differs"
     assert "segment 2 of 5" in strict.reason
-    assert by_id["rfc6928-cw10-no-sack-5-segments"].reason == (
-        "This run lacks experiment random_loss, stack new_reno and sack, size_segments 5."
-    )
-    assert by_id["rfc6928-cw10-no-sack-64-kbps"].reason == (
-        "This run lacks experiment congested, stack new_reno and sack, rate_kbps 64."
-    )
+    assert by_id["rfc6928-cw10-no-sack-5-segments"].reason == ("This run lacks experiment random_loss.")
+    assert by_id["rfc6928-cw10-no-sack-64-kbps"].reason == ("This run lacks experiment congested.")
 
 
 def test_means_under_random_loss_are_compared(comparison: Run) -> None:

@@ -2,15 +2,20 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import xarray as xr
 
+from firstflight.engines import model
+from firstflight.errors import RequestError
+from firstflight.records import Identity, Run
 from firstflight.scenario import Scenario
 from firstflight.studies import find
-from firstflight.studies.kernel import ClaimSpec, Quantities, above, near, table
+from firstflight.studies.kernel import ClaimSpec, Quantities, above, heat_map, named, near, panels, scatter, table
 from firstflight.studies.kernel.claim import judge
 from firstflight.studies.kernel.missing import depending
 from firstflight.studies.kernel.quantity import Quantity, _jackknife, estimate
@@ -154,6 +159,66 @@ def test_a_count_of_values_that_equal_others_cannot_be_checked_without_all(times
     # Filled with values such as the run has, some of which are 142.
     (found,) = judge(specs, only(lacking.copy(data=lacking.where(lacking["iw"] == 10, 142).values)))
     assert found.reason == "This run lacks iw 10, rtt 300."
+
+
+def test_a_median_over_cells_cannot_be_checked_where_no_single_label_moves_it(times: xr.DataArray) -> None:
+    # Cells of one label are too few to move it: 2 of 6, or 3 of 6 on one side.
+    lacking = times.where((times["iw"] == 3) & (times["rtt"] == 20))
+    (found,) = judge(lambda q: [claim(q.time.median(["iw", "rtt"]))], only(lacking))
+    assert found.verdict == "cannot be checked"
+
+
+def test_what_no_run_can_have_says_why() -> None:
+    nothing = xr.DataArray(float("nan"))
+    measured = TIME.measure(rows({(3, 0): 30, (10, 0): 20}), {"iw": IWS}).where(lambda of: of["iw"] > 3)
+    (found,) = judge(lambda q: [claim(nothing, note="It is lost.")], only(measured))
+    assert (found.verdict, found.reason) == ("cannot be checked", "It is lost.")
+
+
+def test_quartiles_and_sums_over_replicates() -> None:
+    found = {}
+    for over in ("lower quartile", "upper quartile", "sum"):
+        of = Quantity("time", "Time", "ms", pl.col("time").mean(), over=over)
+        measured = of.measure(rows({(3, 0): 30, (3, 1): 36, (3, 2): 90, (3, 3): 92, (3, 4): 93}), {"iw": [3]})
+        found[over] = float(measured.sel(iw=3, draw=0))
+    assert found == {"lower quartile": 36, "upper quartile": 92, "sum": 341}
+
+
+def test_a_grid_of_one_engine_is_in_its_runs_only_and_may_be_computed_by_another() -> None:
+    study = find("thalheim")
+    simulated, emulated = ({cell.key["experiment"] for cell in study.cells(engine)} for engine in study.engines)
+    assert simulated - emulated == {"shaped"}
+    assert emulated - simulated == {"simulated", "simulated_shallow"}
+    assert {"shaper"} == set(study.cells("simulate")[0].key) - set(study.cells("emulate")[0].key)
+
+
+def test_charts_over_several_keys_show_every_cell(times: xr.DataArray) -> None:
+    loads = xr.concat([times, 2 * times], "load").assign_coords(load=[1, 2])
+    three = named(loads, "t", "T", "")
+    drawn = [
+        panels(three, "", "", "iw", "rtt", "load", base=100, marked=10),
+        heat_map(three, "", "", "rtt", "iw", "load"),
+        scatter(three.rename("ratio"), times, "", "", "load", "rtt", base=1),
+    ]
+    for figure in drawn:
+        assert figure is not None
+        found = figure.chart.to_dict()["data"]["values"]
+        assert sorted(row["value"] for row in found) == sorted(three.isel(draw=0).values.ravel().tolist())
+    found = drawn[0].chart.to_dict()["data"]["values"]  # type: ignore[union-attr]
+    assert {row["mark"] for row in found if "mark" in row} == {"22.0", "100.0", "270.0", "44.0", "200.0", "540.0"}
+    found = drawn[2].chart.to_dict()["data"]["values"]  # type: ignore[union-attr]
+    assert {(row["value"] / row["against"], row["load"]) for row in found} == {(1, 1), (2, 2)}
+
+
+def test_a_run_with_other_keys_is_refused(tmp_path: Path) -> None:
+    study = find("rfc6928-rounds")
+    (cell,) = study.cells("model")[:1]
+    old = replace(cell, key={**cell.key, "rtt_ms": 20})
+    identity = Identity(study.name, "model", seed=1, replicates=1, scenario=None)
+    with Run.create(tmp_path / "old", identity, [old]) as made:
+        made.write(identity.cell_hash(old), old, model.run_cell(old, 1, 1), {})
+    with pytest.raises(RequestError, match="another version of rfc6928-rounds: its cells have the keys seg"):
+        study.claims(made)
 
 
 def rows(times: dict[tuple[int, int], float]) -> pl.DataFrame:

@@ -33,3 +33,16 @@ def others_share(responses: pl.DataFrame, link: pl.DataFrame, one_way_s: float) 
     needless = np.maximum(0, responses["retransmissions"].to_numpy() - dropped.astype(np.int64))
     own = data + np.ceil(data / PAYLOAD_BYTES) * (PACKET_BYTES - PAYLOAD_BYTES) + needless * PACKET_BYTES
     return np.asarray(100 * (1 - own / carried))
+
+
+def median_share(transfers: pl.LazyFrame, links: pl.LazyFrame, place: list[str], one_way_s: float) -> pl.LazyFrame:
+    """`others_share` as the column `share`, its median over the responses of each `place`: columns that the rows of
+    `transfers` and of `links`, those of one link, have in common.
+    """
+    carried = dict(links.collect().group_by(place))
+    own = transfers.collect()
+    rows = [
+        dict(zip(place, key, strict=True)) | {"share": float(np.median(others_share(part, carried[key], one_way_s)))}
+        for key, part in own.group_by(place, maintain_order=True)
+    ]
+    return pl.LazyFrame(rows, schema={**own.select(place).schema, "share": pl.Float64})

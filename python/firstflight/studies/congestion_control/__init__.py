@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
-from firstflight.analysis.link_share import others_share
+from firstflight.analysis.link_share import median_share
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy, Quantity
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 DONE = pl.col("completed") == 1
+MOUSE = DONE & (pl.col("application").cast(pl.String) == "mouse")
 BOTTLENECK = pl.col("link").cast(pl.String) == "links[0]"
 RTT_S = DRAWN["rtt_ms"] / 1000
 PLACE = ["control", "rtt_ms", "buffer_bdp", "replicate"]
@@ -50,13 +50,7 @@ def mice(run: "Run") -> pl.LazyFrame:
     """The link's share of the long flow while each short response was sent, percent, in medians by replicate."""
     place = ["control", "size_kb", "elephants", "replicate"]
     transfers, links = (run.table(name, experiment="mice", elephants=1) for name in ("transfers", "links"))
-    own = transfers.filter(DONE & (pl.col("application").cast(pl.String) == "mouse")).collect()
-    carried = dict(links.filter(BOTTLENECK).collect().group_by(place))
-    rows = [
-        dict(zip(place, key, strict=True)) | {"share": float(np.median(others_share(part, carried[key], RTT_S / 2)))}
-        for key, part in own.group_by(place, maintain_order=True)
-    ]
-    return pl.LazyFrame(rows, schema={**own.select(place).schema, "share": pl.Float64})
+    return median_share(transfers.filter(MOUSE), links.filter(BOTTLENECK), place, RTT_S / 2)
 
 
 def of_download(name: str, title: str, unit: str, value: pl.Expr, digits: int = 0) -> Quantity:
@@ -72,7 +66,6 @@ def of_objects(name: str, title: str, unit: str, value: pl.Expr, digits: int) ->
 SECONDS = pl.col("completion_time_s")
 QUEUE = pl.col("queue_mean_packets") * pl.col("interval_s")
 AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
-MOUSE = DONE & (pl.col("application").cast(pl.String) == "mouse")
 AFTER = pl.col("interval_start_s") >= STARTED_S
 QUANTITIES = (
     of_download("completion_time", "Completion time", "s", SECONDS, 2),

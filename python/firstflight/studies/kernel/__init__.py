@@ -5,6 +5,7 @@ docs/add-a-study.md walks through one.
 
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near
 
+from .charts import heat_map, panels, scatter
 from .claim import ClaimSpec
 from .declared import DeclaredStudy
 from .figure import lines
@@ -24,11 +25,14 @@ __all__ = [
     "by_replicate",
     "common",
     "estimate",
+    "heat_map",
     "lines",
     "mean_of",
     "named",
     "near",
+    "panels",
     "resampled",
+    "scatter",
     "table",
     "variation_of",
 ]

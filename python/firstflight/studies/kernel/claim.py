@@ -19,7 +19,8 @@ from .quantity import DRAW, Quantities, estimate
 class ClaimSpec:
     """One sentence, `found`, what this run has (an array over `draw` alone), and what is expected of it.
 
-    `tolerance` widens the expected range on both sides; `why` justifies it, or the limit.
+    `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. Where no run can have it,
+    `found` is NaN and `note` says why.
     """
 
     id: str
@@ -39,7 +40,9 @@ class ClaimSpec:
             self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why, needs=self.needs
         )
         if lacking or math.isnan(_value(self.found)):
-            return sentence.unchecked(f"This run lacks {lacking or 'what the claim is about'}.")
+            return sentence.unchecked(
+                f"This run lacks {lacking}." if lacking else self.note or "This run lacks what the claim is about."
+            )
         found = estimate(self.found)
         return sentence.judge(found, self.note)
 
@@ -51,7 +54,8 @@ def judge(specs: Callable[[Quantities], Iterable[ClaimSpec]], quantities: Quanti
 
 
 def _differ(own: ClaimSpec, other: ClaimSpec) -> bool:
-    return _value(own.found) != _value(other.found)
+    values = [_value(spec.found) for spec in (own, other)]
+    return values[0] != values[1] and not all(map(math.isnan, values))
 
 
 def _value(found: xr.DataArray) -> float:

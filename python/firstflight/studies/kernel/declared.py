@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from firstflight.errors import RequestError
 from firstflight.studies.kept import kept
 from firstflight.studies.study import Study
 
 from .claim import ClaimSpec, judge
-from .grid import Build, Grid
+from .grid import EXPERIMENT, Build, Grid
 from .missing import depending
 from .quantity import Quantities, Quantity, measured
 
@@ -62,20 +63,34 @@ class DeclaredStudy(Study):
 
     def cells(self, engine: str) -> list[Cell]:
         """The cells of each grid in turn."""
-        names = list(dict.fromkeys(key for grid in self.grids.values() for key in grid.keys))
-        return [cell for grid in self.grids.values() for cell in grid.cells(engine, names)]
+        names = self._keys(engine)
+        return [cell for grid in self.grids.values() if grid.is_of(engine) for cell in grid.cells(engine, names)]
+
+    def _keys(self, engine: str) -> list[str]:
+        """Keys of all grids that runs of `engine` have."""
+        return list(dict.fromkeys(key for grid in self.grids.values() if grid.is_of(engine) for key in grid.keys))
 
     def quantities(self, run: Run) -> Quantities:
         """The study's quantities of `run`, by name."""
         return _measured(run, self)
 
     def _measure(self, run: Run) -> Quantities:
-        coordinates = {name: grid.coordinates for name, grid in self.grids.items()}
-        arrays = measured(run, self._quantities, coordinates)
+        self._check(run)
+        coordinates = {name: grid.coordinates for name, grid in self.grids.items() if grid.is_of(run.engine)}
+        arrays = measured(run, [of for of in self._quantities if of.grid in coordinates], coordinates)
         for quantity, array in arrays.items():
             for name, key in self.grids[quantity.grid].keys.items():
                 array[name].attrs = {"long_name": key["title"], "titles": key.get("titles", {})}
         return Quantities(arrays, run)
+
+    def _check(self, run: Run) -> None:
+        """RequestError if the run's cells have other keys than the study's, as those of an older version."""
+        keys = [*([] if "" in self.grids else [EXPERIMENT]), *self._keys(run.engine)]
+        if run.cells and set(run.cells[0]) != set(keys):
+            raise RequestError(
+                f'"{run.directory}" is a run of another version of {self.name}: its cells have the keys '
+                f"{', '.join(run.cells[0])} and the study has {', '.join(keys)}; run it again with another --out"
+            )
 
     def claims(self, run: Run) -> list[Claim]:
         """The study's claims, judged."""

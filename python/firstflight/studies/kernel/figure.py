@@ -47,7 +47,7 @@ def _chart(
 ) -> altair.TopLevelMixin:
     import altair as alt
 
-    names = _titles(quantity[color])
+    names = titles(quantity[color])
     shade = alt.Color(
         f"{color}:N",
         sort=names,
@@ -63,11 +63,10 @@ def _chart(
         scale = alt.Scale(type="log" if far else "linear", zero=False, nice=not far)
         across = alt.X(f"{x}:Q", title=heading, scale=scale, axis=axis)
     else:
-        across = alt.X(f"{x}:N", title=heading, sort=_titles(quantity[x]), axis=alt.Axis(labelAngle=0))
-    unit = quantity.attrs["units"]
-    title = f"{quantity.attrs['long_name']}, {unit}" if unit else quantity.attrs["long_name"]
+        across = alt.X(f"{x}:N", title=heading, sort=titles(quantity[x]), axis=alt.Axis(labelAngle=0))
+    title = heading_of(quantity)
     height = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=True)
-    rows = _rows(quantity, list(dict.fromkeys(key for key in (x, color, columns) if key)))
+    rows = rows_of(quantity, [x, color, *([columns] if columns else [])])
     base = alt.Chart().encode(x=across, color=shade)
     between = {"y": alt.Y("low:Q", title=title, scale=height), "y2": "high:Q"}
     value = alt.Y("value:Q", title=title, scale=height)
@@ -86,30 +85,37 @@ def _chart(
     named = quantity[columns].attrs.get("long_name") if not quantity[columns].attrs.get("titles") else None
     header = alt.Header(labelExpr=f"'{named}: ' + datum.value" if named else "datum.value")
     picture = chart.facet(
-        alt.Facet(f"{columns}:N", sort=_titles(quantity[columns]), title=None, header=header), columns=abreast
+        alt.Facet(f"{columns}:N", sort=titles(quantity[columns]), title=None, header=header), columns=abreast
     )
     # Lines that are not compared have an axis each.
     return picture.resolve_scale(y="independent") if color == columns else picture
 
 
-def _titles(coordinate: xr.DataArray) -> list[str]:
+def heading_of(quantity: xr.DataArray) -> str:
+    """An axis's title."""
+    unit = quantity.attrs["units"]
+    return f"{quantity.attrs['long_name']}, {unit}" if unit else str(quantity.attrs["long_name"])
+
+
+def titles(coordinate: xr.DataArray) -> list[str]:
     """What people read for each label."""
-    titles = coordinate.attrs.get("titles", {})
-    return [str(titles.get(str(label), label)) for label in coordinate.values]
+    named = coordinate.attrs.get("titles", {})
+    return [str(named.get(str(label), label)) for label in coordinate.values]
 
 
-def _rows(quantity: xr.DataArray, keys: list[str]) -> list[dict[str, Any]]:
+def rows_of(quantity: xr.DataArray, keys: list[str]) -> list[dict[str, Any]]:
     """Label of each key, `value` and, where there is an interval, `low` and `high`; of cells with data."""
     left = {str(name) for name in quantity.dims} - {*keys, DRAW}
     if left:
         raise ValueError(f'"{quantity.name}" still has the dimensions {", ".join(sorted(left))}; select or reduce them')
-    titles = {key: quantity[key].attrs.get("titles", {}) for key in keys}
+    keys = list(dict.fromkeys(keys))
+    named = {key: quantity[key].attrs.get("titles", {}) for key in keys}
     rows = []
     for cell in itertools.product(*(quantity[key].values for key in keys)):
         place = {key: plain(label) for key, label in zip(keys, cell, strict=True)}
         found = estimate(quantity.sel(place))
         if not math.isnan(found.value):
             interval = {} if math.isnan(found.low) else {"low": found.low, "high": found.high}
-            shown = {key: titles[key].get(str(label), label) for key, label in place.items()}
+            shown = {key: named[key].get(str(label), label) for key, label in place.items()}
             rows.append(shown | {"value": found.value} | interval)
     return rows

@@ -26,7 +26,8 @@ class Grid:
     `build` makes something of the label. `titles` gives labels a name for people. A key called `engine` chooses the
     cell's engine. What several grids say of a key is written once, under `keys` of the study; a grid then chooses
     `labels`. The grid may have `replicates`, a number or one for each engine, and `capture`: labels of the cells of
-    which every segment is recorded.
+    which every segment is recorded. `engines` are the only ones whose runs have the grid; `engine` computes its cells
+    in place of the run's.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Grid:
         }
         self._base = Scenario.load(folder / declared["scenario"])
         self._replicates, self._capture = declared.get("replicates"), declared.get("capture")
+        self._engines, self._engine = declared.get("engines"), declared.get("engine")
         self._build = build
         for key, said in self.keys.items():
             if not ("values" in said and (isinstance(said["values"], dict) or "set" in said or build)):
@@ -46,6 +48,10 @@ class Grid:
                     "table"
                 )
 
+    def is_of(self, engine: str) -> bool:
+        """Whether runs of `engine` have it."""
+        return self._engines is None or engine in self._engines
+
     @property
     def coordinates(self) -> dict[str, list[Label]]:
         """Labels of each key, in the order of the grid."""
@@ -53,17 +59,21 @@ class Grid:
 
     def cells(self, engine: str, names: list[str]) -> list[Cell]:
         """The first key varies slowest. `names`: keys of all grids of the study; those of others are None."""
-        replicates = self._replicates.get(engine) if isinstance(self._replicates, dict) else self._replicates
+        replicates = (
+            self._replicates.get(self._engine or engine) if isinstance(self._replicates, dict) else self._replicates
+        )
         found = []
+        made: dict[tuple[Label, ...], Scenario] = {(): self._base}
         for labels in itertools.product(*self.coordinates.values()):
             place = dict(zip(self.keys, labels, strict=True))
             key = {EXPERIMENT: self.name} if self.name else {}
+            scenario = self._scenario(labels, made)
             capture = self._capture is not None and self._capture.items() <= place.items()
-            engine_of = place.get("engine")
+            engine_of = place.get("engine", self._engine)
             found.append(
                 Cell(
                     {**key, **{name: place.get(name) for name in names}},
-                    self._scenario(place),
+                    self._build(self.name, place, scenario) if self._build else scenario,
                     replicates,
                     capture,
                     None if engine_of is None else str(engine_of),
@@ -71,12 +81,14 @@ class Grid:
             )
         return found
 
-    def _scenario(self, place: Mapping[str, Label]) -> Scenario:
-        scenario = self._base
-        for name, label in place.items():
-            for path, value in _settings(self.keys[name], label).items():
+    def _scenario(self, labels: tuple[Label, ...], made: dict[tuple[Label, ...], Scenario]) -> Scenario:
+        """The scenario with the first keys at `labels`; `made` holds those of fewer labels, which cells share."""
+        if labels not in made:
+            scenario, name = self._scenario(labels[:-1], made), list(self.keys)[len(labels) - 1]
+            for path, value in _settings(self.keys[name], labels[-1]).items():
                 scenario = scenario.replace(path, value)
-        return self._build(self.name, place, scenario) if self._build else scenario
+            made[labels] = scenario
+        return made[labels]
 
 
 def _settings(key: Mapping[str, Any], label: Label) -> dict[str, Any]:

@@ -34,8 +34,11 @@ def depending(
         found = list(results(quantities.filled(absent, {}, 0)))
         lacking: list[Lacking] = [{} for _ in found]
 
+        # Only values are compared.
+        values = quantities.values()
+
         def changing(gaps: Mapping[str, xr.DataArray], trials: Iterable[int]) -> list[bool]:
-            made = [results(quantities.filled(absent, gaps, trial)) for trial in trials]
+            made = [results(values.filled(absent, gaps, trial)) for trial in trials]
             return [any(differ(own, other) for other in of) for own, *of in zip(found, *made, strict=True)]
 
         every = range(quantities.trials)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -30,6 +31,14 @@ _PAIRED = "paired bootstrap"
 _RESAMPLES = 500
 """Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
 
+Over = Literal["mean", "median", "lower quartile", "upper quartile", "sum"]
+_SUMMARIES: Mapping[Over, Callable[..., Any]] = {
+    "median": np.median,
+    "lower quartile": partial(np.quantile, q=0.25),
+    "upper quartile": partial(np.quantile, q=0.75),
+    "sum": np.sum,
+}
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = Callable[["Run"], pl.LazyFrame]
 
@@ -44,8 +53,8 @@ class Quantity:
     leaves labels of keys out where there can be no value. `unit` is what `value` is in; it is written here and nowhere
     else.
 
-    The value of a cell is the mean over replicates with an interval by the jackknife, or, with `over` "median", the
-    median with one by the bootstrap. `kinds` names the values 0, 1, ... of what is no amount.
+    The value of a cell is the mean over replicates with an interval by the jackknife, or, with another `over`, that
+    summary of the replicates with one by the bootstrap. `kinds` names the values 0, 1, ... of what is no amount.
     """
 
     name: str
@@ -58,7 +67,7 @@ class Quantity:
     digits: int = 1
     grid: str = ""
     at: Mapping[str, Sequence[Any]] | None = None
-    over: Literal["mean", "median"] = "mean"
+    over: Over = "mean"
     kinds: tuple[str, ...] = ()
 
     def columns(self) -> set[str]:
@@ -97,14 +106,15 @@ class Quantity:
         )
 
     def _bootstrap(self, values: Array) -> Array:
-        """Medians over the last axis: of all replicates that there are, then of as many drawn from them."""
+        """`over` of the last axis: of all replicates that there are, then of as many drawn from them."""
+        summary = _SUMMARIES[self.over]
         found = np.full((*values.shape[:-1], 1 + _RESAMPLES), np.nan)
         for place in np.ndindex(values.shape[:-1]):
             own = values[place][~np.isnan(values[place])]
             if len(own):
                 generator = np.random.default_rng(seed_of(self.grid, self.name, place))
                 picked = generator.integers(0, len(own), (_RESAMPLES, len(own)))
-                found[place] = np.concatenate([[np.median(own)], np.median(own[picked], axis=1)])
+                found[place] = np.concatenate([[summary(own)], summary(own[picked], axis=1)])
         return found
 
 
@@ -151,6 +161,10 @@ class Quantities:
         except KeyError:
             raise AttributeError(f'no quantity "{name}"; there are {", ".join(self._measured)}') from None
 
+    def __contains__(self, name: str) -> bool:
+        """Whether the run's engine has the grid of the quantity called `name`."""
+        return name in self._measured
+
     @property
     def run(self) -> Run:
         """Where they were measured, for pictures of single transfers."""
@@ -173,6 +187,10 @@ class Quantities:
                 gaps = known | gaps
             found[quantity.grid] = gaps
         return found
+
+    def values(self) -> Quantities:
+        """The same without what intervals come from."""
+        return Quantities({of: array.isel({DRAW: slice(1)}) for of, array in self._measured.values()}, self._run)
 
     def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
         """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`.
