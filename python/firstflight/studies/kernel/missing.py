@@ -48,11 +48,12 @@ def depending(
         whole = {grid: {str(key): gaps[key].values.tolist() for key in gaps.dims} for grid, gaps in absent.items()}
         for grid, gaps in absent.items():
             # Of an experiment that is not there at all only its name is said: two trials are enough.
-            depends = changing({grid: gaps}, _TWO_TRIALS if gaps.all() else every)
+            nothing = quantities.is_empty(grid)
+            depends = changing({grid: gaps}, _TWO_TRIALS if nothing else every)
             for named, needed in zip(lacking, depends, strict=True):
                 if needed:
                     named[grid] = dict(whole[grid])
-            if gaps.all() or not any(depends):
+            if nothing or not any(depends):
                 continue
             for key, labels in whole[grid].items():
                 own = [gaps & (gaps[key] == label) for label in labels]

@@ -189,8 +189,18 @@ class Quantities:
         return found
 
     def values(self) -> Quantities:
-        """The same without what intervals come from."""
-        return Quantities({of: array.isel({DRAW: slice(1)}) for of, array in self._measured.values()}, self._run)
+        """The same without resampled medians, which only intervals come from."""
+        return Quantities(
+            {
+                of: array if array[_METHOD] == "jackknife" else array.isel({DRAW: slice(1)})
+                for of, array in self._measured.values()
+            },
+            self._run,
+        )
+
+    def is_empty(self, grid: str) -> bool:
+        """Whether no quantity of the grid has data in any cell."""
+        return all(bool(array.isnull().all()) for of, array in self._measured.values() if of.grid == grid)
 
     def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
         """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`.
