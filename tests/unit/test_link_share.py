@@ -10,7 +10,8 @@ import pytest
 
 from firstflight.analysis.link_share import PACKET_BYTES, PAYLOAD_BYTES, others_share
 from firstflight.engines.simulate import run_cell
-from firstflight.studies.congestion_control import grid
+from firstflight.studies import find
+from firstflight.studies.congestion_control import BOTTLENECK
 
 ONE_WAY_S = 0.04
 
@@ -43,11 +44,12 @@ def test_a_needless_retransmission_is_the_responses_own(retransmissions: int, dr
 
 
 def test_the_share_is_what_a_capture_of_the_link_shows() -> None:
-    cell = replace(grid.cell(grid.mouse("westwood", 1, 20)), capture=True)
-    tables = run_cell(cell, 1, 1)
+    place = {"experiment": "mice", "control": "westwood", "elephants": 1, "size_kb": 20}
+    (cell,) = (cell for cell in find("congestion-control").cells("simulate") if place.items() <= cell.key.items())
+    tables = run_cell(replace(cell, capture=True), 1, 1)
     mice = tables["transfers"].filter((pl.col("application").cast(pl.String) == "mouse") & (pl.col("completed") == 1))
     assert mice["retransmissions"].sum() > 0
-    carried = tables["links"].filter(pl.col("link").cast(pl.String) == grid.LINK)
+    carried = tables["links"].filter(BOTTLENECK)
     # Nothing is lost behind the link, so what the client received is what the link carried.
     received = tables["segments"].filter((pl.col("event") == 1) & (pl.col("from_server") == 1) & (pl.col("length") > 0))
     own = received.group_by("connection").agg((pl.col("length") + PACKET_BYTES - PAYLOAD_BYTES).sum().alias("own"))

@@ -200,7 +200,7 @@ def test_finished_cells_outlive_their_document(
         ("cells", None),
         ("cells", [{"key": {"iw": 1}, "hash": "/etc", "replicates": 1, "capture": False}]),
         ("cells", [{"key": {"iw": 1}, "hash": "../../x", "replicates": 1, "capture": False}]),
-        ("cells", [{"key": {"iw": None}, "hash": CELL, "replicates": 1, "capture": False}]),
+        ("cells", [{"key": {"iw": [1]}, "hash": CELL, "replicates": 1, "capture": False}]),
         ("sessions", 3),
         ("code", "x"),
         ("scenario", ["x"]),

@@ -145,8 +145,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "ratio",
         "A comparison needs no tolerance.",
         note='The sentence prints "stable"; the paragraph on Figure 1 says of such cases "not particularly stable", '
-        "which "
-        "is how it is read here.",
+        "which is how it is read here.",
     )
     yield _said(
         "3-03",

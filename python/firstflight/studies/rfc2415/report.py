@@ -180,8 +180,7 @@ def _variants(q: Quantities) -> Iterator[Table]:
             "red",
             "RED on the bottleneck, HTTP/1.0",
             'The RFC: "by adding RED to the bottleneck link, we achieved similar performance gains (with an IW of 1)" '
-            "as "
-            "with larger IW without RED; it reports no numbers (section 4).",
+            "as with larger IW without RED; it reports no numbers (section 4).",
             "queue",
             {"base": "drop tail", "red": "RED"},
         ),
@@ -189,8 +188,7 @@ def _variants(q: Quantities) -> Iterator[Table]:
             "reverse",
             "Data traffic in both directions, HTTP/1.0",
             'The RFC: data traffic the other way at the same time "had no effect on the results"; it reports no '
-            "numbers "
-            "(section 2). Here the same webs and ftps are mirrored.",
+            "numbers (section 2). Here the same webs and ftps are mirrored.",
             "mirrored",
             {"base": "no", "reverse": "yes"},
         ),
