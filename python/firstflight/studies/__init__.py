@@ -2,13 +2,13 @@
 
 import importlib
 
-from ..errors import RequestError
-from ..records import Run
-from ..scenario import Cell, Scenario
-from ..scenario.table import nearest
-from .single import SingleScenario
-from .study import Study
-from .varied import VariedScenario
+from firstflight.errors import RequestError
+from firstflight.records import Run
+from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.table import nearest
+from firstflight.studies.single import SingleScenario
+from firstflight.studies.study import Study
+from firstflight.studies.varied import VariedScenario
 
 # Name, and the module whose STUDY it is.
 _STUDIES = {

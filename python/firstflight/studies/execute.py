@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from ..engines import RealTime, memory
-from ..engines import find as find_engine
-from ..engines.place import HERE, Place
-from ..engines.place import place as place_of
-from ..engines.sweep import sweep
-from ..errors import FirstflightError, RequestError
-from ..records import Identity, Run
-from ..scenario import Cell, Scenario
-from ..scenario.table import nearest
-from . import find
-from .single import SingleScenario
-from .study import Study
-from .varied import VariedScenario, Vary
+from firstflight.engines import RealTime, memory
+from firstflight.engines import find as find_engine
+from firstflight.engines.place import HERE, Place
+from firstflight.engines.place import place as place_of
+from firstflight.engines.sweep import sweep
+from firstflight.errors import FirstflightError, RequestError
+from firstflight.records import Identity, Run
+from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.table import nearest
+from firstflight.studies import find
+from firstflight.studies.single import SingleScenario
+from firstflight.studies.study import Study
+from firstflight.studies.varied import VariedScenario, Vary
 
 # Threads or processes; more of them were never of use anywhere.
 MOST_JOBS = 1024

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from ..records import Run
+from firstflight.records import Run
 
 P = ParamSpec("P")
 T = TypeVar("T")

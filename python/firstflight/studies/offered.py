@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from ..analysis.table import Table
+    from firstflight.analysis.table import Table
 
 T = TypeVar("T")
 

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from ..scenario import Cell, Scenario
-from .study import Study
+from firstflight.scenario import Cell, Scenario
+from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
-    from ..analysis.table import Table
-    from ..records import Run
+    from firstflight.analysis.table import Table
+    from firstflight.records import Run
 
 
 class SingleScenario(Study):
@@ -32,7 +32,7 @@ class SingleScenario(Study):
         """Summaries of transfers, pages, links and users, and a population's buckets: means over replicates with 95 %
         intervals.
         """
-        from ..analysis.summary import summary_tables
+        from firstflight.analysis.summary import summary_tables
 
         return [*summary_tables(run), *self._by_bucket(run)]
 
@@ -41,7 +41,7 @@ class SingleScenario(Study):
         population = self.scenario.population
         if population is None or not run.cells:
             return []
-        from ..analysis.buckets import bucket_table
+        from firstflight.analysis.buckets import bucket_table
 
         names = self.scenario.names()
         arms = ["", *(f".{arm.name}" for arm in self.scenario.arm or ())]
@@ -54,7 +54,7 @@ class SingleScenario(Study):
     def answer(self, run: "Run") -> list[str]:
         """What a population's users met; how much of it a stall of the machine disturbed, if anything."""
         if self.scenario.population is not None:
-            from ..analysis.summary import in_sentences
+            from firstflight.analysis.summary import in_sentences
 
             return in_sentences(run, self.scenario.population.users)
         disturbed = run.provenance["counts"].get("disturbed_transfers", 0)

@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from ..scenario import Cell
+from firstflight.scenario import Cell
 
 if TYPE_CHECKING:
-    from ..analysis.claim import Claim
-    from ..analysis.table import Table
-    from ..records import Run
-    from ..report.figure import Figure
+    from firstflight.analysis.claim import Claim
+    from firstflight.analysis.table import Table
+    from firstflight.records import Run
+    from firstflight.report.figure import Figure
 
 __all__ = ["Cell", "Study"]
 

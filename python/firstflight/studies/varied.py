@@ -6,19 +6,19 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import RequestError
-from ..records.schema import CAPTURED, STORED
-from ..scenario import Cell, Scenario
-from ..scenario.toml import value as toml_value
-from .single import SingleScenario
+from firstflight.errors import RequestError
+from firstflight.records.schema import CAPTURED, STORED
+from firstflight.scenario import Cell, Scenario
+from firstflight.scenario.toml import value as toml_value
+from firstflight.studies.single import SingleScenario
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..analysis.table import Table
-    from ..analysis.varied import Compared
-    from ..records import Run
-    from ..report.figure import Figure
+    from firstflight.analysis.table import Table
+    from firstflight.analysis.varied import Compared
+    from firstflight.records import Run
+    from firstflight.report.figure import Figure
 
 Vary = Mapping[str, Sequence[Any]]
 
@@ -62,13 +62,13 @@ class VariedScenario(SingleScenario):
 
     def tables(self, run: Run) -> list[Table]:
         """How each value compares with the first of its key, then the summaries."""
-        from ..analysis.varied import comparison_tables
+        from firstflight.analysis.varied import comparison_tables
 
         return [*comparison_tables(self._compared(run), self._order()), *super().tables(run)]
 
     def answer(self, run: Run) -> list[str]:
         """What became of the mean time, where one key was varied."""
-        from ..analysis.varied import sentences
+        from firstflight.analysis.varied import sentences
 
         return [*sentences(self._compared(run), self._order()), *super().answer(run)]
 
@@ -77,9 +77,9 @@ class VariedScenario(SingleScenario):
         order = self._order()
         if len(order) > 2 or not run.cells:
             return []
-        from .kernel.figure import lines
-        from .kernel.quantity import measured
-        from .measures import MEASURES
+        from firstflight.studies.kernel.figure import lines
+        from firstflight.studies.kernel.quantity import measured
+        from firstflight.studies.measures import MEASURES
 
         x, *second = sorted(order, key=lambda name: not all(isinstance(item, int | float) for item in order[name]))
         figures = []
@@ -95,7 +95,7 @@ class VariedScenario(SingleScenario):
         return [figure for figure in figures if figure]
 
     def _compared(self, run: Run) -> list[Compared]:
-        from ..analysis.varied import compared
+        from firstflight.analysis.varied import compared
 
         # Resampling takes a while, and tables and answer show the same.
         if self._last is None or self._last[:2] != (run.directory, len(run.cells)):

@@ -8,11 +8,10 @@ import polars as pl
 
 from firstflight.analysis.link_share import median_share
 from firstflight.scenario import Scenario
+from firstflight.studies.congestion_control import report
+from firstflight.studies.congestion_control.claims import DRAWN, PACKET_BYTES, RATE_BPS, STARTED_S, claims
+from firstflight.studies.congestion_control.windows import MEASURES, Windows
 from firstflight.studies.kernel import DeclaredStudy, Quantity
-
-from . import report
-from .claims import DRAWN, PACKET_BYTES, RATE_BPS, STARTED_S, claims
-from .windows import MEASURES, Windows
 
 if TYPE_CHECKING:
     from firstflight.records import Run

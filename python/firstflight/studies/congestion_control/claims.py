@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 import xarray as xr
 
 from firstflight.analysis.claim import Expectation
+from firstflight.studies.congestion_control.windows import PROBE_SEGMENTS
 from firstflight.studies.kernel import ClaimSpec, Quantities, above, at_most, between, estimate, near
-
-from .windows import PROBE_SEGMENTS
 
 DRAWN = {"rtt_ms": 80, "buffer_bdp": 1.0}
 """The path of the download of which every segment is kept."""

@@ -13,9 +13,8 @@ from firstflight.report.controllers import window_and_throughput
 from firstflight.report.figure import Figure, inline
 from firstflight.report.phases import explained
 from firstflight.report.style import ORDERED
+from firstflight.studies.congestion_control.claims import DRAWN, TALK
 from firstflight.studies.kernel import Quantities, table
-
-from .claims import DRAWN, TALK
 
 if TYPE_CHECKING:
     import altair
@@ -81,7 +80,7 @@ def figures(q: Quantities) -> Sequence[Figure]:
 
 
 def _queues(q: Quantities, controls: list[str]) -> Figure:
-    from . import waiting
+    from firstflight.studies.congestion_control import waiting
 
     titles = q.completion_time["control"].attrs["titles"]
     rows = waiting(q.run).filter(pl.col(key) == label for key, label in DRAWN.items()).collect()

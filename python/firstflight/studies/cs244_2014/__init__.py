@@ -1,5 +1,5 @@
 """The Mininet reproduction of CS244 2014: what IW 10 instead of 3 gains slow users, by their bandwidth."""
 
-from .study import Cs244
+from firstflight.studies.cs244_2014.study import Cs244
 
 STUDY = Cs244()

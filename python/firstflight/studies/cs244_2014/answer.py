@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from .grid import ROUND_TRIP_S, TEN, always_busy_kbps, bucket_name, paths, ten_segments_fit_kbps
-from .measure import (
+from firstflight.studies.cs244_2014.grid import (
+    ROUND_TRIP_S,
+    TEN,
+    always_busy_kbps,
+    bucket_name,
+    paths,
+    ten_segments_fit_kbps,
+)
+from firstflight.studies.cs244_2014.measure import (
     FEW,
     MANY,
     Tables,

@@ -18,10 +18,9 @@ import polars as pl
 
 from firstflight.engines import find
 from firstflight.scenario import Cell
-
-from .grid import LINE, scenario
-from .measure import MANY, of_cells, responses
-from .tables import close_percent, side_by_side
+from firstflight.studies.cs244_2014.grid import LINE, scenario
+from firstflight.studies.cs244_2014.measure import MANY, of_cells, responses
+from firstflight.studies.cs244_2014.tables import close_percent, side_by_side
 
 _SEED = 1
 

@@ -10,8 +10,7 @@ import polars as pl
 from firstflight.engines.model.slow_start import SlowStart
 from firstflight.report.distribution import PALETTE
 from firstflight.report.figure import Figure, inline
-
-from .grid import (
+from firstflight.studies.cs244_2014.grid import (
     ROUND_TRIP_S,
     always_busy_kbps,
     bucket_name,
@@ -21,8 +20,18 @@ from .grid import (
     settings,
     ten_segments_fit_kbps,
 )
-from .measure import FEW, MANY, REQUEST, of_run, pairs, present, responses, simulated, undisturbed
-from .tables import side_by_side
+from firstflight.studies.cs244_2014.measure import (
+    FEW,
+    MANY,
+    REQUEST,
+    of_run,
+    pairs,
+    present,
+    responses,
+    simulated,
+    undisturbed,
+)
+from firstflight.studies.cs244_2014.tables import side_by_side
 
 if TYPE_CHECKING:
     import altair

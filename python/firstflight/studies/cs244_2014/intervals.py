@@ -15,8 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of
-
-from .grid import NAME, settings
+from firstflight.studies.cs244_2014.grid import NAME, settings
 
 Values = npt.NDArray[np.float64]
 

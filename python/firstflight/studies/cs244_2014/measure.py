@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from firstflight.engines.simulate import run_cell
-
-from .grid import LINE, ROUND_TRIP_S, TEN, bucket, cells, rates_kbps, settings
+from firstflight.studies.cs244_2014.grid import LINE, ROUND_TRIP_S, TEN, bucket, cells, rates_kbps, settings
 
 if TYPE_CHECKING:
     from firstflight.records import Run

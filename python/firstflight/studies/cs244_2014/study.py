@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstflight.scenario import Cell
-
-from ..study import Study
-from . import grid
+from firstflight.studies.cs244_2014 import grid
+from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim
@@ -46,24 +45,24 @@ class Cs244(Study):
 
     def tables(self, run: Run) -> list[Table]:
         """Gains by bucket, rounds, and for an emulated run the simulator beside it."""
-        from .tables import all_tables
+        from firstflight.studies.cs244_2014.tables import all_tables
 
         return all_tables(run)
 
     def claims(self, run: Run) -> list[Claim]:
         """The post's statements."""
-        from .claims import all_claims
+        from firstflight.studies.cs244_2014.claims import all_claims
 
         return all_claims(run)
 
     def figures(self, run: Run) -> list[Figure]:
         """The post's Figure 2, and what stands behind it."""
-        from .figures import all_figures
+        from firstflight.studies.cs244_2014.figures import all_figures
 
         return all_figures(run)
 
     def answer(self, run: Run) -> list[str]:
         """Four sentences."""
-        from .answer import answer
+        from firstflight.studies.cs244_2014.answer import answer
 
         return answer(run)

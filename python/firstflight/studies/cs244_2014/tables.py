@@ -9,10 +9,19 @@ import polars as pl
 
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-from . import intervals
-from .grid import LINE, bucket_name, edges_kbps, paths, ten_segments_fit_kbps
-from .measure import MANY, of_run, pairs, present, responses, simulated, ten_segments_ms, timed_out_percent, undisturbed
+from firstflight.studies.cs244_2014 import intervals
+from firstflight.studies.cs244_2014.grid import LINE, bucket_name, edges_kbps, paths, ten_segments_fit_kbps
+from firstflight.studies.cs244_2014.measure import (
+    MANY,
+    of_run,
+    pairs,
+    present,
+    responses,
+    simulated,
+    ten_segments_ms,
+    timed_out_percent,
+    undisturbed,
+)
 
 if TYPE_CHECKING:
     from firstflight.records import Run

@@ -4,13 +4,22 @@ docs/add-a-study.md walks through one.
 """
 
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near
-
-from .charts import heat_map, panels, scatter
-from .claim import ClaimSpec
-from .declared import DeclaredStudy
-from .figure import lines
-from .quantity import Quantities, Quantity, by_replicate, common, estimate, mean_of, named, resampled, variation_of
-from .table import table
+from firstflight.studies.kernel.charts import heat_map, panels, scatter
+from firstflight.studies.kernel.claim import ClaimSpec
+from firstflight.studies.kernel.declared import DeclaredStudy
+from firstflight.studies.kernel.figure import lines
+from firstflight.studies.kernel.quantity import (
+    Quantities,
+    Quantity,
+    by_replicate,
+    common,
+    estimate,
+    mean_of,
+    named,
+    resampled,
+    variation_of,
+)
+from firstflight.studies.kernel.table import table
 
 __all__ = [
     "ClaimSpec",

@@ -8,9 +8,8 @@ import xarray as xr
 
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import BASE, BETTER, ORDERED, WORSE
-
-from .figure import heading_of, rows_of, titles
-from .quantity import DRAW
+from firstflight.studies.kernel.figure import heading_of, rows_of, titles
+from firstflight.studies.kernel.quantity import DRAW
 
 if TYPE_CHECKING:
     import altair

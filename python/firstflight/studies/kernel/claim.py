@@ -10,9 +10,8 @@ from typing import Any
 import xarray as xr
 
 from firstflight.analysis.claim import Claim, Expectation, Needs, Sentence
-
-from .missing import Lacking, depending
-from .quantity import DRAW, Quantities, estimate
+from firstflight.studies.kernel.missing import Lacking, depending
+from firstflight.studies.kernel.quantity import DRAW, Quantities, estimate
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.errors import RequestError
 from firstflight.studies.kept import kept
+from firstflight.studies.kernel.claim import ClaimSpec, judge
+from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid
+from firstflight.studies.kernel.missing import depending
+from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
 from firstflight.studies.study import Study
-
-from .claim import ClaimSpec, judge
-from .grid import EXPERIMENT, Build, Grid
-from .missing import depending
-from .quantity import Quantities, Quantity, measured
 
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim

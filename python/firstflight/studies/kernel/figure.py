@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import ORDERED
-
-from .quantity import DRAW, estimate, plain
+from firstflight.studies.kernel.quantity import DRAW, estimate, plain
 
 if TYPE_CHECKING:
     import altair

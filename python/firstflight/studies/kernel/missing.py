@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from .quantity import FROM_ELSEWHERE, Quantities
+from firstflight.studies.kernel.quantity import FROM_ELSEWHERE, Quantities
 
 Result = TypeVar("Result")
 

@@ -19,8 +19,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
-
-from .grid import EXPERIMENT
+from firstflight.studies.kernel.grid import EXPERIMENT
 
 if TYPE_CHECKING:
     from firstflight.records import Run

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import xarray as xr
 
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-from .quantity import DRAW, estimate, plain
+from firstflight.studies.kernel.quantity import DRAW, estimate, plain
 
 
 def table(

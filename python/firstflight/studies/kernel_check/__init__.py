@@ -1,5 +1,5 @@
 """The simulator against the kernel that runs here: one transfer, many conditions, both engines side by side."""
 
-from .study import KernelCheck
+from firstflight.studies.kernel_check.study import KernelCheck
 
 STUDY = KernelCheck()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from .claims import is_close
-from .grid import EMULATE, SIMULATE, ample, points
-from .measure import Pair
+from firstflight.studies.kernel_check.claims import is_close
+from firstflight.studies.kernel_check.grid import EMULATE, SIMULATE, ample, points
+from firstflight.studies.kernel_check.measure import Pair
 
 
 def answer(pairs: Sequence[Pair], engine: str) -> list[str]:

@@ -7,9 +7,8 @@ from statistics import median
 
 from firstflight.analysis.claim import Claim, Expectation, Sentence, at_least, at_most, near
 from firstflight.analysis.intervals import Estimate
-
-from .grid import ample, points
-from .measure import Pair
+from firstflight.studies.kernel_check.grid import ample, points
+from firstflight.studies.kernel_check.measure import Pair
 
 SOURCE = "our own requirement on the simulator"
 CLOSE_S, CLOSE_PERCENT = 0.001, 1.0

@@ -9,11 +9,10 @@ import polars as pl
 
 from firstflight.report.distribution import PALETTE
 from firstflight.report.figure import Figure, inline
-
-from .claims import CLOSE_PERCENT
-from .grid import EMULATE, SIMULATE, Point, ample, captured, settings
-from .measure import Pair
-from .overlay import overlay
+from firstflight.studies.kernel_check.claims import CLOSE_PERCENT
+from firstflight.studies.kernel_check.grid import EMULATE, SIMULATE, Point, ample, captured, settings
+from firstflight.studies.kernel_check.measure import Pair
+from firstflight.studies.kernel_check.overlay import overlay
 
 if TYPE_CHECKING:
     import altair

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from .grid import EMULATE, SIMULATE, Point, captured
+from firstflight.studies.kernel_check.grid import EMULATE, SIMULATE, Point, captured
 
 if TYPE_CHECKING:
     from firstflight.records import Run

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstflight.scenario import Cell
-
-from ..study import Study
-from .grid import EMULATE, SIMULATE, cells
+from firstflight.studies.kernel_check.grid import EMULATE, SIMULATE, cells
+from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim
@@ -44,28 +43,28 @@ class KernelCheck(Study):
 
     def tables(self, run: Run) -> list[Table]:
         """A summary, the cells farthest apart, and every cell."""
-        from .measure import pairs
-        from .tables import all_tables
+        from firstflight.studies.kernel_check.measure import pairs
+        from firstflight.studies.kernel_check.tables import all_tables
 
         return all_tables(pairs(run))
 
     def claims(self, run: Run) -> list[Claim]:
         """How far the engines may differ."""
-        from .claims import all_claims
-        from .measure import pairs, unmeasured
+        from firstflight.studies.kernel_check.claims import all_claims
+        from firstflight.studies.kernel_check.measure import pairs, unmeasured
 
         return all_claims(pairs(run), unmeasured(run))
 
     def figures(self, run: Run) -> list[Figure]:
         """Differences at a glance, connections segment by segment, times by initial window."""
-        from .figures import all_figures
-        from .measure import pairs, traces
+        from firstflight.studies.kernel_check.figures import all_figures
+        from firstflight.studies.kernel_check.measure import pairs, traces
 
         return all_figures(pairs(run), traces(run))
 
     def answer(self, run: Run) -> list[str]:
         """At most three sentences."""
-        from .answer import answer
-        from .measure import pairs
+        from firstflight.studies.kernel_check.answer import answer
+        from firstflight.studies.kernel_check.measure import pairs
 
         return answer(pairs(run), run.engine)

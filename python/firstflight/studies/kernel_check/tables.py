@@ -7,10 +7,9 @@ from statistics import median
 from typing import Any
 
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-from .claims import is_close
-from .grid import ample, settings
-from .measure import KEYS, Pair
+from firstflight.studies.kernel_check.claims import is_close
+from firstflight.studies.kernel_check.grid import ample, settings
+from firstflight.studies.kernel_check.measure import KEYS, Pair
 
 SIDE_BY_SIDE = (
     Metric("emulated", "Emulated", 1),

@@ -9,9 +9,8 @@ import polars as pl
 from firstflight.report.loss_matrix import REPAIRS
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy, Quantity
-
-from . import report
-from .claims import claims
+from firstflight.studies.loss_recovery import report
+from firstflight.studies.loss_recovery.claims import claims
 
 if TYPE_CHECKING:
     from firstflight.records import Run

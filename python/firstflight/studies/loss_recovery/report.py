@@ -11,8 +11,7 @@ from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
 from firstflight.report.loss_matrix import REPAIRS, loss_matrix
 from firstflight.studies.kernel import Quantities, lines, named, table
-
-from .claims import EARLY, FAST, FEW, MANY, PROBE, TIMEOUT, cost, share
+from firstflight.studies.loss_recovery.claims import EARLY, FAST, FEW, MANY, PROBE, TIMEOUT, cost, share
 
 _PAIRS = {"rfc": ("new_reno", "sack"), "early": ("new_reno_early", "sack_early"), "linux": ("linux_no_sack", "linux")}
 _HEADINGS = {"nothing": "nothing follows the first flight", "data": "more data follows"}

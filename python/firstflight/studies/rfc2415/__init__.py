@@ -10,9 +10,8 @@ import polars as pl
 from firstflight.scenario import Scenario
 from firstflight.scenario.units import BitsPerSecond, Packets
 from firstflight.studies.kernel import DeclaredStudy, Quantity
-
-from . import report
-from .claims import claims
+from firstflight.studies.rfc2415 import report
+from firstflight.studies.rfc2415.claims import claims
 
 SEGMENT_BYTES = 1460
 VARIANTS = ("red", "reverse", "long", "rate10", "rate100")

@@ -25,8 +25,16 @@ from firstflight.studies.kernel import (
     resampled,
     variation_of,
 )
-
-from .printed import HTTP, beside, decrease, decrease_of, file_power, power, printed, relative_power
+from firstflight.studies.rfc2415.printed import (
+    HTTP,
+    beside,
+    decrease,
+    decrease_of,
+    file_power,
+    power,
+    printed,
+    relative_power,
+)
 
 SCENARIOS = ["webs", "ftps"]
 WORST = {"webs": 32, "ftps": 3}

@@ -12,9 +12,19 @@ from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import ORDERED
 from firstflight.studies.kernel import Quantities, estimate, named, table
-
-from .claims import SCENARIOS, alike, change
-from .printed import HTTP, WRONG_DROPS, beside, decrease, decrease_of, file_power, power, printed, relative_power, rows
+from firstflight.studies.rfc2415.claims import SCENARIOS, alike, change
+from firstflight.studies.rfc2415.printed import (
+    HTTP,
+    WRONG_DROPS,
+    beside,
+    decrease,
+    decrease_of,
+    file_power,
+    power,
+    printed,
+    relative_power,
+    rows,
+)
 
 if TYPE_CHECKING:
     import altair

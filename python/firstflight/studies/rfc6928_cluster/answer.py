@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstflight.analysis.claim import NoDataError
-
-from .claims.buckets import percents
-from .grid import AVGDC, FEW, FITTED, INDEPENDENT, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place, settings
-from .measure import Results, of_run
-from .published import RETRANSMITTED, SEARCH_GAIN
+from firstflight.studies.rfc6928_cluster.claims.buckets import percents
+from firstflight.studies.rfc6928_cluster.grid import (
+    AVGDC,
+    FEW,
+    FITTED,
+    INDEPENDENT,
+    MANY,
+    MAPS,
+    NAMES,
+    SEARCH,
+    SLOWDC,
+    Place,
+    settings,
+)
+from firstflight.studies.rfc6928_cluster.measure import Results, of_run
+from firstflight.studies.rfc6928_cluster.published import RETRANSMITTED, SEARCH_GAIN
 
 if TYPE_CHECKING:
     from firstflight.records import Run

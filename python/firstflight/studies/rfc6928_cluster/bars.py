@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.report.distribution import PALETTE
 from firstflight.report.figure import Figure, inline
-
-from .grid import AVGDC, FITTED, INDEPENDENT, NAMES, NEW, REUSED, SEARCH, SLOWDC, STRONGER, Place
-from .measure import Results
-from .published import TITLES, UNITS, bar, figure5, labels
+from firstflight.studies.rfc6928_cluster.grid import (
+    AVGDC,
+    FITTED,
+    INDEPENDENT,
+    NAMES,
+    NEW,
+    REUSED,
+    SEARCH,
+    SLOWDC,
+    STRONGER,
+    Place,
+)
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.published import TITLES, UNITS, bar, figure5, labels
 
 if TYPE_CHECKING:
     import altair
@@ -218,7 +228,7 @@ def _lines(rows: list[dict[str, Any]], by: str, names: list[str], width: int) ->
 
 def drawn(results: Results) -> Figure | None:
     """Shares of AvgDC's users by round trip, bandwidth and product, as drawn and as published; None without AvgDC."""
-    from .tables.population import drawn_shares
+    from firstflight.studies.rfc6928_cluster.tables.population import drawn_shares
 
     rows = []
     for by in ("rtt", "down", "bdp"):

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.report.distribution import PALETTE
 from firstflight.report.figure import Figure, inline
-
-from .grid import FEW, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place, settings
-from .measure import Results
-from .tables.latency import SUBNET_QUANTILES, TAIL_QUANTILES
+from firstflight.studies.rfc6928_cluster.grid import FEW, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place, settings
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.tables.latency import SUBNET_QUANTILES, TAIL_QUANTILES
 
 if TYPE_CHECKING:
     import altair

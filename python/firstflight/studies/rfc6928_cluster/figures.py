@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstflight.report.figure import Figure
-
-from .bars import by_bucket, by_connections, by_dependence, drawn, slow_quantiles
-from .curves import maps_tail, over_subnets, retransmissions, sweep
-from .forest import by_assumption
-from .measure import of_run
+from firstflight.studies.rfc6928_cluster.bars import by_bucket, by_connections, by_dependence, drawn, slow_quantiles
+from firstflight.studies.rfc6928_cluster.curves import maps_tail, over_subnets, retransmissions, sweep
+from firstflight.studies.rfc6928_cluster.forest import by_assumption
+from firstflight.studies.rfc6928_cluster.measure import of_run
 
 if TYPE_CHECKING:
     from firstflight.records import Run

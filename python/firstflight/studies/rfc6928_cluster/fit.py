@@ -27,10 +27,21 @@ import polars as pl
 from firstflight.engines import simulate
 from firstflight.populations import avgdc, dukkipati2010, slowdc
 from firstflight.scenario import Cell, Scenario
-
-from .assumptions import losses
-from .grid import AVGDC, BACKGROUND, BLOG, FEW, MAPS, PHOTOS, SEARCH, SLOWDC, Place, scenario, settings
-from .published import (
+from firstflight.studies.rfc6928_cluster.assumptions import losses
+from firstflight.studies.rfc6928_cluster.grid import (
+    AVGDC,
+    BACKGROUND,
+    BLOG,
+    FEW,
+    MAPS,
+    PHOTOS,
+    SEARCH,
+    SLOWDC,
+    Place,
+    scenario,
+    settings,
+)
+from firstflight.studies.rfc6928_cluster.published import (
     MAPS_RETRANSMITTED,
     RETRANSMITTED,
     SEARCH_GAIN,

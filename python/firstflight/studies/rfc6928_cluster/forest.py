@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.report.distribution import PALETTE
 from firstflight.report.figure import Figure, inline
-
-from .claims.statement import gain
-from .grid import FEW, MANY, NAMES, SEARCH, assumed
-from .measure import Results
-from .published import RETRANSMITTED, SEARCH_GAIN
-from .tables.cost import percent
-from .tables.sensitivity import compared
+from firstflight.studies.rfc6928_cluster.claims.statement import gain
+from firstflight.studies.rfc6928_cluster.grid import FEW, MANY, NAMES, SEARCH, assumed
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.published import RETRANSMITTED, SEARCH_GAIN
+from firstflight.studies.rfc6928_cluster.tables.cost import percent
+from firstflight.studies.rfc6928_cluster.tables.sensitivity import compared
 
 if TYPE_CHECKING:
     import altair

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from firstflight import populations
 from firstflight.populations import applications, avgdc
 from firstflight.scenario import Cell, Scenario
-
-from .assumptions import ASSUMPTIONS, STATED, Assumption
+from firstflight.studies.rfc6928_cluster.assumptions import ASSUMPTIONS, STATED, Assumption
 
 HERE = Path(__file__).parent
 FEW, MANY = 3, 10

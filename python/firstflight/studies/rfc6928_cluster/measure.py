@@ -14,11 +14,10 @@ import polars as pl
 from firstflight.analysis import ab
 from firstflight.analysis.claim import NoDataError
 from firstflight.errors import RequestError
-
-from ..kept import kept
-from .assumptions import STATED
-from .grid import BACKGROUND, FEW, FITTED, MANY, NAMES, NEW, Place, assumed, settings
-from .published import DIMENSIONS, edges, labels
+from firstflight.studies.kept import kept
+from firstflight.studies.rfc6928_cluster.assumptions import STATED
+from firstflight.studies.rfc6928_cluster.grid import BACKGROUND, FEW, FITTED, MANY, NAMES, NEW, Place, assumed, settings
+from firstflight.studies.rfc6928_cluster.published import DIMENSIONS, edges, labels
 
 if TYPE_CHECKING:
     from firstflight.records import Run

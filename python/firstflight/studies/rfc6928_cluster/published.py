@@ -9,8 +9,7 @@ from functools import cache
 import polars as pl
 
 from firstflight.populations import dukkipati2010
-
-from .grid import AVGDC, HERE, SEARCH, SLOWDC, Place
+from firstflight.studies.rfc6928_cluster.grid import AVGDC, HERE, SEARCH, SLOWDC, Place
 
 SEARCH_GAIN = {AVGDC: (68.0, 11.7), SLOWDC: (72.0, 8.7)}
 """Mean gain of web search: ms, percent."""

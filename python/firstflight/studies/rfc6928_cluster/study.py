@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstflight.scenario import Cell
-
-from .. import offered
-from ..study import Study
-from . import grid
+from firstflight.studies import offered
+from firstflight.studies.rfc6928_cluster import grid
+from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim
@@ -54,32 +53,32 @@ class Cluster(Study):
 
     def table_names(self, run: Run) -> list[str]:
         """From the cells that the run has."""
-        from .measure import of_run
-        from .tables import TABLES
+        from firstflight.studies.rfc6928_cluster.measure import of_run
+        from firstflight.studies.rfc6928_cluster.tables import TABLES
 
         return offered.names(TABLES, of_run(run))
 
     def table(self, run: Run, name: str) -> Table:
         """That one alone."""
-        from .measure import of_run
-        from .tables import TABLES
+        from firstflight.studies.rfc6928_cluster.measure import of_run
+        from firstflight.studies.rfc6928_cluster.tables import TABLES
 
         return offered.table(TABLES, of_run(run), name)
 
     def claims(self, run: Run) -> list[Claim]:
         """Every sentence of section 10 with a number, and the 2014 reproduction's critique."""
-        from .claims import all_claims
+        from firstflight.studies.rfc6928_cluster.claims import all_claims
 
         return all_claims(run)
 
     def figures(self, run: Run) -> list[Figure]:
         """The paper's Figure 5 and what stands beside it."""
-        from .figures import all_figures
+        from firstflight.studies.rfc6928_cluster.figures import all_figures
 
         return all_figures(run)
 
     def answer(self, run: Run) -> list[str]:
         """Three sentences."""
-        from .answer import answer
+        from firstflight.studies.rfc6928_cluster.answer import answer
 
         return answer(run)

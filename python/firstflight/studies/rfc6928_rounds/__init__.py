@@ -5,9 +5,8 @@ from pathlib import Path
 import polars as pl
 
 from firstflight.studies.kernel import DeclaredStudy, Quantity
-
-from . import report
-from .claims import claims
+from firstflight.studies.rfc6928_rounds import report
+from firstflight.studies.rfc6928_rounds.claims import claims
 
 # On a path of infinite bandwidth the handshake takes a round trip. The RFC counts from the request on, so the first
 # flight arrives after 1 round trip. Rounded because seconds in binary floating point do not hold whole nanoseconds.

@@ -12,8 +12,7 @@ from firstflight.engines.model.delayed_acks import round_trips as by_rule
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import ORDERED
 from firstflight.studies.kernel import Quantities, named, table
-
-from .claims import EXAMPLE, FEW, MANY, TABLE
+from firstflight.studies.rfc6928_rounds.claims import EXAMPLE, FEW, MANY, TABLE
 
 if TYPE_CHECKING:
     import altair

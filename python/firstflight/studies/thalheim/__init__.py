@@ -9,9 +9,8 @@ import polars as pl
 from firstflight.analysis.link_share import median_share
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy, Quantity
-
-from . import report
-from .claims import DELAY_MS, SMALL_QUEUE, TOTAL_KB, claims
+from firstflight.studies.thalheim import report
+from firstflight.studies.thalheim.claims import DELAY_MS, SMALL_QUEUE, TOTAL_KB, claims
 
 if TYPE_CHECKING:
     from firstflight.records import Run

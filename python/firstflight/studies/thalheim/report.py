@@ -9,8 +9,7 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
 from firstflight.studies.kernel import Quantities, heat_map, lines, named, panels, scatter, table
-
-from .claims import (
+from firstflight.studies.thalheim.claims import (
     AMPLE_QUEUE,
     BASE,
     COORDINATES,

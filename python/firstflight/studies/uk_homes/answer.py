@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import overfill
-from .gain import of_rate, of_technology, of_time, saved_ms, saved_percent
-from .grid import HOMES, PAGE, settings
-from .measure import part
+from firstflight.studies.uk_homes import overfill
+from firstflight.studies.uk_homes.gain import of_rate, of_technology, of_time, saved_ms, saved_percent
+from firstflight.studies.uk_homes.grid import HOMES, PAGE, settings
+from firstflight.studies.uk_homes.measure import part
 
 if TYPE_CHECKING:
     from firstflight.records import Run

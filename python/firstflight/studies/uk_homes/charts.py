@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.report.distribution import PALETTE
 from firstflight.report.figure import inline
-
-from .grid import responses, settings
+from firstflight.studies.uk_homes.grid import responses, settings
 
 if TYPE_CHECKING:
     import altair

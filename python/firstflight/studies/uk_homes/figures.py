@@ -9,11 +9,17 @@ import polars as pl
 from firstflight.populations import uk_homes
 from firstflight.report.figure import Figure
 from firstflight.report.size_map import size_map
-
-from . import charts, overfill, ranking
-from .gain import PERCENTILES, of_technology, of_time, saved_by_percentile, saved_ms, saved_percent
-from .grid import HOMES, PAGE, responses, settings, typical_home
-from .measure import curves, part
+from firstflight.studies.uk_homes import charts, overfill, ranking
+from firstflight.studies.uk_homes.gain import (
+    PERCENTILES,
+    of_technology,
+    of_time,
+    saved_by_percentile,
+    saved_ms,
+    saved_percent,
+)
+from firstflight.studies.uk_homes.grid import HOMES, PAGE, responses, settings, typical_home
+from firstflight.studies.uk_homes.measure import curves, part
 
 if TYPE_CHECKING:
     from firstflight.records import Run

@@ -9,10 +9,9 @@ import polars as pl
 
 from firstflight.analysis.ab import Comparison, compare, compare_rate
 from firstflight.analysis.intervals import Estimate
-
-from ..kept import kept
-from .grid import HOMES, settings
-from .measure import UNIT, national, part, quantiles
+from firstflight.studies.kept import kept
+from firstflight.studies.uk_homes.grid import HOMES, settings
+from firstflight.studies.uk_homes.measure import UNIT, national, part, quantiles
 
 if TYPE_CHECKING:
     from firstflight.records import Run

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from firstflight.analysis.claim import Claim, Expectation, Needs, NoDataError, Sentence, at_least, at_most, below
 from firstflight.analysis.intervals import Estimate
-
-from . import overfill, ranking
-from .gain import of_rate, of_time, saved_by_percentile, saved_ms, saved_percent
-from .grid import HOMES, PAGE, settings
-from .measure import part
+from firstflight.studies.uk_homes import overfill, ranking
+from firstflight.studies.uk_homes.gain import of_rate, of_time, saved_by_percentile, saved_ms, saved_percent
+from firstflight.studies.uk_homes.grid import HOMES, PAGE, settings
+from firstflight.studies.uk_homes.measure import part
 
 if TYPE_CHECKING:
     from firstflight.records import Run

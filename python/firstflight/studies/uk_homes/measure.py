@@ -9,9 +9,8 @@ import numpy.typing as npt
 import polars as pl
 
 from firstflight.populations import uk_homes
-
-from ..kept import kept
-from .grid import HOMES, MAP, PAGE, settings
+from firstflight.studies.kept import kept
+from firstflight.studies.uk_homes.grid import HOMES, MAP, PAGE, settings
 
 if TYPE_CHECKING:
     from firstflight.records import Run

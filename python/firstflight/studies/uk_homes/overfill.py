@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ..kept import kept
-from .grid import NO_LOSS, PACKET_BYTES, settings
-from .measure import UNIT, homes, national, shown
+from firstflight.studies.kept import kept
+from firstflight.studies.uk_homes.grid import NO_LOSS, PACKET_BYTES, settings
+from firstflight.studies.uk_homes.measure import UNIT, homes, national, shown
 
 if TYPE_CHECKING:
     from firstflight.records import Run

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from firstflight.analysis.intervals import Estimate, normal_quantile
-
-from ..kept import kept
-from .grid import HOMES, PAGE, settings
-from .measure import UNIT, homes, part
+from firstflight.studies.kept import kept
+from firstflight.studies.uk_homes.grid import HOMES, PAGE, settings
+from firstflight.studies.uk_homes.measure import UNIT, homes, part
 
 if TYPE_CHECKING:
     from firstflight.records import Run

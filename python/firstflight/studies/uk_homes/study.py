@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstflight.scenario import Cell
-
-from .. import offered
-from ..study import Study
-from . import grid
+from firstflight.studies import offered
+from firstflight.studies.study import Study
+from firstflight.studies.uk_homes import grid
 
 if TYPE_CHECKING:
     from firstflight.analysis.claim import Claim
@@ -61,30 +60,30 @@ class UkHomes(Study):
 
     def table_names(self, run: Run) -> list[str]:
         """From the cells that the run has."""
-        from .tables import TABLES
+        from firstflight.studies.uk_homes.tables import TABLES
 
         return offered.names(TABLES, run)
 
     def table(self, run: Run, name: str) -> Table:
         """That one alone."""
-        from .tables import TABLES
+        from firstflight.studies.uk_homes.tables import TABLES
 
         return offered.table(TABLES, run, name)
 
     def claims(self, run: Run) -> list[Claim]:
         """What we expected before the first simulation."""
-        from .hypotheses import all_claims
+        from firstflight.studies.uk_homes.hypotheses import all_claims
 
         return all_claims(run)
 
     def figures(self, run: Run) -> list[Figure]:
         """The map of sizes, gains by percentile and technology, overfilled homes, measured against simulated pages."""
-        from .figures import all_figures
+        from firstflight.studies.uk_homes.figures import all_figures
 
         return all_figures(run)
 
     def answer(self, run: Run) -> list[str]:
         """Three sentences."""
-        from .answer import answer
+        from firstflight.studies.uk_homes.answer import answer
 
         return answer(run)

@@ -9,12 +9,11 @@ import polars as pl
 
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-from ..offered import Offered
-from . import overfill, ranking
-from .gain import of_rate, of_technology, of_time, saved_ms, saved_percent
-from .grid import ASSUMPTIONS, HOMES, NO_LOSS, PAGE, responses, settings
-from .measure import national, part, shown
+from firstflight.studies.offered import Offered
+from firstflight.studies.uk_homes import overfill, ranking
+from firstflight.studies.uk_homes.gain import of_rate, of_technology, of_time, saved_ms, saved_percent
+from firstflight.studies.uk_homes.grid import ASSUMPTIONS, HOMES, NO_LOSS, PAGE, responses, settings
+from firstflight.studies.uk_homes.measure import national, part, shown
 
 if TYPE_CHECKING:
     from firstflight.records import Run

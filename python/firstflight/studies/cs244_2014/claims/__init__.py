@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstflight.analysis.claim import Claim
-
-from ..grid import LINE, paths
-from ..measure import of_run, pairs, responses, undisturbed
-from . import flights, gains
+from firstflight.studies.cs244_2014.claims import flights, gains
+from firstflight.studies.cs244_2014.grid import LINE, paths
+from firstflight.studies.cs244_2014.measure import of_run, pairs, responses, undisturbed
 
 if TYPE_CHECKING:
     from firstflight.records import Run

@@ -10,9 +10,17 @@ import polars as pl
 
 from firstflight.analysis.claim import Claim, NoDataError, Sentence, near
 from firstflight.analysis.intervals import Estimate
-
-from ..grid import ROUND_TRIP_S, TEN, ten_segments_fit_kbps
-from ..measure import FEW, MANY, Tables, crossing_kbps, median_segments, rounds, ten_segments_ms, timed_out_percent
+from firstflight.studies.cs244_2014.grid import ROUND_TRIP_S, TEN, ten_segments_fit_kbps
+from firstflight.studies.cs244_2014.measure import (
+    FEW,
+    MANY,
+    Tables,
+    crossing_kbps,
+    median_segments,
+    rounds,
+    ten_segments_ms,
+    timed_out_percent,
+)
 
 SOURCE = "CS244 2014, results"
 _EXPECTED = {FEW: 2, MANY: 1}

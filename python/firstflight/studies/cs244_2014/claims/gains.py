@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 
 from firstflight.analysis.claim import Claim, Sentence, above, at_least, near
-
-from .. import intervals
-from ..grid import LINE, ROUND_TRIP_S, bucket_name, edges_kbps
-from ..measure import present
+from firstflight.studies.cs244_2014 import intervals
+from firstflight.studies.cs244_2014.grid import LINE, ROUND_TRIP_S, bucket_name, edges_kbps
+from firstflight.studies.cs244_2014.measure import present
 
 SOURCE = "CS244 2014, results"
 _ABOUT = 0.5

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firstflight.analysis.claim import Claim
-
-from ..measure import of_run
-from . import buckets, cost, latency, paths
+from firstflight.studies.rfc6928_cluster.claims import buckets, cost, latency, paths
+from firstflight.studies.rfc6928_cluster.measure import of_run
 
 if TYPE_CHECKING:
     from firstflight.records import Run

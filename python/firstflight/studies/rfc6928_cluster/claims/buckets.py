@@ -7,11 +7,10 @@ from functools import partial
 
 from firstflight.analysis.claim import Expectation, NoDataError, above, at_least, below, between, near
 from firstflight.analysis.intervals import Estimate
-
-from ..grid import AVGDC, FITTED, INDEPENDENT, SEARCH, Place
-from ..measure import Results
-from ..published import TITLES, figure5, labels
-from .statement import FIGURE, SECTION, Found, Statement, gain, mean_of
+from firstflight.studies.rfc6928_cluster.claims.statement import FIGURE, SECTION, Found, Statement, gain, mean_of
+from firstflight.studies.rfc6928_cluster.grid import AVGDC, FITTED, INDEPENDENT, SEARCH, Place
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.published import TITLES, figure5, labels
 
 _HERE = Place(AVGDC, SEARCH)
 _WHOLE = "1 point: the sentence rounds to whole percent."
@@ -54,7 +53,7 @@ def statements() -> Iterator[Statement]:
 
 
 def _name(by: str, index: int) -> str:
-    from ..published import UNITS
+    from firstflight.studies.rfc6928_cluster.published import UNITS
 
     return f"{TITLES[by]} {labels(by)[index]} {UNITS[by]}"
 

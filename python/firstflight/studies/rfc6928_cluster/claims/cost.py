@@ -10,11 +10,22 @@ import polars as pl
 
 from firstflight.analysis.claim import Expectation, NoDataError, at_least, below, near
 from firstflight.analysis.intervals import Estimate
-
-from ..grid import AVGDC, BLOG, FEW, MANY, MAPS, NAMES, PHOTOS, SEARCH, SLOWDC, Place, settings
-from ..measure import Results
-from ..published import MAPS_RETRANSMITTED, RETRANSMITTED, WITHOUT_RETRANSMISSION
-from .statement import ABSTRACT, SECTION, Found, Statement, mean_of
+from firstflight.studies.rfc6928_cluster.claims.statement import ABSTRACT, SECTION, Found, Statement, mean_of
+from firstflight.studies.rfc6928_cluster.grid import (
+    AVGDC,
+    BLOG,
+    FEW,
+    MANY,
+    MAPS,
+    NAMES,
+    PHOTOS,
+    SEARCH,
+    SLOWDC,
+    Place,
+    settings,
+)
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.published import MAPS_RETRANSMITTED, RETRANSMITTED, WITHOUT_RETRANSMISSION
 
 _POINTS = "percentage points"
 _HALF = "Half of the rise: nearer to it than to none or to twice as much; buffers and cross traffic are not published."

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 from functools import partial
 
 from firstflight.analysis.claim import NoDataError, above, between, near
-
-from ..grid import AVGDC, BLOG, MAPS, NAMES, PHOTOS, SEARCH, SLOWDC, Place
-from ..measure import Results
-from ..published import SEARCH_GAIN
-from .statement import ABSTRACT, FIGURES_OWN_SPREAD, SECTION, WHY_SPREAD, Found, Statement, gain, mean_of
+from firstflight.studies.rfc6928_cluster.claims.statement import (
+    ABSTRACT,
+    FIGURES_OWN_SPREAD,
+    SECTION,
+    WHY_SPREAD,
+    Found,
+    Statement,
+    gain,
+    mean_of,
+)
+from firstflight.studies.rfc6928_cluster.grid import AVGDC, BLOG, MAPS, NAMES, PHOTOS, SEARCH, SLOWDC, Place
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.published import SEARCH_GAIN
 
 SUBNET_QUANTILES = (10, 25, 50, 75, 90, 95)
 """The figure of the subnets is not available; "all quantiles" is taken as these."""

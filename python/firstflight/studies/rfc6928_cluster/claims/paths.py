@@ -7,10 +7,9 @@ from functools import partial
 
 from firstflight.analysis.claim import near
 from firstflight.analysis.intervals import Estimate
-
-from ..grid import AVGDC, SEARCH, SLOWDC, Place
-from ..measure import Results
-from .statement import SECTION, Found, Statement
+from firstflight.studies.rfc6928_cluster.claims.statement import SECTION, Found, Statement
+from firstflight.studies.rfc6928_cluster.grid import AVGDC, SEARCH, SLOWDC, Place
+from firstflight.studies.rfc6928_cluster.measure import Results
 
 _BUILT = "The population is made so; the claim checks that it was drawn so."
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from firstflight.analysis.claim import Claim, NoDataError, Sentence
 from firstflight.analysis.intervals import Estimate
-
-from ..measure import Results
+from firstflight.studies.rfc6928_cluster.measure import Results
 
 SECTION = "RFC 6928 section 10"
 FIGURE = "Dukkipati et al. 2010, Figure 5"

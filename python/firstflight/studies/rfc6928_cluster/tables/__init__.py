@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...offered import Offered
-from ..grid import FITTED, MAPS, NEW, REUSED, SEARCH, Place, settings
-from ..measure import Results
-from . import buckets, cost, latency, population, sensitivity
+from firstflight.studies.offered import Offered
+from firstflight.studies.rfc6928_cluster.grid import FITTED, MAPS, NEW, REUSED, SEARCH, Place, settings
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.tables import buckets, cost, latency, population, sensitivity
 
 __all__ = ["TABLES"]
 

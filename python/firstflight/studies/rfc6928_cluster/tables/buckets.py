@@ -8,12 +8,22 @@ from typing import Any
 from firstflight.analysis import ab
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-from ..claims.statement import gain
-from ..grid import AVGDC, FITTED, INDEPENDENT, NAMES, NEW, REUSED, SEARCH, STRONGER, Place, settings
-from ..measure import DIMENSIONS, Results
-from ..published import TITLES, UNITS, Bar, bar, figure5
-from .row import row
+from firstflight.studies.rfc6928_cluster.claims.statement import gain
+from firstflight.studies.rfc6928_cluster.grid import (
+    AVGDC,
+    FITTED,
+    INDEPENDENT,
+    NAMES,
+    NEW,
+    REUSED,
+    SEARCH,
+    STRONGER,
+    Place,
+    settings,
+)
+from firstflight.studies.rfc6928_cluster.measure import DIMENSIONS, Results
+from firstflight.studies.rfc6928_cluster.published import TITLES, UNITS, Bar, bar, figure5
+from firstflight.studies.rfc6928_cluster.tables.row import row
 
 DEPENDENCES = (INDEPENDENT, FITTED, STRONGER)
 _METRICS = (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-from ..grid import FEW, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place, settings
-from ..measure import Results
-from ..published import MAPS_RETRANSMITTED, RETRANSMITTED, WITHOUT_RETRANSMISSION
-from .row import row
+from firstflight.studies.rfc6928_cluster.grid import FEW, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place, settings
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.published import MAPS_RETRANSMITTED, RETRANSMITTED, WITHOUT_RETRANSMISSION
+from firstflight.studies.rfc6928_cluster.tables.row import row
 
 ALL = "all"
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-from ..claims.statement import gain
-from ..grid import AVGDC, FEW, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place, settings
-from ..measure import Results
-from ..published import SEARCH_GAIN
-from .row import row
+from firstflight.studies.rfc6928_cluster.claims.statement import gain
+from firstflight.studies.rfc6928_cluster.grid import AVGDC, FEW, MANY, MAPS, NAMES, SEARCH, SLOWDC, Place, settings
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.published import SEARCH_GAIN
+from firstflight.studies.rfc6928_cluster.tables.row import row
 
 _QUANTILES = ("p50", "p90", "p99")
 SUBNET_QUANTILES = (5, 10, 25, 50, 75, 90, 95, 99)

@@ -9,12 +9,11 @@ import polars as pl
 from firstflight.analysis.intervals import Estimate
 from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.populations import dukkipati2010, slowdc
-
-from ..grid import AVGDC, FITTED, NAMES, SEARCH, SLOWDC, Place, settings
-from ..measure import Results
-from ..published import TITLES, UNITS, labels
-from .buckets import DEPENDENCES
-from .row import row
+from firstflight.studies.rfc6928_cluster.grid import AVGDC, FITTED, NAMES, SEARCH, SLOWDC, Place, settings
+from firstflight.studies.rfc6928_cluster.measure import Results
+from firstflight.studies.rfc6928_cluster.published import TITLES, UNITS, labels
+from firstflight.studies.rfc6928_cluster.tables.buckets import DEPENDENCES
+from firstflight.studies.rfc6928_cluster.tables.row import row
 
 _PATHS = ("rtt", "down", "bdp")
 

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from firstflight.analysis.table import Metric, Table, rows_frame
-
-from ..assumptions import ASSUMPTIONS, STATED
-from ..claims.statement import gain
-from ..grid import FEW, MANY, NAMES, SEARCH, SLOWDC, assumed, settings
-from ..measure import SLOW_LINES, Results
-from ..published import RETRANSMITTED, SEARCH_GAIN, WITHOUT_RETRANSMISSION, figure5
-from .cost import percent
-from .row import row
+from firstflight.studies.rfc6928_cluster.assumptions import ASSUMPTIONS, STATED
+from firstflight.studies.rfc6928_cluster.claims.statement import gain
+from firstflight.studies.rfc6928_cluster.grid import FEW, MANY, NAMES, SEARCH, SLOWDC, assumed, settings
+from firstflight.studies.rfc6928_cluster.measure import SLOW_LINES, Results
+from firstflight.studies.rfc6928_cluster.published import RETRANSMITTED, SEARCH_GAIN, WITHOUT_RETRANSMISSION, figure5
+from firstflight.studies.rfc6928_cluster.tables.cost import percent
+from firstflight.studies.rfc6928_cluster.tables.row import row
 
 
 def compared(results: Results) -> list[tuple[str, str, str]]:
