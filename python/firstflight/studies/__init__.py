@@ -22,6 +22,7 @@ _STUDIES = {
     "cs244-2014": "firstflight.studies.cs244_2014",
     "uk-homes": "firstflight.studies.uk_homes",
     "restart-window": "firstflight.studies.restart_window",
+    "queues": "firstflight.studies.queues",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

@@ -85,9 +85,7 @@ class Grid:
         """The scenario with the first keys at `labels`; `made` holds those of fewer labels, which cells share."""
         if labels not in made:
             scenario, name = self._scenario(labels[:-1], made), list(self.keys)[len(labels) - 1]
-            for path, value in _settings(self.keys[name], labels[-1]).items():
-                scenario = scenario.replace(path, value)
-            made[labels] = scenario
+            made[labels] = scenario.replace_all(_settings(self.keys[name], labels[-1]).items())
         return made[labels]
 
 

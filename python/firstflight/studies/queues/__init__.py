@@ -1,0 +1,192 @@
+"""Queues: drop tail, AQM, ECN and priority under initial windows of 3 to 64."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    named,
+    near,
+    panels,
+    table,
+)
+
+HOME = pl.col("link") == "spokes[0]"
+APPLICATION = pl.col("application").cast(pl.String)
+SHORT, PAGE = APPLICATION == "short", APPLICATION == "page"
+TIME, DONE = 1e3 * pl.col("completion_time_s").mean(), pl.col("completed") == 1
+PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
+MARKED = 100 * pl.col("marked_packets").sum() / pl.col("offered_packets").sum()
+# Full packets at 10 Mbit/s take 1.2 ms each.
+WAIT = 1.2 * pl.col("queue_mean_packets").mean()
+QUANTITIES = (
+    Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0),
+    Quantity("premature", "Drops in the first flight", "percent", PREMATURE, PAGE, digits=2),
+    Quantity("short", "Time of a competing short flow", "ms", TIME, DONE & SHORT, digits=0),
+    Quantity("dropped", "Dropped", "percent", DROPPED, HOME, "links", digits=2),
+    Quantity("marked", "Marked", "percent", MARKED, HOME, "links", digits=2),
+    Quantity("waiting", "Mean queue", "ms", WAIT, HOME, "links"),
+)
+RFC6, RFC7 = "RFC 6928 section 6", "RFC 6928 section 7"
+OURS = "this study, before its first simulation"
+AQM = ["RED", "CoDel", "PIE", "FQ-CoDel"]
+ECN = [f"{queue}, ECN" for queue in AQM]
+OVER = ["queue", "connections", "beside"]
+
+
+def relative(array: xr.DataArray, name: str, title: str) -> xr.DataArray:
+    """Percent of what IW 3 has in the same cell."""
+    return named(100 * array / array.sel(iw=3), name, title, "% of IW 3's", 0)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What RFC 6928 expects, and hypotheses."""
+    page, short = (relative(of, "", "") for of in (q.page, q.short))
+    ten, busy = q.premature.sel(iw=10), q.premature.sel(iw=10, beside="download")
+    shallow = q.short.sel(queue="drop tail 50 ms", connections="six")
+    deep = q.short.sel(queue="drop tail 500 ms", beside="download", iw=3)
+    isolated = short.sel(queue="FQ-CoDel", iw=64).max(["connections", "beside"])
+    waiting = (q.waiting.sel(iw=64) - q.waiting.sel(iw=3)).sel(queue=AQM, beside="download")
+    return (
+        ClaimSpec(
+            "aqm-moderate-congestion",
+            RFC6,
+            "Premature drops are unlikely in moderately congested networks with AQM (largest share of first-flight "
+            "segments, IW 10, half load).",
+            ten.sel(queue=AQM, beside="half load").max(["queue", "connections"]),
+            at_most(1),
+            "percent",
+            "The RFC gives no number; 1 % was chosen before the first run.",
+        ),
+        ClaimSpec(
+            "aqm-fewer-premature-drops",
+            RFC6,
+            "Next to a download AQM drops less of the first flight than drop tail of 50 ms (largest difference, IW 10).",
+            (busy.sel(queue=AQM) - busy.sel(queue="drop tail 50 ms", drop=True)).max(["queue", "connections"]),
+            below(0),
+            "pp",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "ecn-no-premature-drops",
+            RFC7,
+            "With AQM and ECN the first flight of IW 32 is not dropped (largest share).",
+            q.premature.sel(queue=ECN, iw=32).max(OVER),
+            at_most(0.1),
+            "percent",
+            "One segment in a thousand.",
+        ),
+        ClaimSpec(
+            "page-gains-in-every-queue",
+            OURS,
+            "IW 10 instead of 3 makes pages faster in every queue (largest time).",
+            page.sel(iw=10).max(OVER),
+            at_most(95),
+            "% of IW 3's",
+            "5 % faster is worth having.",
+        ),
+        ClaimSpec(
+            "six-times-64-does-not-pay",
+            OURS,
+            "With six connections and drop tail of 50 ms IW 64 makes pages no faster than IW 10 (difference).",
+            (page.sel(iw=64) - page.sel(iw=10)).sel(queue="drop tail 50 ms", connections="six").mean("beside"),
+            at_least(0),
+            "pp of IW 3's",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "drop-tail-harms-short-flows",
+            RFC7,
+            "With drop tail of 50 ms and six connections IW 64 makes a competing short flow slower (mean).",
+            100 * (shallow.sel(iw=64) / shallow.sel(iw=3) - 1).mean("beside"),
+            above(5),
+            "percent",
+            "5 % is what a user may notice.",
+        ),
+        ClaimSpec(
+            "fair-queueing-isolates",
+            RFC7,
+            "With FQ-CoDel IW 64 leaves a competing short flow its time (largest).",
+            isolated,
+            at_most(105),
+            "% of IW 3's",
+            "5 % is what a user may notice.",
+        ),
+        ClaimSpec(
+            "queue-matters-more-than-iw",
+            OURS,
+            "A short flow is faster next to IW 64 with AQM than next to IW 3 with drop tail of 500 ms (largest ratio).",
+            (q.short.sel(queue=AQM, beside="download", iw=64) / deep).max(["queue", "connections"]),
+            below(1),
+            "ratio",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "aqm-holds-the-queue",
+            OURS,
+            "Next to a download the mean queue of an AQM does not depend on the window (mean change, IW 64 for 3).",
+            waiting.mean(["queue", "connections"]),
+            near(0),
+            "ms",
+            "2 ms are less than two packets.",
+            tolerance=2,
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Gain, harm, and what decides."""
+    page, short = (relative(of, "", "").isel(draw=0) for of in (q.page, q.short))
+    gain = 100 - page.sel(iw=10)
+    worst = short.sel(iw=64, queue="drop tail 50 ms").max() - 100
+    fair = short.sel(iw=64, queue="FQ-CoDel").max() - 100
+    first = q.premature.isel(draw=0).sel(iw=10, queue=AQM, beside="half load").max()
+    return (
+        f"IW 10 instead of 3 makes pages {float(gain.min()):.0f} to {float(gain.max()):.0f} % faster, by queue, "
+        "connections and competing load.",
+        f"IW 64 makes a competing short flow up to {float(worst):.0f} % slower with drop tail of 50 ms, with FQ-CoDel "
+        f"{float(fair):.0f} %.",
+        f"With AQM and half load up to {float(first):.1f} % of the first flight's segments are dropped with IW 10.",
+    )
+
+
+def compared(q: Quantities) -> xr.DataArray:
+    """Pages and the competing short flow, mean of both loads."""
+    both = [relative(of.mean("beside"), "relative_time", "Time") for of in (q.page, q.short)]
+    who = xr.DataArray(["pages", "short flow"], dims="who", attrs={"long_name": "time of"})
+    return xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("times", "Gain and harm", "Mean times.", [q.page, q.short], across="iw"),
+        table("queue", "At the queue", "Means.", [q.premature, q.dropped, q.marked, q.waiting], across="iw"),
+    ],
+    lambda q: [
+        panels(
+            compared(q),
+            "Who gains and who pays, by queue",
+            "Page time and time of a competing short flow of IW 10, in percent of IW 3's; mean of both loads.",
+            "iw",
+            "queue",
+            "connections",
+            100,
+            "who",
+        ),
+    ],
+    answer,
+)
