@@ -1,0 +1,33 @@
+"""Slices of the studies of what RFC 6928 left open, run from their files."""
+
+from typing import Any
+
+import pytest
+import xarray as xr
+
+import firstflight
+from firstflight.studies import find
+from firstflight.studies.kernel import DeclaredStudy, Quantities
+
+pytestmark = pytest.mark.slow
+
+
+def measured(name: str, only: dict[str, Any], replicates: int = 1) -> Quantities:
+    """The quantities of a slice."""
+    study = find(name)
+    assert isinstance(study, DeclaredStudy)
+    return study.quantities(firstflight.run(study, replicates=replicates, only=only))
+
+
+def value(array: xr.DataArray, **place: Any) -> float:
+    """Of one cell."""
+    return float(array.sel(place).isel(draw=0))
+
+
+def test_queues_mark_only_with_ecn_and_drop_tail_drops_more_of_a_larger_first_flight() -> None:
+    queues = ["drop tail 50 ms", "FQ-CoDel, ECN"]
+    q = measured("queues", {"queue": queues, "iw": [3, 64], "connections": "six", "beside": "download"})
+    tail, fair = ({"queue": queue, "connections": "six", "beside": "download"} for queue in queues)
+    assert value(q.marked, **tail, iw=64) == 0 < value(q.marked, **fair, iw=64)
+    assert value(q.premature, **fair, iw=64) == 0
+    assert value(q.premature, **tail, iw=64) > 2 * value(q.premature, **tail, iw=3)
