@@ -15,7 +15,19 @@ from firstflight.errors import RequestError
 from firstflight.records import Identity, Run
 from firstflight.scenario import Scenario
 from firstflight.studies import find
-from firstflight.studies.kernel import ClaimSpec, Quantities, above, heat_map, named, near, panels, scatter, table
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    Quantities,
+    above,
+    heat_map,
+    lines,
+    named,
+    near,
+    observed,
+    panels,
+    scatter,
+    table,
+)
 from firstflight.studies.kernel.claim import judge
 from firstflight.studies.kernel.missing import depending
 from firstflight.studies.kernel.quantity import Quantity, _jackknife, estimate
@@ -317,3 +329,73 @@ def test_a_scenario_whose_keys_are_varied_is_drawn_against_them(small: Scenario)
         (window, sack): pytest.approx(value) for window, sack, value in means.iter_rows()
     }
     assert all(row["low"] < row["value"] < row["high"] for row in rows)
+
+
+EACH = Quantity("time", "Time", "ms", pl.col("time").mean(), by={"user": [0, 1, 2]}, over="each")
+ROWS = pl.DataFrame(
+    {
+        "iw": [3] * 6 + [10] * 5,
+        "user": [0, 1, 2] * 3 + [0, 1],
+        "replicate": [0] * 3 + [1] * 3 + [0] * 3 + [1] * 2,
+        "time": [30.0, 35, 50, 34, 39, 54, 20, 10, 26, 24, 14],
+    }
+)
+
+
+def test_single_observations_stay_paired_until_they_are_summarized() -> None:
+    times = EACH.measure(ROWS, {"iw": IWS})
+    saved = times.sel(iw=3, drop=True) - times.sel(iw=10, drop=True)
+    # Saved by user: 10 and 10, 25 and 25, 24 and none.
+    found = estimate(observed(saved, "user", "replicate"))
+    assert found.value == 24
+    assert 10 <= found.low < 24 <= found.high <= 25
+    by_user = observed(saved, "replicate")
+    assert by_user.sel(draw=0).values.tolist() == [10, 25, 24]
+    assert (estimate(by_user.sel(user=0)).low, estimate(by_user.sel(user=0)).high) == (10, 10)
+    assert math.isnan(estimate(by_user.sel(user=2)).low)
+    assert estimate(observed(times.sel(iw=3), "user", "replicate", summary="upper quartile")).value == 47.25
+
+
+def test_places_of_as_many_observations_draw_their_own_resamples() -> None:
+    times = EACH.measure(ROWS, {"iw": IWS})
+    alike = xr.concat([times.sel(iw=3, drop=True)] * 2, "copy")
+    # With draws in common these two would err together, and their ratio would never move.
+    medians = observed(alike, "user", "replicate")
+    ratio = estimate(medians.isel(copy=0) / medians.isel(copy=1))
+    assert ratio.value == 1
+    assert ratio.low < 1 < ratio.high
+
+
+def test_a_result_about_the_cells_that_there_are_lacks_none_unless_there_is_none() -> None:
+    def one(q: Quantities) -> list[ClaimSpec]:
+        return [claim(q.time.max(), needs="value")]
+
+    some, all_of_it = ROWS.filter(pl.col("iw") == 10), ROWS.clear()
+    for partial, rows, verdict in (
+        (False, some, "cannot be checked"),
+        (True, some, "holds"),
+        (True, all_of_it, "cannot be checked"),
+    ):
+        of = replace(EACH, partial=partial)
+        [judged] = judge(one, Quantities({of: of.measure(rows, {"iw": IWS})}))
+        assert judged.verdict == verdict
+
+
+def test_a_line_has_bars_between_other_quantities_a_base_and_an_axis_linear_about_zero() -> None:
+    times = EACH.measure(ROWS, {"iw": IWS}).rename(user="who").assign_coords(who=["a", "b", "c"])
+    ends = (
+        observed(times, "replicate", summary="lower quartile"),
+        observed(times, "replicate", summary="upper quartile"),
+    )
+    figure = lines(observed(times, "replicate"), "Time", "", "who", "iw", linear_within=7, base=28, between=ends)
+    assert figure is not None
+    chart = figure.chart.to_dict()
+    rows = chart["data"]["values"]
+    assert [row for row in rows if row["who"] == "a" and row["iw"] == 3] == [
+        {"who": "a", "iw": 3, "value": 32, "low": 31, "high": 33}
+    ]
+    rule, bars, _ = chart["layer"]
+    assert rule["encoding"]["y"] == {"datum": 28}
+    assert bars["encoding"]["y"]["axis"]["values"] == [-7, -14, -28, 0, 7, 14, 28]
+    assert bars["encoding"]["y"]["scale"] == {"constant": 7, "nice": False, "type": "symlog"}
+    assert "xOffset" in bars["encoding"]

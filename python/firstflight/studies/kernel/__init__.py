@@ -16,6 +16,7 @@ from firstflight.studies.kernel.quantity import (
     estimate,
     mean_of,
     named,
+    observed,
     resampled,
     variation_of,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "mean_of",
     "named",
     "near",
+    "observed",
     "panels",
     "resampled",
     "scatter",

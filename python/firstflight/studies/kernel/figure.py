@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firstflight.report.figure import Figure, inline
-from firstflight.report.style import ORDERED
+from firstflight.report.style import BASE, ORDERED
 from firstflight.studies.kernel.quantity import DRAW, estimate, plain
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # From here on the axis is logarithmic: the largest label over the smallest.
 _LOGARITHMIC = 20
+# Labels that an axis can write, each one.
+_FEW = 12
 
 
 def lines(
@@ -27,22 +29,59 @@ def lines(
     color: str,
     columns: str | None = None,
     log: bool = False,
+    linear_within: float | None = None,
+    base: float | None = None,
+    between: tuple[xr.DataArray, xr.DataArray] | None = None,
 ) -> Figure | None:
-    """A line per label of `color` against the dimension `x`, with a band of the 95 % interval; `columns` gives each
-    label of a third dimension, or each line, a panel of its own; `log` is for the values. Labels of `x` that are texts
-    get points with bars. Titles come from the attributes `long_name` and `titles` of the coordinates. None without
-    data. ValueError where another dimension is left.
+    """A line per label of `color` against the dimension `x`, with a band of the 95 % interval, or `between` two other
+    quantities, such as quartiles. `columns` gives each label of a third dimension, or each line, a panel of its own.
+    The axis of the values is logarithmic with `log`, or with `linear_within` beyond so much on either side of zero; a
+    dashed line is at the `base`. Labels of `x` that are texts get points with bars. Titles come from the attributes
+    `long_name` and `titles` of the coordinates. None without data. ValueError where another dimension is left.
     """
+    keys = [x, color, *([columns] if columns else [])]
     for key in map(str, quantity.dims):
         quantity = quantity.dropna(key, how="all")
     if not quantity.size:
         return None
-    wide, narrow = (_chart(quantity, width, x, color, columns, log) for width in (560, 300))
+    rows = rows_of(quantity, keys)
+    for end, other in zip(("low", "high"), between or (), strict=False):
+        places = {tuple(row[key] for key in keys): row["value"] for row in rows_of(other, keys)}
+        rows = [row | {end: places[tuple(row[key] for key in keys)]} for row in rows]
+    greatest = max((abs(row["value"]) for row in rows), default=0)
+    scale = _Values(log, linear_within, base, greatest)
+    wide, narrow = (_chart(quantity, rows, width, x, color, columns, scale) for width in (560, 300))
     return Figure(str(quantity.name), title, caption, wide, narrow)
 
 
+class _Values(NamedTuple):
+    """The axis of the values."""
+
+    log: bool
+    linear_within: float | None
+    base: float | None
+    greatest: float
+
+    def channel(self, title: str) -> altair.Y:
+        import altair as alt
+
+        if self.linear_within is None:
+            scale = alt.Scale(type="log", nice=False) if self.log else alt.Scale(zero=True)
+            return alt.Y("value:Q", title=title, scale=scale)
+        steps = [self.linear_within * 2**step for step in range(12) if self.linear_within * 2**step <= self.greatest]
+        scale = alt.Scale(type="symlog", constant=self.linear_within, nice=False)
+        axis = alt.Axis(values=[*(-step for step in steps), 0, *steps], format="~g", labelOverlap=True)
+        return alt.Y("value:Q", title=title, scale=scale, axis=axis)
+
+
 def _chart(
-    quantity: xr.DataArray, width: int, x: str, color: str, columns: str | None, log: bool
+    quantity: xr.DataArray,
+    rows: list[dict[str, Any]],
+    width: int,
+    x: str,
+    color: str,
+    columns: str | None,
+    values: _Values,
 ) -> altair.TopLevelMixin:
     import altair as alt
 
@@ -58,22 +97,24 @@ def _chart(
     far = numbers and min(labels) > 0 and max(labels) >= _LOGARITHMIC * min(labels)
     heading = quantity[x].attrs.get("long_name", x)
     if numbers:
-        axis = alt.Axis(values=labels, format="~g", labelOverlap=True) if far else alt.Axis()
+        few = labels if len(labels) <= _FEW else alt.Undefined
+        axis = alt.Axis(values=few, format="~g", labelOverlap=True) if far else alt.Axis()
         scale = alt.Scale(type="log" if far else "linear", zero=False, nice=not far)
         across = alt.X(f"{x}:Q", title=heading, scale=scale, axis=axis)
     else:
         across = alt.X(f"{x}:N", title=heading, sort=titles(quantity[x]), axis=alt.Axis(labelAngle=0))
-    title = heading_of(quantity)
-    height = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=True)
-    rows = rows_of(quantity, [x, color, *([columns] if columns else [])])
+    value = values.channel(heading_of(quantity))
+    low = value.copy()
+    low.shorthand = "low:Q"
     base = alt.Chart().encode(x=across, color=shade)
-    between = {"y": alt.Y("low:Q", title=title, scale=height), "y2": "high:Q"}
-    value = alt.Y("value:Q", title=title, scale=height)
-    drawn = (
-        [base.mark_area(opacity=0.2).encode(**between), base.mark_line(point=True).encode(y=value)]
-        if numbers
-        else [base.mark_rule().encode(**between), base.mark_point(filled=True, size=60).encode(y=value)]
-    )
+    if numbers:
+        drawn = [base.mark_area(opacity=0.2).encode(y=low, y2="high:Q"), base.mark_line(point=True).encode(y=value)]
+    else:
+        if len(names) > 1 and color != columns:
+            base = base.encode(xOffset=alt.XOffset(f"{color}:N", sort=names))
+        drawn = [base.mark_rule().encode(y=low, y2="high:Q"), base.mark_point(filled=True, size=60).encode(y=value)]
+    if values.base is not None:
+        drawn.insert(0, alt.Chart().mark_rule(color=BASE, strokeDash=[5, 4]).encode(y=alt.datum(values.base)))
     panels = quantity.sizes[columns] if columns else 1
     abreast = min(panels, 4 if width > 400 else 2)
     chart = alt.layer(*drawn, data=inline(rows)).properties(

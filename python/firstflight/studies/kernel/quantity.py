@@ -26,18 +26,20 @@ if TYPE_CHECKING:
 
 DRAW = "draw"
 _METHOD = "interval"
-_PAIRED = "paired bootstrap"
+_PAIRED, _OBSERVED = "paired bootstrap", "bootstrap of observations"
 _RESAMPLES = 500
 """Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
 
-Over = Literal["mean", "median", "lower quartile", "upper quartile", "sum"]
-_SUMMARIES: Mapping[Over, Callable[..., Any]] = {
+REPLICATE = "replicate"
+Summary = Literal["median", "lower quartile", "upper quartile", "sum"]
+_SUMMARIES: Mapping[Summary, Callable[..., Any]] = {
     "median": np.median,
     "lower quartile": partial(np.quantile, q=0.25),
     "upper quartile": partial(np.quantile, q=0.75),
     "sum": np.sum,
 }
 
+Over = Literal["mean", "each"] | Summary
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = Callable[["Run"], pl.LazyFrame]
 
@@ -53,7 +55,9 @@ class Quantity:
     else.
 
     The value of a cell is the mean over replicates with an interval by the jackknife, or, with another `over`, that
-    summary of the replicates with one by the bootstrap. `kinds` names the values 0, 1, ... of what is no amount.
+    summary of the replicates with one by the bootstrap. With "each" a value per replicate stays, along `replicate`;
+    `observed` summarizes them at the end, after single observations were paired. `kinds` names the values 0, 1, ... of
+    what is no amount. With `partial` results are about the cells that there are: a missing one is left out.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Quantity:
     at: Mapping[str, Sequence[Any]] | None = None
     over: Over = "mean"
     kinds: tuple[str, ...] = ()
+    partial: bool = False
 
     def columns(self) -> set[str]:
         """What it reads of the records, beside the keys and `replicate`."""
@@ -94,27 +99,15 @@ class Quantity:
         for *point, replicate, value in rows.select(*keys, "replicate", "value").iter_rows():
             if all(label in at for at, label in zip(places, point, strict=True)):
                 values[(*(at[label] for at, label in zip(places, point, strict=True)), replicate)] = value
-        drawn = _jackknife(values) if self.over == "mean" else self._bootstrap(values)
-        method = "jackknife" if self.over == "mean" else "bootstrap"
-        return xr.DataArray(
-            drawn,
-            {**labels, DRAW: np.arange(drawn.shape[-1]), _METHOD: method},
-            [*labels, DRAW],
-            self.name,
-            {"long_name": self.title, "units": self.unit, "digits": self.digits},
+        attributes = {"long_name": self.title, "units": self.unit, "digits": self.digits}
+        array = xr.DataArray(
+            values, {**labels, REPLICATE: np.arange(replicates)}, [*labels, REPLICATE], self.name, attributes
         )
-
-    def _bootstrap(self, values: Array) -> Array:
-        """`over` of the last axis: of all replicates that there are, then of as many drawn from them."""
-        summary = _SUMMARIES[self.over]
-        found = np.full((*values.shape[:-1], 1 + _RESAMPLES), np.nan)
-        for place in np.ndindex(values.shape[:-1]):
-            own = values[place][~np.isnan(values[place])]
-            if len(own):
-                generator = np.random.default_rng(seed_of(self.grid, self.name, place))
-                picked = generator.integers(0, len(own), (_RESAMPLES, len(own)))
-                found[place] = np.concatenate([[summary(own)], summary(own[picked], axis=1)])
-        return found
+        if self.over == "each":
+            return array
+        if self.over == "mean":
+            return mean_of(array)
+        return _with_draws(array, _bootstrap(values, self.over, self.grid, self.name), "bootstrap")
 
 
 def measured(
@@ -131,12 +124,24 @@ def measured(
         # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts.
         frame = rows.select(sorted(columns)).collect()
         found |= {quantity: quantity.measure(frame, coordinates[grid]) for quantity in own}
-    most = max([0, *(of.sizes[DRAW] for of in found.values() if of[_METHOD] == "jackknife")])
+    most = max([0, *(array.sizes[DRAW] for of, array in found.items() if of.over == "mean")])
     # An experiment that the run lacks has as many draws as another, with which it may be compared.
     for quantity, array in found.items():
         if quantity.over == "mean" and array.isnull().all():
             found[quantity] = array.reindex({DRAW: np.arange(most)})
     return {quantity: found[quantity] for quantity in quantities}
+
+
+def _bootstrap(values: Array, over: Summary, grid: str, name: str) -> Array:
+    """`over` of the last axis: of all that there are, then of as many drawn from them, in each place for itself."""
+    summary = _SUMMARIES[over]
+    found = np.full((*values.shape[:-1], 1 + _RESAMPLES), np.nan)
+    for place in np.ndindex(values.shape[:-1]):
+        own = values[place][~np.isnan(values[place])]
+        if len(own):
+            picked = np.random.default_rng(seed_of(grid, name, place)).integers(0, len(own), (_RESAMPLES, len(own)))
+            found[place] = np.concatenate([[summary(own)], summary(own[picked], axis=1)])
+    return found
 
 
 def _jackknife(values: Array) -> Array:
@@ -180,6 +185,8 @@ class Quantities:
         found: dict[str, xr.DataArray] = {}
         for quantity, array in self._measured.values():
             gaps = _gaps(quantity, array)
+            if quantity.partial and not gaps.all():
+                gaps = xr.zeros_like(gaps)
             if quantity.grid in found:
                 # Quantities that leave labels out say nothing of these.
                 known, gaps = xr.align(found[quantity.grid], gaps, join="outer", fill_value=False)
@@ -191,7 +198,7 @@ class Quantities:
         """The same without resampled medians, which only intervals come from."""
         return Quantities(
             {
-                of: array if array[_METHOD] == "jackknife" else array.isel({DRAW: slice(1)})
+                of: array if of.over in ("mean", "each") else array.isel({DRAW: slice(1)})
                 for of, array in self._measured.values()
             },
             self._run,
@@ -211,7 +218,7 @@ class Quantities:
         found = {}
         for quantity, array in self._measured.values():
             own = _gaps(quantity, array)
-            if quantity.grid in absent and own.any():
+            if quantity.grid in absent and (own.all() or (own.any() and not quantity.partial)):
                 mine = changed.get(quantity.grid, xr.zeros_like(own)).reindex_like(own, fill_value=False)
                 array = array.where(~own, _fill(quantity, array, mine, trial))
             found[quantity] = array
@@ -219,6 +226,8 @@ class Quantities:
 
 
 def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
+    if quantity.over == "each":
+        return array.isnull().all([*quantity.by, REPLICATE])
     value = array.isel({DRAW: 0}, drop=True).drop_vars(_METHOD, errors="ignore")
     return value.isnull().all(list(quantity.by))
 
@@ -228,7 +237,7 @@ FROM_ELSEWHERE, RISING = 3, 4
 
 def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial: int) -> xr.DataArray:
     """Another value in each place, and of each quantity; in those `changed` another one in each trial."""
-    places = array.isel({DRAW: 0}, drop=True)
+    places = array.isel({DRAW: 0}, drop=True) if DRAW in array.dims else array
     change, places = xr.broadcast(changed, places)
     first = np.random.default_rng(seed_of("fill", quantity.name))
     if quantity.kinds:
@@ -247,6 +256,8 @@ def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial:
     else:
         other = (-1) ** trial * far
     filled = places.copy(data=np.where(change, other, near))
+    if DRAW not in array.dims:
+        return filled
     # The replicates scatter as well.
     scatter = np.concatenate([[0.0], draw.uniform(0, 1e-3, array.sizes[DRAW] - 1)])
     return filled * (1 + xr.DataArray(scatter, {DRAW: array[DRAW]}, [DRAW]))
@@ -257,12 +268,26 @@ def by_replicate(array: xr.DataArray) -> xr.DataArray:
     mean, without = array.isel({DRAW: 0}, drop=True), array.isel({DRAW: slice(1, None)})
     count = without.sizes[DRAW]
     values = count * mean - (count - 1) * without if count > 1 else mean.broadcast_like(without)
-    return values.drop_vars([DRAW, _METHOD]).rename({DRAW: "replicate"}).transpose(..., "replicate")
+    return values.drop_vars([DRAW, _METHOD]).rename({DRAW: REPLICATE}).transpose(..., REPLICATE)
 
 
 def mean_of(values: xr.DataArray) -> xr.DataArray:
     """The mean over `replicate`, with draws of the jackknife: of a ratio that is taken replicate by replicate."""
-    return _with_draws(values, _jackknife(values.transpose(..., "replicate").values), "jackknife")
+    return _with_draws(values, _jackknife(values.transpose(..., REPLICATE).values), "jackknife")
+
+
+def observed(values: xr.DataArray, *over: str, summary: Summary = "median") -> xr.DataArray:
+    """The median, or another `summary`, of the observations along the dimensions `over`, with draws of the bootstrap
+    from those of each remaining place.
+    """
+    left = [str(key) for key in values.dims if key not in over]
+    along = values.stack({REPLICATE + "s": over}).transpose(*left, ...)
+    kept = values.isel(dict.fromkeys(over, 0), drop=True).transpose(*left)
+    drawn = _bootstrap(along.values, summary, "observed", str(values.name))
+    # One observation says nothing of how far others are from it.
+    drawn[(~np.isnan(along.values)).sum(axis=-1) == 1, 1:] = np.nan
+    coordinates = {**kept.coords, DRAW: np.arange(drawn.shape[-1]), _METHOD: _OBSERVED}
+    return xr.DataArray(drawn, coordinates, [*left, DRAW], values.name, values.attrs)
 
 
 def common(*arrays: xr.DataArray) -> list[xr.DataArray]:
@@ -279,7 +304,7 @@ def common(*arrays: xr.DataArray) -> list[xr.DataArray]:
 
 def variation_of(values: xr.DataArray) -> xr.DataArray:
     """The coefficient of variation over `replicate`, with draws of the jackknife; NaN with fewer than two."""
-    raw = values.transpose(..., "replicate").values
+    raw = values.transpose(..., REPLICATE).values
     count = raw.shape[-1]
     kept = [raw, *(np.delete(raw, left_out, axis=-1) for left_out in range(count))]
     found = [of.std(axis=-1, ddof=1) / of.mean(axis=-1) if of.shape[-1] > 1 else raw[..., 0] * np.nan for of in kept]
@@ -290,7 +315,7 @@ def resampled(values: xr.DataArray) -> xr.DataArray:
     """The mean over `replicate`, with draws of the bootstrap, paired between cells and quantities: for statistics that
     jump, such as counts, where the jackknife fails.
     """
-    raw = values.transpose(..., "replicate").values
+    raw = values.transpose(..., REPLICATE).values
     count = raw.shape[-1]
     picked = np.random.default_rng(count).integers(0, count, (_RESAMPLES, count))
     means = np.concatenate([raw.mean(axis=-1, keepdims=True), raw[..., picked].mean(axis=-1)], axis=-1)
@@ -298,7 +323,7 @@ def resampled(values: xr.DataArray) -> xr.DataArray:
 
 
 def _with_draws(values: xr.DataArray, drawn: Array, method: str) -> xr.DataArray:
-    kept = values.isel(replicate=0, drop=True)
+    kept = values.isel({REPLICATE: 0}, drop=True)
     coordinates = {**kept.coords, DRAW: np.arange(drawn.shape[-1]), _METHOD: method}
     return xr.DataArray(drawn, coordinates, [*kept.dims, DRAW], values.name, values.attrs)
 
@@ -327,7 +352,7 @@ def estimate(array: xr.DataArray) -> Estimate:
     drawn = drawn[~np.isnan(drawn)]
     count = len(drawn)
     if array[_METHOD] != "jackknife":
-        if array[_METHOD] != _PAIRED and (drawn == value).all():
+        if not count or (array[_METHOD] == "bootstrap" and (drawn == value).all()):
             return Estimate(value)
         low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
         return Estimate(value, float(low), float(high))
