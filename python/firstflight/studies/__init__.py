@@ -23,6 +23,7 @@ _STUDIES = {
     "uk-homes": "firstflight.studies.uk_homes",
     "restart-window": "firstflight.studies.restart_window",
     "queues": "firstflight.studies.queues",
+    "real-time": "firstflight.studies.real_time",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

@@ -1,0 +1,191 @@
+"""Calls, a game and look-ups of names next to pages with initial windows of 3 to 64."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    below,
+    heat_map,
+    lines,
+    named,
+    table,
+)
+
+APPLICATION, DOWN = pl.col("application").cast(pl.String), pl.col("from_server") == 1
+LATE = 100 * (pl.col("packets_late") + pl.col("packets_lost")).sum() / pl.col("packets_sent").sum()
+JITTER = 1e3 * (pl.col("delay_p99_s") - pl.col("delay_min_s")).mean()
+DONE = pl.col("completed") == 1
+TIME = 1e3 * pl.col("completion_time_s")
+
+
+def stream(name: str, title: str, unit: str, value: pl.Expr, application: str, digits: int) -> Quantity:
+    """Of the datagrams that the server sends."""
+    return Quantity(name, title, unit, value, DOWN & (application == APPLICATION), "streams", digits=digits)
+
+
+QUANTITIES = (
+    stream("mos", "MOS, G.711", "", pl.col("mos").mean(), "g711", 2),
+    stream("late", "Late or lost, G.711", "percent", LATE, "g711", 2),
+    stream("opus_late", "Late or lost, Opus", "percent", LATE, "opus", 2),
+    stream("jitter", "Delay variation, G.711, 99th percentile", "ms", JITTER, "g711", 0),
+    stream("game_late", "Late or lost, game", "percent", LATE, "game", 2),
+    Quantity("lookup", "Look-up, mean", "ms", TIME.mean(), DONE & (APPLICATION == "names")),
+    Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), DONE & (APPLICATION == "names")),
+    Quantity("page", "Page time", "ms", TIME.mean(), DONE, "pages", digits=0),
+)
+RFC7, RFC3 = "RFC 6928 section 7", "RFC 6928 section 3"
+OURS = "this study, before its first simulation"
+LIMIT = "0.1 MOS is the limit of the question."
+TAIL = ["drop tail 100 ms", "drop tail 1 s"]
+PLACES = ["rate", "connections"]
+
+
+def cost(q: Quantities) -> xr.DataArray:
+    """What pages with this IW cost a call, compared with IW 3."""
+    return named(q.mos.sel(iw=3, drop=True) - q.mos, "cost", "Cost of a call against IW 3", "MOS", 2)
+
+
+def largest(q: Quantities) -> xr.DataArray:
+    """The largest IW up to which every one costs less than 0.1 MOS."""
+    fits = (cost(q).isel(draw=0) < 0.1).astype(float).cumprod("iw")
+    return named((fits * q.mos["iw"]).max("iw"), "largest", "Largest IW within 0.1 MOS", "segments", 0)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What RFC 6928 fears, and hypotheses."""
+    costs, slow = cost(q), {"rate": "1 Mbit/s", "connections": "six"}
+    lookup = 100 * (q.lookup.sel(iw=64) / q.lookup.sel(iw=3) - 1)
+    game = q.game_late.sel(iw=32) - q.game_late.sel(iw=3)
+    fewer = q.mos.sel(iw=10, connections="one") - q.mos.sel(iw=3, connections="six")
+    return (
+        ClaimSpec(
+            "slow-line-call-suffers",
+            RFC7,
+            "Larger windows hurt VoIP: at 1 Mbit/s with six connections and drop tail of 1 s IW 10 costs a call 0.1 MOS.",
+            costs.sel(slow, iw=10, queue="drop tail 1 s"),
+            at_least(0.1),
+            "MOS",
+            LIMIT,
+        ),
+        ClaimSpec(
+            "fast-line-call-is-spared",
+            OURS,
+            "At 20 Mbit/s IW 10 costs a call less than 0.1 MOS in every queue (largest cost).",
+            costs.sel(rate="20 Mbit/s", iw=10).max(["queue", "connections"]),
+            below(0.1),
+            "MOS",
+            LIMIT,
+        ),
+        ClaimSpec(
+            "codel-does-not-spare-a-call",
+            RFC7,
+            "CoDel lets bursts pass: at 5 Mbit/s with six connections IW 64 costs a call 0.1 MOS.",
+            costs.sel(rate="5 Mbit/s", connections="six", iw=64, queue="CoDel"),
+            at_least(0.1),
+            "MOS",
+            LIMIT,
+        ),
+        ClaimSpec(
+            "fq-codel-spares-a-call",
+            RFC7,
+            "With FQ-CoDel IW 64 costs a call less than 0.1 MOS at every rate (largest cost).",
+            costs.sel(queue="FQ-CoDel", iw=64).max(PLACES),
+            below(0.1),
+            "MOS",
+            LIMIT,
+        ),
+        ClaimSpec(
+            "priority-spares-a-call",
+            RFC7,
+            "With priority IW 64 costs a call less than 0.1 MOS at every rate (largest cost).",
+            costs.sel(queue="priority", iw=64).max(PLACES),
+            below(0.1),
+            "MOS",
+            LIMIT,
+        ),
+        ClaimSpec(
+            "fewer-connections-spare-calls",
+            RFC3,
+            "One connection with IW 10 leaves a call no worse than six with IW 3 (least gain, drop tail).",
+            fewer.sel(queue=TAIL).min(["queue", "rate"]),
+            at_least(-0.05),
+            "MOS",
+            "Half of the limit of the question counts as no worse.",
+        ),
+        ClaimSpec(
+            "look-ups-suffer",
+            RFC7,
+            "Larger windows hurt DNS: at 1 Mbit/s, six connections and drop tail of 1 s IW 64 slows look-ups by 10 %.",
+            lookup.sel(slow, queue="drop tail 1 s"),
+            at_least(10),
+            "percent",
+            "10 % were chosen before the first run.",
+        ),
+        ClaimSpec(
+            "games-suffer",
+            RFC7,
+            "Larger windows hurt games: at 5 Mbit/s with six connections and drop tail of 100 ms IW 32 delays more "
+            "than another 1 % of a game's packets beyond 100 ms.",
+            game.sel(rate="5 Mbit/s", connections="six", queue="drop tail 100 ms"),
+            above(1),
+            "pp",
+            "1 % was chosen before the first run.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """What an operator may set, and what it takes."""
+    fits, six = largest(q), {"queue": "drop tail 1 s", "connections": "six"}
+    windows = ", ".join(f"{float(fits.sel(six, rate=rate)):.0f} at {rate}" for rate in fits["rate"].values)
+    fair = fits.sel(queue=["FQ-CoDel", "priority"]).min()
+    costs = cost(q).isel(draw=0).sel(iw=10)
+    return (
+        f"The largest IW of pages that costs a call less than 0.1 MOS, compared with IW 3, is {windows}, with six "
+        "connections and drop tail of 1 s.",
+        f"With FQ-CoDel or priority it is {float(fair):.0f} at every rate.",
+        f"IW 10 costs a call up to {float(costs.sel(connections='one').max()):.2f} MOS with one connection and "
+        f"{float(costs.sel(connections='six').max()):.2f} MOS with six.",
+    )
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table(
+            "largest", "The largest IW that costs a call less than 0.1 MOS", "By means.", [largest(q)], "connections"
+        ),
+        table("calls", "Calls", "Means.", [q.mos, cost(q), q.late, q.opus_late, q.jitter], across="iw"),
+        table("others", "Game, look-ups, pages", "Means.", [q.game_late, q.lookup, q.lookup_p99, q.page], across="iw"),
+    ],
+    lambda q: [
+        heat_map(
+            largest(q),
+            "The largest IW that costs a call less than 0.1 MOS",
+            "Compared with IW 3 of the pages on the same line; G.711, play-out of 60 ms, RTT 40 ms.",
+            "rate",
+            "queue",
+            "connections",
+        ),
+        lines(
+            q.mos.sel(connections="six"),
+            "Rating of a call",
+            "Next to pages with six connections; bands are 95 % intervals.",
+            "iw",
+            "queue",
+            columns="rate",
+        ),
+    ],
+    answer,
+)
