@@ -31,3 +31,12 @@ def test_queues_mark_only_with_ecn_and_drop_tail_drops_more_of_a_larger_first_fl
     assert value(q.marked, **tail, iw=64) == 0 < value(q.marked, **fair, iw=64)
     assert value(q.premature, **fair, iw=64) == 0
     assert value(q.premature, **tail, iw=64) > 2 * value(q.premature, **tail, iw=3)
+
+
+def test_a_call_behind_priority_is_undisturbed_by_pages_that_ruin_it_behind_drop_tail() -> None:
+    queues = ["drop tail 1 s", "priority"]
+    q = measured("real-time", {"rate": "2 Mbit/s", "queue": queues, "iw": 64, "connections": "six"})
+    tail, first = ({"rate": "2 Mbit/s", "queue": queue, "iw": 64, "connections": "six"} for queue in queues)
+    assert value(q.mos, **tail) < 2 < 4.3 < value(q.mos, **first)
+    assert value(q.late, **first) == value(q.opus_late, **first) == value(q.game_late, **first) == 0
+    assert value(q.lookup, **tail) > 2 * value(q.lookup, **first)
