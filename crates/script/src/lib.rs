@@ -31,6 +31,7 @@ mod options;
 mod preamble;
 mod problem;
 mod reader;
+mod refusal;
 mod report;
 mod run;
 mod script;
@@ -40,6 +41,7 @@ mod wire;
 
 pub use options::Options;
 pub use problem::{Kind, Problem};
+pub use refusal::{Reason, Refusal};
 pub use report::{Report, Verdict};
 pub use run::{run, run_text};
 pub use script::Script;

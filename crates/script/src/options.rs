@@ -67,7 +67,7 @@ impl Plan {
         let profile = script.options.iter().rfind(|option| option.name == "profile");
         let name = profile.map_or(Ok(default_profile()), value)?;
         let line = profile.map_or(1, |option| option.line);
-        let settings = Settings::named(name).map_err(|sentence| Problem::malformed(line, sentence))?;
+        let settings = Settings::named(name).map_err(|refusal| Problem::malformed(line, refusal))?;
         let mut plan = Self {
             environment: Environment::new(settings),
             tolerance_ns: options.tolerance_ns,
@@ -88,18 +88,18 @@ impl Plan {
         }
         for (path, text) in &options.overrides {
             let set = plan.environment.settings.write(path, text);
-            set.map_err(|sentence| Problem::malformed(1, sentence))?;
+            set.map_err(|refusal| Problem::malformed(1, refusal))?;
         }
-        plan.environment.settings.profile().map_err(|sentence| Problem::malformed(1, sentence))?;
+        plan.environment.settings.profile().map_err(|refusal| Problem::malformed(1, refusal))?;
         Ok(plan)
     }
 
     fn set(&mut self, option: &OptionLine) -> Result<(), Problem> {
-        let wrong = |sentence: String| Problem::malformed(option.line, sentence);
-        let (path, text) = value(option)?
-            .split_once('=')
-            .ok_or_else(|| wrong("--set needs a field and its value, such as --set=initial_window=3".to_owned()))?;
-        self.environment.settings.write(path.trim(), text).map_err(wrong)
+        let (path, text) = value(option)?.split_once('=').ok_or_else(|| {
+            Problem::malformed(option.line, "--set needs a field and its value, such as --set=initial_window=3")
+        })?;
+        let set = self.environment.settings.write(path.trim(), text);
+        set.map_err(|refusal| Problem::malformed(option.line, refusal))
     }
 
     fn option(&mut self, option: &OptionLine) -> Result<(), Problem> {
@@ -120,7 +120,7 @@ impl Plan {
                 "ipv4" | "ipv4-mapped-ipv6" => {}
                 "ipv6" => {
                     let profile = self.environment.settings.profile();
-                    let mss = profile.map_err(|sentence| Problem::malformed(option.line, sentence))?.mss_bytes;
+                    let mss = profile.map_err(|refusal| Problem::malformed(option.line, refusal))?.mss_bytes;
                     self.limit_segments(option, mss.saturating_sub(IPV6_EXTRA_BYTES))?;
                 }
                 other => {
@@ -142,7 +142,7 @@ impl Plan {
 
     fn limit_segments(&mut self, option: &OptionLine, mss: u32) -> Result<(), Problem> {
         let set = self.environment.settings.write("mss_bytes", &mss.to_string());
-        set.map_err(|sentence| Problem::malformed(option.line, sentence))
+        set.map_err(|refusal| Problem::malformed(option.line, refusal))
     }
 }
 

@@ -24,13 +24,13 @@ pub struct Problem {
 
 impl Problem {
     /// A script that is wrong.
-    pub fn malformed(line: u32, sentence: impl Into<String>) -> Self {
-        Self { line, kind: Kind::Malformed, sentence: sentence.into() }
+    pub fn malformed(line: u32, sentence: impl fmt::Display) -> Self {
+        Self { line, kind: Kind::Malformed, sentence: sentence.to_string() }
     }
 
     /// A script that asks for something that is not modelled.
-    pub fn unsupported(line: u32, sentence: impl Into<String>) -> Self {
-        Self { line, kind: Kind::Unsupported, sentence: sentence.into() }
+    pub fn unsupported(line: u32, sentence: impl fmt::Display) -> Self {
+        Self { line, kind: Kind::Unsupported, sentence: sentence.to_string() }
     }
 }
 

@@ -3,7 +3,8 @@
 //! Fields are set on the profile's JSON, so every one of them can be, under its own name; one that ends in `_ns` or
 //! `_bytes` may be written without the ending, with a unit: `rto.minimum=200ms`.
 
-use firstflight_tcp::{Choices, CongestionAlgorithm, Profile, RENAMED, name_renamed};
+use crate::refusal::{Refusal, refuse};
+use firstflight_tcp::{Choices, CongestionAlgorithm, Profile, RENAMED};
 use serde_json::{Map, Number, Value};
 
 /// Fields that say which of several policies a table is.
@@ -19,26 +20,26 @@ impl Settings {
     /// The profile of that name.
     ///
     /// # Errors
-    /// A sentence that lists the known ones.
-    pub fn named(name: &str) -> Result<Self, String> {
+    /// A [`Refusal`] that lists the known ones.
+    pub fn named(name: &str) -> Result<Self, Refusal> {
         let profile = Profile::named(name).ok_or_else(|| {
-            format!("there is no profile \"{name}\"; the known ones are {}", Profile::NAMES.join(", "))
+            refuse!("there is no profile \"{name}\"; the known ones are {}", Profile::NAMES.join(", "))
         })?;
-        serde_json::to_value(profile).map(|fields| Self { fields }).map_err(|error| error.to_string())
+        Ok(Self { fields: serde_json::to_value(profile)? })
     }
 
     /// The profile as it now is.
     ///
     /// # Errors
-    /// A sentence about a field that is missing, out of its range, or without effect beside the others.
-    pub fn profile(&self) -> Result<Profile, String> {
+    /// A [`Refusal`] about a field that is missing, out of its range, or without effect beside the others.
+    pub fn profile(&self) -> Result<Profile, Refusal> {
         let profile = self.read()?;
-        profile.validate().map_err(|error| error.to_string())?;
+        profile.validate()?;
         Ok(profile)
     }
 
-    fn read(&self) -> Result<Profile, String> {
-        serde_json::from_value(self.fields.clone()).map_err(name_renamed)
+    fn read(&self) -> Result<Profile, Refusal> {
+        Ok(serde_json::from_value(self.fields.clone())?)
     }
 
     /// The value of a field.
@@ -53,26 +54,24 @@ impl Settings {
     /// `false`, or `{ name = value, ... }`.
     ///
     /// # Errors
-    /// A sentence that names the field and says what would be right.
-    pub fn write(&mut self, path: &str, text: &str) -> Result<(), String> {
-        let literal = Literal::read(text).map_err(|sentence| format!("{path}: {sentence}"))?;
+    /// A [`Refusal`] that names the field and says what would be right.
+    pub fn write(&mut self, path: &str, text: &str) -> Result<(), Refusal> {
+        let literal = Literal::read(text).map_err(Refusal::within(path))?;
         let before = self.fields.clone();
         let (parent, name) = path.rsplit_once('.').map_or(("", path), |(parent, name)| (parent, name));
         let table = self.table(parent)?;
         // What does not go together may be followed by what makes it so.
-        set(table, parent, name, literal)
-            .and_then(|()| self.read()?.validate_ranges().map_err(|error| error.to_string()))
-            .map_err(|sentence| {
-                self.fields = before;
-                format!("{path}={text}: {sentence}")
-            })
+        set(table, parent, name, literal).and_then(|()| Ok(self.read()?.validate_ranges()?)).map_err(|refusal| {
+            self.fields = before;
+            Refusal::within(format_args!("{path}={text}"))(refusal)
+        })
     }
 
     /// Switches off what has nothing to work on, as a kernel does without a word.
     ///
     /// # Errors
     /// None that a profile gives reason for.
-    pub(crate) fn switch_off_unused(&mut self) -> Result<(), String> {
+    pub(crate) fn switch_off_unused(&mut self) -> Result<(), Refusal> {
         let profile = self.read()?;
         if !profile.sack {
             self.write("dsack", "false")?;
@@ -92,14 +91,14 @@ impl Settings {
         Ok(())
     }
 
-    fn table(&mut self, path: &str) -> Result<&mut Map<String, Value>, String> {
+    fn table(&mut self, path: &str) -> Result<&mut Map<String, Value>, Refusal> {
         let mut table = &mut self.fields;
         for name in path.split('.').filter(|name| !name.is_empty()) {
-            let fields = table.as_object_mut().ok_or_else(|| format!("{path} is not a table"))?;
+            let fields = table.as_object_mut().ok_or_else(|| refuse!("{path} is not a table"))?;
             let known = field_of(fields, name).ok_or_else(|| unknown(fields, name))?;
             table = fields.entry(known).or_insert(Value::Null);
         }
-        table.as_object_mut().ok_or_else(|| format!("{path} is not a table"))
+        table.as_object_mut().ok_or_else(|| refuse!("{path} is not a table"))
     }
 }
 
@@ -108,16 +107,16 @@ fn field_of(table: &Map<String, Value>, name: &str) -> Option<String> {
     ["", "_ns", "_bytes"].iter().map(|ending| format!("{name}{ending}")).find(|name| table.contains_key(name))
 }
 
-fn unknown(table: &Map<String, Value>, name: &str) -> String {
+fn unknown(table: &Map<String, Value>, name: &str) -> Refusal {
     if let Some((_, new)) = RENAMED.iter().find(|(old, _)| old.rsplit('.').next() == Some(name)) {
-        return format!("\"{name}\" is now \"{new}\"; write that instead");
+        return refuse!("\"{name}\" is now \"{new}\"; write that instead");
     }
     let known: Vec<&str> = table.keys().map(String::as_str).collect();
-    format!("there is no field \"{name}\"; the fields are {}", known.join(", "))
+    refuse!("there is no field \"{name}\"; the fields are {}", known.join(", "))
 }
 
 /// Sets a field of the table at `parent`.
-fn set(table: &mut Map<String, Value>, parent: &str, name: &str, literal: Literal) -> Result<(), String> {
+fn set(table: &mut Map<String, Value>, parent: &str, name: &str, literal: Literal) -> Result<(), Refusal> {
     let field = field_of(table, name).ok_or_else(|| unknown(table, name))?;
     let before = table.get(&field).cloned().unwrap_or(Value::Null);
     let path = if parent.is_empty() { field.clone() } else { format!("{parent}.{field}") };
@@ -125,7 +124,7 @@ fn set(table: &mut Map<String, Value>, parent: &str, name: &str, literal: Litera
     Ok(())
 }
 
-fn value_of(path: &str, literal: Literal, before: &Value) -> Result<Value, String> {
+fn value_of(path: &str, literal: Literal, before: &Value) -> Result<Value, Refusal> {
     let tag = before.as_object().and_then(|table| TAGS.into_iter().find(|tag| table.contains_key(*tag)));
     Ok(match (literal, tag) {
         (Literal::None, _) => Value::Null,
@@ -137,9 +136,9 @@ fn value_of(path: &str, literal: Literal, before: &Value) -> Result<Value, Strin
         ])),
         (Literal::Number(number), _) => Value::Number(number),
         (Literal::Nanoseconds(time), _) if path.ends_with("_ns") => time.into(),
-        (Literal::Nanoseconds(_), _) => return Err("this field takes no time".to_owned()),
+        (Literal::Nanoseconds(_), _) => return Err(refuse!("this field takes no time")),
         (Literal::Bytes(bytes), _) if path.ends_with("_bytes") => bytes.into(),
-        (Literal::Bytes(_), _) => return Err("this field takes no size".to_owned()),
+        (Literal::Bytes(_), _) => return Err(refuse!("this field takes no size")),
         (Literal::Word(word), Some(tag)) => {
             let mut table = kept(before, tag, &word);
             table.insert(tag.to_owned(), word.into());
@@ -205,33 +204,33 @@ enum Literal {
 }
 
 impl Literal {
-    fn read(text: &str) -> Result<Self, String> {
+    fn read(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
         if let Some(inside) = text.strip_prefix('{') {
-            let inside = inside.strip_suffix('}').ok_or("a \"}\" is missing at the end")?;
+            let inside = inside.strip_suffix('}').ok_or_else(|| refuse!("a \"}}\" is missing at the end"))?;
             let entry = |entry: &str| {
-                let (name, value) = entry.split_once('=').ok_or_else(|| format!("\"{entry}\" lacks a \"=\""))?;
+                let (name, value) = entry.split_once('=').ok_or_else(|| refuse!("\"{entry}\" lacks a \"=\""))?;
                 Ok((name.trim().to_owned(), Self::read_plain(value.trim())?))
             };
             let entries = inside.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-            return entries.map(entry).collect::<Result<_, String>>().map(Self::Table);
+            return entries.map(entry).collect::<Result<_, Refusal>>().map(Self::Table);
         }
         Self::read_plain(text)
     }
 
     /// Anything but a table.
-    fn read_plain(text: &str) -> Result<Self, String> {
+    fn read_plain(text: &str) -> Result<Self, Refusal> {
         let word = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
         Ok(match word {
-            "" => return Err("there is no value".to_owned()),
+            "" => return Err(refuse!("there is no value")),
             "none" => Self::None,
             "true" => Self::Flag(true),
             "false" => Self::Flag(false),
             _ => match word.find(|c: char| !c.is_ascii_digit() && c != '.') {
                 Some(0) => Self::Word(word.to_owned()),
-                None => Self::Number(word.parse().map_err(|_| format!("\"{word}\" is not a number"))?),
+                None => Self::Number(word.parse().map_err(|_| refuse!("\"{word}\" is not a number"))?),
                 Some(unit) => quantity(&word[..unit], &word[unit..])
-                    .ok_or_else(|| format!("\"{word}\" is not a quantity: write 200ms, 1s, 64KiB or 1460B"))?,
+                    .ok_or_else(|| refuse!("\"{word}\" is not a quantity: write 200ms, 1s, 64KiB or 1460B"))?,
             },
         })
     }
@@ -266,11 +265,11 @@ fn quantity(number: &str, unit: &str) -> Option<Literal> {
 /// A time with its unit, such as `4ms`, in nanoseconds.
 ///
 /// # Errors
-/// A sentence that says what would be right.
-pub fn duration(text: &str) -> Result<u64, String> {
+/// A [`Refusal`] that says what would be right.
+pub fn duration(text: &str) -> Result<u64, Refusal> {
     match Literal::read(text) {
         Ok(Literal::Nanoseconds(time)) => Ok(time),
-        _ => Err(format!("\"{text}\" is not a time with its unit; write for example 4ms or 1us")),
+        _ => Err(refuse!("\"{text}\" is not a time with its unit; write for example 4ms or 1us")),
     }
 }
 
@@ -304,7 +303,7 @@ mod tests {
         settings.write("recovery.scoreboard.prr", "true").unwrap();
         settings.write("recovery", "scoreboard").unwrap();
         settings.write("recovery.scoreboard.tail_loss_probe", "{ max_ack_delay = 70ms }").unwrap();
-        let recovery = settings.profile().unwrap_err();
+        let recovery = settings.profile().unwrap_err().to_string();
         assert!(recovery.starts_with("recovery.scoreboard.tail_loss_probe has no effect without sack"), "{recovery}");
         settings.write("sack", "true").unwrap();
         let tail_loss_probe = Some(TailLossProbe { max_ack_delay_ns: 70_000_000 });
@@ -331,10 +330,10 @@ mod tests {
             ("recovery", "sack", "\"recovery.sack\" is now \"recovery.scoreboard\""),
             ("recovery.scoreboard.rack", "true", "no field"),
         ] {
-            let sentence = settings.write(path, text).unwrap_err();
+            let sentence = settings.write(path, text).unwrap_err().to_string();
             assert!(sentence.contains(word), "{sentence}");
             assert_eq!(settings, before);
         }
-        assert!(Settings::named("linus").unwrap_err().contains("rfc"));
+        assert!(Settings::named("linus").unwrap_err().to_string().contains("rfc"));
     }
 }

@@ -183,7 +183,7 @@ fn arithmetic(left: &Value, operator: Operator, right: &Value, line: u32) -> Res
     let wrong = |why: &str| Failure::Wrong(line, format!("{why}: {left} and {right}"));
     match (left, operator, right) {
         (Value::Text(template), Operator::Remainder, values) => {
-            format::fill(template, values).map(Value::Text).map_err(|sentence| Failure::Wrong(line, sentence))
+            format::fill(template, values).map(Value::Text).map_err(|refusal| Failure::Wrong(line, refusal.to_string()))
         }
         (Value::Text(a), Operator::Add, Value::Text(b)) => Ok(Value::Text(format!("{a}{b}"))),
         (Value::Integer(a), _, Value::Integer(b)) if operator != Operator::Divide => {

@@ -1,9 +1,10 @@
 //! `'cwnd: %d rtt: %.1f' % (tcpi_snd_cwnd, tcpi_rtt)`.
 
 use super::Value;
+use crate::refusal::{Refusal, refuse};
 
-/// Puts the values into the template; the error is a sentence.
-pub(super) fn fill(template: &str, values: &Value) -> Result<String, String> {
+/// Puts the values into the template.
+pub(super) fn fill(template: &str, values: &Value) -> Result<String, Refusal> {
     let one;
     let mut rest = match values {
         Value::Tuple(values) => values.iter(),
@@ -22,20 +23,22 @@ pub(super) fn fill(template: &str, values: &Value) -> Result<String, String> {
             filled.push_str(parts.next().unwrap_or(""));
             continue;
         }
-        let end = part.find(|c: char| c.is_ascii_alphabetic()).ok_or("a % in a text is followed by no letter")?;
+        let end = part
+            .find(|c: char| c.is_ascii_alphabetic())
+            .ok_or_else(|| refuse!("a % in a text is followed by no letter"))?;
         let precision = part[..end].split_once('.').and_then(|(_, digits)| digits.parse::<usize>().ok());
-        let value = rest.next().ok_or("a text has more % than there are values")?;
+        let value = rest.next().ok_or_else(|| refuse!("a text has more % than there are values"))?;
         filled.push_str(&shown(value, part.as_bytes()[end], precision.map(|digits| digits.min(20)))?);
         filled.push_str(&part[end + 1..]);
     }
     if rest.next().is_some() {
-        return Err("a text has fewer % than there are values".to_owned());
+        return Err(refuse!("a text has fewer % than there are values"));
     }
     Ok(filled)
 }
 
-fn shown(value: &Value, letter: u8, precision: Option<usize>) -> Result<String, String> {
-    let number = || value.number().ok_or_else(|| format!("%{} needs a number, not {value}", letter as char));
+fn shown(value: &Value, letter: u8, precision: Option<usize>) -> Result<String, Refusal> {
+    let number = || value.number().ok_or_else(|| refuse!("%{} needs a number, not {value}", letter as char));
     Ok(match letter {
         b's' | b'r' => value.to_string(),
         b'd' | b'i' | b'u' => match value {
@@ -44,9 +47,9 @@ fn shown(value: &Value, letter: u8, precision: Option<usize>) -> Result<String, 
         },
         b'x' => match value {
             Value::Integer(number) => format!("{number:x}"),
-            _ => return Err(format!("%x needs a whole number, not {value}")),
+            _ => return Err(refuse!("%x needs a whole number, not {value}")),
         },
         b'f' | b'g' | b'e' => format!("{:.*}", precision.unwrap_or(6), number()?),
-        other => return Err(format!("%{} is not understood", other as char)),
+        other => return Err(refuse!("%{} is not understood", other as char)),
     })
 }

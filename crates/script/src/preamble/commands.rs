@@ -4,9 +4,10 @@ use super::Environment;
 use super::defaults::DEFAULTS;
 use super::shell::Command;
 use super::sysctl;
+use crate::refusal::{Refusal, refuse};
 
-/// Takes over what the command sets; the error is a sentence.
-pub(super) fn apply(environment: &mut Environment, command: &Command) -> Result<(), String> {
+/// Takes over what the command sets.
+pub(super) fn apply(environment: &mut Environment, command: &Command) -> Result<(), Refusal> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let name = words[0].rsplit('/').next().unwrap_or(words[0]);
     let arguments = &words[1..];
@@ -27,29 +28,29 @@ pub(super) fn apply(environment: &mut Environment, command: &Command) -> Result<
         "ethtool" => Ok(()),
         _ if name.starts_with("sysctl_restore_") => Ok(()),
         "true" | "modprobe" | "nstat" => Ok(()),
-        _ => Err(format!("the command \"{}\" is not understood", words.join(" "))),
+        _ => Err(refuse!("the command \"{}\" is not understood", words.join(" "))),
     }
 }
 
-fn assignments(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
+fn assignments(environment: &mut Environment, words: &[&str]) -> Result<(), Refusal> {
     words.iter().try_for_each(|word| {
-        let (name, value) = word.split_once('=').ok_or_else(|| format!("\"{word}\" sets nothing: a = is missing"))?;
+        let (name, value) = word.split_once('=').ok_or_else(|| refuse!("\"{word}\" sets nothing: a = is missing"))?;
         sysctl::apply(environment, name.trim(), value.trim())
     })
 }
 
-fn ip(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
+fn ip(environment: &mut Environment, words: &[&str]) -> Result<(), Refusal> {
     match words {
         ["tcp_metrics", ..] => Ok(()),
         ["route", "add" | "replace" | "change", attributes @ ..] => route(environment, attributes),
-        _ => Err(format!("the command \"ip {}\" is not understood", words.join(" "))),
+        _ => Err(refuse!("the command \"ip {}\" is not understood", words.join(" "))),
     }
 }
 
-fn route(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
+fn route(environment: &mut Environment, words: &[&str]) -> Result<(), Refusal> {
     let mut words = words.iter().copied().filter(|word| *word != "lock");
     while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("the route attribute {word} has no value"));
+        let mut value = || words.next().ok_or_else(|| refuse!("the route attribute {word} has no value"));
         match word {
             "default" | "onlink" => {}
             "dev" | "via" | "src" | "proto" | "scope" | "table" | "metric" => drop(value()?),
@@ -58,13 +59,13 @@ fn route(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
             "advmss" => environment.settings.write("mss_bytes", value()?)?,
             "mtu" => {
                 let text = value()?;
-                let mtu: u32 = text.parse().map_err(|_| format!("the MTU {text} is not a number"))?;
+                let mtu: u32 = text.parse().map_err(|_| refuse!("the MTU {text} is not a number"))?;
                 environment.settings.write("mss_bytes", &mtu.saturating_sub(IPV4_AND_TCP_HEADER_BYTES).to_string())?;
             }
             "rto_min" => sysctl::rto_min(environment, value()?)?,
             "congctl" => sysctl::apply(environment, "net.ipv4.tcp_congestion_control", value()?)?,
             address if address.starts_with(|c: char| c.is_ascii_digit()) => {}
-            _ => return Err(format!("the route attribute {word} has no counterpart here")),
+            _ => return Err(refuse!("the route attribute {word} has no counterpart here")),
         }
     }
     Ok(())
@@ -73,8 +74,8 @@ fn route(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
 /// Bytes of an IPv4 header and a TCP header without options.
 pub(crate) const IPV4_AND_TCP_HEADER_BYTES: u32 = 40;
 
-fn queue(environment: &mut Environment, words: &[&str]) -> Result<(), String> {
-    let not_understood = || format!("the command \"tc {}\" is not understood", words.join(" "));
+fn queue(environment: &mut Environment, words: &[&str]) -> Result<(), Refusal> {
+    let not_understood = || refuse!("the command \"tc {}\" is not understood", words.join(" "));
     let ["qdisc", action, rest @ ..] = words else { return Err(not_understood()) };
     if *action == "del" || *action == "delete" {
         environment.interface_is_full = false;

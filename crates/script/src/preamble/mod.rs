@@ -6,6 +6,7 @@ mod shell;
 mod sysctl;
 
 use crate::problem::Problem;
+use crate::refusal::Refusal;
 use crate::script::Shell;
 use crate::settings::Settings;
 pub(crate) use commands::IPV4_AND_TCP_HEADER_BYTES;
@@ -33,7 +34,7 @@ impl Environment {
     }
 
     /// Whether the queue of the interface paces. A profile that paces by itself keeps its own pacing until there is a queue.
-    fn set_pacing(&mut self, queue_paces: bool) -> Result<(), String> {
+    fn set_pacing(&mut self, queue_paces: bool) -> Result<(), Refusal> {
         if queue_paces {
             let WindowPacing { slow_start_percent, avoidance_percent, burst_segments } = self.pacing;
             let pacing = format!(
@@ -54,8 +55,8 @@ impl Environment {
     /// The first command that is not understood, or whose setting has no counterpart here.
     pub fn apply(&mut self, shell: &Shell) -> Result<(), Problem> {
         for command in shell::commands(&shell.text, shell.line) {
-            commands::apply(self, &command).map_err(|sentence| Problem::unsupported(command.line, sentence))?;
+            commands::apply(self, &command).map_err(|refusal| Problem::unsupported(command.line, refusal))?;
         }
-        self.settings.switch_off_unused().map_err(|sentence| Problem::unsupported(shell.line, sentence))
+        self.settings.switch_off_unused().map_err(|refusal| Problem::unsupported(shell.line, refusal))
     }
 }

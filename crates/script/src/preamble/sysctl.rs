@@ -1,6 +1,7 @@
 //! Sysctls and module parameters by name: the field of the profile that each sets, or why it makes no difference here.
 
 use super::Environment;
+use crate::refusal::{Refusal, refuse};
 use firstflight_tcp::WindowPacing;
 use serde_json::Value;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::path::Path;
 #[derive(Clone, Copy)]
 enum Meaning {
     /// It sets the profile or the environment.
-    Sets(fn(&mut Environment, &str) -> Result<(), String>),
+    Sets(fn(&mut Environment, &str) -> Result<(), Refusal>),
     /// It makes no difference to what is modelled, whatever its value.
     Harmless,
     /// It makes no difference as long as it has this value.
@@ -74,30 +75,30 @@ const TABLE: &[(&str, Meaning)] = &[
     ("tcp_wmem", Harmless),
 ];
 
-/// Sets `name` (dotted, or a path below /proc/sys or /sys/module) to `value`; the error is a sentence.
-pub(super) fn apply(environment: &mut Environment, name: &str, value: &str) -> Result<(), String> {
+/// Sets `name` (dotted, or a path below /proc/sys or /sys/module) to `value`.
+pub(super) fn apply(environment: &mut Environment, name: &str, value: &str) -> Result<(), Refusal> {
     let dotted = name.rsplit('.').next().unwrap_or(name);
     let short = Path::new(dotted).file_name().and_then(|name| name.to_str()).unwrap_or(dotted);
     let meaning = TABLE.binary_search_by(|(known, _)| known.cmp(&short)).map(|found| TABLE[found].1);
     match meaning {
-        Ok(Sets(set)) => set(environment, value).map_err(|sentence| format!("{short}={value}: {sentence}")),
+        Ok(Sets(set)) => set(environment, value).map_err(Refusal::within(format_args!("{short}={value}"))),
         Ok(Harmless) => Ok(()),
         Ok(Only(modelled)) if value == modelled => Ok(()),
-        Ok(Only(modelled)) => Err(format!("{short}={value} has no counterpart here, only {modelled}")),
-        Err(_) => Err(format!("the setting {name} is not known here")),
+        Ok(Only(modelled)) => Err(refuse!("{short}={value} has no counterpart here, only {modelled}")),
+        Err(_) => Err(refuse!("the setting {name} is not known here")),
     }
 }
 
 // Linux, tcp_write_timeout: tcp_syn_linear_timeouts come on top.
-fn syn_retries(environment: &mut Environment, value: &str) -> Result<(), String> {
-    let retries: u64 = value.parse().map_err(|_| "it is not a number of retries".to_owned())?;
+fn syn_retries(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
+    let retries: u64 = value.parse().map_err(|_| refuse!("it is not a number of retries"))?;
     let settings = &mut environment.settings;
     let linear = settings.get("linear_syn_timeouts").and_then(Value::as_u64).unwrap_or(0);
     settings.write("max_syn_retries", &retries.saturating_add(linear).to_string())
 }
 
 /// The floor of the timeout, `TCP_RTO_MIN`, is also what a probe of the tail allows a single segment.
-pub(super) fn rto_min(environment: &mut Environment, value: &str) -> Result<(), String> {
+pub(super) fn rto_min(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     if let Some(Value::Object(_)) = environment.settings.get("recovery.scoreboard.tail_loss_probe") {
         environment.settings.write("recovery.scoreboard.tail_loss_probe.max_ack_delay", value)?;
     }
@@ -105,7 +106,7 @@ pub(super) fn rto_min(environment: &mut Environment, value: &str) -> Result<(), 
 }
 
 /// Sets a rule of the scoreboard. In a profile that has none it is off already.
-fn refine(environment: &mut Environment, rule: &str, text: &str) -> Result<(), String> {
+fn refine(environment: &mut Environment, rule: &str, text: &str) -> Result<(), Refusal> {
     let settings = &mut environment.settings;
     if text == "false" && settings.get("recovery.scoreboard").is_none() {
         return Ok(());
@@ -113,29 +114,29 @@ fn refine(environment: &mut Environment, rule: &str, text: &str) -> Result<(), S
     settings.write(&format!("recovery.scoreboard.{rule}"), text)
 }
 
-fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
+fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), Refusal> {
     let word = match value {
         "0" => "false",
         "1" => "true",
-        _ => return Err("only 0 and 1 are modelled".to_owned()),
+        _ => return Err(refuse!("only 0 and 1 are modelled")),
     };
     environment.settings.write(field, word)
 }
 
 /// Sets how a queue that paces does it.
-fn pacing(environment: &mut Environment, value: &str, field: fn(&mut WindowPacing) -> &mut u32) -> Result<(), String> {
-    *field(&mut environment.pacing) = value.parse().map_err(|_| "it is not a whole number".to_owned())?;
+fn pacing(environment: &mut Environment, value: &str, field: fn(&mut WindowPacing) -> &mut u32) -> Result<(), Refusal> {
+    *field(&mut environment.pacing) = value.parse().map_err(|_| refuse!("it is not a whole number"))?;
     environment.set_pacing(environment.queue_paces)
 }
 
 /// How many segments leave together, paced or not.
-fn shortest_train(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn shortest_train(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     pacing(environment, value, |pacing| &mut pacing.burst_segments)?;
     train(environment, "min_segments", value)
 }
 
 /// A field of the trains, if the profile has any.
-fn train(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
+fn train(environment: &mut Environment, field: &str, value: &str) -> Result<(), Refusal> {
     match environment.settings.get("recovery.scoreboard.trains") {
         Some(Value::Object(_)) => refine(environment, &format!("trains.{field}"), value),
         _ => Ok(()),
@@ -143,7 +144,7 @@ fn train(environment: &mut Environment, field: &str, value: &str) -> Result<(), 
 }
 
 /// A field of how acknowledgements with selective blocks are merged, if the profile has any.
-fn compression(environment: &mut Environment, field: &str, value: &str) -> Result<(), String> {
+fn compression(environment: &mut Environment, field: &str, value: &str) -> Result<(), Refusal> {
     let name = "ack.sack_compression";
     match environment.settings.get(name) {
         Some(serde_json::Value::Object(_)) => environment.settings.write(&format!("{name}.{field}"), value),
@@ -151,7 +152,7 @@ fn compression(environment: &mut Environment, field: &str, value: &str) -> Resul
     }
 }
 
-fn congestion_control(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn congestion_control(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     let algorithm = match value {
         // Linux's module comes with both detectors of HyStart.
         "cubic" => "{ algorithm = cubic, hystart = hystart }",
@@ -161,19 +162,19 @@ fn congestion_control(environment: &mut Environment, value: &str) -> Result<(), 
 }
 
 // Linux: net/ipv4/tcp_cubic.c, a bitmap of the length of ACK trains (1) and the rise of delay (2).
-fn hystart_detect(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn hystart_detect(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     let detectors = match value {
         "0" => "off",
         "1" => "ack_train",
         "2" => "delay",
         "3" => "hystart",
-        _ => return Err("only 0 to 3 are known".to_owned()),
+        _ => return Err(refuse!("only 0 to 3 are known")),
     };
     environment.settings.write("congestion_control.hystart", detectors)
 }
 
 // ip-sysctl: 0 disables tail loss probes, 3 and 4 enable them; 1 and 2 are gone.
-fn tail_loss_probe(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn tail_loss_probe(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     let settings = &mut environment.settings;
     match (value, settings.get("recovery.scoreboard.tail_loss_probe")) {
         ("0", None) => Ok(()),
@@ -187,27 +188,27 @@ fn tail_loss_probe(environment: &mut Environment, value: &str) -> Result<(), Str
 }
 
 // ip-sysctl: a bitmap; 1 is RACK.
-fn rack(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn rack(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     match value {
         "0" => refine(environment, "rack", "false"),
         "1" | "0x1" => refine(environment, "rack", "true"),
-        _ => Err("only 0 and 1 are modelled".to_owned()),
+        _ => Err(refuse!("only 0 and 1 are modelled")),
     }
 }
 
 // ip-sysctl: 0 off, 1 asked for and granted, 2 granted; 3 and more are accurate ECN.
-fn ecn(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn ecn(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     let policy = match value {
         "0" => "off",
         "1" => "on",
         "2" => "passive",
-        _ => return Err("accurate ECN is not modelled".to_owned()),
+        _ => return Err(refuse!("accurate ECN is not modelled")),
     };
     environment.settings.write("ecn", policy)
 }
 
 // Linux: the switch is that of tcp_cwnd_application_limited as well.
-fn restart_window(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn restart_window(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     let decay = "window_validation.cwnd_limited.app_limited_decay";
     if environment.settings.get(decay).is_some() {
         environment.settings.write(decay, if value == "0" { "false" } else { "true" })?;
@@ -215,7 +216,7 @@ fn restart_window(environment: &mut Environment, value: &str) -> Result<(), Stri
     environment.settings.write("restart_window", if value == "0" { "off" } else { "halving" })
 }
 
-fn window_scaling(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn window_scaling(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     let settings = &mut environment.settings;
     if value == "0" && settings.get("receive_window_bytes").and_then(Value::as_u64) > Some(65535) {
         settings.write("receive_window_bytes", "65535")?;
@@ -224,10 +225,10 @@ fn window_scaling(environment: &mut Environment, value: &str) -> Result<(), Stri
 }
 
 /// Smallest, initial and largest receive buffer.
-fn receive_memory(environment: &mut Environment, value: &str) -> Result<(), String> {
+fn receive_memory(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     let sizes: Option<Vec<u64>> = value.split_whitespace().map(bytes).collect();
     let Some([_, initial, largest]) = sizes.as_deref() else {
-        return Err("three sizes in bytes are needed".to_owned());
+        return Err(refuse!("three sizes in bytes are needed"));
     };
     let settings = &mut environment.settings;
     // ip-sysctl, tcp_adv_win_scale = 1: half of a buffer is for payload, the rest for what the kernel adds to it.

@@ -1,5 +1,6 @@
 //! An expected packet and what came: are they the same, as far as the script says anything?
 
+use crate::refusal::{Refusal, refuse};
 use crate::script::{EcnMark, Packet};
 use crate::show;
 use crate::wire::TcpOption;
@@ -9,22 +10,22 @@ use firstflight_tcp::{Flags, Nanos};
 /// whole.
 const OF_ONE_SEGMENT: Flags = Flags::PSH.union(Flags::FIN).union(Flags::CWR);
 
-/// Adds `next` to `so_far`, if the two could have left as one packet; the error is a sentence.
+/// Adds `next` to `so_far`, if the two could have left as one packet.
 ///
 /// As packetdrill adds them up: the same acknowledgement, flags and window, the sequence numbers in a row, and all but the last
 /// of the same size (`largest` is the first one's).
-pub(super) fn join(so_far: &Packet, next: &Packet, largest: u32, expected_bytes: u32) -> Result<Packet, String> {
+pub(super) fn join(so_far: &Packet, next: &Packet, largest: u32, expected_bytes: u32) -> Result<Packet, Refusal> {
     let flags = |packet: &Packet| packet.flags.bits() & !OF_ONE_SEGMENT.bits();
     if next.seq != so_far.seq.wrapping_add(so_far.payload_bytes) {
-        return Err(format!("its parts do not follow one another: after {so_far} came {next}"));
+        return Err(refuse!("its parts do not follow one another: after {so_far} came {next}"));
     }
     if flags(next) != flags(so_far) || next.ack != so_far.ack {
-        return Err(format!("its parts differ in more than their payload: after {so_far} came {next}"));
+        return Err(refuse!("its parts differ in more than their payload: after {so_far} came {next}"));
     }
     if next.payload_bytes > largest
         || next.payload_bytes < largest && so_far.payload_bytes + next.payload_bytes < expected_bytes
     {
-        return Err(format!(
+        return Err(refuse!(
             "its parts are not of one size: after segments of {largest} bytes came one of {}",
             next.payload_bytes
         ));
@@ -125,9 +126,9 @@ mod tests {
     #[test]
     fn segments_with_a_gap_or_of_uneven_size_do_not() {
         let first = data(1, 1000, Flags::NONE);
-        assert!(join(&first, &data(2001, 1000, Flags::NONE), 1000, 3000).unwrap_err().contains("follow"));
-        assert!(join(&first, &data(1001, 500, Flags::NONE), 1000, 3000).unwrap_err().contains("size"));
-        assert!(join(&first, &data(1001, 500, Flags::ECE), 1000, 1500).unwrap_err().contains("differ"));
+        assert!(join(&first, &data(2001, 1000, Flags::NONE), 1000, 3000).unwrap_err().to_string().contains("follow"));
+        assert!(join(&first, &data(1001, 500, Flags::NONE), 1000, 3000).unwrap_err().to_string().contains("size"));
+        assert!(join(&first, &data(1001, 500, Flags::ECE), 1000, 1500).unwrap_err().to_string().contains("differ"));
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl<'a> Runner<'a> {
         };
         let scale = self.plan.scale_echoes;
         let segment = self.world.connections[index].numbers.segment_of(packet, scale);
-        let segment = segment.map_err(|sentence| Problem::malformed(line, sentence))?;
+        let segment = segment.map_err(|refusal| Problem::malformed(line, refusal))?;
         self.world.deliver(index, &segment, &packet.to_string());
         self.resume()
     }
@@ -170,7 +170,7 @@ impl<'a> Runner<'a> {
     /// A SYN arrived at a listening socket.
     fn begin_serving(&mut self, line: u32, listener: i64) -> Result<usize, Stop> {
         let options = self.descriptors.get(listener).map(|open| open.options.clone()).unwrap_or_default();
-        let profile = self.profile_for(&options).map_err(|sentence| Problem::unsupported(line, sentence))?;
+        let profile = self.profile_for(&options).map_err(|refusal| Problem::unsupported(line, refusal))?;
         let index = self.world.add(Connection::server(profile, listener));
         Ok(index)
     }
@@ -198,7 +198,7 @@ impl<'a> Runner<'a> {
             let next = self.next_departure(event.line, packet, latest).map_err(|stop| stop.after(&came))?;
             let part = self.written(&next);
             came = expect::join(&came, &part, largest, packet.payload_bytes)
-                .map_err(|sentence| self.mismatch(event, packet, &next, &sentence))?;
+                .map_err(|refusal| self.mismatch(event, packet, &next, &refusal.to_string()))?;
             last = next;
         }
         let tick = self.plan.timestamp_tick_ns.map(|tick| (tick, self.plan.tolerance_ns));

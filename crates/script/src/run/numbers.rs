@@ -5,6 +5,7 @@
 //! with, everything after it is relative to the SYN. The timestamp of an injected packet is taken as it stands; an echo
 //! in it names a value that an expected packet was written with, and becomes what that packet really carried.
 
+use crate::refusal::{Refusal, refuse};
 use crate::script::{EcnMark, Packet};
 use crate::wire::TcpOption;
 use firstflight_tcp::{Ecn, Flags, NO_WINDOW_SCALE, SackBlocks, Segment, Timestamps};
@@ -29,8 +30,8 @@ impl Numbers {
         Self { local, local_written: 0, remote: 0, first_stamp: None, stamps: BTreeMap::new() }
     }
 
-    /// The segment that a script's packet stands for; the error is a sentence.
-    pub fn segment_of(&mut self, packet: &Packet, scale_echoes: bool) -> Result<Segment, String> {
+    /// The segment that a script's packet stands for.
+    pub fn segment_of(&mut self, packet: &Packet, scale_echoes: bool) -> Result<Segment, Refusal> {
         let syn = packet.flags.contains(Flags::SYN);
         if syn {
             self.remote = packet.seq;
@@ -75,13 +76,13 @@ impl Numbers {
     }
 
     /// The TSval that was sent where the script expected `written`.
-    fn sent_stamp(&self, written: u32, scale: bool) -> Result<u32, String> {
+    fn sent_stamp(&self, written: u32, scale: bool) -> Result<u32, Refusal> {
         match (self.stamps.get(&written), self.first_stamp) {
             (Some(sent), _) => Ok(*sent),
             (None, Some((first_written, first_sent))) if scale => {
                 Ok(written.wrapping_sub(first_written).wrapping_add(first_sent))
             }
-            _ => Err(format!(
+            _ => Err(refuse!(
                 "\"ecr {written}\" echoes a timestamp that no packet was expected with before; --tcp_ts_ecr_scaled allows it"
             )),
         }

@@ -8,6 +8,7 @@ use super::descriptors::{Role, SocketOptions};
 use super::errno::Errno;
 use super::stop::Stop;
 use crate::problem::Problem;
+use crate::refusal::Refusal;
 use crate::script::{Argument, Call};
 use firstflight_tcp::{Nagle, Profile};
 
@@ -39,7 +40,7 @@ const DEFAULT_MSS: i64 = 536;
 
 impl Runner<'_> {
     /// The profile of a connection whose socket has these options.
-    pub(super) fn profile_for(&self, options: &SocketOptions) -> Result<Profile, String> {
+    pub(super) fn profile_for(&self, options: &SocketOptions) -> Result<Profile, Refusal> {
         let mut settings = self.plan.environment.settings.clone();
         if let Some(name) = &options.congestion_control {
             settings.write("congestion_control", name)?;
@@ -64,7 +65,7 @@ impl Runner<'_> {
         if options.no_delay {
             profile.nagle = Nagle::Off;
         }
-        profile.validate().map_err(|error| error.to_string())?;
+        profile.validate()?;
         Ok(profile)
     }
 

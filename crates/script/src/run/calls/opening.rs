@@ -85,7 +85,7 @@ impl Runner<'_> {
             Role::Connected(index) => Ok(self.await_connection(index, open.blocks, Errno::Already)),
             Role::Fresh => {
                 let profile = self.profile_for(&open.options);
-                let profile = profile.map_err(|sentence| Problem::unsupported(line, sentence))?;
+                let profile = profile.map_err(|refusal| Problem::unsupported(line, refusal))?;
                 let mut connection = Connection::client(profile);
                 self.apply_options(&mut connection, &open.options);
                 connection.endpoint.connect(self.world.clock());
