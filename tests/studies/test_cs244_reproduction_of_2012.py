@@ -11,9 +11,9 @@ import pytest
 
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell, Scenario
-from firstflight.studies.cs244_2014.grid import HERE
+from firstflight.studies.cs244_2014.responses import REFERENCE
 
-MEASURED = pl.read_csv(HERE / "reference" / "marrama_dubie_2012.csv")
+MEASURED = pl.read_csv(REFERENCE / "marrama_dubie_2012.csv")
 PIECE_BYTES = 1448
 SEGMENTS = 31
 SEND_BUFFER_SEGMENTS = 11

@@ -1,5 +1,50 @@
 """The Mininet reproduction of CS244 2014: what IW 10 instead of 3 gains slow users, by their bandwidth."""
 
-from firstflight.studies.cs244_2014.study import Cs244
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-STUDY = Cs244()
+import polars as pl
+
+from firstflight.scenario import Scenario
+from firstflight.studies.cs244_2014 import report
+from firstflight.studies.cs244_2014.claims import claims
+from firstflight.studies.cs244_2014.responses import RATES_KBPS, flights, responses
+from firstflight.studies.kernel import DeclaredStudy, Quantity
+from firstflight.studies.kernel.quantity import Rows
+
+CALM = pl.col("disturbed") == 0
+REQUESTS = 3
+LINE, SHAPED, SIMULATED = (partial(responses, grid=grid) for grid in ("line", "shaped", "simulated"))
+
+
+def of_response(
+    name: str, title: str, unit: str, value: pl.Expr, records: Rows, grid: str = "line", calm: bool = False
+) -> Quantity:
+    """A measure of one response, by its user's bandwidth and the number of the request."""
+    by = {"rate_kbps": RATES_KBPS, "request": range(REQUESTS)}
+    return Quantity(name, title, unit, value.max(), CALM if calm else None, records, by, grid=grid, over="each")
+
+
+TIME = 1e3 * pl.col("completion_time_s")
+QUANTITIES = (
+    of_response("time", "Time", "ms", TIME, LINE, calm=True),
+    of_response("disturbed", "Disturbed", "responses", pl.col("disturbed"), LINE),
+    of_response("first_flight", "First flight", "segments", pl.col("first_flight_segments"), LINE),
+    of_response("segments", "Segments", "segments", pl.col("segments_sent") - pl.col("retransmissions"), LINE),
+    of_response("timed_out", "With a timeout", "responses", pl.col("timeouts") > 0, LINE),
+    of_response("rounds", "Rounds", "rounds", pl.col("rounds"), flights),
+    of_response("ten_segments", "Ten segments", "ms", pl.col("ten_segments_ms"), flights, calm=True),
+    of_response("shaped_time", "Time", "ms", TIME, SHAPED, "shaped"),
+    of_response("simulated_time", "Time", "ms", TIME, SIMULATED, "simulated"),
+)
+
+
+def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
+    """A link for each user."""
+    spoke = scenario.to_dict()["network"]["spokes"][0]
+    return scenario.replace("network.spokes", [spoke | {"rate": f"{round(1000 * rate)}bit"} for rate in RATES_KBPS])
+
+
+STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, report.tables, report.figures, report.answer, build)

@@ -44,10 +44,11 @@ def lines(
         quantity = quantity.dropna(key, how="all")
     if not quantity.size:
         return None
-    rows = rows_of(quantity, keys)
+    # As the names of the colors.
+    rows = [row | {color: str(row[color])} for row in rows_of(quantity, keys)]
     for end, other in zip(("low", "high"), between or (), strict=False):
-        places = {tuple(row[key] for key in keys): row["value"] for row in rows_of(other, keys)}
-        rows = [row | {end: places[tuple(row[key] for key in keys)]} for row in rows]
+        places = {tuple(str(row[key]) for key in keys): row["value"] for row in rows_of(other, keys)}
+        rows = [row | {end: places[tuple(str(row[key]) for key in keys)]} for row in rows]
     greatest = max((abs(row["value"]) for row in rows), default=0)
     scale = _Values(log, linear_within, base, greatest)
     wide, narrow = (_chart(quantity, rows, width, x, color, columns, scale) for width in (560, 300))
@@ -70,7 +71,7 @@ class _Values(NamedTuple):
             return alt.Y("value:Q", title=title, scale=scale)
         steps = [self.linear_within * 2**step for step in range(12) if self.linear_within * 2**step <= self.greatest]
         scale = alt.Scale(type="symlog", constant=self.linear_within, nice=False)
-        axis = alt.Axis(values=[*(-step for step in steps), 0, *steps], format="~g", labelOverlap=True)
+        axis = alt.Axis(values=[*(-step for step in steps), 0, *steps], format="d", labelOverlap=True)
         return alt.Y("value:Q", title=title, scale=scale, axis=axis)
 
 

@@ -1,0 +1,186 @@
+"""The post's statements, paraphrased.
+
+Limits and tolerances were fixed before the first run; that the gain is checked bucket by bucket, after it
+(docs/validation.md says why).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from firstflight.studies.cs244_2014.responses import (
+    BUCKETS,
+    FEW,
+    MANY,
+    RESPONSE,
+    ROUND_TRIP_MS,
+    TEN,
+    by_bucket,
+    full_kbps,
+)
+from firstflight.studies.kernel import ClaimSpec, Quantities, above, at_least, near, observed
+
+SOURCE = "CS244 2014, results"
+_ABOUT = 0.5
+_STABLE = 0.5
+_EXPECTED = {FEW: 2, MANY: 1}
+
+
+def gain_ms(times: xr.DataArray) -> xr.DataArray:
+    """What IW 10 gains over IW 3, pair by pair: the same request of the same user with either window."""
+    return (times.sel(iw=FEW, drop=True) - times.sel(iw=MANY, drop=True)).rename("gain")
+
+
+def gain_percent(times: xr.DataArray) -> xr.DataArray:
+    """The same in percent of the time with IW 3, as RFC 6928 counts."""
+    return (100 * gain_ms(times) / times.sel(iw=FEW, drop=True)).rename("gain_percent")
+
+
+def ten_segments_ms(q: Quantities) -> xr.DataArray:
+    """By bandwidth: how long the link takes for ten full segments, median over a user's undisturbed responses whose
+    first flight is ten segments or more.
+    """
+    own = q.ten_segments.sel(iw=MANY, drop=True)
+    flights, segments = (of.sel(iw=MANY, drop=True) for of in (q.first_flight, q.segments))
+    return own.where((flights >= TEN) & (segments > TEN)).median(RESPONSE[1:])
+
+
+def crossing(times: xr.DataArray) -> tuple[float, float, float]:
+    """The rate at which ten segments take one round trip, between the two users around it (both axes logarithmic), and
+    these users' rates; NaN where no two users lie around it.
+    """
+    known = times.dropna("rate_kbps")
+    for (slow, longer), (fast, shorter) in pairwise(zip(known["rate_kbps"].values, known.values, strict=True)):
+        if longer > ROUND_TRIP_MS >= shorter:
+            share = math.log(longer / ROUND_TRIP_MS) / math.log(longer / shorter)
+            return float(slow * (fast / slow) ** share), float(slow), float(fast)
+    return math.nan, math.nan, math.nan
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """Gain by bucket, how stable it is, the percentage; rounds, and where ten segments no longer fit. The gains again
+    over each form of Mininet's shaper, where the engine has it.
+    """
+    found = [*_gains(q.time), *(_rounds(q, iw, expected) for iw, expected in _EXPECTED.items()), _ten_segments(q)]
+    for path in q.shaped_time["path"].values if "shaped_time" in q else ():
+        found += _gains(q.shaped_time.sel(path=path, drop=True), str(path))
+    return found
+
+
+def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
+    gains, percent = by_bucket(gain_ms(times)), gain_percent(times)
+    medians = observed(gains, *RESPONSE)
+
+    def claim(name: str, text: str, *rest: Any, **more: Any) -> ClaimSpec:
+        if path:
+            name, text = f"{name}-{path}", f"Over Mininet's shaper ({path}): {text}"
+        return ClaimSpec(f"cs244-{name}", SOURCE, text, *rest, **more)
+
+    for name, pairs in zip(BUCKETS, gains.count(RESPONSE).values, strict=True):
+        yield claim(
+            f"gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
+            f"At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
+            medians.sel(bandwidth_kbps=name) / ROUND_TRIP_MS,
+            near(1),
+            "round trips",
+            '"About one" is nearer to one round trip than to none or two. Median over pairs, bootstrap interval.',
+            _ABOUT,
+            note=f"{pairs} pairs.",
+        )
+    yield claim(
+        "gain-stable",
+        "The gain is stable over bandwidth (least median of a bucket as a share of the greatest).",
+        medians.min("bandwidth_kbps") / medians.max("bandwidth_kbps"),
+        at_least(_STABLE),
+        "share",
+        'The post gives no number; a gain that more than doubles from one bandwidth to another is not "stable".',
+    )
+    by_user = observed(percent, *RESPONSE[1:])
+    # A user of whom one pair was undisturbed keeps her rank.
+    by_user = by_user.fillna(by_user.isel(draw=0, drop=True)).dropna("rate_kbps")
+    each = zip(BUCKETS, by_bucket(percent).median(RESPONSE).values, strict=True)
+    yield claim(
+        "percentage-rises",
+        "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
+        xr.apply_ufunc(_rank_correlation, by_user, input_core_dims=[["rate_kbps"]]),
+        above(0),
+        "correlation",
+        "The sentence gives a direction and no number.",
+        note=f"Medians by bucket, kbit/s: {', '.join(f'{name}: {of:.0f} %' for name, of in each if of == of)}.",
+    )
+
+
+def _rank_correlation(medians: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Spearman's, of the users' order along the last axis and their medians; equal medians share a rank."""
+    from scipy.stats import rankdata
+
+    apart = rankdata(medians, axis=-1) - (medians.shape[-1] + 1) / 2
+    order = np.arange(medians.shape[-1]) - (medians.shape[-1] - 1) / 2
+    found: np.ndarray[Any, np.dtype[np.float64]] = apart @ order / np.sqrt((apart**2).sum(axis=-1) * (order**2).sum())
+    return found
+
+
+def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
+    """Over the responses of as many segments as the median one."""
+    segments, timed_out = (of.sel(iw=iw) for of in (q.segments, q.timed_out))
+    median = segments.median() // 1
+    counted = q.rounds.sel(iw=iw).where(segments == median)
+    odd = counted.where(counted != expected)
+    each = Counter(counted.values[counted.notnull().values])
+    note = (
+        f"Counted from the segments at the server; of {sum(each.values())} responses of {float(median):.0f}, "
+        f"{', '.join(f'{count} took {number:.0f}' for number, count in sorted(each.items()))}."
+    )
+    if odd.notnull().any():
+        fastest = odd["rate_kbps"].where(odd.notnull().any(RESPONSE[1:])).max()
+        late = 100 * timed_out.where(odd.notnull()).mean()
+        note += (
+            f" The others are of users of at most {float(fastest):.0f} kbit/s; the retransmission timer expired in "
+            f"{float(late):.0f} % of them."
+        )
+    return ClaimSpec(
+        f"cs244-median-response-iw{iw}",
+        SOURCE,
+        f"The median response (9 kB) takes {expected} round{'' if expected == 1 else 's'} of slow start with an "
+        f"initial window of {iw} (median over the responses of as many segments).",
+        counted.median(),
+        near(expected),
+        "rounds",
+        "A count, so the tolerance is 0.",
+        needs="value",
+        note=note,
+    )
+
+
+def _ten_segments(q: Quantities) -> ClaimSpec:
+    computed, times = full_kbps(TEN), ten_segments_ms(q)
+    found, slow, fast = crossing(times)
+    note = (
+        f"This run has no first flights of {TEN} segments that take less, and others that take more, than "
+        f"{ROUND_TRIP_MS} ms."
+    )
+    if found == found:
+        note = f"Measured at {int(times.count())} bandwidths: " + ", ".join(
+            f"{float(times.sel(rate_kbps=rate)):.1f} ms at {rate:.0f} kbit/s" for rate in (slow, fast)
+        )
+        note += "."
+    return ClaimSpec(
+        "cs244-ten-segments-fit",
+        f"{SOURCE}; the value by arithmetic",
+        "Below some bandwidth ten segments no longer fit one round trip: where ten full packets of 1500 bytes take "
+        "more than 70 ms on the link.",
+        xr.DataArray(found),
+        near(round(computed)),
+        "kbit/s",
+        "5 %: the users' bandwidths lie 10 % apart, and between them a straight line is drawn (logarithmic axes).",
+        round(0.05 * computed),
+        "value",
+        note,
+    )

@@ -1,0 +1,267 @@
+"""Tables, figures and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import xarray as xr
+
+from firstflight.analysis.table import Table
+from firstflight.engines.model.slow_start import SlowStart
+from firstflight.report.figure import Figure
+from firstflight.studies.cs244_2014.claims import crossing, gain_ms, gain_percent, ten_segments_ms
+from firstflight.studies.cs244_2014.responses import (
+    BUCKETS,
+    FEW,
+    MANY,
+    RATES_KBPS,
+    RESPONSE,
+    ROUND_TRIP_MS,
+    TEN,
+    always_busy_kbps,
+    by_bucket,
+    full_kbps,
+)
+from firstflight.studies.kernel import Quantities, lines, named, observed, table
+
+_MSS, _HEADERS, _MEDIAN_BYTES = 1448, 52, 9300
+"""Payload of a full packet and its headers, with timestamps; the median response with its response header."""
+
+
+def _median(values: xr.DataArray, name: str, title: str, unit: str, digits: int = 1) -> xr.DataArray:
+    """By bucket, over single responses."""
+    return named(observed(by_bucket(values.rename(name)), *RESPONSE), name, title, unit, digits)
+
+
+def _count(values: xr.DataArray, name: str, title: str) -> xr.DataArray:
+    """How many responses there are by bucket; none where there are no."""
+    found = by_bucket(values).count(RESPONSE)
+    return named(found.where(found > 0), name, title, "count", 0)
+
+
+def tables(q: Quantities) -> Sequence[Table]:
+    """Gains by bucket and path, rounds, and for an emulated run the simulator beside it."""
+    gain, pairs = gain_ms(q.time), q.disturbed.sum("iw", skipna=False)
+    few, many = (q.time.sel(iw=iw, drop=True).where(gain.notnull()) for iw in (FEW, MANY))
+    disturbed = by_bucket(pairs).where(lambda of: of.notnull()) > 0
+    ten = named(ten_segments_ms(q), "ten_segments", "Ten segments of a first flight on the link", "ms")
+    found = [
+        table(
+            "by_bandwidth",
+            "Gain of IW 10 over IW 3 by bandwidth",
+            "Medians over pairs: the same request of the same user with either window. The time is from the opening of "
+            "the connection to the last byte; percent are of the time with IW 3.",
+            [
+                _median(gain, "gain", "Gain", "ms"),
+                _median(gain_percent(q.time), "gain_percent", "Gain", "percent"),
+                _median(few, "time_iw3", "Time with IW 3", "ms", 0),
+                _median(many, "time_iw10", "Time with IW 10", "ms", 0),
+                pair_count := _count(gain, "pairs", "Pairs"),
+                named(
+                    disturbed.sum(RESPONSE).where(pair_count.notnull()), "disturbed", "Disturbed, left out", "count", 0
+                ),
+            ],
+        ),
+        table(
+            "windows",
+            "First flights and timeouts",
+            "The largest first flight, and the responses during which the retransmission timer expired although "
+            "nothing was lost.",
+            [
+                named(by_bucket(q.first_flight).max(RESPONSE), "first_flight", "First flight", "segments", 0),
+                named(100 * by_bucket(q.timed_out).mean(RESPONSE), "timeouts", "Responses with a timeout", "percent"),
+            ],
+            "iw",
+        ),
+        table(
+            "ten_segments",
+            f"How long ten segments take (IW {MANY})",
+            f"One round trip is {ROUND_TRIP_MS} ms; by arithmetic ten full packets take as long at "
+            f"{full_kbps(TEN):.0f} kbit/s.",
+            [ten],
+        ),
+    ]
+    if "shaped_time" in q:
+        times = xr.concat([q.time.expand_dims(path=["line"]), q.shaped_time], "path", join="outer")
+        by_path = (
+            _median(gain_ms(times), "gain", "Gain", "ms"),
+            _median(gain_percent(times), "gain_percent", "Gain", "percent"),
+        )
+        found.append(
+            table(
+                "paths",
+                "Gain of IW 10 over IW 3 on a line and over Mininet's shaper",
+                "`line` transmits packet after packet. The others are Mininet's htb, a bucket of 1600 bytes: "
+                "`htb-flights` with GSO packets of up to 64 kB (Linux before 3.12), `htb-pairs` with those of two "
+                "segments (Linux since then, at this round trip).",
+                [of.transpose("bandwidth_kbps", "path", ...) for of in by_path],
+                "path",
+            )
+        )
+    if "simulated_time" in q:
+        found.append(_engines(q.time, q.simulated_time))
+    return found
+
+
+def _engines(emulated: xr.DataArray, simulated: xr.DataArray) -> Table:
+    difference = emulated - simulated
+    close = (abs(difference) <= 1) | (abs(difference) <= 0.01 * simulated)
+    within = 100 * by_bucket(close.where(difference.notnull())).mean(RESPONSE)
+    percent = 100 * difference / simulated
+    return table(
+        "engines",
+        "The kernel beside the simulator",
+        "The same requests of the same users; medians of the differences, response by response, disturbed ones left "
+        "out.",
+        [
+            _median(difference, "difference", "Emulated minus simulated", "ms", 2),
+            _median(percent, "difference_percent", "Emulated minus simulated", "percent", 2),
+            named(within, "within", "Within 1 % or 1 ms", "percent", 0),
+            _count(difference, "pairs", "Responses"),
+        ],
+        "iw",
+    )
+
+
+def figures(q: Quantities) -> Sequence[Figure | None]:
+    """The post's Figure 2, every user's gain with what arithmetic gives, and the kernel against the simulator."""
+    if "simulated_time" in q:
+        # What was disturbed on one side is left out on both.
+        both = q.time.notnull()
+        sides = {"emulated (kernel)": q.time, "simulated": q.simulated_time.where(both)}
+    else:
+        shaped = {
+            f"simulated, {path}": q.shaped_time.sel(path=path, drop=True) for path in q.shaped_time["path"].values
+        }
+        sides = {"simulated": q.time, **shaped}
+    found = [
+        _improvement({name: gain(times) for name, times in sides.items()}, key, title, unit, *axis)
+        for gain, key, title, unit, *axis in (
+            (gain_ms, "improvement", "Gain", "ms", ROUND_TRIP_MS / 2, ROUND_TRIP_MS),
+            (gain_percent, "improvement_percent", "Gain", "% of the time with IW 3"),
+        )
+    ]
+    found.append(_users({name: gain_ms(times) for name, times in sides.items()}))
+    if "simulated_time" in q:
+        late = 100 * (q.time / q.simulated_time - 1)
+        found.append(
+            lines(
+                _by_rate(
+                    named(observed(late, *RESPONSE[1:]), "engines", "Emulated above simulated", "%"),
+                ),
+                "The kernel against the simulator, user by user",
+                "Time of each user's undisturbed responses on the running kernel, in percent above that of the same "
+                "responses in the simulator: median, with its 95 % interval.",
+                "rate_kbps",
+                "iw",
+                linear_within=1,
+            )
+        )
+    return found
+
+
+def _improvement(
+    gains: Mapping[str, xr.DataArray],
+    key: str,
+    title: str,
+    unit: str,
+    linear_within: float | None = None,
+    base: float | None = None,
+) -> Figure | None:
+    by = by_bucket(_side_by_side(gains))
+    middle, low, high = (
+        named(observed(by, *RESPONSE, summary=summary), key, title, unit)
+        for summary in ("median", "lower quartile", "upper quartile")
+    )
+    return lines(
+        middle,
+        f"Improvement by bandwidth, IW 3 to IW 10, {unit}",
+        "The post's Figure 2: median over pairs of responses with their inter-quartile range, by the bandwidth of the "
+        "user."
+        + (
+            " Dashed: one round trip, which the post finds at every bandwidth. The axis is linear within half of one "
+            "and logarithmic beyond."
+            if base
+            else ""
+        ),
+        "bandwidth_kbps",
+        "engine",
+        linear_within=linear_within,
+        base=base,
+        between=(low, high),
+    )
+
+
+def _users(gains: Mapping[str, xr.DataArray]) -> Figure | None:
+    medians = {name: of.median(RESPONSE[1:]) for name, of in gains.items()}
+    measured = next(iter(medians.values()))
+    computed = measured.copy(data=[computed_gain_ms(rate) for rate in RATES_KBPS]).where(measured.notnull())
+    return lines(
+        _by_rate(named(_side_by_side({"arithmetic": computed, **medians}), "users", "Gain", "ms")),
+        "The gain of every user",
+        "Median gain of each user by her bandwidth. Arithmetic: what slow start gains for the median response (9 kB): "
+        f"nothing up to {always_busy_kbps(FEW):.0f} kbit/s, where three segments keep the link busy until the first "
+        "acknowledgement is back, and a whole round trip (dashed) only where sending takes no time. Ten segments take "
+        f"a round trip at {full_kbps(TEN):.0f} kbit/s. Above the line on the left: retransmission timers that expire "
+        "although nothing is lost, which costs IW 3 more.",
+        "rate_kbps",
+        "engine",
+        linear_within=ROUND_TRIP_MS / 2,
+        base=ROUND_TRIP_MS,
+    )
+
+
+def computed_gain_ms(rate_kbps: float) -> float:
+    """What IW 10 gains the median response over IW 3 by the closed form of slow start, without timers."""
+    few = SlowStart(_MEDIAN_BYTES, _MSS, FEW, ROUND_TRIP_MS / 1000, 1000 * rate_kbps, _HEADERS)
+    return 1000 * few.gain_s(MANY)
+
+
+def _side_by_side(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
+    engines = xr.DataArray(list(arrays), dims="engine", attrs={"long_name": "path"})
+    return xr.concat(list(arrays.values()), engines.assign_coords(engine=engines), join="outer")
+
+
+def _by_rate(array: xr.DataArray) -> xr.DataArray:
+    return array.assign_coords(rate_kbps=array["rate_kbps"].assign_attrs(long_name="bandwidth, kbit/s"))
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """How much is gained where, why it depends on the bandwidth, and what the slowest users see."""
+    gains, percent = (by_bucket(of(q.time)).median(RESPONSE).values for of in (gain_ms, gain_percent))
+    each = [
+        f"{round(gain)} ms ({round(share)} %) at {name}"
+        for name, gain, share in zip(BUCKETS, gains, percent, strict=True)
+        if gain == gain
+    ]
+    found, _, _ = crossing(ten_segments_ms(q))
+    sentences = [
+        f"By bandwidth in kbit/s, an initial window of {MANY} instead of {FEW} gains in the median {', '.join(each)}; "
+        f"a round trip is {ROUND_TRIP_MS} ms.",
+        f"A round saved is a round trip gained only where the link would have stood idle: up to "
+        f"{always_busy_kbps(FEW):.0f} kbit/s {FEW} segments keep it busy until the first acknowledgement is back, and "
+        f"{TEN} segments take a round trip or more up to {full_kbps(TEN):.0f} kbit/s "
+        f"({f'measured: {found:.0f}' if found == found else 'not measured in this run'}).",
+        _slowest(q.timed_out),
+    ]
+    if "shaped_time" in q:
+        medians = by_bucket(gain_ms(q.shaped_time)).median(RESPONSE)
+        ranges = [f"{float(of.min()):.0f} to {float(of.max()):.0f} ms ({of['path'].item()})" for of in medians]
+        sentences.append(
+            f"Over the shaper that Mininet sets up the medians by bandwidth are {' and '.join(ranges)}: how much of "
+            "the published gain there is depends on how TCP's segments are put into GSO packets, which a link that "
+            "transmits packet after packet does not see."
+        )
+    return sentences
+
+
+def _slowest(timed_out: xr.DataArray) -> str:
+    late = timed_out["rate_kbps"].where((timed_out > 0).any(["iw", *RESPONSE[1:]]), drop=True)
+    if not late.size:
+        return "No retransmission timer is known to have expired."
+    share = 100 * timed_out.sel(rate_kbps=slice(None, float(late.max()))).mean(RESPONSE)
+    return (
+        f"Up to {float(late.max()):.0f} kbit/s a segment takes so long that the retransmission timer expires although "
+        f"nothing is lost, in {float(share.sel(iw=FEW)):.0f} % of the responses with IW {FEW} and "
+        f"{float(share.sel(iw=MANY)):.0f} % with IW {MANY}."
+    )
