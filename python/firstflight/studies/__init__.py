@@ -24,6 +24,7 @@ _STUDIES = {
     "restart-window": "firstflight.studies.restart_window",
     "queues": "firstflight.studies.queues",
     "real-time": "firstflight.studies.real_time",
+    "slow-links": "firstflight.studies.slow_links",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

@@ -1,0 +1,223 @@
+"""Slow links: IW 3 and 10 at 64 kbit/s to 1 Mbit/s with an RTT of 300 ms."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    named,
+    near,
+    panels,
+    table,
+)
+
+APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
+PAGE, OTHERS = APPLICATION == "page", APPLICATION == "others"
+TIME = pl.col("completion_time_s").mean()
+DURATION_S = 600
+
+
+def of_hundred(column: str) -> pl.Expr:
+    """Events per 100 objects."""
+    return 100 * pl.col(column).sum() / pl.len()
+
+
+QUANTITIES = (
+    Quantity("page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2),
+    Quantity(
+        "dropped",
+        "Dropped",
+        "percent",
+        100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum(),
+        pl.col("link") == "spokes[0]",
+        "links",
+    ),
+    Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), PAGE, digits=2),
+    Quantity("spurious", "Spurious recoveries undone per 100 objects", "", of_hundred("undos"), PAGE, digits=2),
+    Quantity(
+        "bulk",
+        "Throughput of the bulk transfer",
+        "kbit/s",
+        8e-3 / DURATION_S * pl.col("delivered_bytes").sum(),
+        APPLICATION == "bulk",
+        at={"beside": ["bulk"]},
+    ),
+    Quantity(
+        "others",
+        "Page time of others (IW 3)",
+        "s",
+        TIME,
+        DONE & OTHERS,
+        "pages",
+        at={"beside": ["pages of IW 3"]},
+        digits=2,
+    ),
+)
+CW10, OURS = "RFC 6928, on CW10", "this study, before its first simulation"
+SMALL, SEGMENTS = "IW 10, rwnd 4 kB", "IW 10, MSS 536"
+OVER = ["rate_kbit", "queue", "connections"]
+
+
+def change(array: xr.DataArray, sender: str = "IW 10") -> xr.DataArray:
+    """Against IW 3."""
+    return 100 * (array.sel(sender=sender) / array.sel(sender="IW 3") - 1)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What RFC 6928 says of CW10, and hypotheses."""
+    page, five = change(q.page), {"connections": 5, "beside": "nothing", "rate_kbit": 64}
+    drops = q.dropped.sel(sender="IW 10") - q.dropped.sel(sender="IW 3")
+    spurious = q.spurious.sel(sender="IW 10") - q.spurious.sel(sender="IW 3")
+    return (
+        ClaimSpec(
+            "faster-at-64-kbps",
+            CW10,
+            "At 64 kbit/s with five connections and a queue of 40 packets IW 10 lowers page times.",
+            page.sel(five).sel(queue=40),
+            below(0),
+            "percent",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "more-drops-at-64-kbps",
+            CW10,
+            "There IW 10 drops more (difference).",
+            drops.sel(five).sel(queue=40),
+            above(0),
+            "pp",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "bulk-gains",
+            CW10,
+            "A bulk transfer is not slower next to pages of IW 10 (mean change of its throughput, five connections).",
+            change(q.bulk).sel(connections=5, beside="bulk").mean(["rate_kbit", "queue"]),
+            at_least(0),
+            "percent",
+            "CW10: faster.",
+            tolerance=2,
+        ),
+        ClaimSpec(
+            "users-of-iw3-suffer-slightly",
+            CW10,
+            "Pages of others with IW 3 suffer slightly from IW 10 (mean change of their time, 256 kbit/s and more).",
+            change(q.others).sel(beside="pages of IW 3", rate_kbit=slice(256, None)).mean(OVER),
+            at_most(5),
+            "percent",
+            "The source gives no number; 5 % was chosen before the first run.",
+        ),
+        ClaimSpec(
+            "restarted-timer-prevents-spurious-timeouts",
+            "RFC 6928 section 9",
+            "With the timer restarted by each ACK a large first flight causes no spurious recoveries (mean rise, "
+            "64 kbit/s, one connection).",
+            spurious.sel(rate_kbit=64, connections=1, beside="nothing").mean("queue"),
+            near(0),
+            "per 100 objects",
+            "One in a hundred objects.",
+            tolerance=1,
+        ),
+        ClaimSpec(
+            "fast-enough-links-gain",
+            OURS,
+            "At 1 Mbit/s with one connection pages are at least 10 % faster with IW 10 (mean change).",
+            page.sel(rate_kbit=1000, connections=1, beside="nothing").mean("queue"),
+            at_most(-10),
+            "percent",
+            "One or two of the round trips of each object.",
+        ),
+        ClaimSpec(
+            "small-rwnd-takes-the-drops-back",
+            "RFC 6928 section 8",
+            "A receiver on a slow link that advertises 4 kB has no more drops than with IW 3 (largest difference, "
+            "up to 128 kbit/s).",
+            (q.dropped.sel(sender=SMALL) - q.dropped.sel(sender="IW 3"))
+            .sel(beside="nothing", rate_kbit=slice(None, 128))
+            .max(OVER),
+            at_most(0.1),
+            "pp",
+            "A packet in a thousand.",
+        ),
+        ClaimSpec(
+            "small-rwnd-costs-above-its-rate",
+            OURS,
+            "At 1 Mbit/s the same receiver pays at least 20 % of its page time with one connection (mean change).",
+            change(q.page, SMALL).sel(rate_kbit=1000, connections=1, beside="nothing").mean("queue"),
+            at_least(20),
+            "percent",
+            "4 kB per 300 ms are 117 kbit/s.",
+        ),
+        ClaimSpec(
+            "small-segments-do-not-pay",
+            OURS,
+            "Segments of 536 bytes make pages slower at 64 kbit/s than full ones of IW 3 (five connections).",
+            change(q.page, SEGMENTS).sel(five).mean("queue"),
+            above(0),
+            "percent",
+            "40 bytes of headers for each 536.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Gain, harm, remedy."""
+    slow, fast = {"rate_kbit": 64, "connections": 5}, {"rate_kbit": 1000, "connections": 1}
+    alone, small = (
+        change(q.page, sender).isel(draw=0).sel(beside="nothing").mean("queue") for sender in ("IW 10", SMALL)
+    )
+    drops = q.dropped.isel(draw=0).sel(beside="nothing").sel(slow).mean("queue")
+    bulk, others = (change(of).isel(draw=0).mean(OVER) for of in (q.bulk, q.others))
+    return (
+        f"At 64 kbit/s with five connections IW 10 instead of 3 changes page times by {float(alone.sel(slow)):+.1f} % "
+        f"and drops from {float(drops.sel(sender='IW 3')):.1f} to {float(drops.sel(sender='IW 10')):.1f} %; at 1 Mbit/s "
+        f"with one connection page times change by {float(alone.sel(fast)):+.1f} %.",
+        f"The throughput of a bulk transfer changes by {float(bulk.squeeze()):+.1f} %, the page times of others with "
+        f"IW 3 by {float(others.squeeze()):+.1f} %, on average.",
+        f"If the receiver advertises 4 kB, page times change by {float(small.sel(slow)):+.1f} % at 64 kbit/s with five "
+        f"connections and by {float(small.sel(fast)):+.1f} % at 1 Mbit/s with one.",
+    )
+
+
+def by_queue(q: Quantities) -> xr.DataArray:
+    """Page times of each sender against IW 3, nothing beside."""
+    relative = 100 * q.page / q.page.sel(sender="IW 3", drop=True)
+    kept = relative.sel(beside="nothing", sender=["IW 10", SMALL, SEGMENTS])
+    kept["rate_kbit"] = kept["rate_kbit"].assign_attrs(
+        long_name="rate, kbit/s", titles={str(rate): f"{rate} kbit/s" for rate in kept["rate_kbit"].values}
+    )
+    return named(kept, "relative_page", "Page time", "% of IW 3's", 0)
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("pages", "Pages", "Means.", [q.page, q.dropped, q.timeouts, q.spurious], across="sender"),
+        table("bulk", "Cost to a bulk transfer", "Means.", [q.bulk], across="sender"),
+        table("others", "Cost to pages of IW 3", "Means.", [q.others], across="sender"),
+    ],
+    lambda q: [
+        panels(
+            by_queue(q),
+            "Page time against IW 3 on slow links",
+            "By the length of the queue; in percent of IW 3's time, nothing beside.",
+            "queue",
+            "rate_kbit",
+            "connections",
+            100,
+            "sender",
+        ),
+    ],
+    answer,
+)
