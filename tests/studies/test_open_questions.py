@@ -40,3 +40,10 @@ def test_a_call_behind_priority_is_undisturbed_by_pages_that_ruin_it_behind_drop
     assert value(q.mos, **tail) < 2 < 4.3 < value(q.mos, **first)
     assert value(q.late, **first) == value(q.opus_late, **first) == value(q.game_late, **first) == 0
     assert value(q.lookup, **tail) > 2 * value(q.lookup, **first)
+
+
+def test_a_receiver_that_advertises_less_takes_the_drops_of_iw_10_back() -> None:
+    at = {"rate_kbit": 64, "queue": 20, "connections": 5, "beside": "nothing"}
+    q = measured("slow-links", {key: str(label) for key, label in at.items()})
+    few, many, small = (value(q.dropped, sender=sender, **at) for sender in ("IW 3", "IW 10", "IW 10, rwnd 4 kB"))
+    assert small < few < many
