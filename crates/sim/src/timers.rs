@@ -87,6 +87,13 @@ impl Timers {
     pub fn pop(&mut self) -> Option<Timer> {
         self.heap.pop().map(|Entry(timer)| timer)
     }
+
+    /// Takes the earliest timer if it is due at `now` and has a number below `end`.
+    #[inline]
+    pub fn pop_due(&mut self, now: Nanos, end: u64) -> Option<Timer> {
+        self.next().filter(|&&(time, order, _)| time == now && order < end)?;
+        self.pop()
+    }
 }
 
 #[cfg(test)]
@@ -111,5 +118,18 @@ mod tests {
             assert_eq!(timers.next(), sorted.first());
         }
         assert!(sorted.len() > 10 && timers.pop().is_some());
+    }
+
+    #[test]
+    fn what_is_due_later_or_was_scheduled_too_late_stays() {
+        let mut timers = Timers::default();
+        for timer in [(5, 2, Wake::Client(0)), (5, 7, Wake::Client(1)), (6, 1, Wake::Client(2))] {
+            timers.push(timer);
+        }
+        assert_eq!(timers.pop_due(4, 9), None);
+        assert_eq!(timers.pop_due(5, 7).map(|(_, order, _)| order), Some(2));
+        assert_eq!(timers.pop_due(5, 7), None);
+        assert_eq!(timers.pop_due(5, 8).map(|(_, order, _)| order), Some(7));
+        assert_eq!(timers.pop_due(5, 9), None);
     }
 }
