@@ -235,6 +235,27 @@ def conform(
     raise typer.Exit(conform_command(count, seed, cc, record))
 
 
+@app.command(short_help="What initial window does that server send?")
+def probe(
+    urls: Annotated[
+        list[str] | None, typer.Argument(metavar="URL...", help="https or http; a name is https.", show_default=False)
+    ] = None,
+    listed: Annotated[
+        Path | None, typer.Option("--list", metavar="FILE", help="More URLs, one a line.", show_default=False)
+    ] = None,
+    mss: Annotated[str, typer.Option(metavar="BYTES,...", help="Segment sizes to ask the server for.")] = "64,536,1460",
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Connections at each segment size.")] = 3,
+    pause: Annotated[float, typer.Option(metavar="S", min=0, help="Between connections to one server.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a URL, each flight in it.")] = False,
+) -> None:
+    """Open connections that acknowledge nothing, ask for the object, and count what the server sends until it repeats
+    itself. Needs CAP_NET_RAW (sudo); changes nothing on this machine.
+    """
+    from firstflight.cli.probing import probe_command
+
+    raise typer.Exit(probe_command(urls or [], listed, mss, repeats, pause, as_json))
+
+
 @app.command(short_help="Read your own traffic: logs, captures, tables.")
 def observe(
     file: Annotated[

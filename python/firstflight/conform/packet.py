@@ -27,19 +27,19 @@ class Packet:
 
     def stamps(self) -> tuple[int, int] | None:
         """TSval and TSecr."""
-        for kind, value in _options(self.options):
+        for kind, value in read_options(self.options):
             if kind == _STAMPS:
                 return struct.unpack("!II", value)
         return None
 
     def scale(self) -> int:
         """The shift of the window scale option; 0 without one."""
-        return next((value[0] for kind, value in _options(self.options) if kind == _SCALE), 0)
+        return next((value[0] for kind, value in read_options(self.options) if kind == _SCALE), 0)
 
     def written_options(self, origin: int) -> str:
         """The options as a packet script writes them; `origin`: what edges of SACK blocks are relative to."""
         parts = []
-        for kind, value in _options(self.options):
+        for kind, value in read_options(self.options):
             if kind == _MSS:
                 parts.append(f"mss {int.from_bytes(value)}")
             elif kind == _SCALE:
@@ -73,7 +73,7 @@ def build(packet: Packet) -> bytes:
     total = 20 + header + packet.length
     ends = packet.source[0] + packet.destination[0]
     ip = struct.pack("!BBHHHBBH", 0x45, 0, total, 0, 0x4000, 64, 6, 0) + ends
-    ip = ip[:10] + struct.pack("!H", _checksum(ip)) + ip[12:]
+    ip = ip[:10] + struct.pack("!H", checksum_of(ip)) + ip[12:]
     tcp = struct.pack(
         "!HHIIBBHHH",
         packet.source[1],
@@ -88,7 +88,7 @@ def build(packet: Packet) -> bytes:
     )
     tcp += packet.options
     # Zeros add nothing to the sum.
-    checksum = _checksum(ends + struct.pack("!HH", 6, header + packet.length) + tcp)
+    checksum = checksum_of(ends + struct.pack("!HH", 6, header + packet.length) + tcp)
     return ip + tcp[:16] + struct.pack("!H", checksum) + tcp[18:] + bytes(packet.length)
 
 
@@ -113,7 +113,8 @@ def ack_options(stamps: tuple[int, int] | None, blocks: list[tuple[int, int]]) -
     return options
 
 
-def _options(raw: bytes) -> list[tuple[int, bytes]]:
+def read_options(raw: bytes) -> list[tuple[int, bytes]]:
+    """Kind and value of each option of a TCP header."""
     found, at = [], 0
     while at < len(raw):
         kind = raw[at]
@@ -123,7 +124,8 @@ def _options(raw: bytes) -> list[tuple[int, bytes]]:
     return found
 
 
-def _checksum(data: bytes) -> int:
+def checksum_of(data: bytes) -> int:
+    """The Internet checksum of these bytes (RFC 1071)."""
     words = struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2))
     total: int = sum(words)
     while total >> 16:

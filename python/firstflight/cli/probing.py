@@ -1,0 +1,67 @@
+"""`firstflight probe`: the initial windows of servers."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from firstflight.characters import escaped
+from firstflight.counted import counted
+from firstflight.errors import RequestError
+from firstflight.probe import Answer, Verdict, Window, probe
+
+_DOES_NOT_TELL = 1
+
+
+def probe_command(urls: list[str], listed: Path | None, mss: str, repeats: int, pause_s: float, as_json: bool) -> int:
+    """Probe and print each answer as it comes; returns the exit status: 1 if a server told nothing."""
+    urls = [*urls, *(_read(listed) if listed is not None else [])]
+    if not urls:
+        raise RequestError("name at least one URL, such as https://example.org/large.jpg, or a --list of them")
+    show = _print_json if as_json else _print
+    answers = probe(urls, _sizes(mss), repeats, pause_s, show)
+    return 0 if all(answer.verdict is not None for answer in answers) else _DOES_NOT_TELL
+
+
+def _read(listed: Path) -> list[str]:
+    try:
+        lines = listed.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise RequestError(f'--list: "{listed}" is no text in UTF-8') from None
+    return [url for line in lines if (url := line.partition("#")[0].strip())]
+
+
+def _sizes(mss: str) -> list[int]:
+    try:
+        return [int(size) for size in mss.split(",")]
+    except ValueError:
+        raise RequestError(f'--mss is "{mss}"; give sizes in bytes with commas between, such as 64,1460') from None
+
+
+def _print_json(answer: Answer) -> None:
+    print(json.dumps(asdict(answer)), flush=True)
+
+
+def _print(answer: Answer) -> None:
+    where = "" if answer.url == answer.asked else f", led to {answer.url}"
+    print(escaped(f"{answer.asked} ({answer.address or 'no address'}{where})"))
+    if answer.verdict is not None:
+        print(f"  {answer.verdict.rule or _without_rule(answer.verdict)}")
+        for window in answer.verdict.windows:
+            print(_line(window))
+            for doubt in window.doubts:
+                print(f"      {doubt}")
+    if answer.error is not None:
+        print(escaped(f"  {answer.error}"))
+    print(flush=True)
+
+
+def _without_rule(verdict: Verdict) -> str:
+    if all(window.at_least for window in verdict.windows):
+        return f"at least {counted(max(window.segments for window in verdict.windows), 'segment')}"
+    return "by no rule that is known: it depends on the segment size"
+
+
+def _line(window: Window) -> str:
+    count = f"{'at least ' if window.at_least else ''}{counted(window.segments, 'segment')}, {window.bytes} bytes"
+    how = f", {window.shape}" if window.shape is not None else ""
+    return f"  MSS {window.mss:>5}: {count}{how}; {window.confidence}, {window.agreeing} of {window.flights} agree"

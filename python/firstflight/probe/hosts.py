@@ -1,0 +1,112 @@
+"""Many servers, politely: one connection at a time to each, a pause after it, a few servers side by side."""
+
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from threading import Event
+
+from firstflight.errors import FirstflightError, MachineError, RequestError
+from firstflight.probe.judge import Verdict, judge
+from firstflight.probe.measure import Flight, measure
+from firstflight.probe.raw import open_raw
+from firstflight.probe.speech import Target, client_context
+
+# The smallest that Linux takes is 48; 64 makes a page of 1 kB enough. 536 and 1460 are what others take for small and
+# what Ethernet carries.
+MSS = (64, 536, 1460)
+REPEATS = 3
+PAUSE_S = 1.0
+SIDE_BY_SIDE = 4
+_LEAST_MSS, _LARGEST_MSS = 48, 65_495
+_REDIRECTIONS = 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known of one URL: `asked` as it was given, `url` where redirections led, `error` what ended it before
+    all connections were made.
+    """
+
+    asked: str
+    url: str
+    address: str | None
+    flights: tuple[Flight, ...]
+    verdict: Verdict | None
+    error: str | None
+
+
+def probe(
+    urls: Sequence[str],
+    mss: Sequence[int] = MSS,
+    repeats: int = REPEATS,
+    pause_s: float = PAUSE_S,
+    on_answer: Callable[[Answer], None] = lambda answer: None,
+) -> list[Answer]:
+    """Probe each URL, in the order given; `on_answer` is told as they come. A server that does not answer is an `error`
+    of its own. RequestError for a wrong URL or value, MachineError without CAP_NET_RAW, both before the first packet.
+    """
+    targets = [Target.parse(url) for url in urls]
+    if wrong := [size for size in mss if not _LEAST_MSS <= size <= _LARGEST_MSS]:
+        raise RequestError(f"an MSS of {wrong[0]} is out of range; give {_LEAST_MSS} to {_LARGEST_MSS} bytes")
+    if repeats < 1 or pause_s < 0:
+        raise RequestError(f"{repeats} repeats with a pause of {pause_s:g} s; give 1 or more, and 0 s or more")
+    open_raw(socket.AF_INET).close()
+    by_host: dict[str, list[int]] = {}
+    for at, target in enumerate(targets):
+        by_host.setdefault(target.host, []).append(at)
+    answers: dict[int, Answer] = {}
+    stop = Event()
+
+    def of_host(places: list[int]) -> None:
+        for at in places:
+            answers[at] = _probe_one(urls[at], targets[at], mss, repeats, lambda: stop.wait(pause_s))
+            if stop.is_set():
+                return
+            on_answer(answers[at])
+
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        try:
+            for done in as_completed([pool.submit(of_host, places) for places in by_host.values()]):
+                done.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [answers[at] for at in range(len(urls))]
+
+
+def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pause: Callable[[], object]) -> Answer:
+    flights: list[Flight] = []
+    address, error = None, None
+    try:
+        redirections = 0
+        address = _resolve(target)
+        tls = client_context()
+        # Sizes in turn, so that a server that changes its mind does not change it between sizes.
+        for size in [size for _ in range(repeats) for size in mss]:
+            if flights:
+                pause()
+            flight = measure(target, address, size, tls)
+            while not flight.limited and flight.redirection is not None and redirections < _REDIRECTIONS:
+                redirections += 1
+                # An answer that was larger than the window tells the window, whatever it said.
+                flights = [of for of in flights if of.limited]
+                target = Target.parse(flight.redirection)
+                address = _resolve(target)
+                pause()
+                flight = measure(target, address, size, tls)
+            flights.append(flight)
+    except FirstflightError as failure:
+        error = str(failure)
+    verdict = judge(flights) if flights else None
+    return Answer(asked, target.url, address and address[1], tuple(flights), verdict, error)
+
+
+def _resolve(target: Target) -> tuple[socket.AddressFamily, str]:
+    try:
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise MachineError(f"{target.host} has no address: {error.strerror}") from None
+    family, _, _, _, end = found[0]
+    return family, str(end[0])

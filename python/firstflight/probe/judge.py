@@ -1,0 +1,115 @@
+"""What several flights of one server say together: its window, how sure that is, and the reasons for doubt."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from firstflight.engines.initial_window import initial_window_bytes
+from firstflight.probe.measure import Flight, Shape
+
+Confidence = Literal["sure", "likely", "doubtful"]
+
+# The published rules, by the policies' names in a scenario.
+_RULES = {"rfc6928": "RFC 6928", "rfc3390": "RFC 3390", "rfc2581": "RFC 2581"}
+_REFUSED = 400
+
+
+@dataclass(frozen=True)
+class Window:
+    """The window at one segment size. `segments` and `bytes` are what was sent without an ACK; if `at_least`, the
+    server had no more to send. `agreeing` of `flights` saw just that.
+    """
+
+    mss: int
+    segment_bytes: int
+    segments: int
+    bytes: int
+    at_least: bool
+    agreeing: int
+    flights: int
+    shape: Shape | None
+    confidence: Confidence
+    doubts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The windows by segment size, and the rule that fits all of them; None if none does or too little is known."""
+
+    windows: tuple[Window, ...]
+    rule: str | None
+
+
+def judge(flights: Iterable[Flight]) -> Verdict:
+    """The verdict on the flights of one server."""
+    by_mss: dict[int, list[Flight]] = {}
+    for flight in flights:
+        by_mss.setdefault(flight.mss, []).append(flight)
+    windows = tuple(_window(of) for _, of in sorted(by_mss.items()))
+    return Verdict(windows, _rule([window for window in windows if not window.at_least]))
+
+
+def _window(flights: Sequence[Flight]) -> Window:
+    """A flight without an ACK is never larger than the window; a segment lost at its end makes it look smaller. So the
+    largest of those after which more came is the window.
+    """
+    limited = [flight for flight in flights if flight.limited]
+    best = max(limited or flights, key=lambda flight: flight.segments)
+    agreeing = [flight for flight in limited or flights if flight.segments == best.segments]
+    shapes = Counter(flight.shape for flight in agreeing if flight.shape is not None)
+    confidence: Confidence = "doubtful"
+    if limited and len(agreeing) > 1:
+        is_clean = len(agreeing) == len(flights) and not any(flight.lost for flight in flights)
+        confidence = "sure" if is_clean else "likely"
+    return Window(
+        mss=best.mss,
+        segment_bytes=best.segment_bytes,
+        segments=best.segments,
+        bytes=best.bytes,
+        at_least=not limited,
+        agreeing=len(agreeing),
+        flights=len(flights),
+        shape=shapes.most_common(1)[0][0] if shapes else None,
+        confidence=confidence,
+        doubts=tuple(_doubts(best, flights)),
+    )
+
+
+def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
+    if not best.limited:
+        yield f"the object is too small: all of it ({best.bytes} bytes) came without an ACK; name a larger one"
+    if best.bytes + best.segment_bytes > best.window_bytes:
+        yield f"our receive window may have held the server: it does not scale windows, so {best.window_bytes} bytes"
+    if best.segment_bytes != best.mss:
+        yield f"the server sends segments of {best.segment_bytes} bytes, though {best.mss} were asked for"
+    if lossy := [flight for flight in flights if flight.lost]:
+        yield f"segments were lost in {len(lossy)} of {len(flights)} connections"
+    if others := {flight.segments for flight in flights if flight.limited and flight.segments != best.segments}:
+        yield f"other connections saw {', '.join(map(str, sorted(others)))}"
+    if len(flights) == 1:
+        yield "there was one connection only"
+    if any(flight.ended == "silent" for flight in flights):
+        yield "the server stopped and repeated nothing"
+    if best.status is not None and best.status >= _REFUSED:
+        yield f"the server answered with status {best.status}"
+
+
+def _rule(windows: Sequence[Window]) -> str | None:
+    if not windows:
+        return None
+    segments = {window.segments for window in windows}
+    for policy, name in _RULES.items():
+        if all(window.segments == _allowed(policy, window.segment_bytes) for window in windows):
+            return f"{segments.pop()} segments ({name})" if len(segments) == 1 else name
+    if len(segments) == 1:
+        return f"{segments.pop()} segments"
+    most, least = max(window.bytes for window in windows), min(window.bytes for window in windows)
+    if most - least < max(window.segment_bytes for window in windows):
+        return f"{most} bytes"
+    return None
+
+
+def _allowed(policy: str, segment_bytes: int) -> int:
+    """Segments that a rule allows, the last of which may be short."""
+    return -(-initial_window_bytes({"policy": policy}, segment_bytes) // segment_bytes)

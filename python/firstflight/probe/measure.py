@@ -1,0 +1,331 @@
+"""One connection: everything the server sends before the first ACK of it, in segments and bytes."""
+
+import socket
+import ssl
+import struct
+import time
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Literal
+
+from firstflight.conform.packet import ACK, FIN, PSH, RST, SYN, read_options
+from firstflight.errors import MachineError
+from firstflight.probe.raw import RawPort, Segment
+from firstflight.probe.speech import Speech, Target
+
+Shape = Literal["burst", "paced", "spread"]
+Ended = Literal["repeated", "silent", "closed"]
+
+_SYN_TRIES = 3
+_SYN_WAIT_S = 1.0
+# The server's timer is 200 ms and a round trip at least (Linux), 1 s and a round trip without a sample (RFC 6298
+# section 2.1). Who has not repeated anything for four times that will not.
+_SILENCE_S = 4.0
+_RETRY_S = 1.0
+_TICK_S = 0.1
+# Segments that overtake each other within a flight are not retransmissions.
+_REORDERED_S = 0.05
+# RFC 9293 section 3.7.1: for who names none.
+_DEFAULT_MSS = 536
+_ETHERNET_MSS = 1460
+# No server sends more at once; a broken one shall not fill the memory.
+_LARGEST_FLIGHT = 64 << 20
+_ROUND_TRIPS = 4
+_LONGEST_S = 30.0
+_SHIFT = 14
+_MSS, _SCALE = 2, 3
+# Linux paces slow start at twice the window a round trip, BBR at 2.9 times, and neither the first ten segments
+# (tcp_update_pacing_rate, tcp_bbr.c, tcp_update_skb_after_send). A slow link spreads all of them alike.
+_SPREAD_OF_RTT = 0.15
+_UNPACED_SEGMENTS = 10
+_PACED_TO_UNPACED = 1.5
+_BURST_OF_RTT = 0.1
+# The largest gaps do not count: a machine that was busy elsewhere makes some.
+_STALLS = 2
+# Below this a round trip says nothing about pacing.
+_RTT_OF_PACING_S = 0.004
+_SEGMENTS_OF_PACING = 5
+
+
+@dataclass(frozen=True)
+class Flight:
+    """What one connection saw. `segments` and `bytes` of the server's, up to the highest byte that came, before it
+    repeated itself; `lost` of these segments did not come. `limited`: more data followed once these were acknowledged,
+    so the server had waited for an ACK. `ended`: why the count ended. `shape` ("spread": paced, or by a
+    slow link) is None where a round trip is too short or the segments are too few. `spread_s`: from the first to the
+    last segment behind the request.
+    """
+
+    mss: int
+    segment_bytes: int
+    segments: int
+    bytes: int
+    lost: int
+    rtt_s: float
+    limited: bool
+    ended: Ended
+    shape: Shape | None
+    spread_s: float
+    window_bytes: int
+    asked: bool
+    status: int | None
+    redirection: str | None
+
+
+def measure(target: Target, address: tuple[socket.AddressFamily, str], mss: int, tls: ssl.SSLContext) -> Flight:
+    """Open one connection to `address` and count. MachineError where nothing answers, RequestError where TLS fails."""
+    family, host = address
+    with RawPort(family, (host, target.port)) as port:
+        connection = _Connection(port, Speech(target, tls), mss)
+        connection.open()
+        try:
+            ended = connection.hold()
+            counted = connection.counted()
+            limited = ended != "closed" and connection.release()
+            return connection.flight(ended, counted, limited)
+        finally:
+            connection.close()
+
+
+class _Stream:
+    """The server's bytes: which came, and which of them in order were handed on."""
+
+    def __init__(self, first_seq: int) -> None:
+        self._first = first_seq
+        self._data = bytearray()
+        self._handed_on = 0
+        self.spans: list[tuple[int, int]] = []
+
+    @property
+    def highest(self) -> int:
+        """Bytes up to the highest that came."""
+        return len(self._data)
+
+    @property
+    def in_order(self) -> int:
+        """Bytes before the first hole."""
+        return self.spans[0][1] if self.spans and self.spans[0][0] == 0 else 0
+
+    def offset(self, seq: int) -> int:
+        """Offset of a sequence number from the server's first byte; negative before it."""
+        return (seq - self._first + (1 << 31)) % (1 << 32) - (1 << 31)
+
+    def has(self, start: int, end: int) -> bool:
+        """Whether all these bytes came."""
+        return any(left <= start and end <= right for left, right in self.spans)
+
+    def take(self, start: int, payload: bytes) -> bytes:
+        """Note these bytes; returns what is in order now and was not before."""
+        end = start + len(payload)
+        self._data.extend(bytes(max(0, end - len(self._data))))
+        self._data[start:end] = payload
+        self.spans = _joined([*self.spans, (start, end)])
+        ready = bytes(self._data[self._handed_on : self.in_order])
+        self._handed_on += len(ready)
+        return ready
+
+
+@dataclass(frozen=True)
+class _Count:
+    segments: int
+    segment_bytes: int
+    bytes: int
+    lost: int
+    shape: Shape | None
+    spread_s: float
+
+
+class _Connection:
+    """A connection that acknowledges nothing until it is told to."""
+
+    def __init__(self, port: RawPort, speech: Speech, mss: int) -> None:
+        self._port = port
+        self._speech = speech
+        self._mss = mss
+        self._their_mss = _DEFAULT_MSS
+        self._stream = _Stream(0)
+        self._sent = b""
+        self._sent_at = 0.0
+        self._they_have = 0
+        self._acknowledged = 0
+        self._fin_at: int | None = None
+        self._arrivals: list[tuple[float, int]] = []
+        self._before_asking = 0
+        self._rtt_s = 0.0
+        self._window_bytes = 0
+
+    def open(self) -> None:
+        """The handshake. MachineError where nothing answers or the server refuses."""
+        offered = struct.pack("!BBHBBBB", _MSS, 4, self._mss, 1, _SCALE, 3, _SHIFT)
+        for _ in range(_SYN_TRIES):
+            began = time.time()
+            self._port.send(self._port.first_seq, 0, SYN, options=offered)
+            for segment in self._port.receive(time.monotonic() + _SYN_WAIT_S):
+                if segment.ack != (self._port.first_seq + 1) & 0xFFFFFFFF:
+                    continue
+                if segment.flags & RST:
+                    raise MachineError("the server refuses connections at this port")
+                if segment.flags & SYN:
+                    self._greet(segment, segment.time_s - began)
+                    return
+        raise MachineError(f"nothing answered {_SYN_TRIES} SYNs within {_SYN_TRIES * _SYN_WAIT_S:.0f} s")
+
+    def hold(self) -> Ended:
+        """Ask, and take what comes without acknowledging it until the server repeats itself, ends or is silent."""
+        self._say(self._speech.begin())
+        began = last_new = time.monotonic()
+        while (now := time.monotonic()) < min(last_new + _SILENCE_S, began + _LONGEST_S):
+            for segment in self._port.receive(now + _TICK_S):
+                if segment.flags & RST:
+                    return "closed"
+                if self._is_repeated(segment):
+                    return "repeated"
+                if self._take(segment):
+                    last_new = time.monotonic()
+                    self._arrivals.append((segment.time_s, len(segment.payload)))
+                if self._fin_at == self._stream.in_order:
+                    return "closed"
+            self._retry()
+        return "silent"
+
+    def counted(self) -> _Count:
+        """What the server has sent."""
+        size = self._segment_bytes() if self._arrivals else self._mss
+        holes = sum(right[0] - left[1] for left, right in pairwise([(0, 0), *self._stream.spans]))
+        lost = -(-holes // size)
+        came = sum(-(-length // size) for _, length in self._arrivals)
+        return _Count(came + lost, size, self._stream.highest, lost, *self._shape())
+
+    def release(self) -> bool:
+        """Acknowledge what came, and say whether the server had more: it sends beyond the highest byte. The rest of the
+        response is taken only as far as its status.
+        """
+        highest = self._stream.highest
+        self._acknowledge()
+        for segment in self._port.receive(time.monotonic() + max(_SILENCE_S, _ROUND_TRIPS * self._rtt_s)):
+            if segment.flags & RST:
+                break
+            self._take(segment)
+            self._acknowledge()
+            knows_status = self._speech.status() is not None or not self._speech.has_asked
+            if self._fin_at == self._stream.in_order or (self._stream.highest > highest and knows_status):
+                break
+        return self._stream.highest > highest
+
+    def flight(self, ended: Ended, count: _Count, limited: bool) -> Flight:
+        """The answer."""
+        return Flight(
+            mss=self._mss,
+            segment_bytes=count.segment_bytes,
+            segments=count.segments,
+            bytes=count.bytes,
+            lost=count.lost,
+            rtt_s=self._rtt_s,
+            limited=limited,
+            ended=ended,
+            shape=count.shape,
+            spread_s=count.spread_s,
+            window_bytes=self._window_bytes,
+            asked=self._speech.has_asked,
+            status=self._speech.status(),
+            redirection=self._speech.redirection(),
+        )
+
+    def close(self) -> None:
+        """Reset the connection, so that nothing is retransmitted to nobody."""
+        self._send(len(self._sent), RST | ACK)
+
+    def _greet(self, segment: Segment, rtt_s: float) -> None:
+        said = dict(read_options(segment.options))
+        self._rtt_s = rtt_s
+        self._window_bytes = 0xFFFF << (_SHIFT if _SCALE in said else 0)
+        if _MSS in said:
+            self._their_mss = max(1, int.from_bytes(said[_MSS]))
+        self._stream = _Stream(segment.seq + 1)
+        self._their_seq = segment.seq
+        self._send(0, ACK)
+
+    def _send(self, at: int, flags: int, payload: bytes = b"") -> None:
+        self._port.send(self._port.first_seq + 1 + at, self._their_seq + 1 + self._acknowledged, flags, payload)
+
+    def _say(self, data: bytes) -> None:
+        at = len(self._sent)
+        self._sent += data
+        self._send_from(at)
+
+    def _send_from(self, at: int) -> None:
+        self._sent_at = time.monotonic()
+        for start in range(at, len(self._sent), self._their_mss):
+            self._send(start, PSH | ACK, self._sent[start : start + self._their_mss])
+
+    def _retry(self) -> None:
+        """Retransmit what the server has not acknowledged for a second (RFC 6298 section 2.1)."""
+        if self._they_have < len(self._sent) and time.monotonic() - self._sent_at > _RETRY_S:
+            self._send_from(self._they_have)
+
+    def _acknowledge(self) -> None:
+        self._acknowledged = self._stream.in_order + (self._fin_at == self._stream.in_order)
+        self._send(len(self._sent), ACK)
+
+    def _is_repeated(self, segment: Segment) -> bool:
+        """Whether the segment has nothing new: it came before, or fills a hole long after it arose."""
+        start = self._stream.offset(segment.seq)
+        if not segment.payload or start < 0:
+            # A SYN-ACK, which the server repeats if our ACK was lost, or a keep-alive.
+            return False
+        is_late = bool(self._arrivals) and segment.time_s - self._arrivals[-1][0] > self._rtt_s / 2 + _REORDERED_S
+        return self._stream.has(start, start + len(segment.payload)) or (start < self._stream.highest and is_late)
+
+    def _take(self, segment: Segment) -> bool:
+        """Take the segment's data, and answer as the server's words demand. Whether there were any."""
+        self._they_have = max(self._they_have, (segment.ack - self._port.first_seq - 1) & 0xFFFFFFFF)
+        start = self._stream.offset(segment.seq)
+        if segment.flags & FIN:
+            self._fin_at = start + len(segment.payload)
+        if start < 0 or not segment.payload or start > _LARGEST_FLIGHT:
+            return False
+        had_asked = self._speech.has_asked
+        self._say(self._speech.hear(self._stream.take(start, segment.payload)))
+        if self._speech.has_asked and not had_asked:
+            self._before_asking = len(self._arrivals) + 1
+        return True
+
+    def _segment_bytes(self) -> int:
+        """Bytes of a full segment: the MSS asked for, unless most are of one larger size that fits into an Ethernet
+        frame. Segments that the card or the kernel has joined are of many sizes, or larger.
+        """
+        length, count = Counter(length for _, length in self._arrivals).most_common(1)[0]
+        is_larger = self._mss < length <= _ETHERNET_MSS and length % self._mss
+        return length if is_larger and 2 * count > len(self._arrivals) > 2 else self._mss
+
+    def _shape(self) -> tuple[Shape | None, float]:
+        """How the segments behind the request came, and how long that took; all of them if nothing was asked."""
+        times = [at for at, _ in self._arrivals[self._before_asking if self._speech.has_asked else 0 :]]
+        spread_s = times[-1] - times[0] if times else 0.0
+        if len(times) < _SEGMENTS_OF_PACING or self._rtt_s < _RTT_OF_PACING_S:
+            return None, spread_s
+        gaps = [later - earlier for earlier, later in pairwise(times)]
+        if sum(_without_stalls(gaps)) < _SPREAD_OF_RTT * self._rtt_s:
+            return ("burst" if spread_s <= _BURST_OF_RTT * self._rtt_s else None), spread_s
+        first = _without_stalls(gaps[: _UNPACED_SEGMENTS - 1])
+        later = _without_stalls(gaps[_UNPACED_SEGMENTS - 1 :])
+        if not first or not later:
+            return "spread", spread_s
+        return "paced" if fmean(later) >= _PACED_TO_UNPACED * fmean(first) else "spread", spread_s
+
+
+def _without_stalls(gaps: list[float]) -> list[float]:
+    return sorted(gaps)[:-_STALLS]
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same bytes in as few spans as they take, in order."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
