@@ -2,7 +2,7 @@
 
 use firstflight_records::{NO_CONNECTION, NO_LINK, RECEIVED, SENT, SegmentEvent, SegmentEvents, Sight};
 use firstflight_segment::{Ipv4, TCP, read_headers};
-use firstflight_tcp::{Flags, NO_WINDOW_SCALE, Segment};
+use firstflight_tcp::{Flags, Segment};
 
 use crate::{
     connections::{Connections, Ends},
@@ -102,7 +102,7 @@ impl End {
         let is_syn = segment.flags.contains(Flags::SYN);
         if is_syn {
             self.initial = Some(segment.seq);
-            self.scale = (segment.window_scale != NO_WINDOW_SCALE).then_some(segment.window_scale);
+            self.scale = segment.window_scale;
         }
         // Without a SYN, the first segment is taken for the first of the stream.
         let initial = *self.initial.get_or_insert(segment.seq.wrapping_sub(1));
@@ -129,6 +129,7 @@ fn shift(ends: &[End; 2], from: usize, segment: &Segment) -> u8 {
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4};
+    use std::num::NonZeroU16;
 
     use firstflight_segment::{Envelope, write_packet};
 
@@ -153,11 +154,18 @@ mod tests {
         table
     }
 
-    fn syn(seq: u32, scale: u8) -> Segment {
-        Segment { seq, window: 60_000, mss: 1460, window_scale: scale, flags: Flags::SYN, ..Segment::EMPTY }
+    fn syn(seq: u32, scale: Option<u8>) -> Segment {
+        Segment {
+            seq,
+            window: 60_000,
+            mss: NonZeroU16::new(1460),
+            window_scale: scale,
+            flags: Flags::SYN,
+            ..Segment::EMPTY
+        }
     }
 
-    fn answer(scale: u8) -> Segment {
+    fn answer(scale: Option<u8>) -> Segment {
         Segment { ack: 1001, flags: Flags::SYN | Flags::ACK, ..syn(u32::MAX - 1, scale) }
     }
 
@@ -165,7 +173,7 @@ mod tests {
     fn numbers_are_relative_across_the_wrap_and_times_to_the_origin() {
         let data = Segment { seq: u32::MAX, ack: 1001, payload_bytes: 5, flags: Flags::ACK, ..Segment::EMPTY };
         let ack = Segment { seq: 1001, ack: 4, flags: Flags::ACK, ..Segment::EMPTY };
-        let table = rows(&[(CLIENT, syn(1000, 7)), (SERVER, answer(8)), (SERVER, data), (CLIENT, ack)]);
+        let table = rows(&[(CLIENT, syn(1000, Some(7))), (SERVER, answer(Some(8))), (SERVER, data), (CLIENT, ack)]);
         assert_eq!(table.seq, [0, 0, 1, 1]);
         assert_eq!(table.ack, [0, 1, 1, 6]);
         assert_eq!(table.time_ns, [50_000, 51_000, 52_000, 53_000]);
@@ -178,9 +186,9 @@ mod tests {
     #[test]
     fn windows_are_scaled_only_if_both_syns_offer_it_and_never_that_of_a_syn() {
         let ack = Segment { seq: 1001, ack: u32::MAX, window: 100, flags: Flags::ACK, ..Segment::EMPTY };
-        let scaled = rows(&[(CLIENT, syn(1000, 7)), (SERVER, answer(8)), (CLIENT, ack)]);
+        let scaled = rows(&[(CLIENT, syn(1000, Some(7))), (SERVER, answer(Some(8))), (CLIENT, ack)]);
         assert_eq!(scaled.window_bytes, [60_000, 60_000, 100 << 7]);
-        let refused = rows(&[(CLIENT, syn(1000, 7)), (SERVER, answer(NO_WINDOW_SCALE)), (CLIENT, ack)]);
+        let refused = rows(&[(CLIENT, syn(1000, Some(7))), (SERVER, answer(None)), (CLIENT, ack)]);
         assert_eq!(refused.window_bytes, [60_000, 60_000, 100]);
     }
 
@@ -188,7 +196,7 @@ mod tests {
     fn what_was_sent_before_is_a_retransmission_and_a_bare_acknowledgement_never() {
         let data = |seq| Segment { seq, payload_bytes: 100, flags: Flags::ACK, ..Segment::EMPTY };
         let ack = Segment { seq: 1001, flags: Flags::ACK, ..Segment::EMPTY };
-        let packets = [syn(1000, 7), syn(1000, 7), data(1001), data(1101), data(1001), ack, data(1201)];
+        let packets = [syn(1000, Some(7)), syn(1000, Some(7)), data(1001), data(1101), data(1001), ack, data(1201)];
         assert_eq!(rows(&packets.map(|segment| (CLIENT, segment))).retransmission, [0, 1, 0, 0, 1, 0, 0]);
     }
 

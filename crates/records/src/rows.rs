@@ -1,8 +1,6 @@
 //! The rows. Times are seconds, relative ones to `start_s`; NaN where a thing did not happen. The comments are the
 //! meanings that the reference of records prints.
 
-use firstflight_segment::NO_WINDOW_SCALE;
-
 use crate::table;
 use crate::table::Declared;
 
@@ -10,6 +8,8 @@ use crate::table::Declared;
 pub const NO_PAGE: u32 = u32::MAX;
 /// A link column of events at an endpoint.
 pub const NO_LINK: u16 = u16::MAX;
+/// A window scale column of segments without the option, whose shifts end at 14.
+pub const NO_WINDOW_SCALE: u8 = u8::MAX;
 /// A Quick-Start response column of segments without one.
 pub const NO_RESPONSE: u8 = u8::MAX;
 /// A subnet column of users of whom it is unknown.

@@ -1,8 +1,10 @@
 //! A segment as a row.
 
+use std::num::NonZeroU16;
+
 use firstflight_segment::{Flags, QuickStart, Segment};
 
-use crate::rows::{NO_RESPONSE, SegmentEvent, UNKNOWN_STATE};
+use crate::rows::{NO_RESPONSE, NO_WINDOW_SCALE, SegmentEvent, UNKNOWN_STATE};
 
 /// A segment was sent.
 pub const SENT: u8 = 0;
@@ -20,8 +22,8 @@ pub struct AtEnd {
     pub mss_bytes: u32,
     /// Its congestion window.
     pub cwnd_bytes: u32,
-    /// Its slow start threshold.
-    pub ssthresh_bytes: u32,
+    /// Its slow start threshold, if anything has set it.
+    pub ssthresh_bytes: Option<u32>,
     /// What it is doing about losses, as the column says.
     pub recovery_state: u8,
 }
@@ -46,6 +48,9 @@ pub struct Sight {
     /// The window that it announces, in bytes.
     pub window_bytes: u64,
 }
+
+/// An ssthresh that nothing has set, in a column that is compared with cwnd.
+const ABOVE_ALL_WINDOWS: u32 = u32::MAX;
 
 impl Sight {
     /// The row of the records; `end`, if that is known.
@@ -76,7 +81,7 @@ impl Sight {
             ack: if acknowledges { acknowledged(segment.ack) } else { 0 },
             window_bytes: self.window_bytes,
             cwnd_segments: in_segments(|end| end.cwnd_bytes),
-            ssthresh_segments: in_segments(|end| end.ssthresh_bytes),
+            ssthresh_segments: in_segments(|end| end.ssthresh_bytes.unwrap_or(ABOVE_ALL_WINDOWS)),
             recovery_state: end.map_or(UNKNOWN_STATE, |end| end.recovery_state),
             flags: segment.flags.bits() as u8,
             retransmission: u8::from(segment.retransmission),
@@ -93,8 +98,8 @@ impl Sight {
             sack_right_2: edge(2, 1),
             sack_left_3: edge(3, 0),
             sack_right_3: edge(3, 1),
-            mss: segment.mss,
-            window_scale: segment.window_scale,
+            mss: segment.mss.map_or(0, NonZeroU16::get),
+            window_scale: segment.window_scale.unwrap_or(NO_WINDOW_SCALE),
             sack_permitted: u8::from(segment.sack_permitted),
             quick_start,
             quick_start_rate,

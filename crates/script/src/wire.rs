@@ -1,6 +1,6 @@
 //! TCP options as they stand in a header, one after the other.
 
-use firstflight_tcp::{Flags, NO_WINDOW_SCALE, Segment};
+use firstflight_tcp::{Flags, Segment};
 use std::fmt;
 
 /// One TCP option.
@@ -53,17 +53,15 @@ pub fn options_of(segment: &Segment) -> Vec<TcpOption> {
     let mut options = Vec::new();
     let stamp = segment.timestamps.map(|stamps| Timestamps { value: stamps.value, echo: stamps.echo });
     if segment.flags.contains(Flags::SYN) {
-        if segment.mss != 0 {
-            options.push(Mss(segment.mss));
-        }
+        options.extend(segment.mss.map(|bytes| Mss(bytes.get())));
         match (segment.sack_permitted, stamp) {
             (true, Some(stamp)) => options.extend([SackPermitted, stamp]),
             (true, None) => options.extend([Nop, Nop, SackPermitted]),
             (false, Some(stamp)) => options.extend([Nop, Nop, stamp]),
             (false, None) => {}
         }
-        if segment.window_scale != NO_WINDOW_SCALE {
-            options.extend([Nop, WindowScale(segment.window_scale)]);
+        if let Some(shift) = segment.window_scale {
+            options.extend([Nop, WindowScale(shift)]);
         }
     } else if let Some(stamp) = stamp {
         options.extend([Nop, Nop, stamp]);
@@ -78,6 +76,7 @@ pub fn options_of(segment: &Segment) -> Vec<TcpOption> {
 mod tests {
     use super::*;
     use firstflight_tcp::{SackBlocks, Timestamps};
+    use std::num::NonZeroU16;
 
     fn shown(segment: &Segment) -> String {
         options_of(segment).iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
@@ -85,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_syn_carries_its_options_in_the_order_of_linux() {
-        let syn = Segment { flags: Flags::SYN, mss: 1460, window_scale: 8, ..Segment::EMPTY };
+        let syn = Segment { flags: Flags::SYN, mss: NonZeroU16::new(1460), window_scale: Some(8), ..Segment::EMPTY };
         let stamps = Some(Timestamps { value: 100, echo: 0 });
         assert_eq!(shown(&syn), "mss 1460,nop,wscale 8");
         assert_eq!(shown(&Segment { sack_permitted: true, ..syn }), "mss 1460,nop,nop,sackOK,nop,wscale 8");

@@ -27,9 +27,7 @@ pub use options::{Options, QUICK_START_BYTES, TIMESTAMPS_BYTES, kind};
 pub use packet::{Envelope, Unrepresentable, write_packet, write_packet_with};
 pub use payload::write_payload;
 pub use read::{Packet, read_headers, read_packet};
-pub use segment::{
-    Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
-};
+pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps};
 pub use tcp::{FIXED_BYTES as TCP_BYTES, Tcp, ports};
 pub use udp::{UDP_BYTES, write_udp};
 

@@ -1,14 +1,11 @@
 //! What travels between two endpoints: a TCP header without addresses, and a byte count in place of the payload.
 
 use std::{
-    num::NonZeroU64,
+    num::{NonZeroU16, NonZeroU64},
     ops::{BitAnd, BitOr},
 };
 
 use crate::options::{QUICK_START_BYTES, TIMESTAMPS_BYTES, sack_bytes};
-
-/// Value of [`Segment::window_scale`] when the option is absent (the option itself never exceeds 14, RFC 7323 §2.3).
-pub const NO_WINDOW_SCALE: u8 = 255;
 
 /// The control bits of a segment, with the values they have on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -235,10 +232,10 @@ pub struct Segment {
     pub payload_bytes: u32,
     /// Window field as on the wire, that is, before scaling.
     pub window: u16,
-    /// Maximum segment size option in bytes, on a SYN only; 0 if absent.
-    pub mss: u16,
-    /// Window scale option, on a SYN only; [`NO_WINDOW_SCALE`] if absent.
-    pub window_scale: u8,
+    /// Maximum segment size option in bytes, on a SYN only.
+    pub mss: Option<NonZeroU16>,
+    /// Window scale option, on a SYN only: a shift, of which no more than 14 counts (RFC 7323 §2.3).
+    pub window_scale: Option<u8>,
     /// Control bits.
     pub flags: Flags,
     /// SACK-permitted option (RFC 2018 §2), on a SYN only.
@@ -265,8 +262,8 @@ impl Segment {
         ack: 0,
         payload_bytes: 0,
         window: 0,
-        mss: 0,
-        window_scale: NO_WINDOW_SCALE,
+        mss: None,
+        window_scale: None,
         flags: Flags::NONE,
         sack_permitted: false,
         ecn: Ecn::NotCapable,

@@ -1,7 +1,9 @@
 //! The TCP header (RFC 9293 §3.1) with its options in the order in which Linux lays them out.
 
+use std::num::NonZeroU16;
+
 use crate::{
-    Flags, Malformed, NO_WINDOW_SCALE, Options, PathOption, QUICK_START_BYTES, SackBlocks, Segment, Timestamps,
+    Flags, Malformed, Options, PathOption, QUICK_START_BYTES, SackBlocks, Segment, Timestamps,
     kind::{MSS, NO_OPERATION, QUICK_START_RESPONSE, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE},
     packet::{Envelope, Unrepresentable},
 };
@@ -104,8 +106,8 @@ impl Written {
     pub(crate) fn of(segment: &Segment) -> Result<Self, Unrepresentable> {
         let mut options = Self { bytes: [0; ALL_OPTION_BYTES], length: 0 };
         let is_syn = segment.flags.contains(Flags::SYN);
-        if is_syn && segment.mss != 0 {
-            options.put(&[MSS, 4]).put(&segment.mss.to_be_bytes());
+        if let Some(mss) = segment.mss.filter(|_| is_syn) {
+            options.put(&[MSS, 4]).put(&mss.get().to_be_bytes());
         }
         let permits_sack = is_syn && segment.sack_permitted;
         if permits_sack {
@@ -120,8 +122,8 @@ impl Written {
                 .put(&timestamps.value.to_be_bytes())
                 .put(&timestamps.echo.to_be_bytes());
         }
-        if is_syn && segment.window_scale != NO_WINDOW_SCALE {
-            options.put(&[NO_OPERATION, WINDOW_SCALE, 3, segment.window_scale]);
+        if let Some(shift) = segment.window_scale.filter(|_| is_syn) {
+            options.put(&[NO_OPERATION, WINDOW_SCALE, 3, shift]);
         }
         let blocks = segment.sack.as_slice();
         if !blocks.is_empty() {
@@ -196,10 +198,10 @@ pub(crate) fn read_header<'a>(bytes: &'a [u8], length: usize, into: &mut Segment
 // RFC 9293 §3.2, RFC 2018 §2, RFC 7323 §2.2: MSS, SACK-permitted and window scale mean nothing without SYN.
 fn read_option(kind: u8, value: &[u8], is_syn: bool, into: &mut Segment) -> Option<()> {
     match kind {
-        MSS if is_syn => into.mss = u16::from_be_bytes(value.try_into().ok()?),
+        MSS if is_syn => into.mss = NonZeroU16::new(u16::from_be_bytes(value.try_into().ok()?)),
         WINDOW_SCALE if is_syn => {
             let [shift] = value.try_into().ok()?;
-            into.window_scale = LARGEST_SHIFT.min(shift);
+            into.window_scale = Some(LARGEST_SHIFT.min(shift));
         }
         SACK_PERMITTED if is_syn => {
             let [] = value.try_into().ok()?;

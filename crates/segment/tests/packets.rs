@@ -1,6 +1,7 @@
 //! Segments as packets: every byte of the headers, and both checksums.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::num::NonZeroU16;
 
 use firstflight_segment::{Ecn, Flags, PathOption, QuickStart, SackBlocks, Segment, Timestamps};
 use firstflight_segment::{Envelope, Unrepresentable, write_packet};
@@ -51,8 +52,8 @@ fn syn() -> Segment {
     Segment {
         seq: 1000,
         window: 65_535,
-        mss: 1460,
-        window_scale: 7,
+        mss: NonZeroU16::new(1460),
+        window_scale: Some(7),
         flags: Flags::SYN,
         sack_permitted: true,
         timestamps: Some(Timestamps { value: 5, echo: 0 }),
@@ -83,12 +84,7 @@ fn options_of_a_syn_keep_linuxs_order_whichever_are_absent() {
     assert_eq!(options(&without_timestamps), [2, 4, 0x05, 0xb4, 1, 1, 4, 2, 1, 3, 3, 7]);
     let without_sack = Segment { sack_permitted: false, ..syn() };
     assert_eq!(options(&without_sack)[4..16], [1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 0]);
-    let plain = Segment {
-        timestamps: None,
-        sack_permitted: false,
-        window_scale: firstflight_segment::NO_WINDOW_SCALE,
-        ..syn()
-    };
+    let plain = Segment { timestamps: None, sack_permitted: false, window_scale: None, ..syn() };
     assert_eq!(options(&plain), [2, 4, 0x05, 0xb4]);
 }
 

@@ -389,6 +389,7 @@ impl OptionTable {
 mod tests {
     use super::*;
     use firstflight_tcp::{PathOption, SackBlocks, Timestamps};
+    use std::num::NonZeroU16;
 
     /// Header fields, flags and options in all their forms.
     fn segments() -> Vec<Segment> {
@@ -403,7 +404,13 @@ mod tests {
             flags: Flags::ACK | Flags::CWR,
             ..Segment::EMPTY
         };
-        let syn = Segment { flags: Flags::SYN, mss: 65_535, window_scale: 14, sack_permitted: true, ..Segment::EMPTY };
+        let syn = Segment {
+            flags: Flags::SYN,
+            mss: NonZeroU16::new(65_535),
+            window_scale: Some(14),
+            sack_permitted: true,
+            ..Segment::EMPTY
+        };
         let timestamps = Some(Timestamps { value: 7, echo: u32::MAX });
         vec![
             plain,
@@ -417,7 +424,7 @@ mod tests {
             Segment { path_option: PathOption::new(QuickStart::None, Some(0)), ..plain },
             Segment { ecn: Ecn::Congestion, ..plain },
             syn,
-            Segment { window_scale: 0, sack_permitted: false, timestamps, ..syn },
+            Segment { window_scale: Some(0), sack_permitted: false, timestamps, ..syn },
             Segment { path_option: PathOption::new(QuickStart::Request { rate: 15, approved: true }, None), ..syn },
         ]
     }

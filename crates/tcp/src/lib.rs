@@ -30,7 +30,7 @@ use firstflight_segment::{self as segment, sequence};
 pub use amounts::{Bytes, Segments};
 pub use connection::{Endpoint, Events, Info, State, Stats};
 pub use firstflight_segment::{
-    Ecn, Flags, MOST_SACK_BLOCKS, NO_WINDOW_SCALE, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
+    Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps,
 };
 pub use profile::{
     AfterSynLoss, Choices, EcnPolicy, Profile, ProfileError, RENAMED, ReceiveWindowGrowth, RtoEstimator, RtoRules,

@@ -70,6 +70,7 @@ impl Inbound {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU16;
     use std::sync::Arc;
 
     use firstflight_tcp::{Flags, Profile};
@@ -81,8 +82,10 @@ mod tests {
 
     fn established() -> Endpoint {
         let mut endpoint = Endpoint::server(Arc::new(Profile::linux()), 7);
-        endpoint
-            .handle_segment(0, &Segment { seq: PEER, flags: Flags::SYN, window: 1000, mss: 1460, ..Segment::EMPTY });
+        endpoint.handle_segment(
+            0,
+            &Segment { seq: PEER, flags: Flags::SYN, window: 1000, mss: NonZeroU16::new(1460), ..Segment::EMPTY },
+        );
         while endpoint.poll_transmit(0).is_some() {}
         let ack = Segment { seq: PEER.wrapping_add(1), ack: 8, flags: Flags::ACK, window: 1000, ..Segment::EMPTY };
         endpoint.handle_segment(0, &ack);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use firstflight_records::{AtEnd, NO_LINK, RECEIVED, SENT, SegmentEvents, Sight};
-use firstflight_tcp::{Endpoint, Flags, NO_WINDOW_SCALE, Nanos, Segment};
+use firstflight_tcp::{Endpoint, Flags, Nanos, Segment};
 
 use crate::report::Life;
 
@@ -34,8 +34,8 @@ impl SegmentLog {
     /// A segment has come, and the endpoint has dealt with it.
     pub(crate) fn received(&mut self, time: Nanos, life: &Life, end: &Endpoint, segment: &Segment) {
         let is_syn = segment.flags.contains(Flags::SYN);
-        if is_syn && segment.window_scale != NO_WINDOW_SCALE && end.profile().window_scaling {
-            self.shifts.insert(life.connection, segment.window_scale);
+        if let Some(shift) = segment.window_scale.filter(|_| is_syn && end.profile().window_scaling) {
+            self.shifts.insert(life.connection, shift);
         }
         // RFC 7323 §2.2: the window field of a SYN is never scaled.
         let shift = if is_syn { 0 } else { self.shifts.get(&life.connection).copied().unwrap_or(0) };

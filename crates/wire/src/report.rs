@@ -120,7 +120,7 @@ impl ConnectionFacts {
             initial_window_segments: endpoint.initial_window_segments(),
             mss_bytes: endpoint.mss_bytes(),
             cwnd_bytes: endpoint.cwnd_bytes(),
-            ssthresh_bytes: Some(endpoint.ssthresh_bytes()).filter(|&bytes| bytes != u32::MAX),
+            ssthresh_bytes: endpoint.ssthresh_bytes(),
             srtt_ns: endpoint.srtt(),
             rttvar_ns: info.rttvar_ns,
             min_rtt_ns: info.min_rtt_ns,

@@ -1,6 +1,6 @@
 //! Two hosts on a wire in virtual time.
 
-use std::{cell::RefCell, collections::BTreeMap, net::Ipv4Addr, rc::Rc, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, net::Ipv4Addr, num::NonZeroU16, rc::Rc, sync::Arc};
 
 use firstflight_segment::{read_packet, write_packet_with, write_payload};
 use firstflight_tcp::{Flags, NEVER, Nanos, Profile, Segment, Startup};
@@ -218,7 +218,7 @@ fn a_syn_takes_the_place_of_a_connection_in_time_wait() {
     world.run(1000 * MS);
     // The server closed first, so it is the one that lingers.
     assert_eq!(world.hosts.iter().map(Host::connections).collect::<Vec<_>>(), [0, 1]);
-    let syn = |seq| Segment { seq, flags: Flags::SYN, window: 1000, mss: 1460, ..Segment::EMPTY };
+    let syn = |seq| Segment { seq, flags: Flags::SYN, window: 1000, mss: NonZeroU16::new(1460), ..Segment::EMPTY };
     let mut answers = Vec::new();
     for seq in [0u32, 1 << 31] {
         let envelope = firstflight_segment::Envelope {

@@ -8,8 +8,9 @@
 use crate::refusal::{Refusal, refuse};
 use crate::script::{EcnMark, Packet};
 use crate::wire::TcpOption;
-use firstflight_tcp::{Ecn, Flags, NO_WINDOW_SCALE, SackBlocks, Segment, Timestamps};
+use firstflight_tcp::{Ecn, Flags, SackBlocks, Segment, Timestamps};
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 
 /// What the numbers of one connection are relative to.
 #[derive(Clone, Debug)]
@@ -54,9 +55,8 @@ impl Numbers {
         for option in packet.options.iter().flatten() {
             match option {
                 TcpOption::End | TcpOption::Nop => {}
-                TcpOption::Mss(bytes) => segment.mss = *bytes,
-                // NO_WINDOW_SCALE itself is a shift above 14, which counts as 14 (RFC 7323 §2.3).
-                TcpOption::WindowScale(shift) => segment.window_scale = (*shift).min(NO_WINDOW_SCALE - 1),
+                TcpOption::Mss(bytes) => segment.mss = NonZeroU16::new(*bytes),
+                TcpOption::WindowScale(shift) => segment.window_scale = Some(*shift),
                 TcpOption::SackPermitted => segment.sack_permitted = true,
                 TcpOption::Sack(blocks) => {
                     let mut sack = SackBlocks::NONE;

@@ -7,13 +7,13 @@
 
 mod switches;
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arbitrary::Arbitrary;
 use firstflight_tcp::{
-    Ecn, Endpoint, Flags, NEVER, NO_WINDOW_SCALE, Nagle, Nanos, PathOption, QuickStart, SackBlocks, Segment, State,
-    Timestamps,
+    Ecn, Endpoint, Flags, NEVER, Nagle, Nanos, PathOption, QuickStart, SackBlocks, Segment, State, Timestamps,
 };
 use libfuzzer_sys::fuzz_target;
 use switches::Switches;
@@ -167,8 +167,8 @@ fuzz_target!(|input: Input| {
                     ack: last.0.wrapping_add_signed(ack.into()),
                     payload_bytes: payload.into(),
                     window,
-                    mss,
-                    window_scale: scale,
+                    mss: NonZeroU16::new(mss),
+                    window_scale: Some(scale),
                     flags: Flags::from_bits(flags),
                     ..Segment::EMPTY
                 };
@@ -201,8 +201,8 @@ fuzz_target!(|input: Input| {
                     },
                     payload_bytes: if greeting { 0 } else { data.unwrap_or(0).into() },
                     window: 65_535,
-                    mss: if greeting { 1460 } else { 0 },
-                    window_scale: if greeting { 3 } else { NO_WINDOW_SCALE },
+                    mss: NonZeroU16::new(1460).filter(|_| greeting),
+                    window_scale: greeting.then_some(3),
                     flags,
                     ..Segment::EMPTY
                 };
@@ -227,8 +227,8 @@ fuzz_target!(|input: Input| {
                     // An IP packet holds no more.
                     payload_bytes: payload % 65_536,
                     window: 65_535,
-                    mss: 1460,
-                    window_scale: 3,
+                    mss: NonZeroU16::new(1460),
+                    window_scale: Some(3),
                     flags: Flags::from_bits(flags),
                     ..Segment::EMPTY
                 };

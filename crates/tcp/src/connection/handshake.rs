@@ -4,10 +4,11 @@ use super::{Endpoint, State, due, feature};
 use crate::connection::Events;
 use crate::connection::timestamps::round_trip;
 use crate::receiver::window;
-use crate::segment::{Ecn, Flags, NO_WINDOW_SCALE, Segment, SentAt};
+use crate::segment::{Ecn, Flags, Segment, SentAt};
 use crate::sender::recovery::{Edges, Facts, RttSample};
 use crate::sequence::{near, origin, wire};
 use crate::{NEVER, Nanos};
+use std::num::NonZeroU16;
 
 /// Largest window field of a SYN, and of any segment without scaling.
 pub(crate) const LARGEST_FIELD: u32 = 65535;
@@ -122,12 +123,12 @@ impl Endpoint {
         self.rcv_nxt = origin(segment.seq) + 1;
         self.read_next = self.rcv_nxt;
         // RFC 9293 §3.7.1: the effective MSS is bounded by what the peer is willing to receive.
-        let offered = if segment.mss == 0 { DEFAULT_MSS } else { u32::from(segment.mss) };
+        let offered = segment.mss.map_or(DEFAULT_MSS, |mss| mss.get().into());
         self.negotiate(now, segment, self.profile.mss_bytes.min(offered));
         // RFC 7323 §2.2 and §2.3: scaling is on only if both SYNs carry the option; a shift above 14 counts as 14.
-        if segment.window_scale != NO_WINDOW_SCALE && self.profile.window_scaling {
+        if let Some(shift) = segment.window_scale.filter(|_| self.profile.window_scaling) {
             self.scaling_is_on = true;
-            self.snd_shift = segment.window_scale.min(14);
+            self.snd_shift = shift.min(14);
             self.rcv_shift = self.own_shift();
         }
         // A SYN can announce no more than 65535 bytes; our first segment after it tells the rest of a scaled window.
@@ -217,8 +218,8 @@ impl Endpoint {
             ack: if answering { wire(self.rcv_nxt) } else { 0 },
             payload_bytes: 0,
             window: self.first_window_bytes().min(LARGEST_FIELD) as u16,
-            mss: self.profile.mss_bytes as u16,
-            window_scale: if offers_scaling { self.own_shift() } else { NO_WINDOW_SCALE },
+            mss: NonZeroU16::new(self.profile.mss_bytes as u16),
+            window_scale: offers_scaling.then(|| self.own_shift()),
             flags: if answering { Flags::SYN | Flags::ACK } else { Flags::SYN },
             retransmission: self.stats.syn_retransmissions > 0,
             ..Segment::EMPTY

@@ -17,8 +17,8 @@ use crate::sequence::{Position, near, origin};
 pub struct Info {
     /// `tcpi_snd_cwnd`.
     pub cwnd_segments: u32,
-    /// `tcpi_snd_ssthresh`; `u32::MAX`: arbitrarily high.
-    pub ssthresh_segments: u32,
+    /// `tcpi_snd_ssthresh`, if anything has set it.
+    pub ssthresh_segments: Option<u32>,
     /// `tcpi_ca_state`: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
     pub recovery_state: u8,
     /// `tcpi_unacked`: segments sent and not acknowledged cumulatively.
@@ -77,10 +77,9 @@ impl Endpoint {
     /// What a stack developer would look at.
     pub fn info(&self) -> Info {
         let mss = self.mss.max(1);
-        let ssthresh = self.ssthresh_bytes();
         let mut info = Info {
             cwnd_segments: self.cwnd_bytes() / mss,
-            ssthresh_segments: if ssthresh == u32::MAX { u32::MAX } else { ssthresh / mss },
+            ssthresh_segments: self.ssthresh_bytes().map(|ssthresh| ssthresh / mss),
             unacked: self.flight_bytes().div_ceil(mss),
             total_retransmitted: self.stats.retransmissions,
             retries: self.retries,
@@ -166,10 +165,10 @@ impl Endpoint {
         self.recovery.cwnd(self.controller.window(), self.mss)
     }
 
-    /// Slow start threshold in bytes; `u32::MAX` stands for "arbitrarily high".
+    /// Slow start threshold in bytes; none before the first congestion, unless the profile or a start-up scheme sets it.
     #[inline]
-    pub fn ssthresh_bytes(&self) -> u32 {
-        self.controller.ssthresh()
+    pub fn ssthresh_bytes(&self) -> Option<u32> {
+        self.controller.known_ssthresh()
     }
 
     /// Effective segment size in bytes: the smaller of both ends' (the profile's before the handshake).

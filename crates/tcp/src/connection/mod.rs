@@ -312,7 +312,7 @@ impl Endpoint {
             mss_bytes,
             window_bytes: window_bytes.min(LARGEST_WINDOW),
             // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
-            ssthresh_bytes: profile.initial_ssthresh_segments.map_or(u32::MAX, |n| n.saturating_mul(mss_bytes)),
+            ssthresh_bytes: profile.initial_ssthresh_segments.map(|n| n.saturating_mul(mss_bytes)),
             loss_window_bytes: profile.loss_window_segments.saturating_mul(mss_bytes),
             algorithm: profile.congestion_control,
             slow_start_growth: profile.slow_start_growth,

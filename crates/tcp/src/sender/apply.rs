@@ -118,7 +118,7 @@ impl Endpoint {
         }
         if edges.has(Edges::TAIL_LOSS) {
             self.begin_reduction(now, facts);
-            self.set_next_cwnd(NextCwnd::Ssthresh { at_most: u32::MAX });
+            self.set_next_cwnd(NextCwnd::Ssthresh);
         }
         if edges.has(Edges::LEFT) {
             self.set_next_cwnd(facts.next_cwnd);
@@ -193,12 +193,14 @@ impl Endpoint {
         if self.controller.is_rate_based() {
             return;
         }
-        let ssthresh = self.controller.ssthresh();
-        match next {
-            NextCwnd::Unchanged => {}
-            NextCwnd::Bytes(bytes) => self.controller.set_window(bytes),
-            NextCwnd::Ssthresh { at_most } if ssthresh.min(at_most) == u32::MAX => {}
-            NextCwnd::Ssthresh { at_most } => self.controller.set_window(ssthresh.min(at_most)),
+        let bytes = match next {
+            NextCwnd::Unchanged => None,
+            NextCwnd::Bytes(bytes) => Some(bytes),
+            NextCwnd::Ssthresh => self.ssthresh_bytes(),
+            NextCwnd::SsthreshUpTo(most) => Some(self.controller.ssthresh().min(most)),
+        };
+        if let Some(bytes) = bytes {
+            self.controller.set_window(bytes);
         }
     }
 

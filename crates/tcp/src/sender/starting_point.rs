@@ -18,10 +18,9 @@ impl Endpoint {
     /// What others can go by of this connection.
     pub fn outcome(&self) -> Outcome {
         let segments = |bytes: u32| bytes / self.mss.max(1);
-        let ssthresh = self.ssthresh_bytes();
         Outcome {
             window_segments: segments(self.controller.window()),
-            ssthresh_segments: (ssthresh != u32::MAX).then(|| segments(ssthresh)),
+            ssthresh_segments: self.ssthresh_bytes().map(segments),
             initial_window_failed: self.initial_window_failed,
         }
     }

@@ -21,7 +21,10 @@ impl Endpoint {
     /// need little of it written.
     #[inline]
     pub fn poll_transmit_into(&mut self, now: Nanos, segment: &mut Segment) -> bool {
-        debug_assert!(segment.option_bytes() == 0 && segment.mss == 0 && segment.ecn == Ecn::NotCapable, "{segment:?}");
+        debug_assert!(
+            segment.option_bytes() == 0 && segment.mss.is_none() && segment.ecn == Ecn::NotCapable,
+            "{segment:?}"
+        );
         if self.due & due::URGENT != 0 {
             self.urgent_segment(now, segment);
             return true;

@@ -221,7 +221,7 @@ fn bbrs_first_phase_follows_from_the_seed_alone() {
 /// Window at which slow start ended, in segments, and whether anything was lost by then.
 fn slow_start_exit(algorithm: CongestionAlgorithm, path: Path) -> (u32, bool) {
     let mut run = Alone::new(algorithm, path);
-    while run.controller.ssthresh() == u32::MAX {
+    while run.controller.known_ssthresh().is_none() {
         run.step();
     }
     (run.controller.ssthresh() / MSS, run.losses > 0)
@@ -253,7 +253,7 @@ fn the_delay_detector_fires_with_the_ninth_sample_of_the_first_round_that_is_lat
 #[test]
 fn hystart_plus_plus_grows_a_quarter_as_fast_for_five_rounds_and_then_ends_slow_start() {
     let mut run = Alone::new(cubic(Hystart::HystartPlusPlus), ENDLESS);
-    while run.controller.ssthresh() == u32::MAX {
+    while run.controller.known_ssthresh().is_none() {
         run.step();
     }
     let windows = windows(&run);

@@ -59,7 +59,7 @@ struct Round {
     number: u32,
     time: Nanos,
     window: u32,
-    ssthresh: u32,
+    ssthresh: Option<u32>,
     rtt: Nanos,
     queue: u64,
     /// Bytes a second, if the controller paces.
@@ -96,7 +96,7 @@ impl Alone {
         let start = Start {
             mss_bytes: MSS,
             window_bytes: 10 * MSS,
-            ssthresh_bytes: u32::MAX,
+            ssthresh_bytes: None,
             loss_window_bytes: MSS,
             algorithm,
             slow_start_growth: SlowStartGrowth::AllBytes,
@@ -111,7 +111,7 @@ impl Alone {
             number: 1,
             time: 0,
             window: 10,
-            ssthresh: u32::MAX,
+            ssthresh: None,
             rtt: 0,
             queue: 0,
             pacing_rate: None,
@@ -223,7 +223,7 @@ impl Alone {
     fn phase(&self) -> &'static str {
         if let Some(bbr) = self.controller.bbr() {
             bbr.mode_name()
-        } else if self.controller.ssthresh() == u32::MAX {
+        } else if self.controller.known_ssthresh().is_none() {
             "slow start"
         } else {
             "slow start is over"
@@ -294,7 +294,7 @@ impl Alone {
         let mut round = std::mem::replace(&mut self.round, next);
         round.time = self.now;
         round.window = self.window_segments();
-        round.ssthresh = self.controller.ssthresh();
+        round.ssthresh = self.controller.known_ssthresh();
         round.queue = self.queue();
         round.pacing_rate = self.controller.pacing_rate();
         self.rounds.push(round);

@@ -15,7 +15,7 @@ fn table(name: &str, rounds: &[Round]) -> String {
         if round.number > 30 && round.number % 10 != 0 && round.events.is_empty() {
             continue;
         }
-        let ssthresh = if round.ssthresh == u32::MAX { "-".into() } else { (round.ssthresh / super::MSS).to_string() };
+        let ssthresh = round.ssthresh.map_or("-".into(), |bytes| (bytes / super::MSS).to_string());
         let line = format!(
             "{:>5} {:>9.3} {:>6} {:>8} {:>8.1} {:>6} {:>12}  {}",
             round.number,

@@ -2,6 +2,7 @@
 
 use crate::wire::*;
 use firstflight_tcp::{Events, Flags, NEVER, Profile, Segment, State};
+use std::num::NonZeroU16;
 
 fn states(wire: &Wire) -> (State, State) {
     (wire.client.state(), wire.server.state())
@@ -135,7 +136,7 @@ fn a_reset_counts_only_at_the_expected_sequence_number() {
 #[test]
 fn a_syn_on_a_live_connection_is_challenged() {
     let mut wire = Wire::connected(&rfc(), 50 * MS);
-    wire.inject(Server, Segment { flags: Flags::SYN, mss: 1460, ..reset(CLIENT_ISN + 50) });
+    wire.inject(Server, Segment { flags: Flags::SYN, mss: NonZeroU16::new(1460), ..reset(CLIENT_ISN + 50) });
     assert_eq!(wire.server.state(), State::Established);
     assert_eq!(wire.acks(Server).len(), 1);
 }

@@ -56,7 +56,7 @@ fn what_limited_transmit_sent_is_no_part_of_the_flight_size_that_ssthresh_is_hal
     assert_eq!(peer.ack(0, &[]), [8]);
     assert_eq!(peer.ack(0, &[]), [9]);
     assert_eq!(peer.ack(0, &[]), [0]);
-    assert_eq!(peer.sender.ssthresh_bytes(), 4 * MSS);
+    assert_eq!(peer.sender.ssthresh_bytes(), Some(4 * MSS));
     assert_eq!(peer.sender.cwnd_bytes(), 7 * MSS);
 }
 

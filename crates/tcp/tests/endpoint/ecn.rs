@@ -2,6 +2,7 @@
 
 use crate::wire::*;
 use firstflight_tcp::{AckPolicy, Ecn, EcnPolicy, Flags, Profile, Segment};
+use std::num::NonZeroU16;
 
 fn with(ecn: EcnPolicy) -> Profile {
     Profile { ecn, ack: AckPolicy::Delayed { segments: 2, timer_ns: 200 * MS }, ..rfc() }
@@ -39,7 +40,14 @@ fn a_peer_that_reflects_reserved_bits_has_not_agreed() {
     let flags = Flags::SYN | Flags::ACK | Flags::ECE | Flags::CWR;
     wire.inject(
         Client,
-        Segment { seq: SERVER_ISN, ack: CLIENT_ISN + 1, flags, mss: 1460, window: 65535, ..Segment::EMPTY },
+        Segment {
+            seq: SERVER_ISN,
+            ack: CLIENT_ISN + 1,
+            flags,
+            mss: NonZeroU16::new(1460),
+            window: 65535,
+            ..Segment::EMPTY
+        },
     );
     assert!(!wire.client.info().ecn);
 }

@@ -1,7 +1,8 @@
 //! Opening a connection, and failing to.
 
 use crate::wire::*;
-use firstflight_tcp::{Endpoint, Events, Flags, InitialWindow, NO_WINDOW_SCALE, Profile, Segment, State};
+use firstflight_tcp::{Endpoint, Events, Flags, InitialWindow, Profile, Segment, State};
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 #[test]
@@ -132,11 +133,9 @@ fn a_simultaneous_open_survives_the_loss_of_one_syn_ack() {
 #[test]
 fn windows_are_scaled_only_if_both_ends_offer_it() {
     let plain = Profile { window_scaling: false, receive_window_bytes: 65535, ..rfc() };
-    for (client, server, shift, window) in [
-        (&rfc(), &rfc(), 5, 1 << 20),
-        (&rfc(), &plain, NO_WINDOW_SCALE, 65535),
-        (&plain, &rfc(), NO_WINDOW_SCALE, 65535),
-    ] {
+    for (client, server, shift, window) in
+        [(&rfc(), &rfc(), Some(5), 1 << 20), (&rfc(), &plain, None, 65535), (&plain, &rfc(), None, 65535)]
+    {
         let mut wire = Wire::between(client, server, 50 * MS);
         wire.client.connect(0);
         wire.client.write(0, 80);
@@ -208,7 +207,12 @@ fn a_window_scale_above_14_counts_as_14() {
         wire.lose(0, |_| true);
         wire.inject(
             Server,
-            Segment { flags: Flags::SYN, mss: 1024, window_scale: announced, ..bare_ack(CLIENT_ISN, 0) },
+            Segment {
+                flags: Flags::SYN,
+                mss: NonZeroU16::new(1024),
+                window_scale: Some(announced),
+                ..bare_ack(CLIENT_ISN, 0)
+            },
         );
         wire.inject(Server, Segment { window: 1, ..bare_ack(CLIENT_ISN + 1, SERVER_ISN + 1) });
         wire.server.write(0, 1_000_000);

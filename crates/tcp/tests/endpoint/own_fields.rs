@@ -14,7 +14,7 @@ fn ssthresh_after_timeout(profile: &Profile) -> u32 {
     while wire.server.stats().timeouts == 0 {
         wire.step();
     }
-    wire.server.ssthresh_bytes() / 1460
+    wire.server.ssthresh_bytes().unwrap() / 1460
 }
 
 #[test]

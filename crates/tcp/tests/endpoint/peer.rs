@@ -2,6 +2,7 @@
 
 use crate::wire::{MS, SERVER_ISN};
 use firstflight_tcp::{Endpoint, Flags, Info, Nanos, Profile, SackBlocks, Segment};
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 /// Payload of a full segment.
@@ -29,7 +30,7 @@ impl Peer {
         let syn = Segment {
             seq: PEER_ISN,
             flags: Flags::SYN,
-            mss: MSS as u16,
+            mss: NonZeroU16::new(MSS as u16),
             sack_permitted: true,
             window: peer.window,
             ..Segment::EMPTY

@@ -10,6 +10,7 @@ use firstflight_tcp::{
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use std::num::NonZeroU16;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
@@ -389,8 +390,8 @@ proptest! {
                 ack: if close_by { near(ours, ack) } else { ack },
                 payload_bytes,
                 window,
-                mss,
-                window_scale: if scale == 15 { 255 } else { scale },
+                mss: NonZeroU16::new(mss),
+                window_scale: Some(scale).filter(|&scale| scale < 15),
                 flags: Flags::from_bits(u16::from(if dice.percent(60) { 16 | flags & 192 } else { flags })),
                 sack_permitted: dice.percent(50),
                 timestamps: dice.percent(50).then(|| Timestamps { value: dice.roll() as u32, echo: dice.roll() as u32 }),

@@ -4,6 +4,7 @@ use crate::wire::*;
 use firstflight_tcp::{
     AckPolicy, Endpoint, Flags, InitialWindow, Nanos, Profile, ReceiveWindowGrowth, Segment, Timestamps,
 };
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 const MEBIBYTE: u32 = 1 << 20;
@@ -43,7 +44,7 @@ fn the_first_window_is_half_of_the_buffer_in_whole_segments() {
     let fields: Vec<_> = wire.log.iter().take(2).map(|sent| sent.segment.window).collect();
     assert_eq!(fields, [64240, 65160]);
     // The shift for a buffer of 6 MiB.
-    assert_eq!(wire.log[0].segment.window_scale, 7);
+    assert_eq!(wire.log[0].segment.window_scale, Some(7));
 }
 
 /// A bulk transfer of the server to a client with this profile; the windows it announced.
@@ -150,7 +151,13 @@ impl Receiver {
 
     fn new() -> Self {
         let mut receiver = Self(Endpoint::server(Arc::new(Profile::linux()), SERVER_ISN));
-        let syn = Segment { flags: Flags::SYN, mss: 536, window_scale: 7, sack_permitted: true, ..Segment::EMPTY };
+        let syn = Segment {
+            flags: Flags::SYN,
+            mss: NonZeroU16::new(536),
+            window_scale: Some(7),
+            sack_permitted: true,
+            ..Segment::EMPTY
+        };
         receiver.take(Segment { seq: Self::PEER_ISN, window: 65535, ..syn });
         receiver.take(bare_ack(Self::PEER_ISN + 1, SERVER_ISN + 1));
         receiver
@@ -186,7 +193,10 @@ impl Receiver {
 #[test]
 fn the_first_window_counts_in_segments_of_our_own_mss() {
     let mut server = Endpoint::server(Arc::new(Profile::linux()), SERVER_ISN);
-    server.handle_segment(0, &Segment { flags: Flags::SYN, mss: 1000, window_scale: 7, ..Segment::EMPTY });
+    server.handle_segment(
+        0,
+        &Segment { flags: Flags::SYN, mss: NonZeroU16::new(1000), window_scale: Some(7), ..Segment::EMPTY },
+    );
     assert_eq!(server.poll_transmit(0).unwrap().window, 64240);
 }
 
@@ -234,7 +244,7 @@ fn the_timestamp_of_a_duplicate_is_echoed_with_the_loose_check_alone() {
         let profile = Profile { loose_sequence_check, ..Profile::linux() };
         let mut receiver = Receiver(Endpoint::server(Arc::new(profile), SERVER_ISN));
         let stamped = |value| Some(Timestamps { value, echo: 0 });
-        let syn = Segment { flags: Flags::SYN, mss: 1460, timestamps: stamped(4), ..Segment::EMPTY };
+        let syn = Segment { flags: Flags::SYN, mss: NonZeroU16::new(1460), timestamps: stamped(4), ..Segment::EMPTY };
         receiver.take(Segment { seq: Receiver::PEER_ISN, window: 65535, ..syn });
         let next = bare_ack(Receiver::PEER_ISN + 1, SERVER_ISN + 1);
         receiver.take(Segment { timestamps: stamped(5), ..next });

@@ -40,7 +40,7 @@ fn a_jump_that_arrived_is_the_window_that_congestion_avoidance_grows_from() {
     let (mut wire, start) = serving(&jumping(), 50);
     wire.run_until(start + 199 * MS);
     assert_eq!(wire.server.cwnd_bytes(), 50 * 1460);
-    assert_eq!(wire.server.ssthresh_bytes(), 50 * 1460);
+    assert_eq!(wire.server.ssthresh_bytes(), Some(50 * 1460));
     wire.server.write(wire.now, 50 * 1460);
     wire.run();
     let grown = wire.server.cwnd_bytes();
@@ -53,7 +53,7 @@ fn a_flow_within_the_initial_window_is_paced_and_changes_nothing() {
     wire.run();
     assert_eq!(wire.departures(start), [0, 25 * MS, 50 * MS, 75 * MS]);
     assert_eq!(wire.server.cwnd_bytes(), 14 * 1460);
-    assert_eq!(wire.server.ssthresh_bytes(), u32::MAX);
+    assert_eq!(wire.server.ssthresh_bytes(), None);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn after_losses_the_window_is_half_of_what_was_delivered() {
         assert_eq!(wire.client.received_bytes(), 50 * 1460);
         let stats = wire.server.stats();
         assert_eq!((stats.retransmissions as usize, stats.timeouts), (lost.len(), 0));
-        assert!(wire.server.ssthresh_bytes() <= delivered * 1460 / 2);
+        assert!(wire.server.ssthresh_bytes().unwrap() <= delivered * 1460 / 2);
     }
 }
 
@@ -78,7 +78,7 @@ fn the_half_counts_the_whole_jump_less_what_was_sent_again() {
     wire.server.write(wire.now, 50 * 1460);
     wire.run();
     assert_eq!(wire.server.stats().retransmissions, 10);
-    assert_eq!(wire.server.ssthresh_bytes(), 20 * 1460);
+    assert_eq!(wire.server.ssthresh_bytes(), Some(20 * 1460));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_timeout_leaves_half_of_what_was_acknowledged() {
     while wire.server.stats().timeouts == 0 {
         wire.step();
     }
-    assert_eq!(wire.server.ssthresh_bytes(), 6 * 1460);
+    assert_eq!(wire.server.ssthresh_bytes(), Some(6 * 1460));
     assert_eq!(wire.server.cwnd_bytes(), 1460);
     wire.run();
     assert_eq!(wire.client.received_bytes(), 50 * 1460);
@@ -108,7 +108,7 @@ fn a_loss_after_the_jump_is_answered_as_ever() {
     wire.lose_data_of_server(50 * MS, &[1]);
     wire.server.write(wire.now, 40 * 1460);
     wire.run();
-    assert_eq!(wire.server.ssthresh_bytes(), 20 * 1460);
+    assert_eq!(wire.server.ssthresh_bytes(), Some(20 * 1460));
 }
 
 #[test]

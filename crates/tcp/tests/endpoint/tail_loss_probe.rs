@@ -118,7 +118,7 @@ fn the_probe_is_new_data_beyond_cwnd_if_there_is_any() {
     // A probe of new data shows no loss.
     peer.ack(11, &[]);
     assert_eq!((peer.info().recovery_state, peer.sender.stats().retransmissions), (OPEN, 0));
-    assert_eq!(peer.info().ssthresh_segments, u32::MAX);
+    assert_eq!(peer.info().ssthresh_segments, None);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn probed(ms: u64) -> Peer {
 
 fn keeps_its_window(peer: &Peer) -> bool {
     let info = peer.info();
-    info.ssthresh_segments == u32::MAX && info.cwnd_segments >= 10 && info.recovery_state == OPEN
+    info.ssthresh_segments.is_none() && info.cwnd_segments >= 10 && info.recovery_state == OPEN
 }
 
 // RFC 8985 §7.4.2: the ACK of something beyond the probe, without a sign of the original, shows that the tail was lost.
@@ -154,12 +154,12 @@ fn a_probe_that_repaired_a_loss_reduces_the_window_once_something_beyond_it_is_a
     peer.ack(11, &[]);
     let info = peer.info();
     // CUBIC: 0.7 of 20 segments.
-    assert_eq!((info.cwnd_segments, info.ssthresh_segments, info.recovery_state), (14, 14, OPEN));
+    assert_eq!((info.cwnd_segments, info.ssthresh_segments, info.recovery_state), (14, Some(14), OPEN));
     assert_eq!(peer.sender.stats().fast_retransmits, 0);
     peer.write(1);
     peer.wait(100);
     peer.ack(12, &[]);
-    assert_eq!(peer.info().ssthresh_segments, 14, "once");
+    assert_eq!(peer.info().ssthresh_segments, Some(14), "once");
 }
 
 // RFC 8985 §7.4.2: a DSACK of the probe shows that original and probe both arrived.
@@ -198,7 +198,7 @@ fn a_window_update_after_the_probe_is_no_duplicate_ack_of_it() {
     peer.write(1);
     peer.wait(100);
     peer.ack(11, &[]);
-    assert_eq!(peer.info().ssthresh_segments, 14);
+    assert_eq!(peer.info().ssthresh_segments, Some(14));
 }
 
 #[test]

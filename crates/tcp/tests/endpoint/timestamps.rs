@@ -2,6 +2,7 @@
 
 use crate::wire::*;
 use firstflight_tcp::{AckPolicy, Flags, Profile, Segment, Timestamps};
+use std::num::NonZeroU16;
 
 fn stamped() -> Profile {
     Profile { timestamps: true, ack: AckPolicy::EverySegment, ..rfc() }
@@ -45,7 +46,7 @@ fn timestamps_are_on_only_if_both_syns_carry_them_and_take_12_bytes_of_each_segm
         wire.run();
         assert_eq!(wire.log[0].segment.timestamps.is_some(), client.timestamps);
         assert!(wire.log[1..].iter().all(|sent| sent.segment.timestamps.is_some() == on));
-        assert_eq!([wire.log[0].segment.mss, wire.log[1].segment.mss], [1460, 1460]);
+        assert_eq!([wire.log[0].segment.mss, wire.log[1].segment.mss], [NonZeroU16::new(1460); 2]);
         let mss = if on { 1448 } else { 1460 };
         assert_eq!([wire.client.mss_bytes(), wire.server.mss_bytes()], [mss, mss]);
         assert_eq!(wire.client.info().timestamps, on);

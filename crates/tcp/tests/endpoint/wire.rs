@@ -1,8 +1,7 @@
 //! Two endpoints and what lies between them: a delay in each direction, and a rule that decides each segment's fate.
 
 use firstflight_tcp::{
-    Endpoint, Events, Flags, NEVER, NO_WINDOW_SCALE, Nanos, PathOption, Profile, QuickStart, RecoveryAlgorithm,
-    ScoreboardRules, Segment,
+    Endpoint, Events, Flags, NEVER, Nanos, PathOption, Profile, QuickStart, RecoveryAlgorithm, ScoreboardRules, Segment,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -310,8 +309,8 @@ pub fn bare_ack(seq: u32, ack: u32) -> Segment {
         ack,
         payload_bytes: 0,
         window: 0,
-        mss: 0,
-        window_scale: NO_WINDOW_SCALE,
+        mss: None,
+        window_scale: None,
         flags: Flags::ACK,
         ..Segment::EMPTY
     }

@@ -64,7 +64,7 @@ fn row(wire: &Wire, start: Nanos) -> String {
     let (info, stats) = (wire.server.info(), wire.server.stats());
     let last = wire.log.iter().rfind(|sent| sent.from == Server).map_or(0, |sent| sent.at.saturating_sub(start));
     let threshold = wire.server.ssthresh_bytes();
-    let threshold = if threshold == u32::MAX { "-".to_owned() } else { threshold.to_string() };
+    let threshold = threshold.map_or("-".to_owned(), |threshold| threshold.to_string());
     let ack = wire.log.iter().rfind(|sent| sent.from == Client).unwrap();
     format!(
         "{:>6} {:>5} {:>4} {:>9} {:>7} {:>7} {:>2} {:>10} {:>10} {:>10} {:>4} {:>12} {:>4} {:>5} {:>8}",

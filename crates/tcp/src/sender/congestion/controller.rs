@@ -128,7 +128,13 @@ impl Controller {
         self.window.cwnd.0
     }
 
-    /// ssthresh, in bytes; `u32::MAX` stands for "arbitrarily high".
+    /// ssthresh in bytes, if anything has set it.
+    #[inline]
+    pub(crate) fn known_ssthresh(&self) -> Option<u32> {
+        self.window.known_ssthresh().map(|ssthresh| ssthresh.0)
+    }
+
+    /// ssthresh, in bytes; [`Window::NO_LIMIT`] until anything sets it.
     #[inline]
     pub(crate) fn ssthresh(&self) -> u32 {
         self.window.ssthresh.0

@@ -10,6 +10,7 @@ use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};
 use crate::profile::LARGEST_WINDOW;
+use std::num::NonZeroU32;
 
 const MILLISECOND: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000_000_000;
@@ -38,29 +39,43 @@ pub(crate) struct Cubic {
     partial_segment: Bytes,
     /// Segments acknowledged since the window last grew in congestion avoidance.
     counted: u32,
-    /// Segments to be acknowledged for one of growth.
-    per_growth: u32,
-    /// W_max in segments; 0: not known.
-    w_max: u32,
-    /// Height of the curve's plateau, in segments.
-    origin: u32,
-    /// K: time from the epoch's start to the plateau, in 1/1024 s.
-    k: u64,
-    /// Jiffy in which the epoch of growth began, moved on by idle times.
-    epoch: Option<u64>,
-    /// Segments acknowledged in the epoch and not yet spent on Reno's estimate.
-    acknowledged: u32,
-    /// Reno's estimate W_est, in segments.
-    reno: u32,
-    /// When, and for which window, the growth was last computed.
-    computed_at: u64,
-    computed_for: u32,
-    /// Shortest round trip in microseconds; 0: not known.
-    min_rtt_us: u64,
+    /// W_max in segments, once a loss has told it.
+    w_max: Option<NonZeroU32>,
+    /// The epoch of growth; none from a reduction to the next growth.
+    epoch: Option<Epoch>,
+    /// How fast the window is to grow, once computed.
+    growth: Option<Growth>,
+    /// Shortest round trip in microseconds.
+    min_rtt_us: Option<u64>,
     /// Jiffy in which data was last sent.
     sent_at: u64,
     exit: SlowStartExit,
     clock: Clock,
+}
+
+/// Growth along one curve.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// Jiffy in which it began, moved on by idle times.
+    began: u64,
+    /// Height of the curve's plateau, in segments.
+    origin: u32,
+    /// K: time from the epoch's start to the plateau, in 1/1024 s.
+    k: u64,
+    /// Segments acknowledged in the epoch and not yet spent on Reno's estimate.
+    acknowledged: u32,
+    /// Reno's estimate W_est, in segments.
+    reno: u32,
+}
+
+/// How fast the window is to grow.
+#[derive(Clone, Copy, Debug)]
+struct Growth {
+    /// Segments to be acknowledged for one of growth.
+    per_growth: u32,
+    /// For which window, in segments, and in which jiffy that was computed.
+    window: u32,
+    at: u64,
 }
 
 /// The jiffies in which time is counted.
@@ -117,16 +132,10 @@ impl Cubic {
             loss_window: Bytes(start.loss_window_bytes),
             partial_segment: Bytes::ZERO,
             counted: 0,
-            per_growth: 0,
-            w_max: 0,
-            origin: 0,
-            k: 0,
+            w_max: None,
             epoch: None,
-            acknowledged: 0,
-            reno: 0,
-            computed_at: 0,
-            computed_for: 0,
-            min_rtt_us: 0,
+            growth: None,
+            min_rtt_us: None,
             sent_at: 0,
             exit: SlowStartExit::new(hystart, start.paced),
             clock: Clock::new(start.tick_ns),
@@ -155,77 +164,65 @@ impl Cubic {
     }
 
     /// Congestion avoidance: one segment for each `per_growth` acknowledged.
-    fn avoid(&mut self, w: &mut Window, segments: u32) {
+    fn avoid(&mut self, w: &mut Window, segments: u32, per_growth: u32) {
         // Credit from a time when growth was slower buys one segment, not many.
-        if self.counted >= self.per_growth {
+        if self.counted >= per_growth {
             self.counted = 0;
             w.grow_segments(Segments(1));
         }
         self.counted += segments;
-        let growth = self.counted / self.per_growth;
-        self.counted -= growth * self.per_growth;
+        let growth = self.counted / per_growth;
+        self.counted -= growth * per_growth;
         w.grow_segments(Segments(growth));
     }
 
-    /// Finds out how fast the window is to grow.
-    fn update(&mut self, w: &Window, now: u64, segments: u32) {
+    /// Segments to be acknowledged for one of growth, now that so many have been.
+    fn per_growth(&mut self, w: &Window, now: u64, segments: u32) -> u32 {
         let window = w.segments().0.max(1);
-        self.acknowledged = self.acknowledged.saturating_add(segments);
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acknowledged = epoch.acknowledged.saturating_add(segments);
+        }
         // Linux: for the same window, at most once in 1/32 s.
-        if self.computed_for == window && now - self.computed_at <= self.hz() / 32 {
-            return;
+        if let Some(growth) = self.growth.filter(|growth| growth.window == window) {
+            if now - growth.at <= self.hz() / 32 {
+                return growth.per_growth;
+            }
         }
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, window, segments));
         // Linux: the curve at most once a jiffy.
-        if self.epoch.is_none() || now != self.computed_at {
-            self.computed_for = window;
-            self.computed_at = now;
-            let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, window, segments));
-            self.per_growth = self.growth_towards(self.target(now - epoch), window);
-        }
-        self.keep_up_with_reno(window);
-        self.per_growth = self.per_growth.max(FASTEST);
+        let mut growth = match self.growth.filter(|growth| self.epoch.is_some() && growth.at == now) {
+            Some(growth) => growth,
+            None => Growth { per_growth: self.growth_towards(self.target(&epoch, now), window), window, at: now },
+        };
+        growth.per_growth = epoch.keep_up_with_reno(growth.per_growth, window).max(FASTEST);
+        self.epoch = Some(epoch);
+        self.growth = Some(growth);
+        growth.per_growth
     }
 
     // RFC 9438 §4.2: K = cbrt((W_max - cwnd_epoch) / C).
-    fn begin_epoch(&mut self, now: u64, window: u32, segments: u32) -> u64 {
-        self.epoch = Some(now);
-        self.acknowledged = segments;
-        self.reno = window;
-        self.origin = self.w_max.max(window);
-        self.k = cube_root(CUBE_OF_ONE_SEGMENT * u64::from(self.origin - window));
-        now
+    fn begin_epoch(&self, now: u64, window: u32, segments: u32) -> Epoch {
+        let origin = self.w_max.map_or(window, |w_max| w_max.get().max(window));
+        let k = cube_root(CUBE_OF_ONE_SEGMENT * u64::from(origin - window));
+        Epoch { began: now, origin, k, acknowledged: segments, reno: window }
     }
 
     /// The window in segments that the curve asks for a round trip from now.
     // RFC 9438 §4.2 and §4.4: W_cubic(t + RTT) = C*(t + RTT - K)^3 + W_max; Linux takes the shortest round trip.
-    fn target(&self, since_epoch: u64) -> u32 {
-        let min_rtt = self.clock.round_up(1000 * self.min_rtt_us);
-        let t = self.clock.seconds((since_epoch + min_rtt) << CURVE_SHIFT);
+    fn target(&self, epoch: &Epoch, now: u64) -> u32 {
+        let min_rtt = self.clock.round_up(1000 * self.min_rtt_us.unwrap_or(0));
+        let t = self.clock.seconds((now - epoch.began + min_rtt) << CURVE_SHIFT);
         // The window is beyond all bounds long before.
-        let distance = u128::from(t.abs_diff(self.k).min(1 << 32));
+        let distance = u128::from(t.abs_diff(epoch.k).min(1 << 32));
         let delta = (u128::from(C) * distance.pow(3)) >> (10 + 3 * CURVE_SHIFT);
         let delta = u32::try_from(delta).unwrap_or(u32::MAX);
-        if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
+        if t < epoch.k { epoch.origin.saturating_sub(delta) } else { epoch.origin.saturating_add(delta) }
     }
 
     // RFC 9438 §4.4 and §4.5: cwnd grows by (target - cwnd)/cwnd for each segment acknowledged.
     fn growth_towards(&self, target: u32, window: u32) -> u32 {
         let per_growth = if target > window { window / (target - window) } else { window.saturating_mul(100) };
-        if self.w_max == 0 { per_growth.min(SLOWEST_WITHOUT_LOSS) } else { per_growth }
-    }
-
-    // RFC 9438 §4.3: in the Reno-friendly region, cwnd is not below what Reno would have.
-    fn keep_up_with_reno(&mut self, window: u32) {
-        let per_segment = ((u64::from(window) * u64::from(RENO_EIGHTHS)) >> 3) as u32;
-        if self.acknowledged > per_segment {
-            // As long as more than `per_segment` is left.
-            let steps = (self.acknowledged - 1) / per_segment;
-            self.acknowledged -= steps * per_segment;
-            self.reno += steps;
-        }
-        if self.reno > window {
-            self.per_growth = self.per_growth.min(window / (self.reno - window));
-        }
+        if self.w_max.is_none() { per_growth.min(SLOWEST_WITHOUT_LOSS) } else { per_growth }
     }
 
     /// Congestion ends the epoch and tells W_max; answers the new threshold.
@@ -233,9 +230,25 @@ impl Cubic {
         let Segments(window) = w.segments();
         self.epoch = None;
         // RFC 9438 §4.7, fast convergence: W_max = cwnd * (1 + beta) / 2 if the window has not come up to W_max again.
-        self.w_max = if window < self.w_max { scaled(window, SCALE + BETA) / 2 } else { window };
+        let rises = self.w_max.is_none_or(|w_max| window >= w_max.get());
+        self.w_max = NonZeroU32::new(if rises { window } else { scaled(window, SCALE + BETA) / 2 });
         // RFC 9438 §4.6: at least two segments.
         Segments(scaled(window, BETA).max(2)).bytes(w.mss)
+    }
+}
+
+impl Epoch {
+    /// As many segments for one of growth, or fewer if Reno's estimate asks for that.
+    // RFC 9438 §4.3: in the Reno-friendly region, cwnd is not below what Reno would have.
+    fn keep_up_with_reno(&mut self, per_growth: u32, window: u32) -> u32 {
+        let per_segment = ((u64::from(window) * u64::from(RENO_EIGHTHS)) >> 3) as u32;
+        if self.acknowledged > per_segment {
+            // As long as more than `per_segment` is left.
+            let steps = (self.acknowledged - 1) / per_segment;
+            self.acknowledged -= steps * per_segment;
+            self.reno += steps;
+        }
+        if self.reno > window { per_growth.min(window / (self.reno - window)) } else { per_growth }
     }
 }
 
@@ -263,7 +276,7 @@ impl CongestionControl for Cubic {
         let now = self.jiffies(now);
         if flight == Bytes::ZERO {
             if let Some(epoch) = &mut self.epoch {
-                *epoch = (*epoch + (now - self.sent_at)).min(now);
+                epoch.began = (epoch.began + (now - self.sent_at)).min(now);
             }
         }
         self.sent_at = now;
@@ -271,15 +284,14 @@ impl CongestionControl for Cubic {
 
     fn on_round_trip(&mut self, w: &mut Window, now: Nanos, sample: &RoundTrip) {
         // Linux: no samples of delay in the first second of an epoch, that is right after a recovery.
-        if self.epoch.is_some_and(|epoch| self.jiffies(now) - epoch < self.hz()) {
+        if self.epoch.is_some_and(|epoch| self.jiffies(now) - epoch.began < self.hz()) {
             return;
         }
         let rtt_us = (sample.rtt / 1000).max(1);
-        if self.min_rtt_us == 0 || rtt_us < self.min_rtt_us {
-            self.min_rtt_us = rtt_us;
-        }
+        let min_rtt_us = self.min_rtt_us.map_or(rtt_us, |min| min.min(rtt_us));
+        self.min_rtt_us = Some(min_rtt_us);
         if w.cwnd < w.ssthresh {
-            let progress = Progress { window: w.cwnd, mss: w.mss, min_rtt_us: self.min_rtt_us };
+            let progress = Progress { window: w.cwnd, mss: w.mss, min_rtt_us };
             if self.exit.on_round_trip(now, sample, &progress) {
                 w.ssthresh = w.cwnd;
             }
@@ -300,8 +312,8 @@ impl CongestionControl for Cubic {
             segments = Self::slow_start(w, segments);
         }
         if segments > 0 {
-            self.update(w, self.jiffies(now), segments);
-            self.avoid(w, segments);
+            let per_growth = self.per_growth(w, self.jiffies(now), segments);
+            self.avoid(w, segments, per_growth);
         }
     }
 
@@ -320,10 +332,9 @@ impl CongestionControl for Cubic {
         w.cwnd = self.loss_window;
         self.counted = 0;
         self.epoch = None;
-        self.w_max = 0;
-        self.computed_for = 0;
-        self.computed_at = 0;
-        self.min_rtt_us = 0;
+        self.growth = None;
+        self.w_max = None;
+        self.min_rtt_us = None;
         self.exit.on_timeout(now);
     }
 }
@@ -340,7 +351,7 @@ mod tests {
         let start = Start {
             mss_bytes: MSS,
             window_bytes: window * MSS,
-            ssthresh_bytes: u32::MAX,
+            ssthresh_bytes: None,
             loss_window_bytes: MSS,
             algorithm: CongestionAlgorithm::Cubic { hystart },
             slow_start_growth: SlowStartGrowth::AllBytes,

@@ -138,8 +138,8 @@ pub struct Start {
     pub mss_bytes: u32,
     /// cwnd to begin with.
     pub window_bytes: u32,
-    /// ssthresh to begin with; `u32::MAX`: arbitrarily high.
-    pub ssthresh_bytes: u32,
+    /// ssthresh to begin with; without one, slow start ends at the first congestion.
+    pub ssthresh_bytes: Option<u32>,
     /// cwnd after a timeout.
     pub loss_window_bytes: u32,
     /// The algorithm.

@@ -110,11 +110,11 @@ mod tests {
     use super::*;
     use crate::sender::congestion::{CongestionAlgorithm, Controller};
 
-    fn reno(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: u32) -> Controller {
+    fn reno(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: Option<u32>) -> Controller {
         Controller::new_in(None, &start(slow_start_growth, window_bytes, ssthresh_bytes))
     }
 
-    fn start(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: u32) -> Start {
+    fn start(slow_start_growth: SlowStartGrowth, window_bytes: u32, ssthresh_bytes: Option<u32>) -> Start {
         Start {
             mss_bytes: 1000,
             window_bytes,
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn bytes_counted_before_a_loss_do_not_count_towards_growth_after_it() {
-        let mut reno = reno(SlowStartGrowth::Bytes, 10_000, 10_000);
+        let mut reno = reno(SlowStartGrowth::Bytes, 10_000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(9000) });
         assert_eq!(reno.window(), 10_000);
         reno.on_congestion(0, 10_000);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_slow_start_leaves_over_counts_towards_congestion_avoidance() {
-        let mut reno = reno(SlowStartGrowth::AllBytes, 8000, 10_000);
+        let mut reno = reno(SlowStartGrowth::AllBytes, 8000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(8000) });
         assert_eq!(reno.window(), 10_000);
         reno.on_ack(0, Acknowledged { bytes: Bytes(3000) });
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn credit_from_a_larger_window_buys_one_segment_and_no_more() {
-        let mut reno = reno(SlowStartGrowth::AllBytes, 20_000, 10_000);
+        let mut reno = reno(SlowStartGrowth::AllBytes, 20_000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(19_000) });
         reno.set_window(5000);
         reno.set_ssthresh(5000);
@@ -173,7 +173,7 @@ mod tests {
     fn how_slow_start_grows_does_not_change_the_threshold_after_a_loss() {
         for growth in [SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes] {
             for (whole_segment_ssthresh, expected) in [(false, 5500), (true, 5000)] {
-                let start = Start { whole_segment_ssthresh, ..start(growth, 11_000, 10_000) };
+                let start = Start { whole_segment_ssthresh, ..start(growth, 11_000, Some(10_000)) };
                 let mut reno = Controller::new_in(None, &start);
                 reno.on_congestion(0, 11_000);
                 assert_eq!(reno.ssthresh(), expected, "{growth:?}");

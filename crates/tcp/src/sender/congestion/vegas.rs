@@ -162,7 +162,7 @@ mod tests {
             let start = Start {
                 mss_bytes: MSS,
                 window_bytes: 2 * MSS,
-                ssthresh_bytes: 2 * MSS,
+                ssthresh_bytes: Some(2 * MSS),
                 loss_window_bytes: MSS,
                 algorithm: CongestionAlgorithm::Vegas,
                 slow_start_growth: SlowStartGrowth::AllBytes,

@@ -110,7 +110,7 @@ mod tests {
             &Start {
                 mss_bytes: MSS,
                 window_bytes: 100 * MSS,
-                ssthresh_bytes: u32::MAX,
+                ssthresh_bytes: None,
                 loss_window_bytes: MSS,
                 algorithm: CongestionAlgorithm::Westwood,
                 slow_start_growth: SlowStartGrowth::AllBytes,

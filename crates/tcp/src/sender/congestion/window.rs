@@ -9,18 +9,27 @@ use crate::profile::LARGEST_WINDOW;
 pub struct Window {
     /// The congestion window.
     pub cwnd: Bytes,
-    /// The slow start threshold; [`Window::NO_SSTHRESH`] stands for "arbitrarily high".
+    /// The slow start threshold; [`Window::NO_LIMIT`], which no cwnd reaches, until a controller or a start-up scheme sets
+    /// it.
     pub ssthresh: Bytes,
     /// Effective segment size.
     pub mss: Bytes,
 }
 
 impl Window {
-    /// An ssthresh that no window reaches.
-    pub const NO_SSTHRESH: Bytes = Bytes(u32::MAX);
+    /// The ssthresh to begin with. It is above [`LARGEST_WINDOW`], so that it compares like any other.
+    // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
+    pub const NO_LIMIT: Bytes = Bytes(u32::MAX);
 
     pub(super) fn new(start: &Start) -> Self {
-        Self { cwnd: Bytes(start.window_bytes), ssthresh: Bytes(start.ssthresh_bytes), mss: Bytes(start.mss_bytes) }
+        let ssthresh = start.ssthresh_bytes.map_or(Self::NO_LIMIT, Bytes);
+        Self { cwnd: Bytes(start.window_bytes), ssthresh, mss: Bytes(start.mss_bytes) }
+    }
+
+    /// ssthresh, if anything has set it.
+    #[inline]
+    pub fn known_ssthresh(&self) -> Option<Bytes> {
+        (self.ssthresh != Self::NO_LIMIT).then_some(self.ssthresh)
     }
 
     /// cwnd in full segments.

@@ -122,8 +122,10 @@ pub(crate) enum NextCwnd {
     Unchanged,
     /// These bytes.
     Bytes(u32),
+    /// ssthresh, if it has been set.
+    Ssthresh,
     /// ssthresh, and not more than these bytes.
-    Ssthresh { at_most: u32 },
+    SsthreshUpTo(u32),
 }
 
 /// What an ACK does to cwnd apart from its edges.

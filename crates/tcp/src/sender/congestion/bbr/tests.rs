@@ -10,7 +10,7 @@ fn start(seed: u32) -> Start {
     Start {
         mss_bytes: MSS,
         window_bytes: 10 * MSS,
-        ssthresh_bytes: u32::MAX,
+        ssthresh_bytes: None,
         loss_window_bytes: MSS,
         algorithm: CongestionAlgorithm::Bbr,
         slow_start_growth: SlowStartGrowth::AllBytes,
@@ -37,7 +37,7 @@ impl Feed {
     fn new(seed: u32) -> Self {
         Self {
             bbr: Bbr::new(&start(seed)),
-            window: Window { cwnd: Bytes(10 * MSS), ssthresh: Window::NO_SSTHRESH, mss: Bytes(MSS) },
+            window: Window { cwnd: Bytes(10 * MSS), ssthresh: Window::NO_LIMIT, mss: Bytes(MSS) },
             now: 0,
             delivered: 0,
             rate: 1_000_000,

@@ -160,7 +160,7 @@ impl Counting {
         if flight.una >= self.recover {
             // RFC 6582 §3.2 step 3, full acknowledgment, option (1): cwnd = min (ssthresh, max (FlightSize, SMSS) +
             // SMSS), which avoids a burst.
-            facts.next_cwnd = NextCwnd::Ssthresh { at_most: flight.bytes().max(flight.mss) + flight.mss };
+            facts.next_cwnd = NextCwnd::SsthreshUpTo(flight.bytes().max(flight.mss) + flight.mss);
             facts.edges.add(Edges::LEFT);
             return self.leave();
         }

@@ -272,7 +272,7 @@ impl Scoreboard {
 // RFC 9937 §6: upon exiting recovery, cwnd = ssthresh.
 pub(super) fn reduction_is_complete(facts: &mut Facts) {
     facts.edges.add(Edges::LEFT);
-    facts.next_cwnd = NextCwnd::Ssthresh { at_most: u32::MAX };
+    facts.next_cwnd = NextCwnd::Ssthresh;
 }
 
 /// Shortest wait before SACKs are held to be void.
