@@ -152,6 +152,7 @@ impl Endpoint {
         self.due &= !due::SYN;
         self.events |= Events::CONNECTED;
         self.begin_clocks(now);
+        self.fill_sk_buffs(now, self.nxt);
         let (sample, rtt) = self.handshake_rtt(now, segment);
         let timed = self.last_sent_at != NEVER || self.features & feature::ACK_ONE_WAY != 0;
         self.last_sent_at = NEVER;

@@ -331,6 +331,7 @@ impl Endpoint {
     pub fn write(&mut self, now: Nanos, bytes: u64) {
         if !self.closing {
             self.note_writing(now);
+            self.queue_for_trains(now);
             self.data_end = self.data_end.saturating_add(bytes).min(ENDLESS);
         }
     }

@@ -3,15 +3,18 @@
 //! one burst to the [pacer](super::pacing), if there is one.
 
 use crate::Nanos;
-use crate::connection::Endpoint;
+use crate::connection::{Endpoint, State};
 use crate::profile::error::{ProfileError, within};
 use crate::sender::pacing::{PacedBy, Pacer, WindowPacing};
+use crate::sequence::Position;
 use serde::{Deserialize, Serialize};
 
 const MILLISECOND: Nanos = 1_000_000;
 /// Linux: `sk_gso_max_size` of an interface that sets no limit (64 KiB less room for headers), `tcp_tso_rtt_log`.
 const LONGEST_BYTES: u64 = 65_215;
 const RTT_SHIFT: u32 = 9;
+/// `TCP_MSS_DEFAULT`.
+const DEFAULT_MSS: u64 = 536;
 /// A millisecond is taken to be 1/1024 s (Linux: `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
@@ -50,7 +53,7 @@ impl Trains {
     // segment outstanding is due within a millisecond or half a round trip.
     fn waits(&self, now: &Room, full: u32) -> bool {
         let mss = u64::from(now.mss);
-        let room = now.peer_room.min(u64::from(now.segments) * mss);
+        let room = now.room();
         let enough = (u64::from(now.window).min(now.peer_window)) / u64::from(self.window_divisor);
         let (Some(head_sent_at), Some(srtt)) = (now.head_sent_at, now.srtt) else { return false };
         now.now.saturating_sub(now.last_sent_at) <= MILLISECOND
@@ -62,6 +65,7 @@ impl Trains {
 }
 
 /// What decides on a train.
+#[derive(Clone, Copy)]
 struct Room {
     now: Nanos,
     mss: u32,
@@ -86,16 +90,55 @@ struct Room {
     head_sent_at: Option<Nanos>,
 }
 
-/// The train that is leaving.
+impl Room {
+    /// Bytes that cwnd and the peer's window have room for.
+    fn room(&self) -> u64 {
+        self.peer_room.min(u64::from(self.segments) * u64::from(self.mss))
+    }
+
+    /// Whether all of the first sk_buff may leave, and another one follows: then it gets no more data.
+    // Linux, tcp_tso_should_defer; one that is shorter than the train takes the rest from the next one (tcp_grow_skb).
+    fn takes_first(&self, first_queued: u64, full: u32) -> bool {
+        let first = first_queued.max(u64::from(self.length(full)) * u64::from(self.mss));
+        first < self.waiting && first <= self.room()
+    }
+
+    /// Segments of the train that leaves now.
+    // Linux, tcp_cwnd_test: half a window at once at most.
+    fn length(&self, full: u32) -> u32 {
+        full.min(self.segments).min((self.window / self.mss / 2).max(1))
+    }
+}
+
+/// The train that is leaving, and the write queue that it comes from.
+// Linux, tcp_sendmsg_locked: a write is stored in sk_buffs of `size_goal` bytes; only the last one is shorter, and the next
+// write fills it. Trains are cut off the first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Train {
     /// Segments of it that are still to leave.
     left: u32,
     /// It waits, because the congestion window has no room for more.
     pub limited: bool,
+    /// When the application last wrote into the first sk_buff.
+    first_filled_at: Option<Nanos>,
+    /// Where sk_buffs begin: here, and every `size_goal` bytes further on.
+    queue_start: Position,
 }
 
 impl Train {
+    /// The application writes behind `end`; `next` is the next position to send.
+    fn on_write(&mut self, now: Nanos, next: Position, end: Position, size_goal: u64) {
+        if end - next <= self.first_queued(next, size_goal) {
+            self.queue_start = next;
+            self.first_filled_at = Some(now);
+        }
+    }
+
+    /// Bytes from `next` to the end of its sk_buff, if that is full.
+    fn first_queued(&self, next: Position, size_goal: u64) -> u64 {
+        size_goal - next.saturating_sub(self.queue_start) % size_goal
+    }
+
     /// Segments of it that are still to leave.
     pub(crate) fn left(&self) -> u32 {
         self.left
@@ -109,7 +152,32 @@ impl Train {
     }
 }
 
+/// Bytes of a full sk_buff in the write queue.
+// Linux, tcp_xmit_size_goal and tcp_bound_to_half_wnd: whole segments, and half of the largest window at most.
+fn size_goal(mss: u32, largest_peer_window: u32) -> u64 {
+    let (mss, largest) = (u64::from(mss.max(1)), u64::from(largest_peer_window));
+    let bound = if largest > DEFAULT_MSS { largest / 2 } else { largest };
+    (LONGEST_BYTES.min(bound) / mss).max(1) * mss
+}
+
 impl Endpoint {
+    /// Notes where the sk_buffs of what the application writes begin.
+    #[inline]
+    pub(crate) fn queue_for_trains(&mut self, now: Nanos) {
+        // Linux, tcp_sendmsg_locked: what is written before the handshake is over is queued when it is.
+        if self.state >= State::Established {
+            self.fill_sk_buffs(now, self.data_end.max(self.nxt));
+        }
+    }
+
+    /// The application writes behind `end`.
+    pub(crate) fn fill_sk_buffs(&mut self, now: Nanos, end: Position) {
+        let (next, size_goal) = (self.nxt, size_goal(self.mss, self.largest_peer_window));
+        if let Some(scoreboard) = self.recovery.scoreboard_mut() {
+            scoreboard.train.on_write(now, next, end, size_goal);
+        }
+    }
+
     /// Whether a segment of new data leaves now, as part of a train.
     #[inline]
     pub(crate) fn train_may_leave(&mut self, now: Nanos, peer_room: u64) -> bool {
@@ -134,6 +202,10 @@ impl Endpoint {
         if lone || repairing && pacer.is_none() {
             return true;
         }
+        // Linux, tcp_push_one: during a write, a train leaves whenever the first sk_buff is full and more data follows,
+        // whatever its length, and the rest of the sk_buff takes more of the write.
+        let pushes =
+            scoreboard.train.first_filled_at == Some(now) && waiting > size_goal(self.mss, self.largest_peer_window);
         let window = self.controller.window();
         let srtt = self.rtt.smoothed(&self.profile.rto);
         let by_window = || Some(WindowPacing::LINUX.rate(window, self.controller.ssthresh(), srtt?).bytes_per_second());
@@ -155,14 +227,20 @@ impl Endpoint {
         };
         let full = rules.full(&room);
         // Linux, tcp_tso_should_defer: recovery does not wait.
-        if !repairing && rules.waits(&room, full) {
+        let queue = &scoreboard.train;
+        let first_queued = || queue.first_queued(self.nxt, size_goal(self.mss, self.largest_peer_window));
+        let waits = !repairing && !pushes && rules.waits(&room, full) && !room.takes_first(first_queued(), full);
+        if waits {
             let free = u64::from(room.segments) * u64::from(self.mss);
             scoreboard.train.limited = free < peer_room && free <= waiting;
             return false;
         }
-        // Linux, tcp_cwnd_test: half a window at once at most.
-        let length = full.min(room.segments).min((window / self.mss / 2).max(1));
-        scoreboard.train = Train { left: length.saturating_sub(1), limited: false };
+        let length = room.length(full);
+        if pushes {
+            scoreboard.train.queue_start = self.nxt + u64::from(length) * u64::from(self.mss);
+        }
+        scoreboard.train.left = length.saturating_sub(1);
+        scoreboard.train.limited = false;
         true
     }
 }
@@ -210,5 +288,39 @@ mod tests {
         assert!(!waits(Room { head_sent_at: None, ..room(1) }), "none is outstanding");
         assert!(!waits(Room { window: 3_000, ..room(1) }), "a third of the window is free");
         assert!(!waits(Room { waiting: 500, closing: true, ..room(1) }), "there will be no more");
+    }
+
+    // Linux, tcp_tso_should_defer: "Middle in queue won't get any more data, full sendable already?"
+    #[test]
+    fn the_end_of_an_sk_buff_leaves_if_another_one_follows() {
+        assert!(room(1).takes_first(1_000, 2));
+        assert!(room(2).takes_first(1_000, 2), "the train takes a segment of the next sk_buff");
+        assert!(!room(1).takes_first(2_000, 2), "another segment of the sk_buff would stay behind");
+        assert!(!Room { waiting: 1_000, ..room(1) }.takes_first(1_000, 2), "the last sk_buff may get more data");
+        assert!(
+            !Room { peer_room: 1_500, ..room(2) }.takes_first(1_000, 2),
+            "the peer's window has no room for the train"
+        );
+    }
+
+    // Linux, tcp_xmit_size_goal.
+    #[test]
+    fn a_full_sk_buff_has_whole_segments_and_half_of_the_window_at_most() {
+        assert_eq!(size_goal(1_448, 1 << 20), 45 * 1_448);
+        assert_eq!(size_goal(1_000, 65_535), 32_000);
+        assert_eq!(size_goal(1_000, 500), 1_000, "a segment at least");
+    }
+
+    // Linux, tcp_sendmsg_locked, with sk_buffs of 60 segments.
+    #[test]
+    fn a_write_fills_the_last_sk_buff_of_the_queue_before_it_begins_another() {
+        let mut train = Train::default();
+        train.on_write(1, 1_000, 1_000, 60_000);
+        assert_eq!(train.first_queued(1_000, 60_000), 60_000);
+        assert_eq!(train.first_queued(60_000, 60_000), 1_000);
+        train.on_write(2, 3_000, 101_000, 60_000);
+        assert_eq!((train.queue_start, train.first_filled_at), (1_000, Some(1)), "the second one is filled");
+        train.on_write(3, 63_000, 101_000, 60_000);
+        assert_eq!((train.queue_start, train.first_filled_at), (63_000, Some(3)), "the second one is the first now");
     }
 }
