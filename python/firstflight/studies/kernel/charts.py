@@ -8,12 +8,14 @@ import xarray as xr
 
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import BASE, BETTER, ORDERED, WORSE
-from firstflight.studies.kernel.figure import heading_of, rows_of, titles
+from firstflight.studies.kernel.figure import Values, heading_of, rows_of, titles
 from firstflight.studies.kernel.quantity import DRAW
 
 if TYPE_CHECKING:
     import altair
 
+_ABREAST = 4
+"""Names in a line of a legend."""
 _SMALL = 9
 """Font size of the labels of small panels, px."""
 
@@ -25,20 +27,22 @@ def panels(
     x: str,
     rows: str,
     columns: str,
-    base: float,
+    base: float | None,
     color: str | None = None,
     marked: Any = None,
     log: bool = False,
 ) -> Figure | None:
     """A panel per label of `rows` and `columns`, with lines against the numbers of `x` on a logarithmic axis and the
     value that is the `base`. One line is shaded where it is better, less, or worse than the base; with `color` a line
-    per label. The value at the label `marked` is printed. `log` is for the values. None without data.
+    per label, and a base if there is one. The value at the label `marked` is printed. `log` is for the values. None
+    without data.
     """
     found = rows_of(quantity, [key for key in (x, rows, columns, color) if key])
     if not found:
         return None
     for row in found:
-        row |= {"below": min(row["value"], base), "above": max(row["value"], base)}
+        if base is not None:
+            row |= {"below": min(row["value"], base), "above": max(row["value"], base)}
         if row[x] == marked:
             row["mark"] = f"{row['value']:.{quantity.attrs['digits']}f}"
 
@@ -59,7 +63,8 @@ def panels(
             return alt.Y(f"{field}:Q", title=None, scale=scale, axis=axis)
 
         plain = alt.Chart().encode(x=across)
-        layers: list[Any] = [alt.Chart().mark_rule(color=BASE, strokeWidth=0.7).encode(y=alt.datum(base))]
+        rule = alt.Chart().mark_rule(color=BASE, strokeWidth=0.7).encode(y=alt.datum(base))
+        layers: list[Any] = [] if base is None else [rule]
         if color is None:
             layers += [
                 plain.mark_area(color=shade, opacity=0.3).encode(y=y(field), y2=alt.Y2Datum(base))
@@ -146,18 +151,22 @@ def scatter(
     color: str,
     columns: str,
     base: float,
+    linear_within: float | None = None,
 ) -> Figure | None:
-    """A point per cell: `quantity` above what `against` has there, both on logarithmic axes, with a line at the `base`;
-    a color per label of `color`, which `against` lacks, a panel per label of `columns`. None without data.
+    """A point per cell: `quantity` above what `against` has there, both on logarithmic axes, that of `quantity` from
+    `linear_within` on either side of zero; with a line at the `base`, a color per label of `color`, which `against` may
+    lack, and a panel per label of `columns`. None without data.
     """
     keys = [str(key) for key in quantity.dims if key != DRAW]
-    own = [key for key in keys if key != color]
+    own = [key for key in keys if key in against.dims]
     found = rows_of(quantity, keys)
     if not found:
         return None
     places = {tuple(row[key] for key in own): row["value"] for row in rows_of(against, own)}
     for row in found:
         row["against"] = places[tuple(row[key] for key in own)]
+
+    values = Values(True, linear_within, base, max(abs(row["value"]) for row in found))
 
     def chart(wide: bool) -> altair.TopLevelMixin:
         import altair as alt
@@ -169,7 +178,7 @@ def scatter(
             .mark_circle(size=20, opacity=0.55)
             .encode(
                 x=alt.X("against:Q", title=heading_of(against), scale=scale, axis=few),
-                y=alt.Y("value:Q", title=heading_of(quantity), scale=scale, axis=alt.Axis(tickCount=6, format="~g")),
+                y=values.channel(heading_of(quantity)),
                 color=color_of(quantity[color], color),
             )
         )
@@ -190,4 +199,5 @@ def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
 
     names = titles(coordinate)
     scale = alt.Scale(domain=names, range=list(ORDERED[: len(names)]))
-    return alt.Color(f"{key}:N", sort=names, title=coordinate.attrs.get("long_name"), scale=scale)
+    legend = alt.Legend(columns=_ABREAST) if len(names) > _ABREAST else alt.Legend()
+    return alt.Color(f"{key}:N", sort=names, title=coordinate.attrs.get("long_name"), scale=scale, legend=legend)

@@ -50,12 +50,12 @@ def lines(
         places = {tuple(str(row[key]) for key in keys): row["value"] for row in rows_of(other, keys)}
         rows = [row | {end: places[tuple(str(row[key]) for key in keys)]} for row in rows]
     greatest = max((abs(row["value"]) for row in rows), default=0)
-    scale = _Values(log, linear_within, base, greatest)
+    scale = Values(log, linear_within, base, greatest)
     wide, narrow = (_chart(quantity, rows, width, x, color, columns, scale) for width in (560, 300))
     return Figure(str(quantity.name), title, caption, wide, narrow)
 
 
-class _Values(NamedTuple):
+class Values(NamedTuple):
     """The axis of the values."""
 
     log: bool
@@ -64,11 +64,13 @@ class _Values(NamedTuple):
     greatest: float
 
     def channel(self, title: str) -> altair.Y:
+        """The encoding of the field `value`."""
         import altair as alt
 
         if self.linear_within is None:
             scale = alt.Scale(type="log", nice=False) if self.log else alt.Scale(zero=True)
-            return alt.Y("value:Q", title=title, scale=scale)
+            axis = alt.Axis(tickCount=6, format="~g") if self.log else alt.Axis()
+            return alt.Y("value:Q", title=title, scale=scale, axis=axis)
         steps = [self.linear_within * 2**step for step in range(12) if self.linear_within * 2**step <= self.greatest]
         scale = alt.Scale(type="symlog", constant=self.linear_within, nice=False)
         axis = alt.Axis(values=[*(-step for step in steps), 0, *steps], format="d", labelOverlap=True)
@@ -82,7 +84,7 @@ def _chart(
     x: str,
     color: str,
     columns: str | None,
-    values: _Values,
+    values: Values,
 ) -> altair.TopLevelMixin:
     import altair as alt
 

@@ -25,9 +25,9 @@ class Grid:
     (such as "{}s"); or `values` as a table, each label with the paths that it sets; or neither `set` nor a table, where
     `build` makes something of the label. `titles` gives labels a name for people. A key called `engine` chooses the
     cell's engine. What several grids say of a key is written once, under `keys` of the study; a grid then chooses
-    `labels`. The grid may have `replicates`, a number or one for each engine, and `capture`: labels of the cells of
-    which every segment is recorded. `engines` are the only ones whose runs have the grid; `engine` computes its cells
-    in place of the run's.
+    `labels`. The grid may have `replicates`, a number or one for each engine, and `capture`: a list of labels of the
+    cells of which every segment is recorded. `engines` are the only ones whose runs have the grid; `engine` computes
+    its cells in place of the run's.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Grid:
             key: {**shared.get(key, {}), **own} for key, own in declared["keys"].items()
         }
         self._base = Scenario.load(folder / declared["scenario"])
-        self._replicates, self._capture = declared.get("replicates"), declared.get("capture")
+        self._replicates, self._capture = declared.get("replicates"), declared.get("capture", [])
         self._engines, self._engine = declared.get("engines"), declared.get("engine")
         self._build = build
         for key, said in self.keys.items():
@@ -68,7 +68,7 @@ class Grid:
             place = dict(zip(self.keys, labels, strict=True))
             key = {EXPERIMENT: self.name} if self.name else {}
             scenario = self._scenario(labels, made)
-            capture = self._capture is not None and self._capture.items() <= place.items()
+            capture = any(chosen.items() <= place.items() for chosen in self._capture)
             engine_of = place.get("engine", self._engine)
             found.append(
                 Cell(

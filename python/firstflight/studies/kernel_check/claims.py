@@ -1,136 +1,189 @@
-"""How far both engines may differ. The limits are issue 4's, fixed before the first run."""
+"""Both engines side by side, and how far they may differ. The limits were fixed before the first run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import median
+from functools import cached_property
+from typing import Any
 
-from firstflight.analysis.claim import Claim, Expectation, Sentence, at_least, at_most, near
-from firstflight.analysis.intervals import Estimate
-from firstflight.studies.kernel_check.grid import ample, points
-from firstflight.studies.kernel_check.measure import Pair
+import numpy as np
+import xarray as xr
 
+from firstflight.analysis.claim import Expectation
+from firstflight.studies.kernel import ClaimSpec, Quantities, at_least, at_most, near
+
+KEYS = ("queue", "control", "size_kb", "rtt_ms", "rate_mbit", "iw")
+AMPLE = 1000
+"""The queue, in packets, that never overflows."""
+CLOSE_MS, CLOSE_PERCENT = 1.0, 1.0
 SOURCE = "our own requirement on the simulator"
-CLOSE_S, CLOSE_PERCENT = 0.001, 1.0
-LIMIT = "The limit is part of the sentence, so the tolerance is 0."
 # Cells that a note names.
 _NAMED = 5
 
 
-def is_close(pair: Pair) -> bool:
-    """Whether the times differ by at most 1 % or 1 ms, whichever is more."""
-    return abs(pair.difference_s) <= CLOSE_S or abs(pair.difference_percent) <= CLOSE_PERCENT
+class Sides:
+    """Medians over the undisturbed, completed transfers of either engine, of the cells that both measured."""
+
+    def __init__(self, q: Quantities) -> None:
+        self.q = q
+        self.has_both = "emulated_time" in q
+        self.emulated, self.simulated = self.medians("time")
+        self.difference = self.emulated - self.simulated
+        self.percent = 100 * self.difference / self.simulated
+
+    def medians(self, name: str) -> list[xr.DataArray]:
+        """Of the quantity `name`: emulated, which a simulated run lacks, then simulated."""
+        simulated = getattr(self.q, f"simulated_{name}")
+        emulated = getattr(self.q, f"emulated_{name}") if self.has_both else simulated.where(False)
+        both = [of.median("replicate") for of in (emulated, simulated)]
+        return [of.where(both[0].notnull() & both[1].notnull()) for of in both]
+
+    @cached_property
+    def measured(self) -> xr.DataArray:
+        """Whether both engines measured the cell."""
+        return self.percent.notnull()
+
+    @cached_property
+    def clean(self) -> xr.DataArray:
+        """Whether the queue of the cell is ample."""
+        return self.percent["queue"] == AMPLE
+
+    @cached_property
+    def close(self) -> xr.DataArray:
+        """Whether the times differ by at most 1 % or 1 ms, whichever is more."""
+        return (abs(self.difference) <= CLOSE_MS) | (abs(self.percent) <= CLOSE_PERCENT)
+
+    @cached_property
+    def lossy(self) -> xr.DataArray:
+        """Whether a shallow queue made either engine retransmit."""
+        emulated, simulated = self.medians("retransmissions")
+        return ~self.clean & (np.maximum(emulated, simulated) > 0)
+
+    @cached_property
+    def alike(self) -> xr.DataArray:
+        """Whether both lose as many segments of the first flight."""
+        emulated, simulated = self.medians("lost")
+        return emulated == simulated
+
+    @cached_property
+    def transfers(self) -> xr.DataArray:
+        """Emulated transfers that were begun and, along `disturbed`, those that met a stall of the machine."""
+        disturbed = self.q.emulated_disturbed
+        counts = [disturbed.count("replicate"), disturbed.sum("replicate")]
+        return xr.concat(counts, "disturbed").where(counts[0] > 0)
 
 
-def all_claims(pairs: Sequence[Pair], unmeasured: int) -> list[Claim]:
+def percent_of(holds: xr.DataArray, chosen: xr.DataArray, over: Sequence[str] = KEYS) -> xr.DataArray:
+    """Share of the cells `chosen` for which it `holds`, percent; NaN without any."""
+    return 100 * holds.where(chosen).mean(over)
+
+
+def flat(array: xr.DataArray) -> np.ndarray[Any, Any]:
+    """Of every cell, in the order of the grid."""
+    found: np.ndarray[Any, Any] = array.transpose(*KEYS).values.ravel()
+    return found
+
+
+def at(place: int, array: xr.DataArray) -> str:
+    """Words for the cell at a place of `flat`."""
+    places = np.unravel_index(place, [array.sizes[key] for key in KEYS])
+    return words(*(array[key].values[own] for key, own in zip(KEYS, places, strict=True)))
+
+
+def words(queue: int, control: str, size: int, rtt: int, rate: int, iw: int) -> str:
+    """A cell, for people."""
+    return f"{size} kB, {rtt} ms, {rate} Mbit/s, IW {iw}, {control}, queue {queue}"
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """Time without losses, time with losses, losses of the first flight."""
-    clean = [pair for pair in pairs if pair.point.queue == ample()]
-    shallow = [pair for pair in pairs if pair.point.queue != ample()]
-    lossy = [pair for pair in shallow if pair.is_lossy]
-    first = [pair for pair in shallow if max(pair.emulated.first_flight_lost, pair.simulated.first_flight_lost) > 0]
-    of_clean = sum(point.queue == ample() for point in points())
-    of_shallow = len(points()) - of_clean
+    sides = Sides(q)
+    clean, shallow = sides.measured & sides.clean, sides.measured & ~sides.clean
+    lost, lost_too = sides.medians("lost")
+    lossy, losing = sides.measured & sides.lossy, shallow & (np.maximum(lost, lost_too) > 0)
+    distance, emulated, simulated = abs(sides.percent), flat(lost), flat(lost_too)
+    ms, percent = flat(sides.difference), flat(sides.percent)
+
+    def unlike(chosen: xr.DataArray) -> str:
+        return _named(chosen & ~sides.alike, lambda of: f"{emulated[of]:g} emulated, {simulated[of]:g} simulated")
+
+    def claim(
+        name: str, text: str, found: xr.DataArray, expected: Expectation, unit: str, chosen: xr.DataArray, note: str
+    ) -> ClaimSpec:
+        note = _about(sides, chosen, note) if bool(chosen.any()) else _NONE
+        return ClaimSpec(name, SOURCE, text, found, expected, unit, _LIMIT, 0, "value", note)
+
     return [
-        _claim(
+        claim(
             "time-without-loss",
             "Without losses the median emulated time is within 1 % or 1 ms of the simulated one, in every cell.",
+            percent_of(sides.close, clean),
             near(100),
             "percent of cells",
             clean,
-            of_clean,
-            unmeasured,
-            lambda chosen: _share(chosen, is_close),
-            _far,
+            _named(clean & ~sides.close, lambda of: f"{ms[of]:+.1f} ms, {percent[of]:+.1f} %", distance),
         ),
-        _claim(
+        claim(
             "time-with-losses",
             "Where a shallow queue overflows, the times differ by at most 5 % (median over cells).",
+            distance.where(lossy).median(),
             at_most(5),
             "percent",
             lossy,
-            of_shallow,
-            unmeasured,
-            lambda chosen: median(abs(pair.difference_percent) for pair in chosen),
-            _spread,
+            f"{float(percent_of(distance <= 5, lossy)):.0f} % of these cells are within 5 %. Farthest apart: "
+            + _named(lossy, lambda of: f"{percent[of]:+.0f} %", distance),
         ),
-        _claim(
-            "first-flight-losses",
-            "With shallow queues both engines lose as many segments of the first flight (in nine of ten cells).",
-            at_least(90),
-            "percent of cells",
-            shallow,
-            of_shallow,
-            unmeasured,
-            lambda chosen: _share(chosen, _lose_alike),
-            _unlike,
-        ),
-        _claim(
-            "first-flight-losses-where-any",
-            "The same among cells where either engine lost any segment of the first flight.",
-            at_least(90),
-            "percent of cells",
-            first,
-            of_shallow,
-            unmeasured,
-            lambda chosen: _share(chosen, _lose_alike),
-            _unlike,
+        *(
+            claim(
+                f"first-flight-losses{suffix}",
+                text,
+                percent_of(sides.alike, chosen),
+                at_least(90),
+                "percent of cells",
+                chosen,
+                unlike(chosen),
+            )
+            for suffix, chosen, text in (
+                (
+                    "",
+                    shallow,
+                    "With shallow queues both engines lose as many segments of the first flight (in nine of ten "
+                    "cells).",
+                ),
+                (
+                    "-where-any",
+                    losing,
+                    "The same among cells where either engine lost any segment of the first flight.",
+                ),
+            )
         ),
     ]
 
 
-def _claim(
-    name: str,
-    text: str,
-    expectation: Expectation,
-    unit: str,
-    chosen: Sequence[Pair],
-    out_of: int,
-    unmeasured: int,
-    found: Callable[[Sequence[Pair]], float],
-    note: Callable[[Sequence[Pair]], str],
-) -> Claim:
-    sentence = Sentence(name, SOURCE, text, expectation, 0, unit, LIMIT, needs="value")
-    if not chosen:
-        return sentence.unchecked("This run lacks a cell that both engines have measured and to which this applies.")
-    parts = [f"{len(chosen)} cells, of {out_of} that the grid has with such queues.", note(chosen)]
-    if unmeasured:
+_LIMIT = "The limit is part of the sentence, so the tolerance is 0."
+_NONE = "This run lacks a cell that both engines have measured and to which this applies."
+
+
+def _about(sides: Sides, chosen: xr.DataArray, note: str) -> str:
+    # Those of the chosen cells' queues: all are ample, or none is.
+    queues = sides.clean.where(sides.clean == bool((chosen & sides.clean).any()))
+    out_of = int(queues.count()) * chosen.size // chosen.sizes["queue"]
+    transfers, disturbed = sides.transfers
+    parts = [f"{int(chosen.sum())} cells, of {out_of} that the grid has with such queues.", note]
+    if unmeasured := int((transfers.notnull() & sides.q.emulated_time.isnull().all("replicate")).sum()):
         parts.append(f"{unmeasured} cells have no undisturbed transfer and are left out.")
-    mostly = sum(2 * pair.emulated.disturbed > pair.emulated.count for pair in chosen)
-    if mostly:
+    if mostly := int((chosen & (2 * disturbed > transfers)).sum()):
         parts.append(f"In {mostly} cells more than half of the transfers were disturbed.")
-    return sentence.judge(Estimate(found(chosen)), " ".join(part for part in parts if part))
+    return " ".join(part for part in parts if part)
 
 
-def _share(chosen: Sequence[Pair], holds: Callable[[Pair], bool]) -> float:
-    return 100 * sum(map(holds, chosen)) / len(chosen)
-
-
-def _lose_alike(pair: Pair) -> bool:
-    return pair.emulated.first_flight_lost == pair.simulated.first_flight_lost
-
-
-def _far(chosen: Sequence[Pair]) -> str:
-    far = sorted((pair for pair in chosen if not is_close(pair)), key=lambda pair: -abs(pair.difference_percent))
-    return _named(far, lambda pair: f"{1000 * pair.difference_s:+.1f} ms, {pair.difference_percent:+.1f} %")
-
-
-def _spread(chosen: Sequence[Pair]) -> str:
-    share = _share(chosen, lambda pair: abs(pair.difference_percent) <= 5)
-    ordered = sorted(chosen, key=lambda pair: -abs(pair.difference_percent))
-    listed = _named(ordered, lambda pair: f"{pair.difference_percent:+.0f} %")
-    return f"{share:.0f} % of these cells are within 5 %. Farthest apart: {listed}"
-
-
-def _unlike(chosen: Sequence[Pair]) -> str:
-    return _named(
-        [pair for pair in chosen if not _lose_alike(pair)],
-        lambda pair: f"{pair.emulated.first_flight_lost:g} emulated, {pair.simulated.first_flight_lost:g} simulated",
-    )
-
-
-def _named(pairs: Sequence[Pair], told: Callable[[Pair], str]) -> str:
-    if not pairs:
+def _named(chosen: xr.DataArray, shown: Callable[[int], str], by: xr.DataArray | None = None) -> str:
+    """The first cells, or those with the most `by`."""
+    places = np.flatnonzero(flat(chosen))
+    if by is not None:
+        places = places[np.argsort(-flat(by)[places], kind="stable")]
+    if not places.size:
         return ""
-    shown = "; ".join(f"{pair.point}: {told(pair)}" for pair in pairs[:_NAMED])
-    more = len(pairs) - _NAMED
-    return f"{shown}; and {more} more." if more > 0 else f"{shown}."
+    each = "; ".join(f"{at(place, chosen)}: {shown(place)}" for place in places[:_NAMED])
+    more = places.size - _NAMED
+    return f"{each}; and {more} more." if more > 0 else f"{each}."
