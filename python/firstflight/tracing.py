@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -84,6 +84,18 @@ class Trace:
         window = self.scenario.to_plan()["applications"][0]["server_tcp"]["initial_window"]
         policy = f"{window['segments']} segments" if window["policy"] == "fixed" else window["policy"]
         return f"{self.scenario.name}, initial window: {policy}"
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """The records that `segments` shows, with times in whole ns. RequestError where no connection starts."""
+        return self._recorded
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """The first transfer's row of the table `transfers`."""
+        transfers = self._tables["transfers"]
+        first = transfers.filter(transfers["application"].to_physical() == 0).sort("start_s", "connection")
+        return first.row(0, named=True)
 
     @cached_property
     def _tables(self) -> dict[str, pl.DataFrame]:

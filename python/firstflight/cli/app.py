@@ -256,6 +256,26 @@ def probe(
     raise typer.Exit(probe_command(urls or [], listed, mss, repeats, pause, as_json))
 
 
+@app.command(short_help="Two first flights of one transfer, round by round.")
+def explain(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE.toml]", help="A scenario; by default 30 kB, RTT 100 ms.")
+    ] = None,
+    iw: Annotated[str, typer.Option(metavar="N,N", help="Initial windows to compare, in segments.")] = "3,10",
+    settings: Settings = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Write the page there.", show_default=False)
+    ] = None,
+) -> None:
+    """Print the rounds of a transfer with each initial window and what the larger one saves; --out writes a page with
+    ladder diagrams and the terms explained.
+    """
+    from firstflight.cli.explaining import explain_command
+
+    explain_command(file, iw, settings or [], seed, out)
+
+
 @app.command(short_help="Read your own traffic: logs, captures, tables.")
 def observe(
     file: Annotated[

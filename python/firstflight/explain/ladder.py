@@ -1,0 +1,108 @@
+"""A ladder diagram: two vertical lines, the sender and the receiver, and a slanted line for each segment between."""
+
+from collections.abc import Iterable, Sequence
+
+from markupsafe import escape
+
+from firstflight.explain.rounds import Crossing, Transfer
+
+# In pixels of a drawing, which the page scales.
+_WIDTH, _HEIGHT = 500, 620
+_TOP, _BOTTOM = 46, 12
+_AXIS, _LABEL, _RIGHT = 58, 76, 34
+_SENDER, _RECEIVER = _AXIS + _LABEL, _WIDTH - _RIGHT
+_TICKS = (1, 2, 5)
+_MOST_TICKS = 10
+_LINE = 16
+
+
+def ladders(transfers: Sequence[Transfer]) -> list[str]:
+    """A drawing of each transfer as SVG, all on one time axis."""
+    last_s = max(_last_s(of) for of in transfers)
+    return [_ladder(of, last_s) for of in transfers]
+
+
+def _ladder(of: Transfer, last_s: float) -> str:
+    scale = (_HEIGHT - _TOP - _BOTTOM) / last_s
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(of.label)}: {len(of.rounds)} rounds">',
+        *_axis(last_s, scale),
+        *_bands(of, scale),
+    ]
+    # ACKs of the last segments arrive after the end.
+    parts.append(f'<svg x="0" y="{_TOP}" width="{_WIDTH}" height="{_HEIGHT - _TOP - _BOTTOM}">')
+    parts += [_line(crossing, scale) for crossing in of.crossings]
+    parts.append("</svg>")
+    for x, name in zip((_SENDER, _RECEIVER), _names(of), strict=True):
+        parts.append(f'<line class="end" x1="{x}" x2="{x}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>')
+        parts.append(f'<text class="faint" x="{x}" y="{_TOP - 6}" text-anchor="middle">{name}</text>')
+    middle = (_SENDER + _RECEIVER) / 2
+    parts.append(f'<text class="strong" x="{middle:g}" y="18" text-anchor="middle">{escape(of.label)}</text>')
+    if of.completion_s is not None:
+        y = _TOP + of.completion_s * scale
+        parts.append(f'<line class="done" x1="{_SENDER}" x2="{_RECEIVER + 20}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        took = f"{1e3 * of.completion_s:.1f} ms"
+        parts.append(f'<text class="strong" x="{middle:g}" y="{y - 5:.1f}" text-anchor="middle">{took}</text>')
+    return "\n".join([*parts, "</svg>"])
+
+
+def _names(of: Transfer) -> tuple[str, str]:
+    return ("server", "client") if of.sender_is_server else ("client", "server")
+
+
+def _bands(of: Transfer, scale: float) -> Iterable[str]:
+    """The rounds, each second one shaded."""
+    began = [*(one.began_s for one in of.rounds), _last_s(of)]
+    for one, start, end in zip(of.rounds, began, began[1:], strict=False):
+        top, height = _TOP + start * scale, (end - start) * scale
+        if one.number % 2:
+            width = _RECEIVER - _AXIS
+            yield f'<rect class="band" x="{_AXIS}" y="{top:.1f}" width="{width}" height="{height:.1f}"/>'
+        label = f'x="{_SENDER - 8}" text-anchor="end"'
+        if height >= _LINE:
+            yield f'<text {label} y="{top + 14:.1f}">round {one.number}</text>'
+        if height >= 2 * _LINE:
+            count = one.segments + one.retransmissions
+            yield f'<text class="faint" {label} y="{top + 30:.1f}">{count} seg.</text>'
+
+
+def _line(crossing: Crossing, scale: float) -> str:
+    """A segment; from the top of the time axis."""
+    start, end = (_SENDER, _RECEIVER) if crossing.from_sender else (_RECEIVER, _SENDER)
+    top = crossing.sent_s * scale
+    says = f"{crossing.kind}, sent at {1e3 * crossing.sent_s:.1f} ms"
+    if crossing.arrives_s is None:
+        x = start + (end - start) * 0.25
+        cross = f'<path class="gone" d="M{x - 4:.1f} {top - 4:.1f}l8 8m0 -8l-8 8"/>'
+        line = f'<line class="{crossing.kind}" x1="{start:.1f}" y1="{top:.1f}" x2="{x:.1f}" y2="{top:.1f}"/>'
+        return f"<g><title>{says}, dropped</title>{line}{cross}</g>"
+    bottom = crossing.arrives_s * scale
+    says += f", received at {1e3 * crossing.arrives_s:.1f} ms"
+    ends = f'x1="{start:.1f}" y1="{top:.1f}" x2="{end:.1f}" y2="{bottom:.1f}"'
+    return f'<line class="{crossing.kind}" {ends}><title>{says}</title></line>'
+
+
+def _axis(last_s: float, scale: float) -> Iterable[str]:
+    step_s = _step(last_s)
+    for number in range(int(last_s / step_s) + 1):
+        y = _TOP + number * step_s * scale
+        yield f'<line class="tick" x1="{_AXIS - 6}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        label = f"{1e3 * number * step_s:g} ms"
+        yield f'<text class="faint" x="{_AXIS - 10}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
+
+
+def _step(last_s: float) -> float:
+    """A round number that gives five to ten ticks."""
+    power = 1e-6
+    while True:
+        for digit in _TICKS:
+            if last_s / (digit * power) <= _MOST_TICKS:
+                return digit * power
+        power *= 10
+
+
+def _last_s(of: Transfer) -> float:
+    """When the drawing of a transfer ends: it is complete, or the last segment has arrived."""
+    if of.completion_s is not None:
+        return of.completion_s
+    return max(crossing.arrives_s or crossing.sent_s for crossing in of.crossings)

@@ -1,0 +1,127 @@
+"""One transfer as its segments on their way, and the rounds in which they were sent."""
+
+import math
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from firstflight.errors import RequestError
+from firstflight.scenario import Scenario
+from firstflight.tracing import Trace
+
+_SENT, _RECEIVED = 0, 1
+_SYN = 2
+Kind = Literal["handshake", "request", "data", "retransmission", "ack"]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A segment between the endpoints. `arrives_s` is None if it was dropped by a queue or lost on a link."""
+
+    kind: Kind
+    from_sender: bool
+    sent_s: float
+    arrives_s: float | None
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """The data that is sent until the first answer to a round's first segment is there: `segments` that had not been
+    sent before, and `retransmissions`, from `began_s` on.
+    """
+
+    number: int
+    segments: int
+    retransmissions: int
+    began_s: float
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One transfer. `label` names its initial window; `completion_s` is None if it did not complete. `sender_is_server`
+    says who sends the data.
+    """
+
+    label: str
+    initial_window_segments: int
+    completion_s: float | None
+    bytes: int
+    crossings: tuple[Crossing, ...]
+    rounds: tuple[Round, ...]
+    sender_is_server: bool
+
+
+def transfer(scenario: Scenario, segments: int, seed: int | None = None) -> Transfer:
+    """The first connection of the scenario with an initial window of so many segments. RequestError where no connection
+    starts or it sends no data.
+    """
+    trace = Trace(scenario.replace("tcp.initial_window", segments), seed)
+    events = trace.events
+    carried = events.filter(pl.col("event") == _SENT).group_by("from_server").agg(pl.col("length").sum())
+    sums = dict(carried.iter_rows())
+    if not any(sums.values()):
+        raise RequestError(f"{scenario.name}: no data is sent within {scenario.duration}; make the duration longer")
+    sender = max(sums, key=lambda side: int(sums[side]))
+    crossings = _crossings(events, sender)
+    outcome = trace.outcome
+    return Transfer(
+        label=f"IW {segments}",
+        initial_window_segments=int(outcome["initial_window_segments"]),
+        completion_s=float(outcome["completion_time_s"]) if outcome["completed"] else None,
+        bytes=int(outcome["bytes"]),
+        crossings=tuple(crossings),
+        rounds=tuple(_rounds(crossings)),
+        sender_is_server=bool(sender),
+    )
+
+
+def _crossings(events: pl.DataFrame, sender: int) -> list[Crossing]:
+    """Each segment sent with the event that ended its way, the first of its kind for the first sent."""
+    columns = ("time_ns", "event", "from_server", "seq", "ack", "length", "flags")
+    rows = list(events.select(columns).iter_rows())
+    ends: dict[tuple[int, ...], deque[tuple[int, int]]] = defaultdict(deque)
+    for time_ns, event, *segment in rows:
+        if event != _SENT:
+            ends[tuple(segment)].append((time_ns, event))
+    crossings, highest = [], 0
+    for time_ns, event, *segment in rows:
+        if event != _SENT:
+            continue
+        side, seq, _, length, flags = segment
+        ended_ns, how = ends[tuple(segment)].popleft() if ends[tuple(segment)] else (0, None)
+        kind: Kind = "handshake" if flags & _SYN else "request" if length else "ack"
+        if side == sender and length > 0:
+            kind = "retransmission" if seq < highest else "data"
+            highest = max(highest, seq + length)
+        arrives_s = ended_ns / 1e9 if how == _RECEIVED else None
+        crossings.append(Crossing(kind, side == sender, time_ns / 1e9, arrives_s, length))
+    return crossings
+
+
+def _rounds(crossings: list[Crossing]) -> list[Round]:
+    """A round ends when the answer to its first segment that arrived is there; what is sent then begins the next."""
+    answers = [c for c in crossings if not c.from_sender and c.arrives_s is not None]
+    rounds: list[list[Crossing]] = []
+    ends_s = 0.0
+    for crossing in crossings:
+        if crossing.kind not in ("data", "retransmission"):
+            continue
+        if not rounds or crossing.sent_s >= ends_s:
+            rounds.append([])
+            ends_s = math.inf
+        rounds[-1].append(crossing)
+        if ends_s == math.inf and crossing.arrives_s is not None:
+            after = [c.arrives_s for c in answers if c.arrives_s is not None and c.sent_s >= crossing.arrives_s]
+            ends_s = min(after, default=math.inf)
+    return [
+        Round(
+            number,
+            sum(crossing.kind == "data" for crossing in sent),
+            sum(crossing.kind == "retransmission" for crossing in sent),
+            sent[0].sent_s,
+        )
+        for number, sent in enumerate(rounds, start=1)
+    ]

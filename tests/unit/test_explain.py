@@ -1,0 +1,82 @@
+"""Rounds of one transfer, in words and on the page."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from firstflight import explain
+from firstflight.cli.app import app
+from firstflight.explain.page import page
+from firstflight.explain.rounds import transfer
+from firstflight.explain.words import comparison, heading, line
+from firstflight.scenario import Scenario
+
+DOWNLOAD = Scenario.load(Path(explain.__file__).with_name("download.toml"))
+# A queue of 8 packets behind a flight of 21: 12 are dropped.
+SHALLOW = DOWNLOAD.replace("network.links[0].queue", "8p")
+
+
+def test_rounds_double_from_the_initial_window():
+    three, ten = transfer(DOWNLOAD, 3), transfer(DOWNLOAD, 10)
+    assert [(one.number, one.segments, one.retransmissions) for one in three.rounds] == [
+        (1, 3, 0),
+        (2, 6, 0),
+        (3, 12, 0),
+    ]
+    assert [(one.number, one.segments, one.retransmissions) for one in ten.rounds] == [(1, 10, 0), (2, 11, 0)]
+    assert heading(ten) == "IW 10: 2 rounds, complete after 314.4 ms"
+    assert line(ten.rounds[1]) == "round 2: 11 segments, from 251.5 ms"
+    assert comparison([three, ten]) == (
+        "IW 10 instead of IW 3 saves 1 round trip: 314.4 ms instead of 416.8 ms (-24.6%)."
+    )
+
+
+def test_a_window_that_overflows_the_queue_is_no_faster_and_its_retransmissions_are_rounds():
+    three, large = transfer(SHALLOW, 3), transfer(SHALLOW, 32)
+    assert (large.rounds[0].segments, large.rounds[0].retransmissions) == (21, 0)
+    dropped = [crossing for crossing in large.crossings if crossing.arrives_s is None]
+    assert len(dropped) == sum(one.retransmissions for one in large.rounds[1:])
+    assert all(one.segments == 0 for one in large.rounds[1:])
+    assert line(large.rounds[1]).startswith("round 2: 1 retransmission, from ")
+    assert comparison([three, large]).startswith("IW 32 is no faster than IW 3: ")
+
+
+def test_a_transfer_that_does_not_complete_is_not_compared():
+    short = DOWNLOAD.replace("duration", "350ms")
+    assert comparison([transfer(short, 3), transfer(short, 10)]) == (
+        "No comparison: the transfer with IW 3 does not complete within the scenario's duration."
+    )
+
+
+def test_every_segment_takes_the_delay():
+    ten = transfer(DOWNLOAD, 10)
+    ways = [crossing.arrives_s - crossing.sent_s for crossing in ten.crossings if crossing.arrives_s is not None]
+    assert len(ways) == len(ten.crossings)
+    assert min(ways) >= 0.05
+    assert ten.sender_is_server
+
+
+def test_the_page_draws_each_transfer_explains_each_term_once_and_needs_nothing_else():
+    html = page("A & B", [transfer(SHALLOW, 3), transfer(SHALLOW, 32)])
+    assert html.count('role="img"') == 2
+    assert "<h1>A &amp; B</h1>" in html
+    explained = re.findall(r"<dfn[^>]*>([^<]+)</dfn>", html)
+    assert len(explained) == len({word.lower() for word in explained}) >= 7
+    assert 'class="gone"' in html
+    assert not re.findall(r"(?:src|href)=", html)
+
+
+def test_the_command_prints_rounds_and_writes_the_page(tmp_path):
+    target = tmp_path / "explain.html"
+    result = CliRunner().invoke(app, ["explain", "--out", str(target)])
+    assert result.exit_code == 0, result.output
+    assert "IW 3: 3 rounds, complete after 416.8 ms" in result.output
+    assert "Written by firstflight" in target.read_text()
+
+
+@pytest.mark.parametrize("iw", ["", "3;10", "1,2,3,4", "x"])
+def test_windows_that_are_no_numbers_are_refused(iw):
+    result = CliRunner().invoke(app, ["explain", "--iw", iw])
+    assert "give one to three initial windows" in str(result.exception)
