@@ -25,6 +25,8 @@ _STUDIES = {
     "queues": "firstflight.studies.queues",
     "real-time": "firstflight.studies.real_time",
     "slow-links": "firstflight.studies.slow_links",
+    "early-exit": "firstflight.studies.early_exit",
+    "lost-syn": "firstflight.studies.lost_syn",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

@@ -1,0 +1,145 @@
+"""Early exit from slow start: losses in the first flight of IW 10 against IW 3 without any."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.analysis.claim import Expectation
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    named,
+    near,
+    panels,
+    table,
+)
+
+QUANTITIES = (
+    Quantity("time", "Completion time", "ms", 1e3 * pl.col("completion_time_s").mean(), digits=0),
+    Quantity("timeouts", "Timeouts", "", pl.col("timeouts").sum(), digits=0),
+)
+RFC, OURS = "RFC 6928 section 6", "this study, before its first simulation"
+SMALL, LARGE = "16 kB", "3 MiB"
+LOSSES = ["5", "10", "6 to 10"]
+
+
+def relative(q: Quantities) -> xr.DataArray:
+    """IW 10 with losses, in percent of the time of IW 3 without any."""
+    found = 100 * q.time.sel(iw=10, drop=True) / q.time.sel(iw=3, lost="none", drop=True)
+    return named(found, "relative", "Time with IW 10", "% of IW 3's without loss", 0)
+
+
+def claim(name: str, source: str, text: str, found: xr.DataArray, expected: Expectation, unit: str) -> ClaimSpec:
+    """Nothing is random: the value decides."""
+    return ClaimSpec(name, source, text, found, expected, unit, "Fixed before the first run.", needs="value")
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """RFC 6928's two conditions, each toggled, and hypotheses."""
+    found, cost = relative(q), q.time.sel(iw=10) - q.time.sel(iw=10, lost="none", drop=True)
+    long = [100, 300, 1000]
+    return (
+        claim(
+            "pays-if-both-hold",
+            RFC,
+            "Without a timeout and with a small window IW 10 with a drop is faster than IW 3 without (largest time, "
+            "100 kB to 1 MB, segment 5 lost).",
+            found.sel(window=SMALL, size_kb=long, lost="5").max(["stack", "size_kb"]),
+            below(100),
+            "% of IW 3's",
+        ),
+        claim(
+            "not-with-a-timeout",
+            RFC,
+            "It is slower if recovery takes a timeout (14 kB, the last segment lost, NewReno).",
+            found.sel(stack="rfc", window=SMALL, size_kb=14, lost="10"),
+            above(100),
+            "% of IW 3's",
+        ),
+        claim(
+            "not-with-a-large-window",
+            RFC,
+            "It is slower if the window could have grown (1 MB, 3 MiB of window, segment 5 lost; least time).",
+            found.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
+            above(100),
+            "% of IW 3's",
+        ),
+        claim(
+            "tail-probe-spares-the-timeout",
+            OURS,
+            "Linux needs no timeout for any of these losses (most of a transfer).",
+            q.timeouts.sel(stack="linux", iw=10, lost=LOSSES).max(["window", "size_kb", "lost"]),
+            near(0),
+            "timeouts",
+        ),
+        claim(
+            "cost-lasts",
+            OURS,
+            "An early exit costs 1 MB at least two round trips (least cost, one segment lost, large window).",
+            cost.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
+            at_least(200),
+            "ms",
+        ),
+        claim(
+            "cost-fades",
+            OURS,
+            "Of 10 MB it is less than 10 % with CUBIC (segment 5 lost).",
+            100 * (cost / q.time.sel(iw=10)).sel(stack="linux", window=LARGE, size_kb=10000, lost="5"),
+            at_most(10),
+            "percent",
+        ),
+        claim(
+            "five-cost-as-one",
+            OURS,
+            "With SACK five lost segments cost at most a round trip more than one (1 MB, large window).",
+            (cost.sel(lost="6 to 10") - cost.sel(lost="5")).sel(stack="linux", window=LARGE, size_kb=1000),
+            at_most(100),
+            "ms",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """The conditions, and the cost."""
+    found, large = relative(q).isel(draw=0), {"window": LARGE, "lost": "5"}
+    small = found.sel(window=SMALL, lost="5", size_kb=slice(100, 1000)).max()
+    tail = found.sel(stack="rfc", window=SMALL, size_kb=14, lost="10")
+    return (
+        f"With a receive window of 16 kB and no timeout IW 10 with a drop takes at most {float(small):.0f} % of the "
+        f"time of IW 3 without; if the last segment of 14 kB is lost and takes a timeout, {float(tail):.0f} %.",
+        "With a large window a drop of segment 5 makes it "
+        f"{float(found.sel(large).sel(stack='linux', size_kb=1000)):.0f} % for 1 MB and "
+        f"{float(found.sel(large).sel(stack='linux', size_kb=10000)):.0f} % for 10 MB with Linux, and "
+        f"{float(found.sel(large).sel(stack='rfc', size_kb=1000)):.0f} % and "
+        f"{float(found.sel(large).sel(stack='rfc', size_kb=10000)):.0f} % with NewReno.",
+    )
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [table("times", "By size, window and loss", "One transfer each.", [q.time, q.timeouts], across="lost")],
+    lambda q: [
+        panels(
+            relative(q),
+            "IW 10 with losses against IW 3 without",
+            "Completion time in percent of that of IW 3 without loss; which segments of the transfer are lost.",
+            "size_kb",
+            "stack",
+            "window",
+            100,
+            "lost",
+            log=True,
+        ),
+    ],
+    answer,
+)
