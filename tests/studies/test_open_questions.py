@@ -47,3 +47,10 @@ def test_a_receiver_that_advertises_less_takes_the_drops_of_iw_10_back() -> None
     q = measured("slow-links", {key: str(label) for key, label in at.items()})
     few, many, small = (value(q.dropped, sender=sender, **at) for sender in ("IW 3", "IW 10", "IW 10, rwnd 4 kB"))
     assert small < few < many
+
+
+def test_a_lost_last_segment_takes_a_timeout_without_a_tail_loss_probe() -> None:
+    q = measured("early-exit", {"size_kb": 14, "window": "16 kB", "lost": ["none", "10"]})
+    at = {"size_kb": 14, "window": "16 kB", "iw": 10}
+    assert value(q.timeouts, stack="rfc", lost="10", **at) == 1
+    assert value(q.timeouts, stack="linux", lost="10", **at) == value(q.timeouts, stack="rfc", lost="none", **at) == 0

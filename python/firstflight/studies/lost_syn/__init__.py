@@ -47,9 +47,9 @@ def saved(q: Quantities) -> xr.DataArray:
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """What RFC 6928 states, and hypotheses."""
-    long = {"rto_s": 1, "rtt_ms": 1200, "loss": 0}
+    long = {"rto_s": 1, "rtt_ms": 1200, "lost": 0}
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1)
-    lossy = q.retransmitted.sel(loss=5, rto_s=1, rtt_ms=slice(None, 500)).mean("rtt_ms")
+    lossy = q.retransmitted.sel(lost=5, rto_s=1, rtt_ms=slice(None, 500)).mean("rtt_ms")
     return (
         ClaimSpec(
             "rfc3390-punishes-long-rtts",
@@ -84,7 +84,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "rto-of-3-s-needs-no-rule",
             OURS,
             "With an initial RTO of 3 s the rule saves users below 3 s of RTT nothing without loss (largest saving).",
-            saved(q).sel(rto_s=3, loss=0, rtt_ms=slice(None, 2500)).max("rtt_ms"),
+            saved(q).sel(rto_s=3, lost=0, rtt_ms=slice(None, 2500)).max("rtt_ms"),
             near(0),
             "RTT",
             "A tenth of a round trip.",
@@ -94,7 +94,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "two-retransmissions-punish-again",
             OURS,
             "With an RTT of 3.5 s and an RTO of 1 s a second SYN/ACK is sent, and RFC 6928's rule leaves one segment.",
-            q.window.sel(rule="rfc6928", rto_s=1, rtt_ms=3500, loss=0),
+            q.window.sel(rule="rfc6928", rto_s=1, rtt_ms=3500, lost=0),
             near(1),
             "segments",
             "SYN/ACKs are sent at 0, 1 and 3 s.",
@@ -113,7 +113,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "loss-is-when-it-gains-too",
             OURS,
             "Where 5 % are lost it makes responses faster on average, with an RTT of 100 ms and an RTO of 1 s.",
-            saved(q).sel(loss=5, rto_s=1, rtt_ms=100),
+            saved(q).sel(lost=5, rto_s=1, rtt_ms=100),
             above(0),
             "RTT",
             "A sign.",
@@ -122,7 +122,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "others-do-not-notice",
             OURS,
             "Others on the link are not slower (mean change).",
-            others.mean(["rto_s", "rtt_ms", "loss"]),
+            others.mean(["rto_s", "rtt_ms", "lost"]),
             near(0),
             "percent",
             "1 % were chosen before the first run.",
@@ -137,9 +137,9 @@ def answer(q: Quantities) -> Sequence[str]:
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1).isel(draw=0)
     return (
         f"With an initial RTO of 1 s RFC 6928's rule saves users with an RTT of 1.2 s "
-        f"{float(gain.sel(rto_s=1, rtt_ms=1200, loss=0)):.1f} round trips of 20 segments, with 3.5 s "
-        f"{float(gain.sel(rto_s=1, rtt_ms=3500, loss=0)):.1f}.",
-        f"Where 5 % of packets are lost it saves {float(gain.sel(rto_s=1, rtt_ms=100, loss=5)):.2f} round trips of 100 "
+        f"{float(gain.sel(rto_s=1, rtt_ms=1200, lost=0)):.1f} round trips of 20 segments, with 3.5 s "
+        f"{float(gain.sel(rto_s=1, rtt_ms=3500, lost=0)):.1f}.",
+        f"Where 5 % of packets are lost it saves {float(gain.sel(rto_s=1, rtt_ms=100, lost=5)):.2f} round trips of 100 "
         f"ms on average; others on the link become {float(others.mean()):+.1f} % slower.",
     )
 
@@ -154,7 +154,7 @@ STUDY = DeclaredStudy(
     ],
     lambda q: [
         lines(
-            named(q.time.sel(loss=0) / q.time["rtt_ms"], "rounds", "Completion time", "RTT"),
+            named(q.time.sel(lost=0) / q.time["rtt_ms"], "rounds", "Completion time", "RTT"),
             "Time of 20 segments after a SYN/ACK that was retransmitted or not",
             "No loss: SYN/ACKs are retransmitted since the RTT exceeds the initial RTO.",
             "rtt_ms",
