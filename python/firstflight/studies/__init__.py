@@ -27,6 +27,9 @@ _STUDIES = {
     "slow-links": "firstflight.studies.slow_links",
     "early-exit": "firstflight.studies.early_exit",
     "lost-syn": "firstflight.studies.lost_syn",
+    "segment-size": "firstflight.studies.segment_size",
+    "receive-window": "firstflight.studies.receive_window",
+    "bottleneck-place": "firstflight.studies.bottleneck_place",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

@@ -1,0 +1,143 @@
+"""The bottleneck's place: server, transit, access line, Wi-Fi, or two narrow links in a row."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    at_least,
+    at_most,
+    lines,
+    named,
+    near,
+    table,
+)
+
+APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
+TIME = 1e3 * pl.col("completion_time_s").mean()
+DROPS = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").max()
+FORWARD = pl.col("link").cast(pl.String).is_in([f"links[{place}]" for place in range(4)])
+LAST = pl.col("link") == "links[3]"
+QUANTITIES = (
+    Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0),
+    Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
+    Quantity("dropped", "Dropped on all links", "percent", DROPS, FORWARD, "links", digits=2),
+    Quantity("last", "Dropped on the last link", "percent", DROPS, LAST, "links", digits=2),
+)
+TALK, OURS = "talk", "this study, before its first simulation"
+SINGLE = ["server", "transit", "access"]
+
+
+def relative(array: xr.DataArray) -> xr.DataArray:
+    """In percent of IW 3's."""
+    return 100 * array / array.sel(iw=3, drop=True)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What the place may change."""
+    page, others = relative(q.page), relative(q.others)
+    ten = page.sel(place=SINGLE, iw=10)
+    two = q.page.sel(place="access and Wi-Fi") / q.page.sel(place="access")
+    share = 100 * (q.last / q.dropped).sel(place="access and Wi-Fi", iw=64)
+    return (
+        ClaimSpec(
+            "place-does-not-matter",
+            OURS,
+            "The gain of IW 10 is the same at the server, in transit and at the access line (range of page times).",
+            ten.max("place") - ten.min("place"),
+            at_most(5),
+            "pp of IW 3's",
+            "5 pp were chosen before the first run.",
+        ),
+        ClaimSpec(
+            "wifi-gains-as-well",
+            OURS,
+            "Delays of Wi-Fi leave the gain of IW 10 as it is at the access line (difference).",
+            page.sel(place="Wi-Fi", iw=10) - page.sel(place="access", iw=10),
+            near(0),
+            "pp of IW 3's",
+            "5 pp were chosen before the first run.",
+            tolerance=5,
+        ),
+        ClaimSpec(
+            "second-queue-is-empty",
+            OURS,
+            "Behind a link of the same rate a second one drops next to nothing: the first has spread the burst (share "
+            "of all drops, IW 64).",
+            share,
+            at_most(5),
+            "percent",
+            "5 % were chosen before the first run.",
+        ),
+        ClaimSpec(
+            "two-are-as-one",
+            OURS,
+            "Two narrow links in a row cost a page at most 5 % more than one (largest change).",
+            100 * (two - 1).max("iw"),
+            at_most(5),
+            "percent",
+            "5 % were chosen before the first run.",
+        ),
+        ClaimSpec(
+            "gain-everywhere",
+            OURS,
+            "IW 10 makes pages at least 5 % faster at every place (least gain).",
+            100 - page.sel(iw=10).max("place"),
+            at_least(5),
+            "percent",
+            "5 % faster is worth having.",
+        ),
+        ClaimSpec(
+            "harm-is-the-same",
+            OURS,
+            "What IW 64 does to others is the same at server, transit and access line (range of their times).",
+            others.sel(place=SINGLE, iw=64).max("place") - others.sel(place=SINGLE, iw=64).min("place"),
+            at_most(5),
+            "pp of IW 3's",
+            "5 pp were chosen before the first run.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Whether it matters."""
+    page, others = (relative(of).isel(draw=0) for of in (q.page, q.others))
+    last = (q.last / q.dropped).isel(draw=0).sel(place="access and Wi-Fi", iw=64)
+    gains, harm = 100 - page.sel(iw=10), others.sel(iw=64) - 100
+    return (
+        f"IW 10 instead of 3 makes pages {float(gains.min()):.0f} to {float(gains.max()):.0f} % faster, wherever the "
+        "bottleneck is.",
+        f"IW 64 changes the times of others by {float(harm.min()):+.0f} to {float(harm.max()):+.0f} %.",
+        f"Of two narrow links in a row the second has {100 * float(last):.1f} % of the drops.",
+    )
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [table("times", "By place", "Means.", [q.page, q.others, q.dropped, q.last], across="iw")],
+    lambda q: [
+        lines(
+            named(relative(q.page), "relative_page", "Page time", "% of IW 3's", 0),
+            "Gain by the place of the bottleneck",
+            "Page time in percent of IW 3's; bands are 95 % intervals.",
+            "iw",
+            "place",
+        ),
+        lines(
+            named(relative(q.others), "relative_others", "Time of others", "% of IW 3's", 0),
+            "Harm by the place of the bottleneck",
+            "Completion time of others in percent of what it is next to IW 3.",
+            "iw",
+            "place",
+        ),
+    ],
+    answer,
+)

@@ -1,0 +1,129 @@
+"""The receive window: what is left of a larger initial window where the receiver advertises little at first."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    at_least,
+    between,
+    lines,
+    named,
+    near,
+    table,
+)
+
+APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
+TIME = 1e3 * pl.col("completion_time_s").mean()
+QUANTITIES = (
+    Quantity("time", "Completion time", "ms", TIME, DONE & (APPLICATION == "response")),
+    Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others")),
+)
+RFC, OURS = "RFC 6928 section 3", "this study, before its first simulation"
+
+
+def gain(q: Quantities) -> xr.DataArray:
+    """How much faster a response is than with IW 3 to the same receiver."""
+    found = 100 * (1 - q.time / q.time.sel(iw=3, drop=True)).sel(iw=[10, 32])
+    return named(found, "gain", "Gain against IW 3", "percent")
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """RFC 6928's ten segments, and hypotheses."""
+    found = gain(q)
+    left = found / found.sel(window=65536, drop=True)
+    return (
+        ClaimSpec(
+            "three-segments-leave-nothing",
+            RFC,
+            "A window of three segments leaves IW 10 no gain.",
+            found.sel(window=4380, iw=10),
+            near(0),
+            "percent",
+            "Half a percent: three segments of 1448 bytes fit, and 36 bytes.",
+            tolerance=0.5,
+        ),
+        ClaimSpec(
+            "ten-segments-are-enough",
+            RFC,
+            "A window of ten segments leaves IW 10 all of its gain (share of what 64 KiB leave).",
+            left.sel(window=14600, iw=10),
+            near(1),
+            "share",
+            "5 % of the gain: later rounds are limited as well.",
+            tolerance=0.05,
+        ),
+        ClaimSpec(
+            "eight-kb-leave-half",
+            OURS,
+            "A window of 8 KiB leaves a third to two thirds of it.",
+            left.sel(window=8192, iw=10),
+            between(1 / 3, 2 / 3),
+            "share",
+            "Five of ten segments.",
+        ),
+        ClaimSpec(
+            "iw32-needs-more",
+            OURS,
+            "A window of ten segments leaves IW 32 no more gain than IW 10.",
+            (found.sel(iw=32) - found.sel(iw=10)).sel(window=14600),
+            near(0),
+            "pp",
+            "Half a point.",
+            tolerance=0.5,
+        ),
+        ClaimSpec(
+            "gain-is-worth-it",
+            OURS,
+            "With 64 KiB IW 10 makes responses at least 15 % faster.",
+            found.sel(window=65536, iw=10),
+            at_least(15),
+            "percent",
+            "Three quarters of a round trip of some four.",
+        ),
+        ClaimSpec(
+            "others-do-not-notice",
+            OURS,
+            "IW 10 makes others no slower than IW 3, with 64 KiB.",
+            100 * (q.others.sel(iw=10) / q.others.sel(iw=3) - 1).sel(window=65536),
+            near(0),
+            "percent",
+            "2 % were chosen before the first run.",
+            tolerance=2,
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """What each window leaves."""
+    found = gain(q).isel(draw=0)
+    shares = 100 * found / found.sel(window=65536, drop=True)
+    return (
+        f"IW 10 makes responses {float(found.sel(iw=10, window=65536)):.0f} % faster than IW 3 if the receiver "
+        f"advertises 64 KiB; {float(shares.sel(iw=10, window=14600)):.0f} % of this is left with ten segments, "
+        f"{float(shares.sel(iw=10, window=8192)):.0f} % with 8 KiB and "
+        f"{float(shares.sel(iw=10, window=4380)):.0f} % with three segments.",
+        f"Of IW 32's {float(found.sel(iw=32, window=65536)):.0f} % ten segments leave "
+        f"{float(shares.sel(iw=32, window=14600)):.0f} %.",
+    )
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("times", "By receive window", "Means.", [q.time, q.others], across="iw"),
+        table("gain", "Gain against IW 3", "Paired.", [gain(q)], across="iw"),
+    ],
+    lambda q: [
+        lines(gain(q), "What a receiver's first window leaves of the gain", "Against IW 3.", "window", "iw"),
+    ],
+    answer,
+)

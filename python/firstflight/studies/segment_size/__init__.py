@@ -1,0 +1,135 @@
+"""Segment size: RFC 6928's rule, which counts bytes, against ten segments of any size."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    lines,
+    near,
+    table,
+)
+
+APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
+RESPONSE = DONE & (APPLICATION == "response")
+TIME = 1e3 * pl.col("completion_time_s").mean()
+PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+QUANTITIES = (
+    Quantity("time", "Time of 60 kB", "ms", TIME, RESPONSE, digits=0),
+    Quantity("premature", "Drops in the first flight", "percent", PREMATURE, RESPONSE, digits=2),
+    Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
+)
+RFC, OURS = "RFC 6928 section 2", "this study, before its first simulation"
+
+
+def against(array: xr.DataArray, base: str = "rfc6928") -> xr.DataArray:
+    """Ten segments, in percent more than the `base`."""
+    return 100 * (array.sel(rule="linux") / array.sel(rule=base) - 1)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """The rule, and hypotheses."""
+    time, others = against(q.time), against(q.others)
+    first = q.premature.sel(rule="linux") - q.premature.sel(rule="rfc6928")
+    small = 100 * (1 - q.time.sel(rule="rfc6928") / q.time.sel(rule="rfc3390")).sel(queue="400kB")
+    return (
+        ClaimSpec(
+            "same-up-to-1460",
+            RFC,
+            "Up to an MSS of 1460 bytes both rules are ten segments (largest difference of times).",
+            abs(time.sel(mss=slice(None, 1460))).max(["mss", "queue"]),
+            near(0),
+            "percent",
+            "The same packets.",
+            needs="value",
+        ),
+        ClaimSpec(
+            "jumbo-gains-a-round-trip",
+            OURS,
+            "With 8960 bytes and a long queue ten segments bring 60 kB at least 60 ms sooner than RFC 6928's two.",
+            (q.time.sel(rule="rfc6928") - q.time.sel(rule="linux")).sel(mss=8960, queue="400kB"),
+            at_least(60),
+            "ms",
+            "One round trip.",
+        ),
+        ClaimSpec(
+            "jumbo-overflows-short-queues",
+            OURS,
+            "With a queue of 40 kB they lose at least 5 pp more of the first flight.",
+            first.sel(mss=8960, queue="40kB"),
+            at_least(5),
+            "pp",
+            "60 kB at once do not fit 40 kB and what leaves meanwhile.",
+        ),
+        ClaimSpec(
+            "there-they-do-not-pay",
+            OURS,
+            "There ten segments of 8960 bytes are slower than RFC 6928's two.",
+            time.sel(mss=8960, queue="40kB"),
+            above(0),
+            "percent",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "others-suffer-from-jumbo",
+            OURS,
+            "They make others at least 5 % slower with a long queue.",
+            others.sel(mss=8960, queue="400kB"),
+            at_least(5),
+            "percent",
+            "5 % is what a user may notice.",
+        ),
+        ClaimSpec(
+            "rfc6928-spares-others",
+            OURS,
+            "With RFC 6928's rule jumbo segments make others no slower than segments of 1460 bytes (largest change).",
+            100 * (q.others.sel(mss=8960) / q.others.sel(mss=1460) - 1).sel(rule="rfc6928").max("queue"),
+            at_most(3),
+            "percent",
+            "3 % were chosen before the first run.",
+        ),
+        ClaimSpec(
+            "small-segments-gain-too",
+            OURS,
+            "With 536 bytes RFC 6928's ten segments are at least 10 % faster than RFC 3390's four (long queue).",
+            small.sel(mss=536),
+            at_least(10),
+            "percent",
+            "One of some six round trips.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Gain and harm of ten jumbo segments."""
+    time, others = (against(of).isel(draw=0).sel(mss=8960) for of in (q.time, q.others))
+    first = q.premature.isel(draw=0).sel(rule="linux", mss=8960, queue="40kB")
+    return (
+        "Ten segments of 8960 bytes instead of RFC 6928's two change the time of 60 kB by "
+        f"{float(time.sel(queue='400kB')):+.0f} % with a queue of 400 kB and by {float(time.sel(queue='40kB')):+.0f} % "
+        f"with 40 kB, where {float(first):.0f} % of the first flight are dropped.",
+        f"The times of others change by {float(others.sel(queue='400kB')):+.0f} % and "
+        f"{float(others.sel(queue='40kB')):+.0f} %.",
+    )
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [table("times", "By segment size", "Means.", [q.time, q.premature, q.others], across="rule")],
+    lambda q: [
+        lines(q.time, "Time of 60 kB", "By queue; bands are 95 % intervals.", "mss", "rule", columns="queue"),
+        lines(q.others, "Time of others", "On the same link, with ordinary segments.", "mss", "rule", columns="queue"),
+    ],
+    answer,
+)
