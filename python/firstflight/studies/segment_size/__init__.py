@@ -46,7 +46,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "same-up-to-1460",
             RFC,
             "Up to an MSS of 1460 bytes both rules are ten segments (largest difference of times).",
-            abs(time.sel(mss=slice(None, 1460))).max(["mss", "queue"]),
+            abs(time.sel(segment=slice(None, 1460))).max(["segment", "queue"]),
             near(0),
             "percent",
             "The same packets.",
@@ -56,7 +56,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "jumbo-gains-a-round-trip",
             OURS,
             "With 8960 bytes and a long queue ten segments bring 60 kB at least 60 ms sooner than RFC 6928's two.",
-            (q.time.sel(rule="rfc6928") - q.time.sel(rule="linux")).sel(mss=8960, queue="400kB"),
+            (q.time.sel(rule="rfc6928") - q.time.sel(rule="linux")).sel(segment=8960, queue="400kB"),
             at_least(60),
             "ms",
             "One round trip.",
@@ -65,7 +65,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "jumbo-overflows-short-queues",
             OURS,
             "With a queue of 40 kB they lose at least 5 pp more of the first flight.",
-            first.sel(mss=8960, queue="40kB"),
+            first.sel(segment=8960, queue="40kB"),
             at_least(5),
             "pp",
             "60 kB at once do not fit 40 kB and what leaves meanwhile.",
@@ -74,7 +74,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "there-they-do-not-pay",
             OURS,
             "There ten segments of 8960 bytes are slower than RFC 6928's two.",
-            time.sel(mss=8960, queue="40kB"),
+            time.sel(segment=8960, queue="40kB"),
             above(0),
             "percent",
             "A sign.",
@@ -83,7 +83,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "others-suffer-from-jumbo",
             OURS,
             "They make others at least 5 % slower with a long queue.",
-            others.sel(mss=8960, queue="400kB"),
+            others.sel(segment=8960, queue="400kB"),
             at_least(5),
             "percent",
             "5 % is what a user may notice.",
@@ -92,7 +92,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "rfc6928-spares-others",
             OURS,
             "With RFC 6928's rule jumbo segments make others no slower than segments of 1460 bytes (largest change).",
-            100 * (q.others.sel(mss=8960) / q.others.sel(mss=1460) - 1).sel(rule="rfc6928").max("queue"),
+            100 * (q.others.sel(segment=8960) / q.others.sel(segment=1460) - 1).sel(rule="rfc6928").max("queue"),
             at_most(3),
             "percent",
             "3 % were chosen before the first run.",
@@ -101,7 +101,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "small-segments-gain-too",
             OURS,
             "With 536 bytes RFC 6928's ten segments are at least 10 % faster than RFC 3390's four (long queue).",
-            small.sel(mss=536),
+            small.sel(segment=536),
             at_least(10),
             "percent",
             "One of some six round trips.",
@@ -111,8 +111,8 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 def answer(q: Quantities) -> Sequence[str]:
     """Gain and harm of ten jumbo segments."""
-    time, others = (against(of).isel(draw=0).sel(mss=8960) for of in (q.time, q.others))
-    first = q.premature.isel(draw=0).sel(rule="linux", mss=8960, queue="40kB")
+    time, others = (against(of).isel(draw=0).sel(segment=8960) for of in (q.time, q.others))
+    first = q.premature.isel(draw=0).sel(rule="linux", segment=8960, queue="40kB")
     return (
         "Ten segments of 8960 bytes instead of RFC 6928's two change the time of 60 kB by "
         f"{float(time.sel(queue='400kB')):+.0f} % with a queue of 400 kB and by {float(time.sel(queue='40kB')):+.0f} % "
@@ -128,8 +128,10 @@ STUDY = DeclaredStudy(
     claims,
     lambda q: [table("times", "By segment size", "Means.", [q.time, q.premature, q.others], across="rule")],
     lambda q: [
-        lines(q.time, "Time of 60 kB", "By queue; bands are 95 % intervals.", "mss", "rule", columns="queue"),
-        lines(q.others, "Time of others", "On the same link, with ordinary segments.", "mss", "rule", columns="queue"),
+        lines(q.time, "Time of 60 kB", "By queue; bands are 95 % intervals.", "segment", "rule", columns="queue"),
+        lines(
+            q.others, "Time of others", "On the same link, with ordinary segments.", "segment", "rule", columns="queue"
+        ),
     ],
     answer,
 )
