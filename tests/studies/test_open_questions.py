@@ -25,7 +25,7 @@ def value(array: xr.DataArray, **place: Any) -> float:
 
 
 def test_queues_mark_only_with_ecn_and_drop_tail_drops_more_of_a_larger_first_flight() -> None:
-    queues = ["drop tail 50 ms", "FQ-CoDel, ECN"]
+    queues = ["drop tail 50 ms", "FQ-CoDel with ECN"]
     q = measured("queues", {"queue": queues, "iw": [3, 64], "connections": "six", "beside": "download"})
     tail, fair = ({"queue": queue, "connections": "six", "beside": "download"} for queue in queues)
     assert value(q.marked, **tail, iw=64) == 0 < value(q.marked, **fair, iw=64)
@@ -45,7 +45,7 @@ def test_a_call_behind_priority_is_undisturbed_by_pages_that_ruin_it_behind_drop
 def test_a_receiver_that_advertises_less_takes_the_drops_of_iw_10_back() -> None:
     at = {"rate_kbit": 64, "queue": 20, "connections": 5, "beside": "nothing"}
     q = measured("slow-links", {key: str(label) for key, label in at.items()})
-    few, many, small = (value(q.dropped, sender=sender, **at) for sender in ("IW 3", "IW 10", "IW 10, rwnd 4 kB"))
+    few, many, small = (value(q.dropped, sender=sender, **at) for sender in ("IW 3", "IW 10", "IW 10 with rwnd 4 kB"))
     assert small < few < many
 
 
@@ -54,3 +54,36 @@ def test_a_lost_last_segment_takes_a_timeout_without_a_tail_loss_probe() -> None
     at = {"size_kb": 14, "window": "16 kB", "iw": 10}
     assert value(q.timeouts, stack="rfc", lost="10", **at) == 1
     assert value(q.timeouts, stack="linux", lost="10", **at) == value(q.timeouts, stack="rfc", lost="none", **at) == 0
+
+
+def test_rfc_6928_leaves_the_initial_window_after_one_syn_ack_too_many_and_timestamps_after_two() -> None:
+    rtos = ["1 s", "1 s (server 1.1 s)"]
+    q = measured("lost-syn", {"rtt_ms": 1200, "rto": rtos, "lost": 0, "rule": ["rfc3390", "rfc6928", "timestamps"]})
+    tie, later = ({"rtt_ms": 1200, "rto": rto, "lost": 0} for rto in rtos)
+    assert value(q.window, rule="rfc3390", **later) == 1
+    assert value(q.window, rule="rfc6928", **later) == value(q.window, rule="timestamps", **tie) == 10
+    assert value(q.window, rule="rfc6928", **tie) < 2
+
+
+def test_rules_for_the_segment_size_differ_above_1460_bytes_only() -> None:
+    q = measured("segment-size", {"segment": [1460, 8960], "queue": "400kB"})
+    times = {
+        (segment, rule): value(q.time, segment=segment, rule=rule, queue="400kB")
+        for segment in (1460, 8960)
+        for rule in ("rfc6928", "linux")
+    }
+    assert times[1460, "rfc6928"] == times[1460, "linux"]
+    assert times[8960, "rfc6928"] > times[8960, "linux"] + 50
+
+
+def test_a_receiver_of_ten_segments_leaves_iw_32_what_it_leaves_iw_10() -> None:
+    q = measured("receive-window", {"window": [14600, 65536]})
+    ten, far = (value(q.time, window=14600, iw=iw) for iw in (10, 32))
+    assert abs(ten / far - 1) < 0.02
+    assert value(q.time, window=65536, iw=32) < 0.9 * ten < 0.9 * value(q.time, window=14600, iw=3)
+
+
+def test_behind_a_link_of_the_same_rate_a_second_one_drops_nothing() -> None:
+    q = measured("bottleneck-place", {"place": ["access and Wi-Fi", "Wi-Fi"], "iw": 64})
+    assert value(q.last, place="access and Wi-Fi", iw=64) == 0 < value(q.dropped, place="access and Wi-Fi", iw=64)
+    assert value(q.last, place="Wi-Fi", iw=64) > 0

@@ -51,7 +51,7 @@ QUANTITIES = (
 RFC6, RFC7 = "RFC 6928 section 6", "RFC 6928 section 7"
 OURS = "this study, before its first simulation"
 AQM = ["RED", "CoDel", "PIE", "FQ-CoDel"]
-ECN = [f"{queue}, ECN" for queue in AQM]
+ECN = [f"{queue} with ECN" for queue in AQM]
 OVER = ["queue", "connections", "beside"]
 
 
@@ -169,7 +169,7 @@ def answer(q: Quantities) -> Sequence[str]:
         f"{float(harm.sel(queue='CoDel').max()):+.0f} % with CoDel and "
         f"{float(harm.sel(queue='FQ-CoDel').max()):+.0f} % with FQ-CoDel.",
         f"At half load up to {float(first.sel(queue=AQM).max()):.1f} % of the segments of the first flight are dropped "
-        f"with AQM and IW 10, {float(first.sel(queue='CoDel, ECN').max()):.1f} % with CoDel and ECN, and "
+        f"with AQM and IW 10, {float(first.sel(queue='CoDel with ECN').max()):.1f} % with CoDel and ECN, and "
         f"{float(first.sel(queue='drop tail 500 ms').max()):.1f} % with drop tail of 500 ms.",
     )
 

@@ -130,7 +130,7 @@ STUDY = DeclaredStudy(
     lambda q: [
         lines(q.time, "Time of 60 kB", "By queue; bands are 95 % intervals.", "segment", "rule", columns="queue"),
         lines(
-            q.others, "Time of others", "On the same link, with ordinary segments.", "segment", "rule", columns="queue"
+            q.others, "Time of others", "With ordinary segments on the same link.", "segment", "rule", columns="queue"
         ),
     ],
     answer,

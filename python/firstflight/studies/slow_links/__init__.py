@@ -64,7 +64,7 @@ QUANTITIES = (
     ),
 )
 CW10, OURS = "RFC 6928, on CW10", "this study, before its first simulation"
-SMALL, SEGMENTS = "IW 10, rwnd 4 kB", "IW 10, MSS 536"
+SMALL, SEGMENTS = "IW 10 with rwnd 4 kB", "IW 10 with MSS 536"
 OVER = ["rate_kbit", "queue", "connections"]
 
 
