@@ -2,62 +2,68 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
-from pathlib import Path
-from shutil import copytree
 
+import numpy as np
 import polars as pl
 import pytest
+import xarray as xr
 
 from firstflight import populations
-from firstflight.analysis.claim import counts
-from firstflight.analysis.intervals import Estimate
-from firstflight.errors import RequestError
 from firstflight.populations import dukkipati2010, slowdc
 from firstflight.records import Run
-from firstflight.records.directory import write_document
 from firstflight.report.figure import svg
-from firstflight.studies import find
+from firstflight.scenario import Scenario
+from firstflight.studies import rfc6928_cluster
 from firstflight.studies.execute import run
-from firstflight.studies.rfc6928_cluster import grid, measure
-from firstflight.studies.rfc6928_cluster.claims import latency
-from firstflight.studies.rfc6928_cluster.claims.cost import worse_from
-from firstflight.studies.rfc6928_cluster.claims.statement import mean_of
-from firstflight.studies.rfc6928_cluster.fit import rate
-from firstflight.studies.rfc6928_cluster.grid import (
+from firstflight.studies.rfc6928_cluster.claims import claims as specs
+from firstflight.studies.rfc6928_cluster.claims import worse_from
+from firstflight.studies.rfc6928_cluster.measure import (
     AVGDC,
     BLOG,
     FEW,
-    INDEPENDENT,
+    HERE,
     MANY,
     MAPS,
     PHOTOS,
+    RANKS,
     SEARCH,
     SLOWDC,
-    Place,
+    bucket,
+    edges,
+    figure5,
+    labels,
+    rate_of_all,
+    responses,
 )
-from firstflight.studies.rfc6928_cluster.published import edges, figure5, labels
 
-STUDY = find("rfc6928-cluster")
-SMALL = {
-    "initial_windows": [FEW, MANY],
-    "resamples": 100,
-    "users": {SEARCH: 1200, MAPS: 60, PHOTOS: 60, BLOG: 60},
-    "users_of_assumptions": {SEARCH: 1000, MAPS: 400, PHOTOS: 60, BLOG: 60},
+STUDY = rfc6928_cluster.STUDY
+USERS = {
+    "USERS": {SEARCH: 1200, MAPS: 60, PHOTOS: 60, BLOG: 60},
+    "USERS_OF_ASSUMPTIONS": {SEARCH: 1000, MAPS: 400, PHOTOS: 60, BLOG: 60},
 }
-CHANGED = ("queues-100p", "kept-open", "maps-over-4")
-"""Assumptions of the small run; the study has more."""
+CHANGED = ["queues-100p", "kept-open"]
+"""Assumptions of the small run, beside those that concern one service; the study has more."""
+
+
+def fewer(patch: pytest.MonkeyPatch) -> None:
+    for name, users in USERS.items():
+        for service, count in users.items():
+            patch.setitem(getattr(rfc6928_cluster, name), service, count)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in SMALL.items():
-            patch.setitem(grid.settings(), name, value)
-        for name in set(grid.ASSUMPTIONS) - set(CHANGED):
-            patch.delitem(grid.ASSUMPTIONS, name)
-        return run(STUDY, out=tmp_path_factory.mktemp("run") / "small")
+        fewer(patch)
+        patch.setitem(STUDY.grids["assumed"].keys["assumption"], "labels", CHANGED)
+        return run(STUDY, only={"iw": [FEW, MANY]}, out=tmp_path_factory.mktemp("run") / "small")
+
+
+def scenario(experiment: str, iw: int = FEW, population: str = AVGDC, service: str = SEARCH, **labels: str) -> Scenario:
+    key = {"population": population, "service": service, "iw": iw, **labels}
+    base = Scenario.load(HERE / "scenario.toml")
+    return rfc6928_cluster.build(experiment, key, base)
 
 
 def test_the_laws_of_avgdc_have_the_published_shares() -> None:
@@ -99,87 +105,88 @@ def test_the_built_in_populations_are_scenarios_and_complete() -> None:
 
 @pytest.mark.slow
 def test_arms_differ_in_the_servers_initial_window_only() -> None:
-    for place in grid.places():
-        plans = [grid.scenario(place, iw).to_plan() for iw in (FEW, MANY)]
-        assert plans[0]["applications"][-1]["server_tcp"]["initial_window"]["segments"] == FEW
-        for fetched in zip(*(plan["applications"][:-1] for plan in plans), strict=True):
+    arms: dict[tuple[object, ...], list[dict[str, object]]] = {}
+    for cell in STUDY.cells("simulate"):
+        place = {key: label for key, label in cell.key.items() if key != "iw"}
+        if cell.key["iw"] in (FEW, MANY):
+            arms.setdefault(tuple(place.items()), []).append(cell.scenario.to_plan())
+    assert len(arms) == 204
+    for plans in arms.values():
+        assert plans[0]["applications"][-1]["server_tcp"]["initial_window"]["segments"] == FEW  # type: ignore[index]
+        for fetched in zip(*(plan["applications"][:-1] for plan in plans), strict=True):  # type: ignore[index]
             windows = [application["server_tcp"].pop("initial_window") for application in fetched]
             assert [window["segments"] for window in windows] == [FEW, MANY]
         assert plans[0] == plans[1]
 
 
 def test_dependence_changes_the_correlations_and_nothing_else() -> None:
-    fitted, other = (
-        grid.scenario(Place(AVGDC, SEARCH, *dependence), FEW).to_plan() for dependence in ((), (INDEPENDENT,))
-    )
-    matrices = [plan["population"]["paths"].pop("correlation") for plan in (fitted, other)]
-    assert fitted == other
+    plans = [scenario("stated").to_plan(), scenario("dependence", dependence="independent").to_plan()]
+    matrices = [plan["population"]["paths"].pop("correlation") for plan in plans]
+    assert plans[0] == plans[1]
     assert (matrices[0][1], matrices[1][1]) == (dukkipati2010.DEPENDENCE, 0)
 
 
 def test_every_assumption_changes_what_it_concerns_and_has_a_name_of_its_own() -> None:
-    told = [assumption.told for assumption in grid.ASSUMPTIONS.values()]
-    assert len(set(told)) == len(told)
-    for name, assumption in grid.ASSUMPTIONS.items():
-        service = assumption.service or SEARCH
-        stated, changed = (grid.scenario(Place(AVGDC, service, assumption=one), FEW) for one in (grid.STATED, name))
-        stated, changed = (one.replace("population.users", 100) for one in (stated, changed))
-        assert stated.to_plan() != changed.to_plan()
-        assert assumption.service is None or grid.assumed(AVGDC, PHOTOS, name) == Place(AVGDC, PHOTOS)
+    keys = {name: STUDY.grids[name].keys for name in ("assumed", "search_assumed", "maps_assumed")}
+    titles = keys["assumed"]["assumption"]["titles"]
+    assert len(set(titles.values())) == len(titles) == 27
+    for name, of in keys.items():
+        for assumption in of["assumption"]["labels"]:
+            assert assumption in titles
+            service = MAPS if name == "maps_assumed" else SEARCH
+            plans = [scenario("stated", service=service), scenario(name, service=service, assumption=assumption)]
+            stated, changed = (one.replace("population.users", 100).to_plan() for one in plans)
+            assert stated != changed
 
 
 def test_pages_on_kept_connections_have_as_many_responses_as_three_pages_have_objects() -> None:
-    applications = grid.scenario(Place(AVGDC, MAPS, assumption="kept-open"), MANY).to_dict()["application"][:-1]
+    applications = scenario("assumed", MANY, service=MAPS, assumption="kept-open").to_dict()["application"][:-1]
     assert len(applications) == 9
     assert sum(one["count"] for one in applications) == pytest.approx(3 * 24, abs=9 * 3 / 2)
 
 
 def test_the_sensitivity_sets_each_assumption_beside_the_stated_ones(small: Run) -> None:
     frame = STUDY.table(small, "sensitivity").frame
-    assert frame["assumption"].unique(maintain_order=True).to_list() == [
-        "as stated",
-        *(grid.ASSUMPTIONS[name].told for name in CHANGED),
-    ]
+    titles = STUDY.grids["assumed"].keys["assumption"]["titles"]
+    shown = ["stated", *CHANGED, "responses-5kB", "responses-18kB", "maps-over-4"]
+    assert set(frame["assumption"]) == {titles[name] for name in shown}
 
-    def ours(told: str, metric: str) -> float:
+    def ours(assumption: str, metric: str) -> float:
         found = frame.filter(
-            (pl.col("population") == "AvgDC") & (pl.col("assumption") == told) & (pl.col("metric") == metric)
+            (pl.col("population") == "AvgDC")
+            & (pl.col("assumption") == titles[assumption])
+            & (pl.col("metric") == metric)
         )
         value: float = found["ours"].item()
         return value
 
-    larger, fewer = (grid.ASSUMPTIONS[name].told for name in ("queues-100p", "maps-over-4"))
-    assert ours(larger, "rate_iw10") < ours("as stated", "rate_iw10")
+    assert ours("queues-100p", "rate_iw10") < ours("stated", "rate_iw10")
     # Web search is the same there.
-    assert ours(fewer, "gain_percent") == ours("as stated", "gain_percent")
-    assert ours(fewer, "rate_iw10") < ours("as stated", "rate_iw10")
+    assert ours("maps-over-4", "gain_percent") == ours("stated", "gain_percent")
+    assert ours("maps-over-4", "rate_iw10") < ours("stated", "rate_iw10")
 
 
 def test_both_windows_meet_the_same_users_and_sizes(small: Run) -> None:
-    rows = measure.of_run(small).responses(Place(AVGDC, SEARCH))
-    key = ["response", "subnet", "rtt", "down", "bdp", "segments"]
-    few, many = (rows.filter(pl.col("iw") == iw).select(key) for iw in (FEW, MANY))
-    assert few.equals(many)
-    assert few.height == SMALL["users"][SEARCH]  # type: ignore[index]
+    rows = responses(small, {"experiment": "stated", "population": AVGDC, "service": SEARCH})
+    few, many = (rows.filter(pl.col("iw") == iw) for iw in (FEW, MANY))
+    same = ["replicate", "subnet", "rtt", "down", "bdp", "segments"]
+    assert few.select(same).equals(many.select(same))
+    assert few.height == USERS["USERS"][SEARCH]
     assert few["subnet"].n_unique() == few.height / 20
+    assert few["latency_ms"].equals(many["few_ms"])
 
 
 def test_an_edge_belongs_to_the_bucket_below_it() -> None:
     for by in ("rtt", "down", "bdp", "segments"):
         values = list(edges(by)[:-1])
-        found = pl.DataFrame({"value": [*values, values[-1] + 1]}).select(measure._bucket("value", by)).to_series()
+        found = pl.DataFrame({"value": [*values, values[-1] + 1]}).select(bucket(pl.col("value"), by)).to_series()
         assert found.to_list() == list(labels(by))
         if by != "segments":
-            assert len(figure5(by)) == len(labels(by))
+            assert len(figure5(by, "gain_ms")) == len(labels(by))
 
 
 def test_latency_does_not_hold_the_handshake(small: Run) -> None:
-    transfers = small.transfers.filter(
-        (pl.col("service") == SEARCH)
-        & (pl.col("connections") == "new")
-        & (pl.col("assumption") == grid.STATED)
-        & (pl.col("iw") == FEW)
-    ).collect()
+    transfers = small.table("transfers", experiment="stated", service=SEARCH, iw=FEW).collect()
     shortest = transfers.filter(pl.col("application").cast(pl.String) == SEARCH).select(
         (pl.col("completion_time_s") - pl.col("handshake_time_s")).min()
     )
@@ -188,50 +195,55 @@ def test_latency_does_not_hold_the_handshake(small: Run) -> None:
 
 
 def test_responses_that_fit_the_smaller_window_gain_nothing(small: Run) -> None:
-    bucket = measure.of_run(small).buckets(Place(AVGDC, SEARCH), "segments")[0]
-    assert bucket.comparison is not None
-    assert bucket.comparison.difference.value == pytest.approx(0, abs=1e-9)
+    claim = next(claim for claim in STUDY.claims(small) if claim.id == "rfc6928-few-segments")
+    assert claim.found == 0
+    assert claim.verdict in ("differs", "undecided")
 
 
-def test_a_bucket_without_responses_says_so(small: Run) -> None:
-    found = measure.of_run(small).buckets(Place(AVGDC, SEARCH), "rtt")
-    empty = [bucket for bucket in found if bucket.units == 0]
-    for bucket in empty:
-        assert bucket.comparison is None
-        assert bucket.verdict == "no flows"
-        assert bucket.reason
+def test_a_mean_of_few_responses_has_no_interval_and_the_table_says_why(small: Run) -> None:
+    claim = next(claim for claim in STUDY.claims(small) if claim.id == "rfc6928-low-bandwidth-1")
+    assert claim.low is None
+    assert "pairs are too few: mean needs 400." in claim.reason
+    notes = STUDY.table(small, "buckets").notes
+    assert any(note.startswith("AvgDC, web-search, bandwidth <= 56 kbit/s: ") for note in notes)
 
 
 def test_the_percentile_from_which_on_it_is_worse_is_found() -> None:
-    few = [float(value) for value in range(1000)]
-    many = [value - 1 if value < 950 else value + 1 for value in few]
-    rows = pl.DataFrame({"iw": [FEW] * 1000 + [MANY] * 1000, "latency_ms": few + many})
-    assert worse_from(rows) in (95, 96)
-    assert (
-        worse_from(rows.with_columns(pl.when(pl.col("iw") == FEW).then(1e6).otherwise(1.0).alias("latency_ms"))) == 100
-    )
+    few = np.array(RANKS, dtype=float)
+    arms = {"iw": [FEW, MANY], "rank": list(map(str, RANKS))}
+
+    def found(many: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+        return float(worse_from(xr.DataArray(np.stack([few, many]), arms, ["iw", "rank"])))
+
+    assert found(np.where(few < 95, few - 1, few + 1)) == 95
+    assert found(few + 1) == 50
+    assert found(few) == 100
 
 
 def test_services_count_alike_in_the_overall_rate() -> None:
-    one = pl.DataFrame({"retransmissions": [1, 1], "segments_sent": [10, 10]})
-    many = pl.DataFrame({"retransmissions": [0] * 50, "segments_sent": [10] * 50})
-    assert rate([one, many]) == pytest.approx(5)
+    again, sent = (xr.DataArray(values, {"service": [MAPS, BLOG]}) for values in ([1.0, 0.0], [10.0, 10.0]))
+    assert float(rate_of_all(again, sent)) == pytest.approx(5)
 
 
-@pytest.mark.slow
-def test_the_study_has_its_tables_claims_and_figures(small: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in SMALL.items():
-        monkeypatch.setitem(grid.settings(), name, value)
+def test_tables_figures_and_the_answer(small: Run) -> None:
     tables = {table.name: table for table in STUDY.tables(small)}
-    assert list(tables)[:2] == ["latency", "buckets"]
-    assert STUDY.table_names(small) == list(tables)
-    assert STUDY.table(small, "tail").text() == tables["tail"].text()
+    assert list(tables) == [
+        "latency",
+        "buckets",
+        "dependence",
+        "connections",
+        "subnets",
+        "retransmissions",
+        "sensitivity",
+        "tail",
+        "shares",
+        "paths",
+    ]
     assert tables["buckets"].frame.filter(pl.col("published").is_not_null())["metric"].n_unique() == 4
     claims = STUDY.claims(small)
-    assert len({claim.id for claim in claims}) == len(claims)
-    assert counts(claims)["holds"] > 0
+    assert len({claim.id for claim in claims}) == len(claims) == 46
     figures = STUDY.figures(small)
-    assert "sensitivity" in [figure.name for figure in figures]
+    assert len(figures) == 12
     for figure in figures:
         assert figure.narrow is not None
         assert svg(figure.chart).startswith("<svg")
@@ -240,60 +252,33 @@ def test_the_study_has_its_tables_claims_and_figures(small: Run, monkeypatch: py
 
 @pytest.mark.slow
 def test_half_a_run_is_shown_and_its_claims_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in SMALL.items():
-        monkeypatch.setitem(grid.settings(), name, value)
-    half = run(
-        STUDY, only={"iw": FEW, "service": SEARCH, "dependence": "fitted", "connections": "new", "assumption": "stated"}
-    )
-    verdicts = {claim.id: claim.verdict for claim in STUDY.claims(half)}
-    assert verdicts["rfc6928-search-gain-avgdc"] == "cannot be checked"
-    assert verdicts["rfc6928-below-100-slowdc"] == "holds"
-    assert "no cell" in STUDY.answer(half)[0]
-    tables = STUDY.tables(half)
-    assert [table.name for table in tables] == STUDY.table_names(half) == ["shares", "paths"]
-    assert not any(table.frame.is_empty() for table in tables)
+    fewer(monkeypatch)
+    half = run(STUDY, only={"iw": FEW, "service": SEARCH, "experiment": "stated"})
+    claims = {claim.id: claim for claim in STUDY.claims(half)}
+    assert claims["rfc6928-search-gain-avgdc"].verdict == "cannot be checked"
+    assert "experiment stated" in claims["rfc6928-search-gain-avgdc"].reason
+    assert "10" in claims["rfc6928-search-gain-avgdc"].reason
+    assert claims["rfc6928-below-100-slowdc"].verdict == "holds"
+    assert STUDY.answer(half) == []
+    assert {"shares", "paths"} <= {table.name for table in STUDY.tables(half)}
+    assert not any(table.frame.is_empty() for table in STUDY.tables(half))
 
 
 @pytest.mark.slow
 def test_of_one_service_nothing_is_said_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in SMALL.items():
-        monkeypatch.setitem(grid.settings(), name, value)
-    one = run(STUDY, only={"population": AVGDC, "service": SEARCH, "connections": "new", "assumption": "stated"})
+    fewer(monkeypatch)
+    one = run(STUDY, only={"population": AVGDC, "service": SEARCH, "experiment": "stated", "iw": [FEW, MANY]})
     verdicts = {claim.id: claim.verdict for claim in STUDY.claims(one)}
     assert verdicts["rfc6928-retransmissions-avgdc"] == "cannot be checked"
     assert verdicts["rfc6928-retransmissions-web-search-avgdc"] != "cannot be checked"
     assert STUDY.table(one, "retransmissions").frame["service"].unique().to_list() == [SEARCH]
 
 
-@pytest.mark.slow
-def test_an_assumption_is_shown_without_the_stated_ones_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in SMALL.items():
-        monkeypatch.setitem(grid.settings(), name, value)
-    table = STUDY.table(run(STUDY, only={"population": AVGDC, "assumption": "queues-100p"}), "sensitivity")
-    assert table.frame["assumption"].unique().to_list() == [grid.ASSUMPTIONS["queues-100p"].told]
-
-
-def test_a_run_of_the_grid_before_assumptions_is_refused_in_one_sentence(small: Run, tmp_path: Path) -> None:
-    copytree(small.directory, tmp_path / "old")
-    manifest = tmp_path / "old" / "run.json"
-    written = json.loads(manifest.read_text())
-    for cell in written["cells"]:
-        del cell["key"]["assumption"]
-    write_document(tmp_path / "old", written)
-    with pytest.raises(RequestError, match='earlier version of this study, whose cells have no key "assumption"'):
-        STUDY.claims(Run.open(tmp_path / "old"))
-
-
-def test_every_mean_gain_has_the_same_relative_tolerance() -> None:
+def test_every_mean_gain_has_the_same_relative_tolerance(small: Run) -> None:
     gains = {
-        statement.id: statement.tolerance / statement.expectation.lowest
-        for statement in latency.statements()
-        if "search-gain" in statement.id or "mean-gain" in statement.id
+        spec.id: spec.tolerance / spec.expected.lowest
+        for spec in specs(STUDY.quantities(small))
+        if "search-gain" in spec.id or "mean-gain" in spec.id
     }
     assert len(gains) == 5
     assert list(gains.values()) == pytest.approx([0.35] * 5, abs=0.006)
-
-
-def test_a_mean_of_estimates_is_never_surer_than_if_all_erred_together() -> None:
-    found = mean_of([Estimate(10, 8, 13, 40), Estimate(2, 1, 4, 30)], [3, 1])
-    assert (found.value, found.low, found.high, found.replicates) == (8, 6.25, 10.75, 30)

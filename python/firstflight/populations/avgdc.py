@@ -20,7 +20,7 @@ BUFFER_S = [[0.0, 0.06], [0.2, 0.13], [0.9, 0.6], [0.95, 1.0], [1.0, 2.0]]
 LOSSY_SHARE, MOST_LOSS = 0.05, 0.3
 """Share of the users who lose packets, and the most that one loses; between, evenly.
 
-    python -m firstflight.studies.rfc6928_cluster.fit base
+    python research/rfc6928_cluster_fit.py base
 """
 
 

@@ -30,7 +30,7 @@ LEAST_DOWN_BPS, MOST_DOWN_BPS = 28_800.0, 10_000_000.0
 DEPENDENCE = -0.63
 """Correlation of the normal scores of round trip and bandwidth, fitted to the shares of their product alone.
 
-    python -m firstflight.studies.rfc6928_cluster.fit dependence
+    python research/rfc6928_cluster_fit.py dependence
 """
 
 # Tiers that were sold: a modem's 33.6 kbit/s, ADSL 256/64 and on to 10 Mbit/s with 1 up.

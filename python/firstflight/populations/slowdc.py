@@ -22,7 +22,7 @@ LEAST_DOWN_BPS = 60_000.0
 LOSSY_SHARE, MOST_LOSS = 0.028, 0.35
 """As AvgDC's, fitted to SlowDC's base.
 
-    python -m firstflight.studies.rfc6928_cluster.fit base
+    python research/rfc6928_cluster_fit.py base
 """
 _ABOVE = 512_000.0
 

@@ -20,6 +20,7 @@ from firstflight.studies.kernel.quantity import (
     resampled,
     variation_of,
 )
+from firstflight.studies.kernel.sample import Sample
 from firstflight.studies.kernel.table import table
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "DeclaredStudy",
     "Quantities",
     "Quantity",
+    "Sample",
     "above",
     "at_least",
     "at_most",

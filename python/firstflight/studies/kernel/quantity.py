@@ -20,6 +20,7 @@ import xarray as xr
 
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
 from firstflight.studies.kernel.grid import EXPERIMENT
+from firstflight.studies.kernel.sample import PERCENTILE, Sample, draws
 
 if TYPE_CHECKING:
     from firstflight.records import Run
@@ -54,6 +55,9 @@ class Quantity:
     leaves labels of keys out where there can be no value. `unit` is what `value` is in; it is written here and nowhere
     else.
 
+    Of a `Sample` the value is that of a unit, and the quantity its mean over the units of all replicates, with
+    `percentiles` these, or the sum; the interval is by a bootstrap of clusters, and of too few units there is none.
+
     The value of a cell is the mean over replicates with an interval by the jackknife, or, with another `over`, that
     summary of the replicates with one by the bootstrap. With "each" a value per replicate stays, along `replicate`;
     `observed` summarizes them at the end, after single observations were paired. `kinds` names the values 0, 1, ... of
@@ -65,7 +69,7 @@ class Quantity:
     unit: str
     value: pl.Expr
     where: pl.Expr | None = None
-    records: Literal["transfers", "pages", "links", "streams", "users"] | Rows = "transfers"
+    records: Literal["transfers", "pages", "links", "streams", "users"] | Rows | Sample = "transfers"
     by: tuple[str, ...] | Mapping[str, Sequence[Any]] = ()
     digits: int = 1
     grid: str = ""
@@ -73,6 +77,7 @@ class Quantity:
     over: Over = "mean"
     kinds: tuple[str, ...] = ()
     partial: bool = False
+    percentiles: tuple[float, ...] = ()
 
     def columns(self) -> set[str]:
         """What it reads of the records, beside the keys and `replicate`."""
@@ -88,9 +93,8 @@ class Quantity:
         read = records if self.where is None else records.filter(self.where)
         rows = read.group_by(*keys, "replicate", maintain_order=True).agg(self.value.cast(pl.Float64).alias("value"))
         labels = dict(coordinates)
-        if isinstance(self.by, Mapping):
-            labels |= self.by
-        else:
+        labels |= {key: list(of) for key, of in self.labels().items()}
+        if not isinstance(self.by, Mapping):
             rows = rows.with_columns(pl.col(name).cast(pl.String) for name in self.by)
             labels |= {name: rows[name].unique().sort().to_list() for name in self.by}
         replicates = max([0, *rows["replicate"]]) + 1
@@ -99,15 +103,25 @@ class Quantity:
         for *point, replicate, value in rows.select(*keys, "replicate", "value").iter_rows():
             if all(label in at for at, label in zip(places, point, strict=True)):
                 values[(*(at[label] for at, label in zip(places, point, strict=True)), replicate)] = value
-        attributes = {"long_name": self.title, "units": self.unit, "digits": self.digits}
-        array = xr.DataArray(
-            values, {**labels, REPLICATE: np.arange(replicates)}, [*labels, REPLICATE], self.name, attributes
-        )
+        array = self.described(xr.DataArray(values, {**labels, REPLICATE: np.arange(replicates)}, [*labels, REPLICATE]))
         if self.over == "each":
             return array
         if self.over == "mean":
             return mean_of(array)
         return _with_draws(array, _bootstrap(values, self.over, self.grid, self.name), "bootstrap")
+
+    def labels(self) -> Mapping[str, Sequence[Any]]:
+        """Those of the dimensions beside the grid's that are known without a run."""
+        return self.by if isinstance(self.by, Mapping) else {}
+
+    def described(self, array: xr.DataArray) -> xr.DataArray:
+        """The array with the quantity's name, title and unit."""
+        return named(array, self.name, self.title, self.unit, self.digits)
+
+    @property
+    def is_jackknifed(self) -> bool:
+        """Whether a draw leaves one replicate out."""
+        return self.over == "mean" and not isinstance(self.records, Sample)
 
 
 def measured(
@@ -119,15 +133,21 @@ def measured(
         read.setdefault((quantity.records, quantity.grid), []).append(quantity)
     found: dict[Quantity, xr.DataArray] = {}
     for (records, grid), own in read.items():
+        of_grid = {EXPERIMENT: grid} if grid else {}
+        if isinstance(records, Sample):
+            cells = [cell for cell in run.cells if of_grid.items() <= cell.items()]
+            drawn = draws(run, records, own, coordinates[grid], cells, of_grid)
+            found |= {of: of.described(array.assign_coords({_METHOD: _PAIRED})) for of, array in drawn.items()}
+            continue
         columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in own))
-        rows = records(run) if callable(records) else run.table(str(records), **({EXPERIMENT: grid} if grid else {}))
+        rows = records(run) if callable(records) else run.table(str(records), **of_grid)
         # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts.
         frame = rows.select(sorted(columns)).collect()
         found |= {quantity: quantity.measure(frame, coordinates[grid]) for quantity in own}
-    most = max([0, *(array.sizes[DRAW] for of, array in found.items() if of.over == "mean")])
+    most = max([0, *(array.sizes[DRAW] for of, array in found.items() if of.is_jackknifed)])
     # An experiment that the run lacks has as many draws as another, with which it may be compared.
     for quantity, array in found.items():
-        if quantity.over == "mean" and array.isnull().all():
+        if quantity.is_jackknifed and array.isnull().all():
             found[quantity] = array.reindex({DRAW: np.arange(most)})
     return {quantity: found[quantity] for quantity in quantities}
 
@@ -198,7 +218,7 @@ class Quantities:
         """The same without resampled medians, which only intervals come from."""
         return Quantities(
             {
-                of: array if of.over in ("mean", "each") else array.isel({DRAW: slice(1)})
+                of: array if of.is_jackknifed or of.over == "each" else array.isel({DRAW: slice(1)})
                 for of, array in self._measured.values()
             },
             self._run,
@@ -229,7 +249,7 @@ def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
     if quantity.over == "each":
         return array.isnull().all([*quantity.by, REPLICATE])
     value = array.isel({DRAW: 0}, drop=True).drop_vars(_METHOD, errors="ignore")
-    return value.isnull().all(list(quantity.by))
+    return value.isnull().all([*quantity.by, *([PERCENTILE] if quantity.percentiles else [])])
 
 
 FROM_ELSEWHERE, RISING = 3, 4

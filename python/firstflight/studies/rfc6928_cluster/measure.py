@@ -1,4 +1,4 @@
-"""What the run measured: responses with their users' paths, and the two windows compared pair by pair.
+"""What the run measured, responses with their users' paths, and what is published in the same terms.
 
 Latency is counted as a server sees it: from the end of the handshake, when the request leaves, to the last byte of the
 response at the user; half a round trip later than a server sees each, so as long. The handshake is not in it.
@@ -6,269 +6,330 @@ response at the user; half a round trip later than a server sees each, so as lon
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import xarray as xr
 
-from firstflight.analysis import ab
-from firstflight.analysis.claim import NoDataError
-from firstflight.errors import RequestError
-from firstflight.studies.kept import kept
-from firstflight.studies.rfc6928_cluster.assumptions import STATED
-from firstflight.studies.rfc6928_cluster.grid import BACKGROUND, FEW, FITTED, MANY, NAMES, NEW, Place, assumed, settings
-from firstflight.studies.rfc6928_cluster.published import DIMENSIONS, edges, labels
+from firstflight.populations import dukkipati2010, slowdc
+from firstflight.studies.kernel import Quantities, Quantity, Sample, named
 
 if TYPE_CHECKING:
     from firstflight.records import Run
 
-T = TypeVar("T")
-
+FEW, MANY = 3, 10
+AVGDC, SLOWDC = "avgdc", "slowdc"
+NAMES = {AVGDC: "AvgDC", SLOWDC: "SlowDC"}
+SEARCH, MAPS, PHOTOS, BLOG = "web-search", "maps", "photos", "blog"
+BACKGROUND = "bulk"
+CORRELATIONS = {"independent": 0.0, "stronger": -0.8}
+# On a connection that is kept open: 35 % of requests were on new ones (RFC 6928, Chrome), so about three on each.
+REQUESTS = 3
+HERE = Path(__file__).parent
 PAYLOAD_BYTES = 1460
 """Of a full segment."""
-_RESPONSE = (
-    "replicate",
-    "client",
-    "page",
-    "object",
-    "start_s",
-    "handshake_time_s",
-    "completion_time_s",
-    "bytes",
-    "segments_sent",
-    "retransmissions",
-)
-_PATHS = ("rtt", "down", "bdp")
 SLOW_LINES = 2
 """So many of the paper's buckets of bandwidth, from the lowest, are slow lines: up to 256 kbit/s."""
-_HELD = 8
-"""Cells whose responses are held at once: of all it would be 300 MB, and a comparison over all services takes eight."""
+SUBNET_PERCENTILES = (5, 10, 25, 50, 75, 90, 95, 99)
+TAIL_PERCENTILES = (50, 75, 90, 95, 96, 97, 98, 99)
+RANKS = tuple(range(50, 100))
+"""Percentiles looked at for "worse from the 96th up"."""
+DIMENSIONS = ("rtt", "down", "bdp", "segments")
+UNITS = {"rtt": "ms", "down": "kbit/s", "bdp": "bytes", "segments": "segments"}
+TITLES = {"rtt": "round trip", "down": "bandwidth", "bdp": "bandwidth-delay product", "segments": "size"}
+_SHOWN = {"rtt": 1000.0, "down": 1e-3, "bdp": 1.0, "segments": 1.0}
+_SEGMENTS = (3, 4, 7, 10, 15, 30, 50)
+"""Upper edges of the paper's Figure 7."""
 
 
-class Results:
-    """A run as tables, claims and figures ask for it; what was computed once is kept.
-
-    Every method raises NoDataError where the run lacks a cell that it needs. RequestError for a run of an earlier grid.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._users: dict[Place, pl.DataFrame] = {}
-        self._responses: dict[tuple[Place, int], pl.DataFrame] = {}
-        self._found: dict[tuple[object, ...], Any] = {}
-        if any(lacking := [name for name in Place._fields if name not in key] for key in run.cells):
-            raise RequestError(
-                f'"{run.directory}" was made by an earlier version of this study, whose cells have no key '
-                f'"{lacking[0]}"; run it again with --set-aside, which keeps the old run under a new name'
-            )
-        self._cells = {(Place(*(str(key[name]) for name in Place._fields)), int(key["iw"])) for key in run.cells}
-
-    def windows(self, place: Place) -> list[int]:
-        """The initial windows that the run has of a place."""
-        return sorted(iw for where, iw in self._cells if where == place)
-
-    def has(self, place: Place, *windows: int) -> bool:
-        """Whether the run has the place with all of these windows (none given: with 3 and 10)."""
-        return all((place, iw) in self._cells for iw in windows or (FEW, MANY))
-
-    def services(self, population: str, assumption: str = STATED) -> list[str]:
-        """Services that the run has with IW 3 and 10, in the grid's order."""
-        return [name for name in settings()["users"] if self.has(assumed(population, name, assumption))]
-
-    def users(self, place: Place) -> pl.DataFrame:
-        """One row a user: `replicate, client, subnet, rtt_s, down_bps, bdp_bytes`; her buckets `rtt, down, bdp`."""
-        windows = self.windows(place)
-        if not windows:
-            raise NoDataError(f"This run has no cell {_told(place)}.")
-        if place not in self._users:
-            self._users[place] = (
-                self._run.table("users", **place._asdict(), iw=windows[0])
-                .select(
-                    "replicate",
-                    "client",
-                    "subnet",
-                    "rtt_s",
-                    "down_bps",
-                    (pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes"),
-                )
-                .with_columns(
-                    _bucket("rtt_s", "rtt"),
-                    _bucket("down_bps", "down"),
-                    _bucket("bdp_bytes", "bdp"),
-                )
-                .collect()
-            )
-        return self._users[place]
-
-    def responses(self, place: Place, *windows: int) -> pl.DataFrame:
-        """One row a response of these windows (none given: 3 and 10): `iw`; `response`, the number by which a response
-        is the same one with every window; `subnet`, the number of the user's; `latency_ms` (NaN: not finished),
-        `segments_sent, retransmissions`, and the buckets `rtt, down, bdp, segments`. Numbers are of all services.
-        """
-        return pl.concat([self._of_window(place, iw) for iw in windows or (FEW, MANY)])
-
-    def _of_window(self, place: Place, iw: int) -> pl.DataFrame:
-        if not self.has(place, iw):
-            raise NoDataError(f"This run has no cell {_told(place)} with IW {iw}.")
-        rows = self._responses.pop((place, iw), None)
-        if rows is None:
-            rows = self._read(place, iw)
-        self._responses[place, iw] = rows
-        if len(self._responses) > _HELD:
-            del self._responses[next(iter(self._responses))]
-        return rows
-
-    def _read(self, place: Place, iw: int) -> pl.DataFrame:
-        return (
-            self._run.table("transfers", **place._asdict(), iw=iw)
-            .filter(pl.col("application").cast(pl.String) != BACKGROUND)
-            .select(*_RESPONSE)
-            .sort("replicate", "client", "page", "object", "start_s")
-            .with_columns(
-                pl.int_range(pl.len(), dtype=pl.UInt32).over("replicate", "client").alias("request"),
-                (pl.col("bytes") / PAYLOAD_BYTES).ceil().alias("_segments"),
-            )
-            .join(
-                self.users(place).lazy().select("replicate", "client", "subnet", *_PATHS),
-                on=["replicate", "client"],
-                how="left",
-                maintain_order="left",
-            )
-            .select(
-                pl.lit(iw, pl.Int16).alias("iw"),
-                _number(place.service, "client", "request").alias("response"),
-                _number(place.service, "subnet").alias(_SUBNET),
-                (1000 * (pl.col("completion_time_s") - pl.col("handshake_time_s").fill_nan(0))).alias("latency_ms"),
-                "segments_sent",
-                "retransmissions",
-                *_PATHS,
-                _bucket("_segments", "segments"),
-            )
-            .collect()
-        )
-
-    def latency(self, place: Place, statistic: str = "mean", iw: int = MANY) -> ab.Comparison:
-        """Latency (ms) with IW 3 and `iw`."""
-        return self._compared(place, "latency_ms", statistic, iw)
-
-    def clean(self, place: Place, iw: int = MANY) -> ab.Comparison:
-        """Share of responses (percent) without a retransmission, with IW 3 and `iw`."""
-        return self._compared(place, "clean", "mean", iw)
-
-    def _compared(self, place: Place, value: str, statistic: str, iw: int) -> ab.Comparison:
-        def compare() -> ab.Comparison:
-            clean = pl.when(pl.col("retransmissions") == 0).then(100.0).otherwise(0.0).alias("clean")
-            rows = self.responses(place, FEW, iw).lazy().with_columns(clean)
-            return ab.compare(rows, value, statistic=statistic, **_between(iw))
-
-        return self._once((place, value, statistic, iw), compare)
-
-    def buckets(self, place: Place, by: str) -> list[ab.Bucket]:
-        """Mean latency (ms) with IW 3 and 10 in each bucket of `by`; a bucket without responses has no comparison."""
-        return self._once(
-            (place, "buckets", by),
-            lambda: ab.by_bucket(self.responses(place), "latency_ms", by, buckets=labels(by), **_between(MANY)),
-        )
-
-    def slow_lines(self, place: Place) -> ab.Comparison:
-        """Latency (ms) of the users in the paper's two lowest buckets of bandwidth, with IW 3 and 10."""
-
-        def compare() -> ab.Comparison:
-            rows = self.responses(place).lazy().filter(pl.col("down").is_in(labels("down")[:SLOW_LINES]))
-            return ab.compare(rows, "latency_ms", **_between(MANY))
-
-        return self._once((place, "slow lines"), compare)
-
-    def retransmitted(
-        self, population: str, services: tuple[str, ...], iw: int = MANY, assumption: str = STATED
-    ) -> ab.Comparison:
-        """Retransmitted segments of segments sent (a share of 1), with IW 3 and `iw`, over these services; they count
-        alike, each by its responses.
-        """
-
-        def compare() -> ab.Comparison:
-            rows = pl.concat(
-                self._of_window(assumed(population, service, assumption), window).select(
-                    "iw",
-                    "response",
-                    _SUBNET,
-                    "segments_sent",
-                    "retransmissions",
-                    (1 / pl.len()).cast(pl.Float64).alias("weight"),
-                )
-                for service in services
-                for window in (FEW, iw)
-            )
-            return ab.compare_rate(rows, "retransmissions", "segments_sent", weight="weight", **_between(iw))
-
-        return self._once((population, services, "retransmitted", iw, assumption), compare)
-
-    def subnets(self, place: Place, statistic: str) -> ab.Comparison:
-        """A quantile over subnets of the mean latency (ms) of a subnet's responses, with IW 3 and 10."""
-
-        def compare() -> ab.Comparison:
-            means = (
-                self.responses(place)
-                .group_by("iw", _SUBNET, maintain_order=True)
-                .agg(pl.col("latency_ms").fill_nan(None).mean())
-            )
-            return ab.compare(means, "latency_ms", statistic=statistic, **_between(MANY) | {"unit": [_SUBNET]})
-
-        return self._once((place, "subnets", statistic), compare)
-
-    def _once(self, key: tuple[object, ...], compare: Callable[[], T]) -> T:
-        if key not in self._found:
-            self._found[key] = compare()
-        found: T = self._found[key]
-        return found
+@cache
+def edges(by: str) -> tuple[float, ...]:
+    """Upper edges of the buckets (s, bits/s, bytes, segments); the last is infinite."""
+    return (*(map(float, _SEGMENTS) if by == "segments" else dukkipati2010.edges(by)), math.inf)
 
 
-_SUBNET = "subnet"
+@cache
+def labels(by: str) -> tuple[str, ...]:
+    """The buckets as the figure labels them, by their upper edges."""
+    shown = [f"{_SHOWN[by] * edge:.0f}" for edge in edges(by)[:-1]]
+    return (*(f"<= {edge}" for edge in shown), f"> {shown[-1]}")
 
 
-def _between(iw: int) -> dict[str, Any]:
-    """What is asked of every comparison of IW 3 and `iw`. Users of a subnet have paths alike, so subnets are what is
-    drawn again for every interval.
-    """
-    return {
-        "arm": "iw",
-        "baseline": FEW,
-        "treatment": iw,
-        "unit": ["response"],
-        "cluster": _SUBNET,
-        "resamples": settings()["resamples"],
-    }
-
-
-# Of the parts of a number: so many follow each other.
-_BITS = {"replicate": 16, "client": 28, "request": 16, "subnet": 28}
-
-
-def _number(service: str, *parts: str) -> pl.Expr:
-    """One number for a service, a replicate and these columns, which is faster to match than all of them. Numbers have
-    the order of what they are made of.
-    """
-    number = pl.lit(sorted(settings()["users"]).index(service), pl.UInt64)
-    for part in ("replicate", *parts):
-        number = number * 2 ** _BITS[part] + pl.col(part).cast(pl.UInt64)
-    return number
-
-
-def _told(place: Place) -> str:
-    variants = [name for name in place[2:] if name not in (FITTED, NEW, STATED)]
-    return ", ".join([f"of {NAMES[place.population]}, {place.service}", *variants])
-
-
-def _bucket(column: str, by: str) -> pl.Expr:
+def bucket(value: pl.Expr, by: str) -> pl.Expr:
     """The bucket's label; an edge belongs to the bucket below it."""
-    place = pl.sum_horizontal((pl.col(column) > edge).cast(pl.Int32) for edge in edges(by)[:-1])
+    place = pl.sum_horizontal((value > edge).cast(pl.Int32) for edge in edges(by)[:-1])
     return place.replace_strict(dict(enumerate(labels(by))), return_dtype=pl.Enum(labels(by))).alias(by)
 
 
-@kept
-def of_run(run: Run) -> Results:
-    """The results of what the run has finished."""
-    return Results(run)
+def paths(run: Run, **cells: Any) -> pl.LazyFrame:
+    """One row a user of each cell, with the buckets of her path."""
+    rtt, down = pl.col("rtt_s"), pl.col("down_bps")
+    bdp = rtt * down / 8
+    users = run.table("users", **cells).with_columns(bdp.alias("bdp_bytes"))
+    return users.with_columns(bucket(rtt, "rtt"), bucket(down, "down"), bucket(bdp, "bdp"))
 
 
-__all__ = ["DIMENSIONS", "Results", "of_run"]
+# Of a number that names a user or a response: so many bits for each part. Matching numbers is faster than columns.
+_USER, _RESPONSE = {"replicate": 8, "client": 26}, {"application": 6, "page": 10, "object": 14}
+
+
+def _number(parts: Mapping[str, int]) -> pl.Expr:
+    number = pl.lit(0, pl.UInt64)
+    for part, bits in parts.items():
+        number = number * 2**bits + pl.col(part).to_physical().cast(pl.UInt64).fill_null(0)
+    return number
+
+
+def responses(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a response and window: `latency_ms` and, of the same response with IW 3, `few_ms` (NaN: not finished) and
+    `few_retransmissions`; the buckets of path and size.
+    """
+    rows = (
+        run.table("transfers", **cells)
+        .filter(pl.col("application").cast(pl.String) != BACKGROUND)
+        .select(
+            pl.col("iw").cast(pl.Int16),
+            _number(_USER).alias("user"),
+            _number({**_USER, **_RESPONSE}).alias("response"),
+            (1000 * (pl.col("completion_time_s") - pl.col("handshake_time_s").fill_nan(0))).alias("latency_ms"),
+            "segments_sent",
+            pl.col("retransmissions").cast(pl.Int32),
+            bucket((pl.col("bytes") / PAYLOAD_BYTES).ceil(), "segments"),
+        )
+    ).collect()
+    few = rows.filter(pl.col("iw") == FEW).select(
+        "response", pl.col("latency_ms").alias("few_ms"), pl.col("retransmissions").alias("few_retransmissions")
+    )
+    users = (
+        paths(run, **cells)
+        .filter(pl.col("iw") == pl.col("iw").min())
+        .select(_number(_USER).alias("user"), "replicate", "subnet", *DIMENSIONS[:3])
+        .collect()
+    )
+    rows = rows.join(few, on="response", how="left", maintain_order="left").drop("response")
+    return rows.join(users, on="user", how="left", maintain_order="left").drop("user")
+
+
+def _subnets(run: Run, cells: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a subnet and window, with the mean latency of its responses."""
+    return (
+        responses(run, cells)
+        .group_by("iw", "replicate", "subnet", maintain_order=True)
+        .agg(pl.col("latency_ms").fill_nan(None).mean())
+    )
+
+
+def _ranks(run: Run) -> pl.LazyFrame:
+    """The latency of Maps at each of `RANKS`, of those that one response has; not finished is beyond every other."""
+    keys = ("population", "service", "iw", "replicate")
+    latency = pl.col("completion_time_s") - pl.col("handshake_time_s").fill_nan(0)
+    found = (
+        run.table("transfers", experiment="stated", service=MAPS)
+        .filter(pl.col("application").cast(pl.String) != BACKGROUND, pl.col("iw").is_in([FEW, MANY]))
+        .select(*keys, (1000 * latency).fill_nan(math.inf).alias("latency_ms"))
+        .collect()
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col("latency_ms").quantile(rank / 100, "lower").alias(str(rank)) for rank in RANKS)
+    )
+    return found.unpivot(index=keys, variable_name="rank", value_name="latency_ms").lazy()
+
+
+RESPONSES = Sample(responses, ("replicate", "subnet"), ("iw",))
+SUBNETS = Sample(_subnets, ("replicate", "subnet"), ("iw",))
+# A response counts for a mean if it finished with both windows that are compared.
+BOTH = pl.col("latency_ms").is_not_nan() & pl.col("few_ms").is_not_nan()
+# Of each response, to be counted.
+EACH = pl.col("segments_sent").is_not_null()
+SLOW = pl.col("down").is_in(labels("down")[:SLOW_LINES])
+At = Mapping[str, Sequence[Any]]
+COMPARED: At = {"iw": [FEW, MANY]}
+
+
+def means(
+    grid: str, prefix: str = "", where: pl.Expr = BOTH, at: At | None = None, by: Sequence[str] = ()
+) -> Iterator[Quantity]:
+    """Mean latency, of the same responses with IW 3, and how many they are."""
+    name = f"{grid}_{prefix}" if prefix else grid
+    latency, few, buckets = pl.col("latency_ms"), pl.col("few_ms"), {key: labels(key) for key in by}
+    yield Quantity(f"{name}_latency", "Mean", "ms", latency, where, RESPONSES, buckets, 0, grid, at)
+    yield Quantity(f"{name}_few", "Latency with IW 3", "ms", few, where, RESPONSES, buckets, 0, grid, at)
+    yield Quantity(f"{name}_count", "Responses", "count", EACH, where, RESPONSES, buckets, 0, grid, at, "sum")
+
+
+def costs(grid: str) -> Iterator[Quantity]:
+    """Segments sent and retransmitted of a response, and responses that had none of these."""
+    clean = 100 * (pl.col("retransmissions") == 0).cast(pl.Int32)
+    for name, title, unit, value in (
+        ("sent", "Segments sent", "segments", pl.col("segments_sent")),
+        ("again", "Segments retransmitted", "segments", pl.col("retransmissions")),
+        ("clean", "Responses without", "percent", clean),
+    ):
+        yield Quantity(f"{grid}_{name}", title, unit, value, None, RESPONSES, grid=grid)
+
+
+def drawn(grid: str, at: At, dimensions: Sequence[str] = DIMENSIONS[:3]) -> Iterator[Quantity]:
+    """Users by bucket, and the quantiles of their paths."""
+    records = partial(paths, experiment=grid)
+    for by in dimensions:
+        yield Quantity(
+            f"{grid}_users_{by}", "Users", "count", pl.len(), records=records, by={by: labels(by)}, grid=grid, at=at
+        )
+
+
+SEARCHED: At = {"service": [SEARCH]}
+USERS: At = {**SEARCHED, "iw": [FEW]}
+QUANTILES = {
+    "median_rtt": ("median round trip, ms", 1e3 * pl.col("rtt_s").quantile(0.5, "linear")),
+    "median_down": ("median bandwidth, Mbit/s", 1e-6 * pl.col("down_bps").quantile(0.5, "linear")),
+    "median_bdp": ("median bandwidth-delay product, kB", 1e-3 * pl.col("bdp_bytes").quantile(0.5, "linear")),
+    "slowest_rtt": ("99th percentile of the round trip, ms", 1e3 * pl.col("rtt_s").quantile(0.99, "linear")),
+    "slowest_down": ("1st percentile of the bandwidth, Mbit/s", 1e-6 * pl.col("down_bps").quantile(0.01, "linear")),
+    **{
+        f"below_{rate / 1000:.0f}": (
+            f"share below {rate / 1000:.0f} kbit/s, %",
+            100 * (pl.col("down_bps") < rate).mean(),
+        )
+        for _, rate in slowdc.QUANTILES_BPS
+    },
+}
+_STATED_USERS = partial(paths, experiment="stated")
+OWN_MS = pl.col("latency_ms").fill_nan(math.inf)
+WITH_MANY = (pl.col("iw") == MANY) & (pl.col("retransmissions") > 0)
+BEFORE = pl.col("few_retransmissions")
+
+
+def _stated(
+    name: str,
+    title: str,
+    unit: str,
+    value: pl.Expr,
+    where: pl.Expr | None = None,
+    records: Any = RESPONSES,
+    **more: Any,
+) -> Quantity:
+    return Quantity(name, title, unit, value, where, records, digits=0, grid="stated", **more)
+
+
+QUANTITIES = (
+    *means("stated"),
+    *costs("stated"),
+    _stated("unfinished", "Not finished", "count", pl.col("latency_ms").is_nan(), over="sum"),
+    _stated("percentiles", "Percentile", "ms", OWN_MS, at=COMPARED, percentiles=(50, 90, 99)),
+    _stated("tail", "Latency", "ms", OWN_MS, at={**COMPARED, "service": [MAPS]}, percentiles=TAIL_PERCENTILES),
+    _stated(
+        "subnets",
+        "Mean latency of a subnet",
+        "ms",
+        pl.col("latency_ms"),
+        records=SUBNETS,
+        at={**COMPARED, **SEARCHED},
+        percentiles=SUBNET_PERCENTILES,
+    ),
+    _stated(
+        "ranks",
+        "Latency",
+        "ms",
+        pl.col("latency_ms").first(),
+        records=_ranks,
+        by={"rank": [str(rank) for rank in RANKS]},
+        at={**COMPARED, "service": [MAPS]},
+    ),
+    *(
+        _stated(f"lossy{name}", "Responses", "count", value, WITH_MANY, at={"iw": [MANY], **SEARCHED}, over="sum")
+        for name, value in (("", EACH), ("_before", BEFORE > 0), ("_more", pl.col("retransmissions") - BEFORE))
+    ),
+    *(
+        quantity
+        for by in DIMENSIONS
+        for quantity in means("stated", by, at={**COMPARED, **({} if by == "down" else SEARCHED)}, by=[by])
+    ),
+    *means("dependence", "down", by=["down"]),
+    *means("reused", "rtt", by=["rtt"]),
+    *means("stated", "slow", BOTH & SLOW, {**COMPARED, **SEARCHED}),
+    *(quantity for grid in ("assumed", "search_assumed") for quantity in means(grid, "", at=SEARCHED)),
+    *(quantity for grid in ("assumed", "search_assumed") for quantity in means(grid, "slow", BOTH & SLOW, SEARCHED)),
+    *(quantity for grid in ("assumed", "search_assumed", "maps_assumed") for quantity in costs(grid)),
+    *drawn("stated", USERS),
+    *drawn("dependence", {"iw": [FEW]}, ("bdp",)),
+    *(
+        Quantity(name, title, "", value, records=_STATED_USERS, grid="stated", at=USERS, digits=2)
+        for name, (title, value) in QUANTILES.items()
+    ),
+)
+
+
+SEARCH_GAIN = {AVGDC: (68.0, 11.7), SLOWDC: (72.0, 8.7)}
+"""Mean gain of web search: ms, percent."""
+RETRANSMITTED = {AVGDC: (1.98, 2.29), SLOWDC: (3.54, 4.21)}
+"""Overall retransmission rate with IW 3 and IW 10, percent."""
+MAPS_RETRANSMITTED = (3.94, 5.79)
+"""The same for Maps in SlowDC."""
+WITHOUT_RETRANSMISSION = 90.0
+"""Share of the traffic of web search and Maps in SlowDC that has none, percent."""
+GAINS = {"ms": "gain_ms", "percent": "gain_percent"}
+
+
+@cache
+def figure5(by: str, column: str) -> tuple[float, ...]:
+    """A column of the bars of a panel, "rtt", "down" or "bdp", of AvgDC's web search: `share_percent`, gains of IW 10
+    over IW 3 (`gain_ms`, `gain_percent`), and the latency with IW 3 that they imply (`iw3_latency_ms`).
+    """
+    bars = pl.read_csv((HERE / "reference" / "figure5.csv").read_bytes(), schema_overrides={column: pl.Float64})
+    return tuple(bars.filter(pl.col("by") == by)[column].to_list())
+
+
+def slow_gain() -> float:
+    """Figure 5's gain in its lowest buckets of bandwidth together, percent."""
+    shares, gains, latencies = (
+        figure5("down", column)[:SLOW_LINES] for column in ("share_percent", "gain_ms", "iw3_latency_ms")
+    )
+    saved, spent = (sum(map(float.__mul__, shares, of)) for of in (gains, latencies))
+    return round(100 * saved / spent, 1)
+
+
+def gain(q: Quantities, name: str, unit: str = "percent") -> xr.DataArray:
+    """What a window saves of the mean latency with IW 3."""
+    few, latency = getattr(q, f"{name}_few"), getattr(q, f"{name}_latency")
+    saved = few - latency if unit == "ms" else 100 * (1 - latency / few)
+    return named(saved, GAINS[unit].removesuffix("_ms"), "Gain", unit)
+
+
+def rate(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
+    """Retransmitted segments of segments sent."""
+    return named(100 * again / sent, "rate", "Retransmitted", "percent", 2)
+
+
+def rate_of_all(again: xr.DataArray, sent: xr.DataArray) -> xr.DataArray:
+    """The same over all services, which count alike, each by its responses."""
+    return rate(again.sum("service", skipna=False), sent.sum("service", skipna=False))
+
+
+def rise(rates: xr.DataArray) -> xr.DataArray:
+    """Of a rate from IW 3 to the others."""
+    more = rates.sel(iw=[iw for iw in rates["iw"].values.tolist() if iw != FEW]) - rates.sel(iw=FEW, drop=True)
+    return named(more.reindex(iw=rates["iw"].values), "rise", f"Rise over IW {FEW}", "points", 2)
+
+
+def ratio_of_quantiles(quantiles: xr.DataArray, unit: str = "percent") -> xr.DataArray:
+    """By how much a quantile is larger with IW 10."""
+    few, many = (quantiles.sel(iw=iw, drop=True) for iw in (FEW, MANY))
+    return many - few if unit == "ms" else 100 * (many / few - 1)
+
+
+def laws(q: Quantities, name: str, own: str) -> xr.DataArray:
+    """A quantity of web search along `dependence`, the fitted one between the others; in the grid of all its name
+    begins with `own`.
+    """
+    other, fitted = getattr(q, f"dependence_{name}"), getattr(q, f"{own}_{name}").expand_dims(dependence=["fitted"])
+    parts = [other.sel(dependence=["independent"]), fitted, other.sel(dependence=["stronger"])]
+    return along("dependence", [part.sel(service=SEARCH, drop=True) for part in parts])
+
+
+def along(key: str, parts: list[xr.DataArray]) -> xr.DataArray:
+    """The parts one after another."""
+    joined: xr.DataArray = xr.concat(parts, key, join="inner", coords="minimal", compat="override")
+    return joined.assign_attrs(parts[0].attrs)

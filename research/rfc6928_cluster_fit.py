@@ -1,8 +1,8 @@
 """How the parameters that the publications leave open were fitted: to their figures for IW 3 alone.
 
-    python -m firstflight.studies.rfc6928_cluster.fit dependence    round trip and bandwidth, by the product's shares
-    python -m firstflight.studies.rfc6928_cluster.fit base          losses, back end, SlowDC's slowest, Maps
-    python -m firstflight.studies.rfc6928_cluster.fit losses        losses with larger queues (assumptions.py)
+    python research/rfc6928_cluster_fit.py dependence    round trip and bandwidth, by the product's shares
+    python research/rfc6928_cluster_fit.py base          losses, back end, SlowDC's slowest, Maps
+    python research/rfc6928_cluster_fit.py losses        losses with larger queues
 
 `base` minimises, over web search with IW 3 in AvgDC, the rms of ln(ours / implied) / 15 % over the 22 buckets of
 Figure 5 (each weighted by the root of its share), plus the square of how far the overall retransmission rate is off in
@@ -27,24 +27,20 @@ import polars as pl
 from firstflight.engines import simulate
 from firstflight.populations import avgdc, dukkipati2010, slowdc
 from firstflight.scenario import Cell, Scenario
-from firstflight.studies.rfc6928_cluster.assumptions import losses
-from firstflight.studies.rfc6928_cluster.grid import (
+from firstflight.studies.rfc6928_cluster import BACKGROUND_SHARE, MAPS_PARALLEL, SERVICE_TIME, build, losses, queues
+from firstflight.studies.rfc6928_cluster.measure import (
     AVGDC,
     BACKGROUND,
     BLOG,
     FEW,
+    HERE,
     MAPS,
-    PHOTOS,
-    SEARCH,
-    SLOWDC,
-    Place,
-    scenario,
-    settings,
-)
-from firstflight.studies.rfc6928_cluster.published import (
     MAPS_RETRANSMITTED,
+    PHOTOS,
     RETRANSMITTED,
+    SEARCH,
     SEARCH_GAIN,
+    SLOWDC,
     WITHOUT_RETRANSMISSION,
     edges,
     figure5,
@@ -73,44 +69,44 @@ class Open:
 
 def chosen() -> Open:
     """The study's own values."""
-    found = settings()
     return Open(
-        float(str(found["service_time"]).removesuffix("ms")),
-        found["background"]["share"],
+        float(SERVICE_TIME.removesuffix("ms")),
+        BACKGROUND_SHARE,
         avgdc.LOSSY_SHARE,
         avgdc.MOST_LOSS,
         slowdc.LOSSY_SHARE,
         slowdc.MOST_LOSS,
         slowdc.LEAST_DOWN_BPS,
-        found["changed"][MAPS]["parallel"],
+        MAPS_PARALLEL,
     )
 
 
-def changed(place: Place, iw: int, values: Open, users: int) -> Scenario:
-    """The study's scenario with other values and as many users."""
-    slow = place.population == SLOWDC
-    law = avgdc.losses(values.slow_lossy, values.slow_most) if slow else avgdc.losses(values.lossy, values.most)
-    found = scenario(place, iw)
-    changes: dict[str, Any] = {
-        "population.users": users,
-        "population.loss": law,
-        "population.dependence": avgdc.dependence(values.dependence),
-        "population.least_buffer": f"{values.least_buffer}p",
-        f"application.{place.service}.service_time": f"{values.service_ms:.3f}ms",
-        f"application.{BACKGROUND}.share": max(values.background, 1e-9),
-    }
-    if slow:
-        changes["population.down"] = dukkipati2010.empirical(slowdc.down(values.least_down_bps))
-    if place.service == MAPS:
-        changes[f"application.{MAPS}.parallel"] = values.parallel
-    for path, value in changes.items():
+def scenario(population: str, service: str, changes: dict[str, Any], assumption: str = "") -> Scenario:
+    """The study's scenario with IW 3, as many users as the fit takes, and these values."""
+    labels = {"population": population, "service": service, "iw": FEW, "assumption": assumption}
+    found = build("assumed" if assumption else "stated", labels, Scenario.load(HERE / "scenario.toml"))
+    for path, value in ({"population.users": USERS[service]} | changes).items():
         found = found.replace(path, value)
     return found
 
 
-def simulated(place: Place, iw: int, values: Open) -> pl.DataFrame:
+def simulated(population: str, service: str, values: Open) -> pl.DataFrame:
     """Responses: `latency_ms, retransmissions, segments_sent, rtt_s, down_bps, bdp_bytes`."""
-    return _responses(changed(place, iw, values, USERS[place.service]))
+    slow = population == SLOWDC
+    changes: dict[str, Any] = {
+        "population.loss": avgdc.losses(values.slow_lossy, values.slow_most)
+        if slow
+        else avgdc.losses(values.lossy, values.most),
+        "population.dependence": avgdc.dependence(values.dependence),
+        **queues(values.least_buffer),
+        f"application.{service}.service_time": f"{values.service_ms:.3f}ms",
+        f"application.{BACKGROUND}.share": max(values.background, 1e-9),
+    }
+    if slow:
+        changes["population.down"] = dukkipati2010.empirical(slowdc.down(values.least_down_bps))
+    if service == MAPS:
+        changes[f"application.{MAPS}.parallel"] = values.parallel
+    return _responses(scenario(population, service, changes))
 
 
 def _responses(found: Scenario) -> pl.DataFrame:
@@ -153,10 +149,11 @@ def latency_error(rows: pl.DataFrame) -> float:
     """Weighted rms of ln(ours / implied) over the buckets of Figure 5."""
     total = weights = 0.0
     for by in ("rtt", "down", "bdp"):
-        for ours, bar in zip(by_bucket(rows, by), figure5(by), strict=True):
+        published = (figure5(by, column) for column in ("share_percent", "iw3_latency_ms"))
+        for ours, share, latency_ms in zip(by_bucket(rows, by), *published, strict=True):
             if ours is not None:
-                weight = math.sqrt(bar.share_percent)
-                total += weight * math.log(ours / bar.latency_ms) ** 2
+                weight = math.sqrt(share)
+                total += weight * math.log(ours / latency_ms) ** 2
                 weights += weight
     return math.sqrt(total / weights)
 
@@ -194,7 +191,7 @@ def slow_base(values: Open) -> Figures:
 
 def _base(population: str, values: Open) -> dict[str, pl.DataFrame]:
     with ThreadPoolExecutor() as pool:
-        frames = pool.map(lambda service: simulated(Place(population, service), FEW, values), USERS)
+        frames = pool.map(lambda service: simulated(population, service, values), USERS)
         return dict(zip(USERS, frames, strict=True))
 
 
@@ -286,11 +283,7 @@ def fit_losses() -> None:
 
 def _lossy(name: str, population: str, times: float) -> float:
     def one(service: str) -> pl.DataFrame:
-        found = scenario(Place(population, service, assumption=name), FEW)
-        changes = {"population.users": USERS[service]} | losses(population, times)
-        for path, value in changes.items():
-            found = found.replace(path, value)
-        return _responses(found)
+        return _responses(scenario(population, service, losses(population, times), name))
 
     with ThreadPoolExecutor() as pool:
         return rate(pool.map(one, USERS))
