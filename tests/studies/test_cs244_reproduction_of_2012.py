@@ -57,5 +57,5 @@ BOUNDED = {"max_send_window_segments": SEND_BUFFER_SEGMENTS}
 def test_the_twenty_values_do_not_tell_the_shaper_from_the_send_buffer(
     link: dict[str, object], tcp: dict[str, object], expected: int
 ) -> None:
-    """docs/validation.md has these counts."""
+    """docs/evidence/cs244-2014.md has these counts."""
     assert met(link, tcp) == expected

@@ -1,7 +1,7 @@
 """The talk's statements, and what each algorithm's own publication says of its window.
 
 The sentences are paraphrased. Limits and tolerances were fixed before the first run; what HyStart's is measured by was
-corrected after it (docs/validation.md says why).
+corrected after it (docs/evidence/congestion-control.md says why).
 """
 
 from __future__ import annotations

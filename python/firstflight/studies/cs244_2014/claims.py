@@ -1,7 +1,7 @@
 """The post's statements, paraphrased.
 
 Limits and tolerances were fixed before the first run; that the gain is checked bucket by bucket, after it
-(docs/validation.md says why).
+(docs/evidence/cs244-2014.md says why).
 """
 
 from __future__ import annotations

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from firstflight.errors import RequestError
 from firstflight.studies.kept import kept
 from firstflight.studies.kernel.claim import ClaimSpec, judge
-from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid
+from firstflight.studies.kernel.grid import EXPERIMENT, Build, Grid, Label
 from firstflight.studies.kernel.missing import depending
 from firstflight.studies.kernel.quantity import Quantities, Quantity, measured
 from firstflight.studies.study import Study
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from firstflight.analysis.claim import Claim
     from firstflight.analysis.table import Table
     from firstflight.records import Run
@@ -75,12 +77,26 @@ class DeclaredStudy(Study):
 
     def _measure(self, run: Run) -> Quantities:
         self._check(run)
-        coordinates = {name: grid.coordinates for name, grid in self.grids.items() if grid.is_of(run.engine)}
-        arrays = measured(run, [of for of in self._quantities if of.grid in coordinates], coordinates)
+        own, coordinates = self._of(run.engine)
+        return Quantities(self._titled(measured(run, own, coordinates)), run)
+
+    def claim_ids(self, engine: str) -> list[str]:
+        """Of the claims that runs of `engine` are judged by."""
+        own, coordinates = self._of(engine)
+        blank = Quantities(self._titled({of: of.blank(coordinates[of.grid]) for of in own}))
+        found: list[ClaimSpec] = list(self._claims(blank.filled(blank.absent(), {}, 0)))
+        return [spec.id for spec in found]
+
+    def _of(self, engine: str) -> tuple[list[Quantity], dict[str, dict[str, list[Label]]]]:
+        """The quantities of runs of `engine`, and the coordinates of their grids."""
+        coordinates = {name: grid.coordinates for name, grid in self.grids.items() if grid.is_of(engine)}
+        return [of for of in self._quantities if of.grid in coordinates], coordinates
+
+    def _titled(self, arrays: dict[Quantity, xr.DataArray]) -> dict[Quantity, xr.DataArray]:
         for quantity, array in arrays.items():
             for name, key in self.grids[quantity.grid].keys.items():
                 array[name].attrs = {"long_name": key["title"], "titles": key.get("titles", {})}
-        return Quantities(arrays, run)
+        return arrays
 
     def _check(self, run: Run) -> None:
         """RequestError if the run's cells have other keys than the study's, as those of an older version."""

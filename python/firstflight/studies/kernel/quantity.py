@@ -88,12 +88,10 @@ class Quantity:
         """The quantity in every cell of `coordinates`, dimensions `(*coordinates, *by, draw)`; NaN where `records`, the
         rows of the grid, have no data.
         """
-        coordinates = {key: (self.at or {}).get(key, labels) for key, labels in coordinates.items()}
+        labels = self._labels(coordinates)
         keys = [*coordinates, *self.by]
         read = records if self.where is None else records.filter(self.where)
         rows = read.group_by(*keys, "replicate", maintain_order=True).agg(self.value.cast(pl.Float64).alias("value"))
-        labels = dict(coordinates)
-        labels |= {key: list(of) for key, of in self.labels().items()}
         if not isinstance(self.by, Mapping):
             rows = rows.with_columns(pl.col(name).cast(pl.String) for name in self.by)
             labels |= {name: rows[name].unique().sort().to_list() for name in self.by}
@@ -103,7 +101,21 @@ class Quantity:
         for *point, replicate, value in rows.select(*keys, "replicate", "value").iter_rows():
             if all(label in at for at, label in zip(places, point, strict=True)):
                 values[(*(at[label] for at, label in zip(places, point, strict=True)), replicate)] = value
-        array = self.described(xr.DataArray(values, {**labels, REPLICATE: np.arange(replicates)}, [*labels, REPLICATE]))
+        return self._summarized(values, labels)
+
+    def blank(self, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
+        """As `measure` without a row: of a run that lacks everything."""
+        labels = self._labels(coordinates)
+        return self._summarized(np.full([*(len(found) for found in labels.values()), 1], np.nan), labels)
+
+    def _labels(self, coordinates: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+        """By dimension; none for columns of `by` whose labels are what the run has."""
+        of_grid = {key: (self.at or {}).get(key, labels) for key, labels in coordinates.items()}
+        return of_grid | dict.fromkeys(self.by, ()) | {key: list(labels) for key, labels in self.labels().items()}
+
+    def _summarized(self, values: Array, labels: Mapping[str, Sequence[Any]]) -> xr.DataArray:
+        coordinates = {**labels, REPLICATE: np.arange(values.shape[-1])}
+        array = self.described(xr.DataArray(values, coordinates, [*labels, REPLICATE]))
         if self.over == "each":
             return array
         if self.over == "mean":

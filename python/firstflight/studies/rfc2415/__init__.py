@@ -36,7 +36,7 @@ BOTTLENECK = pl.col("link").cast(pl.String) == "bottleneck.reverse"
 # application classes in its ns-2, with code of their own): of HTTP/1.1 when the client opens the page's first
 # connection, of HTTP/1.0 when that connection is up, one round trip later. No law of file sizes fits both models with
 # one clock: with the clock that fits HTTP/1.1, HTTP/1.0 is one round trip (0.1 s of 0.56 s) too slow at 8 webs without
-# ftps (docs/validation.md).
+# ftps (docs/evidence/rfc2415.md).
 CONNECTING = pl.when(pl.col("http") == "1.1").then(0.0).otherwise(pl.col("connect_time_s"))
 PAGE_DELAY = (pl.col("completion_time_s") - CONNECTING).median()
 # In whole nanoseconds, which they were counted in: a sum of integers does not depend on the order of the rows.

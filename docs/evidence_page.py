@@ -1,0 +1,111 @@
+"""Keeps what full runs of the studies found, and makes a page of evidence of each.
+
+    .venv/bin/python docs/evidence_page.py store runs/rfc6928-rounds    keeps a run's claims and tables
+    .venv/bin/python docs/evidence_page.py                              makes the pages of all that is kept
+
+A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and docs/evidence/STUDY.notes.md, in which a
+person explains what differs and why. A test compares the pages with what this makes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from firstflight.analysis.claim import VERDICTS
+from firstflight.records import Run
+from firstflight.studies import find, of
+
+EVIDENCE = Path(__file__).parent / "evidence"
+# Longer tables are named only.
+_LINES = 90
+
+
+def store(directory: str) -> str:
+    """Keep what the run in `directory` found, and return its study's name."""
+    run = Run.open(directory)
+    study = of(run)
+    tables = [
+        {"name": table.name, "text": text if len((text := table.text()).splitlines()) <= _LINES else None}
+        for table in study.tables(run)
+    ]
+    kept = {
+        "study": run.study,
+        "engine": run.engine,
+        "seed": run.seed,
+        "cells": len(run.cells),
+        "answer": study.answer(run),
+        "claims": [claim.as_dict() for claim in study.claims(run)],
+        "tables": tables,
+    }
+    path = EVIDENCE / f"{run.study}.json"
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return run.study
+
+
+def page(name: str) -> str:
+    """The page of the study called `name`."""
+    kept: dict[str, Any] = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
+    study = find(name)
+    engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
+    verdicts = [claim["verdict"] for claim in kept["claims"]]
+    counts = ", ".join(f"{verdict} {verdicts.count(verdict)}" for verdict in VERDICTS if verdict in verdicts)
+    shown = [table for table in kept["tables"] if table["text"]]
+    longer = [f"`firstflight table runs/{name} {table['name']}`" for table in kept["tables"] if not table["text"]]
+    notes = EVIDENCE / f"{name}.notes.md"
+    made_of = [f"{name}.json", "study.toml", *([notes.name] if notes.exists() else [])]
+    parts = [
+        f"<!-- Made by docs/evidence_page.py of {' and '.join(made_of)}: change these. -->",
+        f"# {study.title}",
+        study.asked,
+        f"Source: {study.source}.",
+        f"    firstflight run {name}{engine} && firstflight claims runs/{name}",
+        f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
+        *(["## Answer", " ".join(kept["answer"])] if kept["answer"] else []),
+        "## Claims",
+        f"{counts} ([how a claim is judged](../validation.md#how-a-claim-is-judged)).",
+        _claims(kept["claims"]),
+        *(["## Tables"] if kept["tables"] else []),
+        *(f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```" for table in shown),
+        *([f"Too long for this page: {', '.join(longer)}."] if longer else []),
+        *([notes.read_text(encoding="utf-8").strip()] if notes.exists() else []),
+        "## Limitations",
+        "\n".join(f"- {sentence}" for sentence in study.limitations),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _claims(claims: list[dict[str, Any]]) -> str:
+    rows = ["| claim | expected | found (95 % interval) | verdict | why |", "|---|---|---|---|---|"]
+    for claim in claims:
+        tolerance = f" ± {claim['tolerance']:g}" if claim["tolerance"] else ""
+        found = "" if claim["found"] is None else f"{claim['found']:.4g} {claim['unit']}"
+        if claim["low"] is not None and claim["high"] is not None:
+            found += f" ({claim['low']:.4g} to {claim['high']:.4g})"
+        cells = [
+            f"`{claim['id']}`: {claim['text']} ({claim['source']})",
+            f"{claim['expected']}{tolerance} {claim['unit']}",
+            found,
+            claim["verdict"],
+            claim["reason"],
+        ]
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(rows)
+
+
+def names() -> list[str]:
+    """The studies of which something is kept."""
+    return sorted(path.stem for path in EVIDENCE.glob("*.json"))
+
+
+def main(arguments: list[str]) -> None:
+    """Keep a run and make its page, or make all pages."""
+    for name in [store(directory) for directory in arguments[1:]] or names():
+        (EVIDENCE / f"{name}.md").write_text(page(name), encoding="utf-8")
+        print(EVIDENCE / f"{name}.md")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,47 @@
+"""docs/evidence has a page of each study that is kept, and what is kept is of the claims that the study has now."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from firstflight.studies import find
+from firstflight.studies.kernel import DeclaredStudy
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def _pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("evidence_page", DOCS / "evidence_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+NAMES: list[str] = _pages().names()
+
+
+def test_every_file_of_evidence_belongs_to_a_study_of_which_something_is_kept() -> None:
+    files = {path.name.partition(".")[0] for path in (DOCS / "evidence").iterdir()}
+    assert files == set(NAMES)
+    validation = (DOCS / "validation.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if f"(evidence/{name}.md)" not in validation] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_what_its_store_makes(name: str) -> None:
+    assert (DOCS / "evidence" / f"{name}.md").read_text(encoding="utf-8") == _pages().page(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_kept_are_the_claims_that_the_study_has_now(name: str) -> None:
+    kept = json.loads((DOCS / "evidence" / f"{name}.json").read_text(encoding="utf-8"))
+    study = find(name)
+    assert isinstance(study, DeclaredStudy)
+    assert [claim["id"] for claim in kept["claims"]] == study.claim_ids(kept["engine"])
