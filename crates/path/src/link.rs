@@ -140,7 +140,15 @@ struct Rare {
 
 impl Rare {
     /// None if `spec` asks for nothing of this.
-    fn new(spec: &LinkSpec, rate: Rate, key: u64) -> Result<Option<Box<Rare>>, SpecError> {
+    fn new(spec: &LinkSpec, rate: Rate, key: impl FnOnce() -> u64) -> Result<Option<Box<Rare>>, SpecError> {
+        let is_needed = spec.quick_start.is_some()
+            || spec.policer.is_some()
+            || spec.burst.is_some()
+            || spec.rate_schedule.is_some()
+            || !spec.impairments.is_empty();
+        if !is_needed {
+            return Ok(None);
+        }
         if let Some(policy) = &spec.quick_start {
             policy.validate()?;
         }
@@ -157,17 +165,12 @@ impl Rare {
             bucket: spec.burst.map(|burst| Bucket::new(burst, rate.serialization(burst.bytes))),
             schedule: spec.rate_schedule.as_ref().map(Schedule::new).transpose()?,
             impairments: (!spec.impairments.is_empty())
-                .then(|| Impairments::new(&spec.impairments, key))
+                .then(|| Impairments::new(&spec.impairments, key()))
                 .transpose()?,
             copy: None,
             last: (0, 0),
         };
-        let is_needed = rare.quick_start.is_some()
-            || rare.policer.is_some()
-            || rare.bucket.is_some()
-            || rare.schedule.is_some()
-            || rare.impairments.is_some();
-        Ok(is_needed.then(|| Box::new(rare)))
+        Ok(Some(Box::new(rare)))
     }
 
     /// What befalls a packet that would reach the far end at `arrival`; nothing if it is lost. `own` is its own draw.
@@ -244,10 +247,10 @@ impl Parts {
         }
     }
 
-    fn new(spec: &LinkSpec, key: u64) -> Result<Parts, SpecError> {
+    fn new(spec: &LinkSpec, key: impl Fn() -> u64) -> Result<Parts, SpecError> {
         let rate = spec.rate_bps.map_or(Ok(Rate::INFINITE), Rate::from_bits_per_second)?;
         let queue = spec.queue.build(|bytes| rate.serialization(bytes))?;
-        Ok(Parts { rate, loss: Loss::new(spec, key)?, queue, rare: Rare::new(spec, rate, key)? })
+        Ok(Parts { rate, loss: Loss::new(spec, &key)?, queue, rare: Rare::new(spec, rate, key)? })
     }
 }
 
@@ -257,7 +260,7 @@ impl Link {
     /// # Errors
     /// An impossible rate, loss or queue.
     pub fn new(spec: &LinkSpec, meter: Meter, key: u64) -> Result<Link, SpecError> {
-        let parts = Parts::new(spec, key)?;
+        let parts = Parts::new(spec, || key)?;
         let (is_simple, (room_packets, room_bytes)) = parts.simplicity();
         let Parts { rate, loss, queue, rare } = parts;
         Ok(Link {
@@ -277,11 +280,11 @@ impl Link {
     }
 
     /// Becomes the link of another description at time 0 with nothing on it. It keeps its memory, and its meter goes on
-    /// counting where it was.
+    /// counting where it was. `key` is asked for where the link draws something by itself.
     ///
     /// # Errors
     /// As [`Link::new`].
-    pub fn restart(&mut self, spec: &LinkSpec, key: u64) -> Result<(), SpecError> {
+    pub fn restart(&mut self, spec: &LinkSpec, key: impl Fn() -> u64) -> Result<(), SpecError> {
         let parts = Parts::new(spec, key)?;
         (self.is_simple, (self.room_packets, self.room_bytes)) = parts.simplicity();
         let Parts { rate, loss, queue, rare } = parts;

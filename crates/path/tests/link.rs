@@ -259,7 +259,7 @@ fn a_restarted_link_has_a_full_bucket() {
     };
     let mut link = link(&spec);
     let first = arrivals(&mut link, 0, [plain(1600); 5]);
-    link.restart(&spec, 0).unwrap();
+    link.restart(&spec, || 0).unwrap();
     assert_eq!(arrivals(&mut link, 0, [plain(1600); 5]), first);
 }
 

@@ -161,14 +161,14 @@ fn a_restarted_link_is_a_new_one() {
         for _ in 0..5 {
             offer(&mut restarted, 0, 1000);
         }
-        restarted.restart(&spec, 0).unwrap();
+        restarted.restart(&spec, || 0).unwrap();
         for now in [0, 0, 0, 0, 2 * MS] {
             assert_eq!(restarted.pass(now, 1000), new.pass(now, 1000), "{spec:?}");
             assert_eq!(offer(&mut restarted, now, 900), offer(&mut new, now, 900), "{spec:?}");
             assert_eq!(restarted.waiting_packets(now), new.waiting_packets(now));
         }
     }
-    assert!(link(&before).restart(&LinkSpec { loss: 2.0, ..before.clone() }, 0).is_err());
+    assert!(link(&before).restart(&LinkSpec { loss: 2.0, ..before.clone() }, || 0).is_err());
 }
 
 #[test]

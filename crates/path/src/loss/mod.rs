@@ -64,7 +64,7 @@ impl Loss {
     ///
     /// # Errors
     /// A probability that is none, or numbers that are not ascending from 1.
-    pub(crate) fn new(spec: &LinkSpec, key: u64) -> Result<Loss, SpecError> {
+    pub(crate) fn new(spec: &LinkSpec, key: impl FnOnce() -> u64) -> Result<Loss, SpecError> {
         if !(0.0..1.0).contains(&spec.loss) {
             return Err(SpecError::new("loss", spec.loss, "give a probability below 1"));
         }
@@ -73,7 +73,7 @@ impl Loss {
             models.push(Model::Listed(Listed::new(&spec.lose)?));
         }
         if let Some(model) = &spec.loss_model {
-            models.push(Model::new(model, key)?);
+            models.push(Model::new(model, key())?);
         }
         Ok(Loss { probability: spec.loss, models })
     }

@@ -114,7 +114,7 @@ impl<'p> Simulation<'p> {
         for (index, (line, spec)) in self.lines.iter_mut().zip([path.down(), path.up()]).enumerate() {
             let member = 2 * user + index as u32;
             let queue_stream = Stream::new(self.seed, self.replicate, Purpose::Queue, 0, member);
-            line.link.restart(&spec, queue_stream.bits(0)[1])?;
+            line.link.restart(&spec, || queue_stream.bits(0)[1])?;
             line.in_flight.clear();
             line.queue_draws = Sequence::new(queue_stream);
             debug_assert!(line.holding.is_none(), "a user's queues decide on arrival");
