@@ -95,11 +95,12 @@ impl Endpoint {
 
     /// A segment that echoes a timestamp may be a sample of the RTT that the receiver sees.
     pub(crate) fn note_echo(&mut self, now: Nanos, segment: &Segment) {
-        let age = self.echoed_age(now, segment);
         let is_read = self.read_next == self.rcv_nxt;
         let Some(theirs) = segment.timestamps else { return };
-        if let Some(Memory { window: Some(window), segment_size, .. }) = self.extras.memory_mut() {
-            window.on_echo(theirs.echo, age, segment.sequence_length() >= segment_size.bytes, is_read);
+        if let Some(Memory { window: Some(window), segment_size, timestamps, .. }) = self.extras.memory_mut() {
+            let is_full = segment.sequence_length() >= segment_size.bytes;
+            let age = if is_full { timestamps.age(now, theirs.echo) } else { None };
+            window.on_echo(theirs.echo, age, is_read);
         }
     }
 

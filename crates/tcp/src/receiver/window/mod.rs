@@ -192,15 +192,15 @@ impl GrowingWindow {
         self.touched_at = now;
     }
 
-    /// A segment arrived that echoes a timestamp, of this age in whole ticks. Without `is_full` it is no sample.
+    /// A segment arrived that echoes a timestamp; the age of that in whole ticks is a sample if the segment is full.
     // Linux, tcp_rcv_rtt_measure_ts and tcp_rcv_rtt_update: one sample for each echo, a longer one only if nothing waits to
     // be read, and by an eighth.
-    pub(crate) fn on_echo(&mut self, echo: u32, age: Option<Nanos>, is_full: bool, is_read: bool) {
+    pub(crate) fn on_echo(&mut self, echo: u32, age: Option<Nanos>, is_read: bool) {
         if echo == self.last_echo {
             return;
         }
         self.last_echo = echo;
-        let Some(sample) = age.filter(|&age| is_full && age > 0).map(|age| age / 1_000) else { return };
+        let Some(sample) = age.filter(|&age| age > 0).map(|age| age / 1_000) else { return };
         if self.rtt_eighths_us == 0 || 8 * sample < self.rtt_eighths_us {
             self.rtt_eighths_us = 8 * sample;
         } else if is_read {

@@ -106,19 +106,19 @@ fn with_a_shift_the_window_is_rounded_up_and_down_once_less_than_half_is_free() 
 fn an_echo_gives_one_rtt_and_a_longer_one_counts_an_eighth_if_all_is_read() {
     let mut window = window(10_000);
     assert_eq!(window.rtt(), None);
-    for (echo, age_ms, is_full, is_read, rtt_us) in [
-        (1, Some(0), true, true, None),
-        (2, None, true, true, None),
-        (3, Some(8), false, true, None),
-        (3, Some(8), true, true, None),
-        (4, Some(8), true, true, Some(8000)),
-        (5, Some(4), true, false, Some(4000)),
-        (6, Some(12), true, false, Some(4000)),
-        (7, Some(12), true, true, Some(5000)),
-        (7, Some(12), true, true, Some(5000)),
-        (8, Some(5), true, true, Some(5000)),
+    for (echo, age_ms, is_read, rtt_us) in [
+        (1, Some(0), true, None),
+        (2, None, true, None),
+        (3, None, true, None),
+        (3, Some(8), true, None),
+        (4, Some(8), true, Some(8000)),
+        (5, Some(4), false, Some(4000)),
+        (6, Some(12), false, Some(4000)),
+        (7, Some(12), true, Some(5000)),
+        (7, Some(12), true, Some(5000)),
+        (8, Some(5), true, Some(5000)),
     ] {
-        window.on_echo(echo, age_ms.map(|age: Nanos| age * MS), is_full, is_read);
+        window.on_echo(echo, age_ms.map(|age: Nanos| age * MS), is_read);
         assert_eq!(window.rtt(), rtt_us.map(|rtt: Nanos| rtt * 1000), "echo {echo}");
     }
 }
@@ -207,7 +207,7 @@ fn a_buffer_over_its_limit_grows_to_what_it_holds_and_no_further_than_the_larges
 fn nineteen_read() -> GrowingWindow {
     let mut window = window(65_535);
     window.begin(100 * MS);
-    window.on_echo(1, Some(10 * MS), true, true);
+    window.on_echo(1, Some(10 * MS), true);
     fill(&mut window, 105 * MS, 20);
     window.touch(105 * MS);
     window.on_read(0, 19 * 1460, 29_200, 0);
