@@ -48,6 +48,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tcp.startup", {"scheme": "rapid_start", "queue_delay": 4}, "tcp.startup.queue_delay: 4 has no unit"),
     ("tcp.pacing", True, "tcp.pacing: true is not a table; known keys: slow_start_percent, avoidance_percent"),
     ("tcp.pacing", {"bursts": 2}, 'tcp.pacing.bursts: unknown key "bursts"; did you mean "burst_segments"?'),
+    ("tcp.ssthresh_base", "cwnd", 'tcp.ssthresh_base: "ssthresh_base" is now "ssthresh.base"; write that instead'),
+    ("tcp.whole_segment_ssthresh", True, '"whole_segment_ssthresh" is now "ssthresh.whole_segments"; write that'),
     ("tcp.rack", True, 'tcp.rack: "rack" is now "recovery.scoreboard.rack"; write that instead'),
     ("tcp.tail_loss_probe_max_ack_delay", "1ms", 'now "recovery.scoreboard.tail_loss_probe.max_ack_delay"; write that'),
     ("tcp.recovery.scoreboard.rack", True, "tcp.recovery.scoreboard.rack has no effect without sack = true; set that"),

@@ -34,7 +34,7 @@ pub use firstflight_segment::{
 };
 pub use profile::{
     AfterSynLoss, Choices, EcnPolicy, Profile, ProfileError, RENAMED, ReceiveWindowGrowth, RtoEstimator, RtoRules,
-    RttSamples, TimerTick, WindowValidation, name_renamed,
+    RttSamples, SsthreshRules, TimerTick, WindowValidation, name_renamed,
 };
 pub use receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 pub use sender::congestion::{

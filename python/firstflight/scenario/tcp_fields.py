@@ -78,12 +78,8 @@ class TcpFields:
     """Growth of cwnd in slow start."""
     congestion_avoidance: Literal["per_ack", "per_window"]
     """Growth of cwnd in congestion avoidance."""
-    ssthresh_base: Literal["flight_size", "cwnd"]
-    """What the slow start threshold after a loss is computed from."""
-    whole_segment_ssthresh: bool
-    """Whether the slow start threshold after a loss is rounded down to whole segments (Reno's and Vegas's; that of the
-    other algorithms is by their own rules).
-    """
+    ssthresh: dict[str, Any]
+    """Slow start threshold after a loss."""
     rto: dict[str, Any]
     """Retransmission timer."""
     data_on_handshake_ack: bool

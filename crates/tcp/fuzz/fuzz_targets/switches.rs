@@ -5,7 +5,7 @@ use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
     LostSyn, Nagle, Nanos, NewRenoRules, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RenoRules,
     RestartWindow, RtoEstimator, RtoRules, RttSamples, SackCompression, ScoreboardRules, SlowStartGrowth, SsthreshBase,
-    Startup, TailLossProbe, TimerTick, Trains, WindowPacing, WindowValidation,
+    SsthreshRules, Startup, TailLossProbe, TimerTick, Trains, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -87,8 +87,10 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         pacing,
         slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
         congestion_avoidance: *u.choose(&[CongestionAvoidance::PerAck, CongestionAvoidance::PerWindow])?,
-        ssthresh_base: *u.choose(&[SsthreshBase::FlightSize, SsthreshBase::Cwnd])?,
-        whole_segment_ssthresh: u.arbitrary()?,
+        ssthresh: SsthreshRules {
+            base: *u.choose(&[SsthreshBase::FlightSize, SsthreshBase::Cwnd])?,
+            whole_segments: u.arbitrary()?,
+        },
         rto: RtoRules {
             initial_ns: minimum * MS,
             minimum_ns: minimum * MS,

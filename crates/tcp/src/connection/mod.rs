@@ -317,7 +317,7 @@ impl Endpoint {
             algorithm: profile.congestion_control,
             slow_start_growth: profile.slow_start_growth,
             congestion_avoidance: profile.congestion_avoidance,
-            whole_segment_ssthresh: profile.whole_segment_ssthresh,
+            whole_segment_ssthresh: profile.ssthresh.whole_segments,
             tick_ns: profile.cubic_tick(),
             paced: profile.pacing.is_some(),
             rtt: None,

@@ -42,6 +42,7 @@ pub struct Choices {
     pub startup: Vec<Startup>,
     pub slow_start_growth: Vec<SlowStartGrowth>,
     pub congestion_avoidance: Vec<CongestionAvoidance>,
+    #[serde(rename = "ssthresh.base")]
     pub ssthresh_base: Vec<SsthreshBase>,
     #[serde(rename = "rto.samples")]
     pub rto_samples: Vec<RttSamples>,

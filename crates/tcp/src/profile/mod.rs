@@ -98,11 +98,8 @@ pub struct Profile {
     pub slow_start_growth: SlowStartGrowth,
     /// Growth of cwnd in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
-    /// What the slow start threshold after a loss is computed from.
-    pub ssthresh_base: SsthreshBase,
-    /// Whether the slow start threshold after a loss is rounded down to whole segments (Reno's and Vegas's; that of the
-    /// other algorithms is by their own rules).
-    pub whole_segment_ssthresh: bool,
+    /// Slow start threshold after a loss.
+    pub ssthresh: SsthreshRules,
     /// Retransmission timer.
     pub rto: RtoRules,
     /// Whether data that is waiting rides on the third segment of the handshake.
@@ -155,6 +152,17 @@ pub enum WindowValidation {
     },
     /// RFC 7661: cwnd grows while at least half of it is used, and falls to what was used after five minutes or a loss.
     Rfc7661,
+}
+
+/// The slow start threshold after a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SsthreshRules {
+    /// What it is computed from.
+    pub base: SsthreshBase,
+    /// Whether it is rounded down to whole segments (Reno's and Vegas's; that of the other algorithms is by their own
+    /// rules).
+    pub whole_segments: bool,
 }
 
 /// A receive window that begins small.
@@ -301,8 +309,7 @@ impl Profile {
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::Bytes,
             congestion_avoidance: CongestionAvoidance::PerAck,
-            ssthresh_base: SsthreshBase::FlightSize,
-            whole_segment_ssthresh: false,
+            ssthresh: SsthreshRules { base: SsthreshBase::FlightSize, whole_segments: false },
             rto: RtoRules {
                 initial_ns: SECOND,
                 minimum_ns: SECOND,
@@ -381,8 +388,7 @@ impl Profile {
             slow_start_growth: SlowStartGrowth::AllBytes,
             congestion_avoidance: CongestionAvoidance::PerWindow,
             // tcp_reno_ssthresh and cubictcp_recalc_ssthresh: of tp->snd_cwnd; windows are counted in segments.
-            ssthresh_base: SsthreshBase::Cwnd,
-            whole_segment_ssthresh: true,
+            ssthresh: SsthreshRules { base: SsthreshBase::Cwnd, whole_segments: true },
             rto: RtoRules {
                 // TCP_TIMEOUT_INIT 1 s, TCP_RTO_MIN 200 ms, TCP_RTO_MAX 120 s.
                 minimum_ns: 200 * MILLISECOND,
@@ -449,8 +455,7 @@ impl Profile {
             startup: Startup::Window,
             slow_start_growth: SlowStartGrowth::PerAck,
             congestion_avoidance: CongestionAvoidance::PerAck,
-            ssthresh_base: SsthreshBase::FlightSize,
-            whole_segment_ssthresh: false,
+            ssthresh: SsthreshRules { base: SsthreshBase::FlightSize, whole_segments: false },
             rto: RtoRules {
                 initial_ns: 3 * SECOND,
                 minimum_ns: 200 * MILLISECOND,

@@ -21,6 +21,8 @@ pub const RENAMED: &[(&str, &str)] = &[
     ("rto.quantised_samples", "rto.estimator.rfc6298.quantized_rtt"),
     ("rto.after_syn_loss", "rto.after_syn_loss.timeout"),
     ("rto.after_syn_loss_unless_sampled", "rto.after_syn_loss.unless_sampled"),
+    ("ssthresh_base", "ssthresh.base"),
+    ("whole_segment_ssthresh", "ssthresh.whole_segments"),
     ("acknowledgement_heuristic", "recovery.new_reno.ack_heuristic"),
 ];
 

@@ -166,7 +166,7 @@ impl Endpoint {
 
     /// What ssthresh is computed from when there is congestion, bytes.
     fn congestion_base(&self, facts: &Facts) -> u32 {
-        self.profile.ssthresh_base.bytes(facts.flight, self.controller.window())
+        self.profile.ssthresh.base.bytes(facts.flight, self.controller.window())
     }
 
     fn save_cwnd(&mut self, reducing: bool) {

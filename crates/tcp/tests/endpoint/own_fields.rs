@@ -2,8 +2,8 @@
 
 use crate::wire::*;
 use firstflight_tcp::{
-    AfterSynLoss, Profile, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SsthreshBase, TailLossProbe,
-    WindowValidation,
+    AfterSynLoss, Profile, RecoveryAlgorithm, RestartWindow, RtoEstimator, RtoRules, SsthreshBase, SsthreshRules,
+    TailLossProbe, WindowValidation,
 };
 
 /// Slow start threshold in segments after the timeout of a flight of 4 segments under a window of 10.
@@ -23,8 +23,9 @@ fn the_base_of_ssthresh_does_not_follow_from_window_validation_or_recovery() {
         [WindowValidation::Off, WindowValidation::CwndLimited { app_limited_decay: false }, WindowValidation::Rfc7661]
     {
         for recovery in [RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::NEW_RENO, RecoveryAlgorithm::SCOREBOARD] {
-            for (ssthresh_base, expected) in [(SsthreshBase::FlightSize, 2), (SsthreshBase::Cwnd, 5)] {
-                let profile = Profile { window_validation, recovery, ssthresh_base, ..rfc() };
+            for (base, expected) in [(SsthreshBase::FlightSize, 2), (SsthreshBase::Cwnd, 5)] {
+                let ssthresh = SsthreshRules { base, whole_segments: false };
+                let profile = Profile { window_validation, recovery, ssthresh, ..rfc() };
                 assert_eq!(ssthresh_after_timeout(&profile), expected, "{profile:?}");
             }
         }

@@ -38,8 +38,7 @@ _LINUX_ONLY = (
     "idle_check",
     "slow_start_growth",
     "congestion_avoidance",
-    "ssthresh_base",
-    "whole_segment_ssthresh",
+    "ssthresh",
     "data_on_handshake_ack",
     "piggyback_fin",
 )
