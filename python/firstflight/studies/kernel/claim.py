@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,8 @@ class ClaimSpec:
 def judge(specs: Callable[[Quantities], Iterable[ClaimSpec]], quantities: Quantities) -> list[Claim]:
     """Each claim with its verdict."""
     found = depending(specs, quantities, _differ)
-    return [spec.judge(_listed(lacking, quantities)) for spec, lacking in found]
+    absent = quantities.absent() if any(lacking for _, lacking in found) else {}
+    return [spec.judge(_listed(lacking, absent)) for spec, lacking in found]
 
 
 def _differ(own: ClaimSpec, other: ClaimSpec) -> bool:
@@ -61,11 +62,11 @@ def _value(found: xr.DataArray) -> float:
     return float(found.isel({DRAW: 0}) if DRAW in found.dims else found)
 
 
-def _listed(lacking: Lacking, quantities: Quantities) -> str:
+def _listed(lacking: Lacking, absent: Mapping[str, xr.DataArray]) -> str:
     """The labels of each key that matter; a key all of whose labels do is not named."""
     parts = []
     for grid, keys in lacking.items():
-        whole = quantities.absent()[grid]
+        whole = absent[grid]
         named = [f"{key} {_words(labels)}" for key, labels in keys.items() if len(labels) < whole.sizes[key]]
         if grid:
             named.insert(0, f"experiment {grid}")

@@ -190,6 +190,7 @@ class Quantities:
     def __init__(self, measured: Mapping[Quantity, xr.DataArray], run: Run | None = None) -> None:
         self._run = run
         self._measured = {quantity.name: (quantity, array) for quantity, array in measured.items()}
+        self._unchanged: dict[Quantity, xr.DataArray] = {}
 
     def __getattr__(self, name: str) -> xr.DataArray:
         try:
@@ -251,8 +252,15 @@ class Quantities:
         for quantity, array in self._measured.values():
             own = _gaps(quantity, array)
             if quantity.grid in absent and (own.all() or (own.any() and not quantity.partial)):
-                mine = changed.get(quantity.grid, xr.zeros_like(own)).reindex_like(own, fill_value=False)
-                array = array.where(~own, _fill(quantity, array, mine, trial))
+                if quantity.grid in changed:
+                    mine = changed[quantity.grid].reindex_like(own, fill_value=False)
+                    array = array.where(~own, _fill(quantity, array, mine, trial))
+                else:
+                    # The same in all trials.
+                    if quantity not in self._unchanged:
+                        near = _fill(quantity, array, xr.zeros_like(own), trial)
+                        self._unchanged[quantity] = array.where(~own, near)
+                    array = self._unchanged[quantity]
             found[quantity] = array
         return Quantities(found, self._run)
 
