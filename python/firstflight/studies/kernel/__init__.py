@@ -4,7 +4,7 @@ docs/add-a-study.md walks through one.
 """
 
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near
-from firstflight.studies.kernel.charts import heat_map, panels, scatter
+from firstflight.studies.kernel.charts import heat_map, intervals, panels, scatter
 from firstflight.studies.kernel.claim import ClaimSpec
 from firstflight.studies.kernel.declared import DeclaredStudy
 from firstflight.studies.kernel.figure import lines
@@ -38,6 +38,7 @@ __all__ = [
     "common",
     "estimate",
     "heat_map",
+    "intervals",
     "lines",
     "mean_of",
     "named",

@@ -201,3 +201,41 @@ def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
     scale = alt.Scale(domain=names, range=list(ORDERED[: len(names)]))
     legend = alt.Legend(columns=_ABREAST) if len(names) > _ABREAST else alt.Legend()
     return alt.Color(f"{key}:N", sort=names, title=coordinate.attrs.get("long_name"), scale=scale, legend=legend)
+
+
+def intervals(quantity: xr.DataArray, title: str, caption: str, y: str, color: str, rows: str) -> Figure | None:
+    """The value and 95 % interval of each label of `y`, below each other, in a color per label of `color` and a panel
+    per label of `rows`. Labels without an interval are left out. None without data.
+    """
+    found = [row for row in rows_of(quantity, [y, color, rows]) if "low" in row]
+    if not found:
+        return None
+
+    def chart(wide: bool) -> altair.TopLevelMixin:
+        import altair as alt
+
+        ends = [0, *(row[end] for row in found for end in ("low", "high"))]
+        x = alt.X("value:Q", title=heading_of(quantity), scale=alt.Scale(domain=[min(ends), max(ends)]))
+
+        def one(panel: str) -> Any:
+            # A label that is a number would be no member of the offset's scale.
+            own = [row | {color: str(row[color])} for row in found if str(row[rows]) == panel]
+            base = alt.Chart(inline(own)).encode(
+                y=alt.Y(f"{y}:N", sort=titles(quantity[y]), title=None),
+                yOffset=alt.YOffset(f"{color}:N", sort=titles(quantity[color])),
+                color=color_of(quantity[color], color),
+            )
+            zero = alt.Chart().mark_rule(color=BASE).encode(x=alt.datum(0))
+            spread = base.mark_rule(strokeWidth=4, opacity=0.35).encode(
+                x=alt.X("low:Q", title=heading_of(quantity)), x2="high:Q"
+            )
+            points = base.mark_point(size=50, filled=True, opacity=1).encode(x=x)
+            return alt.layer(zero, spread, points).properties(
+                width=480 if wide else 190, height=alt.Step(13), title=panel
+            )
+
+        here = {str(row[rows]) for row in found}
+        picture: altair.TopLevelMixin = alt.vconcat(*(one(panel) for panel in titles(quantity[rows]) if panel in here))
+        return picture
+
+    return Figure(str(quantity.name), title, caption, chart(True), chart(False))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _LOGARITHMIC = 20
 # Labels that an axis can write, each one.
 _FEW = 12
+# Labels of a line that has a point at each.
+_POINTS = 40
+# Width of a letter of an axis, px.
+_LETTER = 8
 
 
 def lines(
@@ -97,7 +101,7 @@ def _chart(
     )
     labels = quantity[x].values.tolist()
     numbers = all(isinstance(label, int | float) for label in labels)
-    far = numbers and min(labels) > 0 and max(labels) >= _LOGARITHMIC * min(labels)
+    far = numbers and min(labels) > 0 and max(labels) >= _LOGARITHMIC * min(labels) and not _even(labels)
     heading = quantity[x].attrs.get("long_name", x)
     if numbers:
         few = labels if len(labels) <= _FEW else alt.Undefined
@@ -105,13 +109,18 @@ def _chart(
         scale = alt.Scale(type="log" if far else "linear", zero=False, nice=not far)
         across = alt.X(f"{x}:Q", title=heading, scale=scale, axis=axis)
     else:
-        across = alt.X(f"{x}:N", title=heading, sort=titles(quantity[x]), axis=alt.Axis(labelAngle=0))
+        room = width / min(quantity.sizes[columns] if columns else 1, 4 if width > 400 else 2) / len(labels)
+        angle = 0 if max(map(len, titles(quantity[x]))) * _LETTER <= room else -40
+        across = alt.X(f"{x}:N", title=heading, sort=titles(quantity[x]), axis=alt.Axis(labelAngle=angle))
     value = values.channel(heading_of(quantity))
     low = value.copy()
     low.shorthand = "low:Q"
     base = alt.Chart().encode(x=across, color=shade)
     if numbers:
-        drawn = [base.mark_area(opacity=0.2).encode(y=low, y2="high:Q"), base.mark_line(point=True).encode(y=value)]
+        drawn = [
+            base.mark_area(opacity=0.2).encode(y=low, y2="high:Q"),
+            base.mark_line(point=len(labels) <= _POINTS).encode(y=value),
+        ]
     else:
         if len(names) > 1 and color != columns:
             base = base.encode(xOffset=alt.XOffset(f"{color}:N", sort=names))
@@ -132,6 +141,11 @@ def _chart(
     )
     # Lines that are not compared have an axis each.
     return picture.resolve_scale(y="independent") if color == columns else picture
+
+
+def _even(labels: list[Any]) -> bool:
+    """Whether labels are evenly spaced, as percentiles are."""
+    return len(labels) > 2 and len({after - before for before, after in itertools.pairwise(labels)}) == 1
 
 
 def heading_of(quantity: xr.DataArray) -> str:

@@ -56,7 +56,8 @@ class Quantity:
     else.
 
     Of a `Sample` the value is that of a unit, and the quantity its mean over the units of all replicates, with
-    `percentiles` these, or the sum; the interval is by a bootstrap of clusters, and of too few units there is none.
+    `percentiles` these, or the sum; a unit counts by its `weight`. The interval is by a bootstrap of clusters, and of
+    too few units there is none.
 
     The value of a cell is the mean over replicates with an interval by the jackknife, or, with another `over`, that
     summary of the replicates with one by the bootstrap. With "each" a value per replicate stays, along `replicate`;
@@ -78,6 +79,7 @@ class Quantity:
     kinds: tuple[str, ...] = ()
     partial: bool = False
     percentiles: tuple[float, ...] = ()
+    weight: pl.Expr | None = None
 
     def columns(self) -> set[str]:
         """What it reads of the records, beside the keys and `replicate`."""

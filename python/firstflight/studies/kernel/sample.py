@@ -84,7 +84,7 @@ def draws(
             if quantity.percentiles:
                 found[quantity].loc[piece] = _percentiles(quantity, rows, left, clusters, drawn)
             else:
-                alike.setdefault((id(quantity.where), repr(left)), []).append(quantity)
+                alike.setdefault((id(quantity.where), id(quantity.weight), repr(left)), []).append(quantity)
         for same in alike.values():
             left = {key: of for key, of in labels[same[0]].items() if key not in piece}
             # Of cells that the run lacks there is not even a sum.
@@ -108,7 +108,10 @@ def _sums(
 ) -> list[Array]:
     """Means or sums of quantities of the same units."""
     by = [name for name in clusters.columns if name != _CLUSTER]
-    own = [quantity.value.sum().cast(pl.Float64).alias(f"_{place}") for place, quantity in enumerate(quantities)]
+    weight = quantities[0].weight
+    own = [pl.len() if weight is None else weight.sum()]
+    own += [(of.value if weight is None else of.value * weight).sum() for of in quantities]
+    own = [of.cast(pl.Float64).alias(f"_{place}") for place, of in enumerate(own)]
     units = rows if quantities[0].where is None else rows.filter(quantities[0].where)
     sums = units.group_by(*labels, *by, maintain_order=True).agg(pl.len().cast(pl.Float64).alias("_"), *own)
     sums = sums.join(clusters, on=by, maintain_order="left")
@@ -121,8 +124,8 @@ def _sums(
     totals = (columns.reshape(-1, clusters.height) @ drawn.T).reshape(*columns.shape[:-1], len(drawn))
     count, there = columns[0].sum(axis=-1), (columns[0] > 0).sum(axis=-1)
     few = (count < least_units("mean")) | (there < np.minimum(LEAST_BLOCKS, count))
-    below = np.where(totals[0] == 0, np.nan, totals[0])
-    found = [total if of.over == "sum" else total / below for of, total in zip(quantities, totals[1:], strict=True)]
+    below = np.where(totals[1] == 0, np.nan, totals[1])
+    found = [total if of.over == "sum" else total / below for of, total in zip(quantities, totals[2:], strict=True)]
     for values in found:
         values[..., 1:][few] = np.nan
     return found
@@ -145,16 +148,18 @@ def _percentiles(quantity: Quantity, rows: pl.DataFrame, labels: Labels, cluster
     for place in itertools.product(*(enumerate(of) for of in others.values())):
         here = [pl.col(key) == label for key, (_, label) in zip(others, place, strict=True)]
         units = rows if quantity.where is None else rows.filter(quantity.where)
-        own = units.filter(*here).select(quantity.value.cast(pl.Float64).alias("value"), *by).sort("value")
+        weights = (pl.lit(1.0) if quantity.weight is None else quantity.weight).alias("weight")
+        own = units.filter(*here).select(quantity.value.cast(pl.Float64).alias("value"), weights, *by).sort("value")
         if not own.height:
             continue
         cluster = own.join(clusters, on=by, how="left", maintain_order="left")[_CLUSTER].to_numpy().astype(np.int64)
-        weight = np.ones(own.height)
+        weight = own["weight"].to_numpy()
         arm = Arm(own["value"].to_numpy().reshape(-1, 1), weight, cluster, np.zeros(count, int), own.height, 0, 0, 0)
+        # Kish: units of equal weight that tell as much as these.
+        worth = round(weight.sum() ** 2 / (weight**2).sum())
         for at, percentile in enumerate(quantity.percentiles):
             made = Quantile(arm, blocks, weight, percentile / 100)
-            values = made.of(drawn @ made.columns)
-            if own.height < least_units(f"p{percentile}") or len(np.unique(cluster)) < min(LEAST_BLOCKS, own.height):
-                values[1:] = np.nan
-            found[(*(index for index, _ in place), at)] = values
+            few = worth < least_units(f"p{percentile}") or len(np.unique(cluster)) < min(LEAST_BLOCKS, own.height)
+            values = made.of((drawn[:1] if few else drawn) @ made.columns)
+            found[(*(index for index, _ in place), at)][: len(values)] = values
     return found

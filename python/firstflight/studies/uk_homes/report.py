@@ -1,0 +1,387 @@
+"""Tables, figures and the answer."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import xarray as xr
+
+from firstflight.analysis.table import Table
+from firstflight.populations import uk_homes
+from firstflight.report.figure import Figure, inline
+from firstflight.report.size_map import size_map
+from firstflight.report.style import ORDERED
+from firstflight.studies.kernel import Quantities, estimate, intervals, lines, named, table
+from firstflight.studies.uk_homes.claims import (
+    ALL,
+    ASSUMPTIONS,
+    FARTHER_MS,
+    GUESSES,
+    NO_LOSS,
+    PAGE,
+    RESPONSE,
+    RULES,
+    TECHNOLOGIES,
+    TODAY,
+    correlation,
+    of,
+    overfilled,
+    saved,
+    saved_ms,
+    sent_again,
+)
+
+if TYPE_CHECKING:
+    import altair
+
+LARGEST = 32
+"""The larger of the windows that the question is about."""
+_AGAINST = "95 % intervals by bootstrap over homes, each with both windows."
+FEWEST = 20
+"""Homes of a technology that a rank correlation needs, to be worth a row."""
+_DRAWN = 3
+"""Of so many homes one is drawn as a dot."""
+
+
+def tables(q: Quantities) -> Sequence[Table]:
+    """Gains, cost, overfilled homes, assumptions, ranks."""
+    times, tail, page = of(q, "time"), q.tail.sel(farther_ms=FARTHER_MS, drop=True), _by_technology(q)
+    gain = ("year", "farther_ms", "response", "iw", "draw")
+    percentiles = ("year", "response", "percentile", "iw", "draw")
+    return [
+        table(
+            "gain",
+            f"What each window saves the median home against {TODAY}",
+            "Difference of the medians over homes, weighted; above 0 is sooner. From the opening of the connection to "
+            f"the last byte; the page is 30 kB and then six times 80 kB on one connection. {_AGAINST}",
+            [
+                named(saved(times), "saved", "Saved", "percent").transpose(*gain),
+                named(saved_ms(times), "saved_ms", "Saved", "ms").transpose(*gain),
+            ],
+            "iw",
+        ),
+        table(
+            "percentiles",
+            "What each window saves fast and slow homes",
+            f"{FARTHER_MS} ms farther than measured. A percentile is of the times in each arm, weighted; with {TODAY} "
+            f"it is the time given. {_AGAINST}",
+            [
+                named(tail.sel(iw=[TODAY]), "time", "Time", "ms", 0).transpose(*percentiles),
+                named(saved(tail), "saved", "Saved", "percent").transpose(*percentiles),
+            ],
+            "iw",
+        ),
+        table(
+            "technologies",
+            "The page, by technology",
+            f"{FARTHER_MS} ms farther than measured. Medians over the homes of a technology, each counting once, "
+            f"because Ofcom gives some technologies no weight. No interval: too few homes. {_AGAINST} They are not "
+            "corrected for the number of technologies.",
+            [
+                of.transpose("year", "technology", "iw", "draw")
+                for of in (
+                    _counted(q).sel(technology=list(TECHNOLOGIES)),
+                    page.sel(iw=[TODAY]).rename("time"),
+                    named(saved(page), "saved", "Saved", "percent"),
+                    q.technology_overfilled.sel(farther_ms=FARTHER_MS, drop=True).rename("overfilled"),
+                )
+            ],
+            "iw",
+        ),
+        table(
+            "cost",
+            f"What each window costs ({RESPONSE})",
+            "Over the country's homes, weighted. The first flight is bounded by the window that the receiver "
+            "announces, 64 KiB at first. 95 % intervals by bootstrap over homes.",
+            [
+                of(q, "flight").rename("flight"),
+                named(100 * q.first_lost / q.first_sent, "first_lost", "Of the first flight lost", "percent", 2),
+                sent_again(q),
+                of(q, "hit").rename("hit"),
+                q.late,
+            ],
+            "iw",
+        ),
+        table(
+            "overfill",
+            "Homes whose path a first flight overfills",
+            f"Without random losses, {FARTHER_MS} ms farther than measured, {RESPONSE}; over the country's homes, "
+            "weighted. Simulated: the queue dropped of the first flight. By the queue: the flight is larger than the "
+            "queue, while the acknowledgement of the request is on the wire; with the wire: than the queue and one "
+            "packet; with the pipe: than bandwidth-delay product and queue. Right: homes for which the rule says what "
+            "the simulation does.",
+            [
+                of(q, "flight", NO_LOSS).sel(farther_ms=FARTHER_MS, drop=True).rename("flight"),
+                named(overfilled(q), "simulated", "Simulated", "percent", 2),
+                *(getattr(q, rule).sel(farther_ms=FARTHER_MS, drop=True) for rule in RULES),
+                *(getattr(q, f"{rule}_right").sel(farther_ms=FARTHER_MS, drop=True) for rule in RULES),
+            ],
+        ),
+        table(
+            "assumptions",
+            f"What the panel does not tell, turned round (IW {LARGEST} against {TODAY})",
+            f"{FARTHER_MS} ms farther than measured; the median home, weighted. Small and large buffers: where none "
+            "was measured (15 % of the homes of 2023, all of 2015), the lower or upper quartile of the technology in "
+            "2023. No loss: only the queue drops. 64 packets at least: a home where no queue was seen has room all "
+            "the same.",
+            [
+                *(
+                    named(_assumed(q, response), name, f"Saved, {response}", "percent")
+                    for name, response in (("saved", RESPONSE), ("saved_page", PAGE))
+                ),
+                named(
+                    _of_each(partial(of, q, "hit"), LARGEST), "hit", "Homes that lose of the first flight", "percent"
+                ),
+                _of_each(partial(sent_again, q), LARGEST),
+            ],
+        ),
+        table(
+            "ranking",
+            "Our page times against the measured ones, by rank",
+            f"Spearman's rank correlation over homes, each counting once, IW {TODAY}, as near as the test server; "
+            "beside it that of the round trip alone and of the rate alone. The measured page is another one: from "
+            "other servers, with names to look up, many hosts and work to do at both ends.",
+            [
+                _ranked(q, _counted(q)),
+                *(
+                    named(_ranked(q, correlation(q, name)), f"{name}_rank", title, "correlation", 2)
+                    for name, title in zip(GUESSES, ("Our page", "Round trip alone", "Rate alone"), strict=True)
+                ),
+                *(_ranked(q, median) for median in (q.measured_ms.rename("measured"), q.ours_ms.rename("ours"))),
+            ],
+        ),
+    ]
+
+
+def _by_technology(q: Quantities) -> xr.DataArray:
+    return q.technology_time.sel(farther_ms=FARTHER_MS, percentile=50, drop=True)
+
+
+def _counted(q: Quantities) -> xr.DataArray:
+    """How many homes there are, which is no chance."""
+    counted = q.homes.sel(farther_ms=0, drop=True)
+    return counted.where(counted > 0).isel(draw=[0])
+
+
+def _ranked(q: Quantities, found: xr.DataArray) -> xr.DataArray:
+    """Of technologies with homes enough for a rank."""
+    enough = (q.homes.sel(farther_ms=0, iw=TODAY, draw=0, drop=True) >= FEWEST).reset_coords(drop=True)
+    places = {key: label for key, label in (("farther_ms", 0), ("iw", TODAY), ("percentile", 50)) if key in found.dims}
+    return found.sel(places, drop=True).where(enough)
+
+
+def _assumed(q: Quantities, response: str) -> xr.DataArray:
+    times = _of_each(partial(of, q, "time"), [TODAY, LARGEST]).sel(response=response, drop=True)
+    return saved(times).sel(iw=LARGEST, drop=True)
+
+
+def _of_each(quantity: Callable[..., xr.DataArray], windows: Any) -> xr.DataArray:
+    """A quantity that each grid has along `assumption`."""
+    found = [
+        quantity(grid=grid)
+        .sel(farther_ms=FARTHER_MS, iw=windows, drop=True)
+        .expand_dims(assumption=["as assumed" if grid == "homes" else grid], axis=1)
+        for grid in ("homes", *ASSUMPTIONS)
+    ]
+    return xr.concat(found, "assumption", join="inner", combine_attrs="override")
+
+
+def figures(q: Quantities) -> Sequence[Figure | None]:
+    """The map of sizes, gains by percentile and technology, overfilled homes, measured against simulated pages."""
+    year = int(of(q, "time")["year"].values.max())
+    sizes = saved_ms(of(q, "time").sel(year=year, drop=True))
+    by_percentile = saved(q.percentile_time.sel(farther_ms=FARTHER_MS, response=PAGE, drop=True))
+    rules = {
+        "simulated": overfilled(q),
+        "rule: larger than the queue": q.queue.sel(farther_ms=FARTHER_MS, drop=True),
+        "rule: larger than bandwidth-delay product + queue": q.pipe.sel(farther_ms=FARTHER_MS, drop=True),
+    }
+    told = xr.concat([rule.expand_dims(rule=[name]) for name, rule in rules.items()], "rule", combine_attrs="override")
+    return [
+        _map(q),
+        lines(
+            named(sizes, "sizes", "saved", "ms"),
+            "What is saved grows with the distance, in whole round trips",
+            f"Time saved against an initial window of {TODAY}: difference of the medians over the homes of {year}, "
+            "weighted, with 95 % intervals. The steps of slow start decide which size gains: 100 kB need three flights "
+            "with 10 and with 16, and two with 32.",
+            "response",
+            "iw",
+            "farther_ms",
+        ),
+        lines(
+            named(by_percentile, "percentiles", "saved", "%"),
+            "The gain by percentile of the homes",
+            f"Each percentile of the page's time with a window against the same percentile with {TODAY}, weighted; "
+            f"{FARTHER_MS} ms farther than measured. Left: the fastest homes. The last percentiles rest on few homes, "
+            "and which of their packets are lost is chance.",
+            "percentile",
+            "iw",
+            "year",
+        ),
+        intervals(
+            named(saved(_by_technology(q)), "technologies", "saved", "%"),
+            "Whom a larger window serves, by the technology of the line",
+            f"The page, {FARTHER_MS} ms farther than measured: by how much the median home of a technology is sooner "
+            f"than with {TODAY}, with 95 % intervals; technologies with homes enough for one. Which first flights "
+            "overfill the queue, the table of technologies says.",
+            "technology",
+            "iw",
+            "year",
+        ),
+        lines(
+            named(told, "overfill", "homes", "%"),
+            "The queue decides whether a first flight fits, not the bandwidth-delay product",
+            "Share of the country's homes whose path the first flight overfills, without random losses. A flight that "
+            "leaves back to back meets the queue all at once; the pipe behind it does not help. The receiver's first "
+            "window of 64 KiB bounds the largest flight. The buffers of 2015 are assumed. What is simulated and the "
+            "rule of the queue are one line.",
+            "iw",
+            "rule",
+            "year",
+        ),
+        _pages(q),
+    ]
+
+
+def typical_home(year: uk_homes.Year) -> dict[str, float]:
+    """The path of the map's curves: the weighted median of each quantity of a panel, without loss."""
+    panel = uk_homes.homes(year)
+
+    def median(name: str) -> float:
+        order = panel.sort(name)
+        return float(order[name][int((order["weight"].cum_sum() >= order["weight"].sum() / 2).arg_max() or 0)])
+
+    return {name: median(name) for name in ("rtt_s", "down_bps", "up_bps", "buffer_s")}
+
+
+def _map(q: Quantities) -> Figure | None:
+    year: uk_homes.Year = 2023
+    columns = {"iw": "initial_window", "completion_time_s": "time_s"}
+    curves = (
+        q.run.table("transfers", experiment="map")
+        .filter(pl.col("completed") == 1)
+        .select(pl.col("iw", "bytes", "completion_time_s", "first_flight_segments"))
+        .rename(columns)
+        .unique()
+        .sort("initial_window", "bytes")
+        .collect()
+    )
+    if curves.is_empty():
+        return None
+    home, farther_s = typical_home(year), FARTHER_MS / 1e3
+    rate, trip = home["down_bps"] / 1e6, 1e3 * (home["rtt_s"] + farther_s)
+    return size_map(
+        curves,
+        uk_homes.homes(year).with_columns(pl.col("rtt_s") + farther_s),
+        name="size_map",
+        title="The map of response sizes",
+        caption="Above: simulated time of a response of each size over the median path of the UK's homes of "
+        f"{year}, {FARTHER_MS} ms farther than the country's test server; from opening the connection to the last "
+        "byte, without TLS. Dashed: where the first flight ends. Below: those homes, weighted as the panel weights "
+        "them, at their own round trip and at what their line carries in it; dots at one place are one larger dot. "
+        "The line of a home to the right of a window's is idle for a part of the first round trip.",
+        headline="A larger initial window saves whole round trips; nearly every line has room",
+        path=f"median UK home of {year} ({rate:.0f} Mbit/s, {trip:.0f} ms away)",
+        users=f"UK homes of {year}",
+    )
+
+
+def _pages(q: Quantities) -> Figure | None:
+    """Our page's time against the measured one's."""
+    cells: dict[str, str | int | float] = {"experiment": "homes", "farther_ms": 0, "iw": TODAY}
+    if not any(cells.items() <= key.items() for key in q.run.cells):
+        return None
+    pages = q.run.table("pages", **cells).filter((pl.col("replicate") == 0) & (pl.col("completed") == 1))
+    homes = q.run.table("users", **cells).select("year", "replicate", "client", "row")
+    found = pages.join(homes, on=["year", "replicate", "client"]).sort("year", "row").collect()
+    ranks = correlation(q, "ours").sel(technology=ALL, draw=0)
+    rows: list[dict[str, Any]] = []
+    for (year,), own in found.partition_by("year", as_dict=True, maintain_order=True).items():
+        panel = uk_homes.homes(uk_homes.YEARS[uk_homes.YEARS.index(year)]).select("technology", "web_page_s")
+        measured = panel[own["row"].cast(pl.UInt32)].with_columns(own["completion_time_s"]).gather_every(_DRAWN)
+        heading = f"{year}: rank correlation {float(ranks.sel(year=year)):.2f}"
+        rows += [
+            {"technology": _kind(kind), "measured": round(1e3 * there), "ours": round(1e3 * here), "panel": heading}
+            for kind, there, here in measured.iter_rows()
+        ]
+
+    def chart(wide: bool) -> "altair.TopLevelMixin":
+        import altair as alt
+
+        def axis(field: str, title: str, of: type[alt.X] | type[alt.Y]) -> Any:
+            scale = alt.Scale(type="log", domain=[15, 15000], nice=False, clamp=True)
+            ticks = [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
+            return of(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format=",d", labelAngle=0))
+
+        kinds = ["ADSL", "FTTC", "Cable", "FTTP", "other"]
+        color = alt.Color(
+            "technology:N", sort=kinds, title=None, scale=alt.Scale(domain=kinds, range=list(ORDERED[: len(kinds)]))
+        )
+        picture: altair.TopLevelMixin = (
+            alt.Chart(inline(rows))
+            .mark_circle(size=14, opacity=0.55, aria=False)
+            .encode(x=axis("ours", "our page, ms", alt.X), y=axis("measured", "measured page, ms", alt.Y), color=color)
+            .properties(width=290 if wide else 240, height=260)
+            .facet(alt.Facet("panel:N", title=None), columns=2 if wide else 1)
+        )
+        return picture
+
+    return Figure(
+        "pages",
+        "Our page times beside the measured ones",
+        f"A dot a home, every third one; IW {TODAY}, as near as the test server. The measured page is another one than "
+        "ours, so that only the order can agree: it comes from other servers and many hosts, after names are looked "
+        "up, and both ends work at it. Dots beyond an axis are at its end.",
+        chart(True),
+        chart(False),
+    )
+
+
+def _kind(technology: str) -> str:
+    """One name for what is one technology in different years or packages."""
+    for kind in ("ADSL", "FTTC"):
+        if technology.startswith(kind):
+            return kind
+    return technology if technology in ("Cable", "FTTP") else "other"
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """What 16 and 32 would gain today, for whom, and at what cost."""
+    times = of(q, "time").sel(year=2023, response=PAGE)
+    gained, shown = [], times.sel(farther_ms=FARTHER_MS)
+    for iw in (16, LARGEST):
+        found, ms = estimate(saved(shown).sel(iw=iw)), float(saved_ms(shown).sel(iw=iw, draw=0))
+        gained.append(f"{found.value:.1f} % ({found.low:.1f} to {found.high:.1f}; {ms:.0f} ms) with {iw}")
+    by_distance = saved_ms(times).sel(iw=LARGEST, draw=0)
+    distances = ", ".join(
+        f"{float(by_distance.sel(farther_ms=far)):.0f} ms "
+        f"{f'{far} ms farther' if far else 'as near as the test server'}"
+        for far in by_distance["farther_ms"].values
+    )
+    late = estimate(saved(q.tail).sel(year=2023, farther_ms=FARTHER_MS, response=PAGE, percentile=90, iw=LARGEST))
+    kinds = saved(_by_technology(q)).sel(year=2023, iw=LARGEST)
+    # Those with homes enough for an interval.
+    kinds = kinds.sel(draw=0)[kinds.notnull().all("draw").values].sortby(kinds.sel(draw=0), ascending=True)
+    again, lost = (
+        sent_again(q).sel(year=2023, farther_ms=FARTHER_MS, draw=0),
+        overfilled(q).sel(year=2023, draw=0),
+    )
+    return [
+        f"Instead of {TODAY}, a larger initial window saves the median UK home of 2023, of a page of 510 kB from a "
+        f"server {FARTHER_MS} ms beyond the country's test server, {' and '.join(gained)}.",
+        f"With IW {LARGEST} that is {distances}; at the 90th percentile of the homes {late.value:.1f} % "
+        f"({late.low:.1f} to {late.high:.1f}), and by technology {_from_to(kinds)}.",
+        "The price: back to back, the first flight overfills the queue of "
+        f"{' and '.join(f'{float(lost.sel(iw=iw)):.1f} % of the homes with {iw}' for iw in (16, LARGEST))}; of the "
+        f"segments of {RESPONSE}, {float(again.sel(iw=TODAY)):.2f} % are retransmitted with {TODAY}, "
+        f"{', '.join(f'{float(again.sel(iw=iw)):.2f} % with {iw}' for iw in (16, LARGEST))}.",
+    ]
+
+
+def _from_to(kinds: xr.DataArray) -> str:
+    if not kinds.size:
+        return "no technology with homes enough"
+    least, most = (f"{float(kind):.1f} % ({kind['technology'].item()})" for kind in (kinds[0], kinds[-1]))
+    return f"from {least} to {most}"
