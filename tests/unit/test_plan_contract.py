@@ -27,6 +27,11 @@ MORE = (
     ("browsing.toml", "application.web.frame", "8kB"),
     ("transfer-20-segments.toml", "network.links[0].burst", "15kB"),
     ("street.toml", "network.group.home.link.queue", "50ms"),
+    (
+        "transfer-20-segments.toml",
+        "application.download.size",
+        {"law": "empirical", "points": [[0.0, 1000.0], [1.0, 20000.0]], "minimum": "2kB", "maximum": "10kB"},
+    ),
 )
 # What the native module answers when the plan is as it should be: of none of its replicates is simulated.
 TAKEN = "there are no replicates to simulate"
