@@ -1,9 +1,10 @@
 """Makes a table of flows to try `firstflight advise` on: UK homes of 2023 and a server 30 ms farther away.
 
-    .venv/bin/python examples/flows/homes.py runs/homes.csv [FLOWS]
+    .venv/bin/python examples/flows/homes.py runs/homes.csv [FLOWS [WINDOW [SEED]]]
 
 They are simulated, so that the truth behind them is known: paths as Ofcom measured them (population "uk-2023", by
-weight), buffers included, which the table does not tell, and an initial window of 10.
+weight), buffers included, which the table does not tell, and an initial window of 10. Another WINDOW and SEED make the
+other data set for `firstflight advise --compare`.
 """
 
 import sys
@@ -32,8 +33,11 @@ def main() -> None:
     """Write the table."""
     out = Path(sys.argv[1])
     flows = int(sys.argv[2]) if len(sys.argv) > 2 else 8000
+    window = int(sys.argv[3]) if len(sys.argv) > 3 else 10
+    seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     population = {**SCENARIO["population"], "users": flows}  # type: ignore[dict-item]
-    run = firstflight.run(firstflight.Scenario.from_dict(SCENARIO | {"population": population}), replicates=1, seed=1)
+    changed = {"population": population, "tcp": {"profile": "linux", "initial_window": window}}
+    run = firstflight.run(firstflight.Scenario.from_dict(SCENARIO | changed), replicates=1, seed=seed)
     joined = run.transfers.join(run.users, on=["replicate", "client"], suffix="_of_user", maintain_order="left")
     seen = joined.filter(pl.col("completed") == 1)
     table = seen.select(

@@ -123,12 +123,8 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
     return Population(rows, window, observed.users.height, left_out, usable, seen)
 
 
-def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str], ...]]:
-    """Connections with what a user of the simulator needs, each with its first response; and how many lack what.
-
-    The initial window acts on the first response of a connection; later ones are left out (after a pause they may begin
-    with it again, but when is not in the data).
-    """
+def first_responses(observed: Observation) -> pl.DataFrame:
+    """A row a connection, with its path, its first response and its handshake of TLS; null where unknown."""
     first = observed.transfers.sort(
         "client", pl.col("object").fill_null(0), pl.col("start_s"), maintain_order=True
     ).unique("client", keep="first", maintain_order=True)
@@ -136,6 +132,7 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
         "client",
         "object",
         "bytes",
+        "completed",
         "completion_time_s",
         "segments_sent",
         "retransmissions",
@@ -143,12 +140,23 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
         "initial_window_segments",
     ]
     handshakes = observed.handshakes.select("client", *(pl.col(column).alias(name) for name, column in TLS.items()))
-    longest = observed.transfers.group_by("client").agg(pl.col("bytes").max().alias("longest"))
-    frame = (
+    return (
         observed.users.drop("replicate", "row")
         .join(first.select(kept), on="client", how="left", maintain_order="left")
-        .join(observed.bounds, on="client", how="left", maintain_order="left")
         .join(handshakes, on="client", how="left", maintain_order="left")
+    )
+
+
+def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str], ...]]:
+    """Connections with what a user of the simulator needs, each with its first response; and how many lack what.
+
+    The initial window acts on the first response of a connection; later ones are left out (after a pause they may begin
+    with it again, but when is not in the data).
+    """
+    longest = observed.transfers.group_by("client").agg(pl.col("bytes").max().alias("longest"))
+    frame = (
+        first_responses(observed)
+        .join(observed.bounds, on="client", how="left", maintain_order="left")
         .join(longest, on="client", how="left", maintain_order="left")
         .with_columns(shows_line=pl.col("least_down_bps").is_not_null() & (pl.col("longest") >= SHOWING_BYTES))
     )

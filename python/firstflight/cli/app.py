@@ -315,8 +315,18 @@ def observe(
 @app.command(short_help="Say which initial window suits your own users.")
 def advise(
     flows: Annotated[
-        Path, typer.Argument(metavar="FLOWS", help="Observed connections: a log, capture or table.", show_default=False)
-    ],
+        Path | None,
+        typer.Argument(metavar="FLOWS", help="Observed connections: a log, capture or table.", show_default=False),
+    ] = None,
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="BEFORE AFTER", help="Compare two data sets instead; nothing is simulated.", show_default=False
+        ),
+    ] = None,
+    concurrent: Annotated[
+        bool, typer.Option("--concurrent", help="With --compare: arms served at the same time, split at random.")
+    ] = False,
     iw: Annotated[str, typer.Option(metavar="N,N,...", help="Initial windows to try, in segments.")] = "10,16,20,32",
     harm: Annotated[
         str | None,
@@ -360,6 +370,22 @@ def advise(
     ] = False,
 ) -> None:
     """Advise on the initial window for your own users: what each gains, for whom, at what cost to whom, how surely."""
+    from firstflight.errors import RequestError
+
+    if compare is not None:
+        from firstflight.cli.comparing_arms import compare_arms_command
+
+        if flows is not None or users is not None or sizes is not None or assume or set_aside:
+            raise RequestError(
+                "--compare takes two data sets and simulates nothing; leave out FLOWS, --users, --sizes, --assume and "
+                "--set-aside"
+            )
+        compare_arms_command(compare, harm, kind, out, seed, concurrent)
+        return
+    if concurrent:
+        raise RequestError("--concurrent is about the data sets of --compare; add --compare BEFORE AFTER")
+    if flows is None:
+        raise RequestError("advise: FLOWS is missing; name a log, capture or table, or add --compare BEFORE AFTER")
     from firstflight.cli.advising import advise_command
 
     advise_command(flows, iw, harm, kind, out, seed, jobs, users, sizes, assume or [], set_aside)

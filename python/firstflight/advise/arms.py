@@ -1,0 +1,389 @@
+"""Two observed data sets compared: before and after a change, or two arms that were served at the same time.
+
+Nothing is simulated. The statistics, buckets and harm budget are those of an advice; users of the arms are drawn apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from firstflight import observe
+from firstflight.advise.budget import Check, Term, check, parse
+from firstflight.advise.fit import first_responses
+from firstflight.advise.in_use import InUse, in_use
+from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS
+from firstflight.analysis.ab import Comparison, bucketed, by_bucket, compare, compare_rate, least_units
+from firstflight.analysis.ab.least import LEAST_BLOCKS
+from firstflight.analysis.intervals import Estimate
+from firstflight.errors import RequestError
+from firstflight.input_files import check_is_file
+from firstflight.observe import Observation
+
+BEFORE, AFTER = "before", "after"
+RETRANSMISSIONS = "retransmissions"
+LEAST_IN_CELL = 20
+"""Connections of each arm in a cell of RTT and size. A thinner cell would put much weight on few connections."""
+_CHANCE = 0.001
+"""p-value of a random split below which the arms count as different users."""
+_EVENED = ("rtt_s", "segments")
+
+Outcome = Literal["faster", "faster, budget not shown", "slower", "over the budget", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One data set. `connections`: with a first response; `compared`: those left after cells that the other lacks;
+    `began_s`, `ended_s`: Unix times of the first and the last response, None where the file has no times.
+    """
+
+    source: Path
+    connections: int
+    compared: int
+    in_use: InUse
+    median_rtt_s: float | None
+    median_bytes: float | None
+    began_s: float | None
+    ended_s: float | None
+    unfinished: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One statistic: `before` and `after` in seconds (percent of segments for retransmissions), `change` in percent
+    (percentage points), negative where `after` is better. `as_seen`: the change before the mix was evened out.
+    """
+
+    statistic: str
+    before: Estimate
+    after: Estimate
+    change: Estimate
+    as_seen: Estimate
+
+
+@dataclass(frozen=True)
+class ArmsCompared:
+    """What two data sets say. `mix_p_value`: of a random split into arms with such mixes of RTT and size."""
+
+    before: Side
+    after: Side
+    concurrent: bool
+    outcome: Outcome
+    changes: tuple[Change, ...]
+    checks: tuple[Check, ...]
+    mix_p_value: float
+    doubts: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Every number, for `comparison.json`; null where there is none."""
+        made = _plain(asdict(self))
+        return {"schema": 1, **made}
+
+
+def compare_arms(
+    before: Path, after: Path, *, harm: str, kind: str | None = None, concurrent: bool = False, seed: int = 1
+) -> ArmsCompared:
+    """`after` compared with `before`. `concurrent`: both were served at the same time to users split at random. Without
+    it both arms are weighted to the same mix of RTT and size.
+
+    RequestError for files that cannot be read, are one file, or tell neither times nor retransmissions.
+    """
+    budget = parse(harm)
+    _check_two_files(before, after)
+    read = [observe.read(path, kind) for path in (before, after)]
+    arms = [_rows(one) for one in read]
+    spans = [_span(one) for one in read]
+    _check_times(spans, concurrent)
+    every = _cells(
+        pl.concat([rows.with_columns(arm=pl.lit(name)) for rows, name in zip(arms, (BEFORE, AFTER), strict=True)])
+    )
+    every = every.with_row_index("connection")
+    p_value = _mix_p_value(every)
+    rows = every if concurrent else _evened(every)
+    if rows.is_empty():
+        raise RequestError(
+            f"{before} and {after} have no RTTs and sizes in common (cells with {LEAST_IN_CELL} connections of each); "
+            "compare data of like users"
+        )
+    sides = [
+        Side(
+            one.source.path,
+            own.height,
+            rows.filter(pl.col("arm") == name).height,
+            in_use(own),
+            _median(own, "rtt_s"),
+            _median(own, "bytes"),
+            *span,
+            int(own["time_s"].is_nan().sum()),
+            tuple(map(str, one.problems)),
+        )
+        for one, own, name, span in zip(read, arms, (BEFORE, AFTER), spans, strict=True)
+    ]
+    measured = _Measured(rows, every, seed)
+    changes = tuple(measured.changes())
+    if not changes:
+        raise RequestError(f"{before} and {after} tell neither completion times nor retransmissions; log one of them")
+    checks = tuple(each for term in budget for each in measured.checks(term, sides[1].in_use.window))
+    found = tuple(_doubts(sides[0], sides[1], concurrent, p_value, every.height - rows.height))
+    return ArmsCompared(sides[0], sides[1], concurrent, _outcome(changes, checks), changes, checks, p_value, found)
+
+
+def _check_two_files(before: Path, after: Path) -> None:
+    for path in (before, after):
+        check_is_file(path)
+        if not path.exists():
+            raise RequestError(f'there is no file "{path}"')
+    if before.samefile(after):
+        raise RequestError(f"--compare: both are {before}; name two data sets")
+
+
+def _rows(observed: Observation) -> pl.DataFrame:
+    """The first response of each connection, on which the initial window acts; NaN seconds where it did not finish."""
+    frame = first_responses(observed).filter(pl.col("object").fill_null(0) == 0, pl.col("bytes").is_not_null())
+    unfinished = pl.col("completed").fill_null(1) == 0
+    rtt = pl.col("rtt_s").fill_nan(None)
+    return frame.select(
+        *("bytes", "subnet", "down_bps", "segments_sent", "retransmissions", "first_flight_segments"),
+        *("initial_window_segments", "tls_bytes", "tls_answer_flight_segments"),
+        pl.col("weight").fill_null(1.0),
+        rtt.alias("rtt_s"),
+        (pl.col("bytes") / 1448).ceil().alias("segments"),
+        (rtt * pl.col("down_bps") / 8).alias("bdp_bytes"),
+        pl.when(unfinished).then(float("nan")).otherwise("completion_time_s").alias("time_s"),
+    )
+
+
+def _span(observed: Observation) -> tuple[float | None, float | None]:
+    starts, began = observed.transfers["start_s"].drop_nulls().to_numpy(), observed.source.began_s
+    if began is None or not len(starts):
+        return None, None
+    return began + float(starts.min()), began + float(starts.max())
+
+
+def _check_times(spans: list[tuple[float | None, float | None]], concurrent: bool) -> None:
+    overlap = _overlap(*spans)
+    if concurrent and overlap == 0:
+        raise RequestError("--concurrent: the two data sets do not overlap in time; leave it out")
+
+
+def _overlap(one: tuple[float | None, float | None], other: tuple[float | None, float | None]) -> float | None:
+    """How much of the shorter span both cover, 0 to 1; None where times are unknown."""
+    if one[0] is None or one[1] is None or other[0] is None or other[1] is None:
+        return None
+    together = min(one[1], other[1]) - max(one[0], other[0])
+    if together < 0:
+        return 0.0
+    shorter = min(one[1] - one[0], other[1] - other[0])
+    return 1.0 if shorter == 0 else together / shorter
+
+
+def _cells(rows: pl.DataFrame) -> pl.DataFrame:
+    """`rows` with `cell`, which RTT and size a connection has; an unknown one is a value of its own."""
+    for dimension in DIMENSIONS:
+        if dimension.column in _EVENED:
+            rows = bucketed(rows, dimension.column, dimension.edges, f"{dimension.column}_place")
+    return rows.with_columns(
+        cell=pl.concat_str([f"{name}_place" for name in _EVENED], separator="/", ignore_nulls=False).fill_null("?")
+    )
+
+
+def _counts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Connections and weight of each cell, in each arm."""
+    own = {name: pl.col("arm") == name for name in (BEFORE, AFTER)}
+    return rows.group_by("cell", maintain_order=True).agg(
+        *(mine.sum().alias(f"{name}_count") for name, mine in own.items()),
+        *(pl.col("weight").filter(mine).sum().alias(f"{name}_weight") for name, mine in own.items()),
+    )
+
+
+def _mix_p_value(rows: pl.DataFrame) -> float:
+    """Pearson's chi-squared test that the cells do not depend on the arm."""
+    from scipy.special import chdtrc
+
+    counts = _counts(rows)
+    table = counts.select(f"{BEFORE}_count", f"{AFTER}_count").to_numpy().astype(float)
+    if len(table) < 2 or not table.sum(axis=0).all():
+        return math.nan
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    return float(chdtrc(len(table) - 1, ((table - expected) ** 2 / expected).sum()))
+
+
+def _evened(rows: pl.DataFrame) -> pl.DataFrame:
+    """Both arms weighted to the mean of their mixes; cells that one of them hardly has are left out."""
+    thick = _counts(rows).filter(pl.min_horizontal(f"{BEFORE}_count", f"{AFTER}_count") >= LEAST_IN_CELL)
+    share = {name: pl.col(f"{name}_weight") / pl.col(f"{name}_weight").sum() for name in (BEFORE, AFTER)}
+    together = (share[BEFORE] + share[AFTER]) / 2
+    factors = thick.select("cell", *((together / share[name]).alias(name) for name in share))
+    joined = rows.join(factors, on="cell", how="inner", maintain_order="left")
+    factor = pl.when(pl.col("arm") == BEFORE).then(BEFORE).otherwise(AFTER)
+    return joined.with_columns(weight=pl.col("weight") * factor).drop(BEFORE, AFTER)
+
+
+def _median(rows: pl.DataFrame, column: str) -> float | None:
+    found = rows[column].drop_nulls().median()
+    return None if found is None else float(found)  # type: ignore[arg-type]
+
+
+class _Measured:
+    """Comparisons of `rows`, and of `every` row as seen."""
+
+    def __init__(self, rows: pl.DataFrame, every: pl.DataFrame, seed: int) -> None:
+        self._rows, self._every = rows, every
+        subnets = [rows.filter(pl.col("arm") == name)["subnet"] for name in (BEFORE, AFTER)]
+        enough = all(not each.null_count() and each.n_unique() >= LEAST_BLOCKS for each in subnets)
+        self._arms: dict[str, Any] = {
+            "arm": "arm",
+            "baseline": BEFORE,
+            "treatment": AFTER,
+            "unit": ["connection"],
+            "weight": "weight",
+            "paired": False,
+            "cluster": "subnet" if enough else None,
+            "resamples": RESAMPLES,
+            "seed": seed,
+        }
+        self._made: dict[str, Comparison] = {}
+        self._timed = self._told("time_s")
+        self._counted = self._told("segments_sent") and self._told("retransmissions")
+
+    def _told(self, column: str) -> bool:
+        known = self._rows.filter(pl.col(column).is_not_null())["arm"]
+        return known.n_unique() == 2
+
+    def _own(self, statistic: str) -> Comparison:
+        if statistic not in self._made:
+            self._made[statistic] = self._compare(statistic, self._rows)
+        return self._made[statistic]
+
+    def _compare(self, statistic: str, rows: pl.DataFrame) -> Comparison:
+        if statistic == RETRANSMISSIONS:
+            return compare_rate(rows, "retransmissions", "segments_sent", **self._arms)
+        return compare(rows, "time_s", statistic=statistic, **self._arms)
+
+    def changes(self) -> Iterator[Change]:
+        """Each statistic that both data sets tell."""
+        for statistic in (*(STATISTICS if self._timed else ()), *([RETRANSMISSIONS] if self._counted else ())):
+            own = self._own(statistic)
+            seen = own if self._rows is self._every else self._compare(statistic, self._every)
+            scale = 100 if statistic == RETRANSMISSIONS else 1
+            yield Change(
+                statistic,
+                _scaled(own.baseline, scale),
+                _scaled(own.treatment, scale),
+                *(_change(each, statistic) for each in (own, seen)),
+            )
+
+    def checks(self, term: Term, window: int) -> list[Check]:
+        """`term` compared with what was found; "not measured" where the data cannot tell."""
+        nothing = Estimate(math.nan)
+        lacking = ""
+        if term.name in ("others", "others_p99"):
+            lacking = "logs do not tell which connections kept their window"
+        elif term.name == RETRANSMISSIONS and not self._counted:
+            lacking = "the data does not count retransmissions"
+        elif term.name != RETRANSMISSIONS and not self._timed:
+            lacking = "the data has no completion times"
+        if lacking:
+            return [check(term, window, "observed", nothing, self._rows.height, reason=lacking)]
+        if term.name == "segments":
+            return self._worst_buckets(term, window)
+        found = self._own(term.name)
+        statistic = "rate" if term.name == RETRANSMISSIONS else term.name
+        lacks = least_units(statistic) if found.evidence is None else None
+        return [
+            check(term, window, "observed", _change(found, term.name), found.units, reason=found.reason, lacks=lacks)
+        ]
+
+    def _worst_buckets(self, term: Term, window: int) -> list[Check]:
+        """The bucket of each dimension that reaches furthest up, one over the limit before the others."""
+        checks = []
+        for dimension in DIMENSIONS:
+            if not self._told(dimension.column):
+                continue
+            labels = dimension.labels()
+            placed = bucketed(self._rows, dimension.column, dimension.edges, "bucket")
+            named = placed.with_columns(
+                pl.col("bucket").replace_strict(dict(enumerate(labels)), return_dtype=pl.String)
+            )
+            judged = [
+                (
+                    bucket,
+                    Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units),
+                )
+                for bucket in by_bucket(named, "time_s", "bucket", buckets=labels, least=LEAST_IN_BUCKET, **self._arms)
+                if bucket.comparison is not None and bucket.verdict in ("better", "worse", "not separated")
+            ]
+            if judged:
+                bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
+                where = f"{dimension.title.lower()} {bucket.bucket}"
+                checks.append(check(term, window, "observed", found, bucket.units, where=where))
+        return checks
+
+
+def _scaled(found: Estimate, by: float) -> Estimate:
+    return Estimate(by * found.value, by * found.low, by * found.high, found.replicates)
+
+
+def _change(found: Comparison, statistic: str) -> Estimate:
+    return _scaled(found.difference, 100) if statistic == RETRANSMISSIONS else found.percent
+
+
+def _outcome(changes: tuple[Change, ...], checks: tuple[Check, ...]) -> Outcome:
+    """Over the budget before all else; faster or slower by the interval of the mean."""
+    if any(each.verdict == "over" for each in checks):
+        return "over the budget"
+    mean = next((each.change for each in changes if each.statistic == "mean"), Estimate(math.nan))
+    if mean.low > 0:
+        return "slower"
+    if mean.high < 0:
+        return "faster, budget not shown" if any(each.verdict == "not shown" for each in checks) else "faster"
+    return "inconclusive"
+
+
+def _doubts(before: Side, after: Side, concurrent: bool, p_value: float, left_out: int) -> Iterator[str]:
+    if before.in_use.known and after.in_use.known and before.in_use.window == after.in_use.window:
+        yield f"both data sets show an initial window of {before.in_use.window}: check that the change took effect"
+    if before.unfinished or after.unfinished:
+        yield (
+            f"unfinished responses: {before.unfinished:,} before, {after.unfinished:,} after; they are the slowest in "
+            "percentiles and left out of the mean"
+        )
+    for side in (before, after):
+        for text in side.problems:
+            yield f"{side.source.name}: could not be read: {text}"
+    if concurrent:
+        if p_value < _CHANCE:
+            yield (
+                f"the arms differ in RTTs and sizes more than a random split does (p = {p_value:.1g}): check how users "
+                "were assigned; until then this is no clean comparison"
+            )
+        return
+    yield (
+        "before and after are not concurrent: load, time of day, routes, content and users may have changed too. Only "
+        "the mix of RTTs and sizes is evened out. For a clean answer serve both windows at the same time to users "
+        "split at random, and compare these with --concurrent"
+    )
+    if before.median_rtt_s is None or after.median_rtt_s is None:
+        yield "a data set without RTTs: their mix is not evened out"
+    if p_value < _CHANCE:
+        yield f"the mix of RTTs and sizes changed between the data sets (p = {p_value:.1g}); see the change as seen"
+    if left_out:
+        yield f"left out, because the other data set has hardly any with such RTT and size: {left_out:,} connections"
+    if (_overlap((before.began_s, before.ended_s), (after.began_s, after.ended_s)) or 0) > 0.5:
+        yield "the data sets overlap in time; if users were split at random, add --concurrent"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Path):
+        return value.name
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,195 @@
+"""`firstflight advise --compare`: two data sets whose difference is known."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from firstflight.advise.arms import ArmsCompared, Change, compare_arms
+from firstflight.cli.comparing_arms import lines
+from firstflight.errors import RequestError
+
+PROGRAM = Path(sys.executable).with_name("firstflight")
+NEAR_MS, FAR_MS = 30.0, 150.0
+
+
+def write(path: Path, near: int, far: int, *, near_s: float, far_s: float, **columns: object) -> Path:
+    """`near` connections with 30 ms RTT and `far` with 150 ms: 20 kB each, 14 segments, in the times given."""
+    frame = pl.DataFrame(
+        {
+            "rtt_ms": [NEAR_MS] * near + [FAR_MS] * far,
+            "bytes": [20_000] * (near + far),
+            "completion_time_s": [near_s] * near + [far_s] * far,
+        }
+    ).with_columns(**{name: pl.lit(value) for name, value in columns.items()})
+    frame.write_csv(path)
+    return path
+
+
+def change(found: ArmsCompared, statistic: str) -> Change:
+    return next(each for each in found.changes if each.statistic == statistic)
+
+
+@pytest.fixture
+def shifted(tmp_path: Path) -> tuple[Path, Path]:
+    """Near users get twice as fast, far ones stay; far users were a fifth and are three fifths."""
+    before = write(tmp_path / "before.csv", 800, 200, near_s=0.12, far_s=0.6, initial_window_segments=10)
+    after = write(tmp_path / "after.csv", 240, 360, near_s=0.06, far_s=0.6, initial_window_segments=20)
+    return before, after
+
+
+def test_a_shift_of_the_mix_is_evened_out_before_and_after(shifted: tuple[Path, Path]) -> None:
+    found = compare_arms(*shifted, harm="mean=+5%")
+    mean = change(found, "mean")
+    # The mean of both mixes: 0.6 near, 0.4 far.
+    assert mean.before.value == pytest.approx(0.6 * 0.12 + 0.4 * 0.6)
+    assert mean.after.value == pytest.approx(0.6 * 0.06 + 0.4 * 0.6)
+    assert mean.change.value == pytest.approx(100 * (0.276 / 0.312 - 1))
+    assert mean.as_seen.value == pytest.approx(100 * (0.384 / 0.216 - 1))
+    assert any("not concurrent" in doubt for doubt in found.doubts)
+    assert any("mix of RTTs and sizes changed" in doubt for doubt in found.doubts)
+
+
+def test_concurrent_arms_are_compared_as_seen_and_an_uneven_split_is_named(shifted: tuple[Path, Path]) -> None:
+    found = compare_arms(*shifted, harm="mean=+5%", concurrent=True)
+    assert change(found, "mean").change.value == pytest.approx(100 * (0.384 / 0.216 - 1))
+    assert len(found.doubts) == 1
+    assert "check how users were assigned" in found.doubts[0]
+    assert found.outcome == "over the budget"
+
+
+def homes(path: Path, seed: int, *, factor: float, lost: float, flows: int = 3000, window: int = 10) -> Path:
+    """Times of four RTTs with noise, `factor` times as long; a share `lost` of 20 segments retransmitted."""
+    random = np.random.default_rng(seed)
+    rtt_ms = 20 * 10 ** random.random(flows)
+    again = random.binomial(20, lost, flows)
+    pl.DataFrame(
+        {
+            "rtt_ms": rtt_ms,
+            "bytes": np.full(flows, 28_960),
+            "completion_time_ms": factor * 4 * rtt_ms * np.exp(random.normal(0, 0.2, flows)),
+            "segments_sent": 20 + again,
+            "retransmissions": again,
+            "first_flight_segments": np.full(flows, window),
+        }
+    ).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_a_gain_of_a_fifth_is_found_in_each_statistic(tmp_path: Path, concurrent: bool) -> None:
+    pair = (
+        homes(tmp_path / "a.csv", 1, factor=1.0, lost=0.01),
+        homes(tmp_path / "b.csv", 2, factor=0.8, lost=0.01, window=16),
+    )
+    found = compare_arms(*pair, harm="retransmissions=+0.5,mean=+2%", concurrent=concurrent)
+    for statistic in ("mean", "p50", "p75", "p90"):
+        estimate = change(found, statistic).change
+        assert estimate.low < -20 < estimate.high < 0
+    assert found.outcome == "faster"
+    assert [(each.term.name, each.verdict) for each in found.checks] == [
+        ("retransmissions", "within"),
+        ("mean", "within"),
+    ]
+    assert (found.before.in_use.window, found.after.in_use.window) == (10, 16)
+    assert not found.doubts if concurrent else "not concurrent" in found.doubts[0]
+    back = compare_arms(pair[1], pair[0], harm="mean=+2%", concurrent=concurrent)
+    assert change(back, "mean").change.low > 0
+    assert back.outcome == "over the budget"
+
+
+def test_each_limit_is_held_against_its_own_statistic(tmp_path: Path) -> None:
+    before = homes(tmp_path / "a.csv", 1, factor=1.0, lost=0.01)
+    after = homes(tmp_path / "b.csv", 2, factor=1.1, lost=0.03, window=32)
+    # About +1.9 points and +10 %: each limit would let the other's change pass or stop it.
+    found = compare_arms(before, after, harm="retransmissions=+3,mean=+4%", concurrent=True)
+    assert [each.verdict for each in found.checks] == ["within", "over"]
+    assert change(found, "retransmissions").change.low < 1.9 < change(found, "retransmissions").change.high
+    found = compare_arms(before, after, harm="retransmissions=+1,mean=+20%", concurrent=True)
+    assert [each.verdict for each in found.checks] == ["over", "within"]
+    assert found.outcome == "over the budget"
+    found = compare_arms(before, after, harm="retransmissions=+3,mean=+20%", concurrent=True)
+    assert found.outcome == "slower"
+    assert compare_arms(before, after, harm="others=+5%").checks[0].verdict == "not measured"
+
+
+def test_harm_to_one_bucket_is_over_although_the_mean_gains(tmp_path: Path) -> None:
+    before = write(tmp_path / "a.csv", 900, 300, near_s=0.5, far_s=0.6)
+    after = write(tmp_path / "b.csv", 900, 300, near_s=0.25, far_s=0.7)
+    found = compare_arms(before, after, harm="mean=+5%,segments=+5%", concurrent=True)
+    assert change(found, "mean").change.high < 0
+    assert found.outcome == "over the budget"
+    over = [each for each in found.checks if each.verdict == "over"]
+    assert [each.where for each in over] == ["round trip 100 to 200 ms"]
+    assert over[0].found.value == pytest.approx(100 / 6)
+
+
+def test_cells_that_one_data_set_hardly_has_are_left_out_and_counted(tmp_path: Path) -> None:
+    before = write(tmp_path / "a.csv", 600, 20, near_s=0.1, far_s=0.6)
+    after = write(tmp_path / "b.csv", 600, 19, near_s=0.1, far_s=9.0)
+    found = compare_arms(before, after, harm="mean=+5%")
+    assert (found.before.compared, found.after.compared) == (600, 600)
+    assert change(found, "mean").change.value == pytest.approx(0)
+    assert any(doubt.endswith(": 39 connections") for doubt in found.doubts)
+    lonely = write(tmp_path / "c.csv", 0, 600, near_s=0.1, far_s=0.6)
+    with pytest.raises(RequestError, match="no RTTs and sizes in common"):
+        compare_arms(write(tmp_path / "d.csv", 600, 0, near_s=0.1, far_s=0.6), lonely, harm="mean=+5%")
+
+
+def test_times_tell_whether_arms_are_concurrent(tmp_path: Path) -> None:
+    def over(name: str, began_s: float) -> Path:
+        path = write(tmp_path / name, 500, 100, near_s=0.1, far_s=0.6)
+        frame = pl.read_csv(path)
+        frame.with_columns(start_s=began_s + pl.int_range(pl.len())).write_csv(path)
+        return path
+
+    before, later, same = over("a.csv", 1e9), over("b.csv", 1e9 + 1000), over("c.csv", 1e9 + 10)
+    with pytest.raises(RequestError, match="do not overlap in time"):
+        compare_arms(before, later, harm="mean=+5%", concurrent=True)
+    assert not any("overlap" in doubt for doubt in compare_arms(before, later, harm="mean=+5%").doubts)
+    assert any("add --concurrent" in doubt for doubt in compare_arms(before, same, harm="mean=+5%").doubts)
+    assert not compare_arms(before, same, harm="mean=+5%", concurrent=True).doubts
+
+
+def test_a_change_that_took_no_effect_and_unfinished_responses_are_doubts(tmp_path: Path) -> None:
+    before = homes(tmp_path / "a.csv", 1, factor=1.0, lost=0.0, flows=500)
+    after = homes(tmp_path / "b.csv", 2, factor=1.0, lost=0.0, flows=500)
+    frame = pl.read_csv(after).with_columns(completed=(pl.int_range(pl.len()) >= 7).cast(pl.Int64))
+    frame.write_csv(after)
+    doubts = compare_arms(before, after, harm="mean=+5%", concurrent=True).doubts
+    assert doubts[0].startswith("both data sets show an initial window of 10")
+    assert doubts[1].startswith("unfinished responses: 0 before, 7 after")
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", 500, 100, near_s=0.1, far_s=0.6)
+    with pytest.raises(RequestError, match="name two data sets"):
+        compare_arms(path, path, harm="mean=+5%")
+    with pytest.raises(RequestError, match="there is no file"):
+        compare_arms(path, tmp_path / "none.csv", harm="mean=+5%")
+    bare = tmp_path / "bare.csv"
+    pl.read_csv(path).drop("completion_time_s").write_csv(bare)
+    with pytest.raises(RequestError, match="neither completion times nor retransmissions"):
+        compare_arms(path, bare, harm="mean=+5%")
+
+
+def test_the_command_prints_and_stores_every_number(tmp_path: Path, shifted: tuple[Path, Path]) -> None:
+    before, after = map(str, shifted)
+    done = subprocess.run(
+        [PROGRAM, "advise", "--compare", before, after, "--out", tmp_path / "out"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\n".join(lines(compare_arms(*shifted, harm="retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%"))) in (
+        done.stdout
+    )
+    stored = json.loads((tmp_path / "out" / "comparison.json").read_text(), parse_constant=pytest.fail)
+    assert stored["schema"] == 1
+    assert stored["after"]["in_use"]["window"] == 20
+    for words in (["x.csv", "--compare", before, after], ["x.csv", "--concurrent"], []):
+        refused = subprocess.run([PROGRAM, "advise", *words], capture_output=True, text=True)
+        assert refused.returncode == 2
+        assert refused.stderr.count("\n") == 1
