@@ -60,6 +60,14 @@ def test_a_window_that_the_handshake_fills_is_found_over_tls(server: str) -> Non
     assert _windows(_probed(server, asked)) == asked
 
 
+def test_behind_a_handshake_that_leaves_room_the_count_is_a_lower_bound() -> None:
+    asked = [16, 32, 64]
+    for window, (answer,) in zip(asked, _probed("nginx", asked, mss=[536]), strict=True):
+        (found,) = answer["verdict"]["windows"]
+        assert found["at_least"]
+        assert 10 <= found["segments"] <= window
+
+
 def test_a_redirection_is_followed_and_a_small_object_gives_a_lower_bound() -> None:
     (moved, small) = _probed("nginx", [32], urls=["http://{server}/moved", "http://{server}/small"], mss=[1460])[0]
     assert moved["url"] == "http://10.77.0.2/large"

@@ -23,7 +23,7 @@ TEN = Flight(
     shape="burst",
     spread_s=0.001,
     window_bytes=0xFFFF << 14,
-    asked=True,
+    behind_handshake=False,
     status=200,
     redirection=None,
 )
@@ -81,6 +81,18 @@ def test_an_object_that_is_too_small_gives_a_lower_bound_and_no_rule():
 def test_a_limited_flight_counts_before_a_larger_one_that_was_not():
     (window,) = judge([TEN, replace(_at(64, 12), limited=False)]).windows
     assert (window.segments, window.at_least, window.agreeing) == (10, False, 1)
+
+
+def test_behind_a_handshake_a_count_is_a_lower_bound_and_names_no_rule():
+    behind = replace(_at(536, 10), behind_handshake=True)
+    verdict = judge([behind, behind])
+    (window,) = verdict.windows
+    assert (window.segments, window.at_least, window.confidence, verdict.rule) == (10, True, "doubtful", None)
+    assert window.doubts == (
+        "the TLS handshake left room in the window, and Linux may hold its last segments back: it may be larger",
+    )
+    filled = judge([replace(TEN, segments=11, bytes=704), behind])
+    assert filled.rule == "11 segments"
 
 
 def test_a_window_that_the_receiver_may_have_set_is_told():

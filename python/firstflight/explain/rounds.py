@@ -24,7 +24,6 @@ class Crossing:
     from_sender: bool
     sent_s: float
     arrives_s: float | None
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,7 @@ class Transfer:
     """
 
     label: str
-    initial_window_segments: int
     completion_s: float | None
-    bytes: int
     crossings: tuple[Crossing, ...]
     rounds: tuple[Round, ...]
     sender_is_server: bool
@@ -69,9 +66,7 @@ def transfer(scenario: Scenario, segments: int, seed: int | None = None) -> Tran
     outcome = trace.outcome
     return Transfer(
         label=f"IW {segments}",
-        initial_window_segments=int(outcome["initial_window_segments"]),
         completion_s=float(outcome["completion_time_s"]) if outcome["completed"] else None,
-        bytes=int(outcome["bytes"]),
         crossings=tuple(crossings),
         rounds=tuple(_rounds(crossings)),
         sender_is_server=bool(sender),
@@ -97,7 +92,7 @@ def _crossings(events: pl.DataFrame, sender: int) -> list[Crossing]:
             kind = "retransmission" if seq < highest else "data"
             highest = max(highest, seq + length)
         arrives_s = ended_ns / 1e9 if how == _RECEIVED else None
-        crossings.append(Crossing(kind, side == sender, time_ns / 1e9, arrives_s, length))
+        crossings.append(Crossing(kind, side == sender, time_ns / 1e9, arrives_s))
     return crossings
 
 

@@ -18,7 +18,7 @@ _REFUSED = 400
 @dataclass(frozen=True)
 class Window:
     """The window at one segment size. `segments` and `bytes` are what was sent without an ACK; if `at_least`, the
-    server had no more to send. `agreeing` of `flights` saw just that.
+    server had no more to send, or may have held its last segments back. `agreeing` of `flights` saw just that.
     """
 
     mss: int
@@ -52,14 +52,16 @@ def judge(flights: Iterable[Flight]) -> Verdict:
 
 def _window(flights: Sequence[Flight]) -> Window:
     """A flight without an ACK is never larger than the window; a segment lost at its end makes it look smaller. So the
-    largest of those after which more came is the window.
+    largest of those after which more came is the window. Behind a handshake it is a lower bound: Linux may wait for an
+    ACK with fewer segments left than a third of the window (tcp_tso_should_defer).
     """
     limited = [flight for flight in flights if flight.limited]
-    best = max(limited or flights, key=lambda flight: flight.segments)
-    agreeing = [flight for flight in limited or flights if flight.segments == best.segments]
+    exact = [flight for flight in limited if not flight.behind_handshake]
+    best = max(exact or limited or flights, key=lambda flight: flight.segments)
+    agreeing = [flight for flight in exact or limited or flights if flight.segments == best.segments]
     shapes = Counter(flight.shape for flight in agreeing if flight.shape is not None)
     confidence: Confidence = "doubtful"
-    if limited and len(agreeing) > 1:
+    if exact and len(agreeing) > 1:
         is_clean = len(agreeing) == len(flights) and not any(flight.lost for flight in flights)
         confidence = "sure" if is_clean else "likely"
     return Window(
@@ -67,7 +69,7 @@ def _window(flights: Sequence[Flight]) -> Window:
         segment_bytes=best.segment_bytes,
         segments=best.segments,
         bytes=best.bytes,
-        at_least=not limited,
+        at_least=not exact,
         agreeing=len(agreeing),
         flights=len(flights),
         shape=shapes.most_common(1)[0][0] if shapes else None,
@@ -79,6 +81,8 @@ def _window(flights: Sequence[Flight]) -> Window:
 def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
     if not best.limited:
         yield f"the object is too small: all of it ({best.bytes} bytes) came without an ACK; name a larger one"
+    elif best.behind_handshake:
+        yield "the TLS handshake left room in the window, and Linux may hold its last segments back: it may be larger"
     if best.bytes + best.segment_bytes > best.window_bytes:
         yield f"our receive window may have held the server: it does not scale windows, so {best.window_bytes} bytes"
     if best.segment_bytes != best.mss:

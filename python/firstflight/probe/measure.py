@@ -53,9 +53,9 @@ _SEGMENTS_OF_PACING = 5
 class Flight:
     """What one connection saw. `segments` and `bytes` of the server's, up to the highest byte that came, before it
     repeated itself; `lost` of these segments did not come. `limited`: more data followed once these were acknowledged,
-    so the server had waited for an ACK. `ended`: why the count ended. `shape` ("spread": paced, or by a
-    slow link) is None where a round trip is too short or the segments are too few. `spread_s`: from the first to the
-    last segment behind the request.
+    so the server had waited for an ACK. `behind_handshake`: a TLS handshake came first and left room in the window.
+    `ended`: why the count ended. `shape` ("spread": paced, or by a slow link) is None where a round trip is too short
+    or the segments are too few. `spread_s`: from the first to the last segment behind the request.
     """
 
     mss: int
@@ -69,7 +69,7 @@ class Flight:
     shape: Shape | None
     spread_s: float
     window_bytes: int
-    asked: bool
+    behind_handshake: bool
     status: int | None
     redirection: str | None
 
@@ -228,7 +228,7 @@ class _Connection:
             shape=count.shape,
             spread_s=count.spread_s,
             window_bytes=self._window_bytes,
-            asked=self._speech.has_asked,
+            behind_handshake=self._speech.is_secure and self._speech.has_asked,
             status=self._speech.status(),
             redirection=self._speech.redirection(),
         )

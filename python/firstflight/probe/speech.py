@@ -54,6 +54,11 @@ class Speech:
             self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
             self._secure = tls.wrap_bio(self._incoming, self._outgoing, server_hostname=target.host)
 
+    @property
+    def is_secure(self) -> bool:
+        """Whether TLS is spoken."""
+        return self._secure is not None
+
     def begin(self) -> bytes:
         """The first bytes."""
         return self.hear(b"")
