@@ -117,7 +117,7 @@ impl Kept {
         let mut packets: Vec<KeptPacket<'_>> = self.packets().collect();
         packets.sort_by_key(|packet| packet.time);
         let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
-        let comment = "Headers alone, as they passed in real time.";
+        let comment = "Written by firstflight: headers alone, as they passed in real time.";
         let mut file = CaptureFile::create(path, program, comment, interfaces)?;
         for packet in &packets {
             let direction = if packet.outgoing { Direction::Outbound } else { Direction::Inbound };

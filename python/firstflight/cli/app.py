@@ -198,6 +198,44 @@ def explore(
     explore_command(file, settings or [], seed, out, port)
 
 
+@app.command(short_help="Any program inside a scenario's network.")
+def shell(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)],
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- PROGRAM...]", help="What to run; by default your shell.", show_default=False),
+    ] = None,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where: client, server, node1, spokes0 ...")] = "client",
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST=COMMAND", help="Run this there meanwhile; may be repeated.", show_default=False),
+    ] = None,
+    serve: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Serve these files by nginx: http://server/ and https://server/.", show_default=False
+        ),
+    ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Write the packets at the server as pcapng.", show_default=False),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Draw the connection that carried most, .svg or .png.", show_default=False),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+) -> None:
+    """Run a shell or any program on a host of a scenario's network, over its links, with the TCP of this kernel as the
+    scenario sets it. Programs find hosts by name (server, client, node0 ...). Needs user namespaces, not root.
+    """
+    from firstflight.cli.shelling import Wanted, shell_command
+
+    wanted = Wanted(program or [], host, beside or [], serve, pcap, plot)
+    raise typer.Exit(shell_command(file, wanted, settings or [], seed))
+
+
 @app.command(short_help="Run packet scripts.")
 def script(
     paths: Annotated[

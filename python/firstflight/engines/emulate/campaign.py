@@ -8,7 +8,7 @@ forgotten, links as new, applications, connections closed, nothing under way, co
 import copy
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -299,6 +299,37 @@ def _host_settings(host: str, peers: Mapping[str, EndSettings], scenario: Scenar
     )
 
 
+def host_settings(scenario: Scenario, layout: Layout) -> tuple[dict[str, KernelSettings], set[str]]:
+    """What the kernels of the hosts are told for the scenario's TCP, whatever its applications do; and the sysctls
+    among it that a kernel may lack. RequestError for arms, for our own TCP, and for what a kernel cannot be told.
+    """
+    if scenario.arm:
+        raise RequestError(f'scenario "{scenario.name}": whoever is in an arm is drawn; leave out the arms')
+    ends: dict[str, dict[str, EndSettings]] = {}
+    plan = scenario.to_plan()["applications"]
+    for application, placement in zip(plan, layout.placements, strict=True):
+        where = f'scenario "{scenario.name}": application.{application["name"]}'
+        for index, client in enumerate(placement.clients):
+            for server in placement.servers_of(index):
+                for host, peer, end in ((client, server, "client_tcp"), (server, client, "server_tcp")):
+                    if layout.host(host).stack != "kernel":
+                        raise RequestError(f'{where}: programs use the kernel\'s TCP; write stack = "kernel"')
+                    _join(ends, host, peer, kernel_settings(application[end], f"{where}.{end}"), where)
+    missing = {name for peers in ends.values() for settings in peers.values() for name in settings.missing}
+    return {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}, missing
+
+
+def known_sysctls(lab: Lab) -> set[str]:
+    """The net.ipv4.tcp_* of the kernel that runs here."""
+    return {name for group in lab.kernel_dump() for name in group["sysctls"]}
+
+
+def present(settings: KernelSettings, known: Container[str], missing: Container[str]) -> KernelSettings:
+    """Without the sysctls that an older kernel lacks and does not need."""
+    sysctls = {name: value for name, value in settings.sysctls.items() if name in known or name not in missing}
+    return KernelSettings(sysctls=sysctls, route=settings.route, peers=settings.peers)
+
+
 def _refuse_links(layout: Layout, scenario: Scenario) -> None:
     for link in layout.links:
         for direction in ("forward", "reverse"):
@@ -356,7 +387,7 @@ class Campaign:
         self.lab = lab
         self.layout = layout
         self.seed = seed
-        self._known = {name for group in lab.kernel_dump() for name in group["sysctls"]}
+        self._known = known_sysctls(lab)
         self._hosts: dict[str, KernelSettings] = {}
         self._servers: dict[str, dict[str, Any]] | None = None
 
@@ -364,18 +395,11 @@ class Campaign:
         """Tell the kernels what this cell's TCP is, and start its servers."""
         for host, settings in cell.hosts.items():
             if self._hosts.get(host) != settings:
-                self.lab.set(host, self._present(settings, cell.missing))
+                self.lab.set(host, present(settings, self._known, cell.missing))
                 self._hosts[host] = settings
         if self._servers != cell.servers:
             self.lab.call("start_servers", hosts=cell.servers)
             self._servers = cell.servers
-
-    def _present(self, settings: KernelSettings, missing: set[str]) -> KernelSettings:
-        """Without the sysctls that an older kernel lacks and does not need."""
-        sysctls = {
-            name: value for name, value in settings.sysctls.items() if name in self._known or name not in missing
-        }
-        return KernelSettings(sysctls=sysctls, route=settings.route, peers=settings.peers)
 
     def warm_up(self, cell: Prepared) -> None:
         """Everything once, unrecorded: programs and pages of theirs are in memory then."""

@@ -85,6 +85,10 @@ class Lab:
         """What the environment variable `start.MARK` is in every process of this testbed and in no other."""
         return self._running("be told apart").mark
 
+    def first_process(self) -> int:
+        """The number of the testbed's first process, as it is outside: the way to its namespaces."""
+        return self._running("be entered").first_process()
+
     def set(self, host: str, settings: KernelSettings) -> None:
         """Set and read back. MachineError names the host, the setting, what was asked and what was found."""
         self.call("configure", host=host, **asdict(settings))

@@ -113,6 +113,15 @@ class Replicate:
             parts += [rows.with_columns(number) for rows in (connection.segments, connection.lost_rows())]
         return pl.concat(parts).sort("time_ns", maintain_order=True)
 
+    def crossings(self) -> pl.DataFrame:
+        """The table `crossings` of the connections that have transfers, numbered as in `segments`."""
+        parts = [
+            rows.with_columns(pl.lit(self._numbers[end], pl.UInt32).alias("connection"))
+            for end, rows in self._crossed.items()
+            if end in self._numbers
+        ]
+        return pl.concat(parts).sort("time_ns", maintain_order=True) if parts else schema.empty("crossings")
+
     def _end(self, row: Row, place: int) -> Ends:
         # Connections that did not come up have no port, and are as many all the same.
         server, client = (self._layout.host(row[which]).address for which in ("server", "host"))

@@ -79,6 +79,11 @@ class Inside:
             self.close()
             raise MachineError(refused or reason or explain(said))
 
+    def first_process(self) -> int:
+        """The number of the process that answers, as it is outside: the only child of `unshare`."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
+        return int(children.split()[0])
+
     def close(self) -> None:
         """End it, and with it the testbed, and wait until its processes are gone."""
         self.connection.close()

@@ -39,10 +39,9 @@ def chart(segments: pl.DataFrame, title: str, crossings: pl.DataFrame | None = N
 
     connection = Connection.busiest(segments)
     panel = Panel(WIDTH, *connection.span)
-    panels: list[altair.LayerChart | altair.Chart] = [
-        sequence.chart(connection, panel, title),
-        windows.chart(connection, panel),
-    ]
+    panels: list[altair.LayerChart | altair.Chart] = [sequence.chart(connection, panel, title)]
+    if (between := windows.chart(connection, panel)) is not None:
+        panels.append(between)
     if crossings is not None and (below := queue.chart(connection, panel, crossings)) is not None:
         panels.append(below)
     plot: altair.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(

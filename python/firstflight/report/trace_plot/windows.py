@@ -25,9 +25,14 @@ _PHASES = {SLOW_START: "#d7e8f7", AVOIDANCE: "#e4f2d9", FAST_RECOVERY: "#fde0dc"
 _FAST_RECOVERY, _LOSS = 3, 4
 
 
-def chart(connection: Connection, panel: Panel) -> altair.LayerChart:
-    """The two windows in segments as lines; what the sender was doing as the colour behind them."""
+def chart(connection: Connection, panel: Panel) -> altair.LayerChart | None:
+    """The two windows in segments as lines; what the sender was doing as the colour behind them. None for a capture of
+    packets, which does not tell.
+    """
     import altair as alt
+
+    if not connection.own["cwnd_segments"].is_finite().any():
+        return None
 
     lines = windows(connection)
     spans = phases(connection).filter(pl.col("until_s") > pl.col("time_s"))

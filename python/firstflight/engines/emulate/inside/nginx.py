@@ -134,7 +134,7 @@ class Nginx:
         quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         process = programs.spawn(self._namespace, command, **quiet)
         deadline = time.monotonic() + _STARTED_WITHIN_S
-        while not self._namespace.call(_listens):
+        while PORT not in self._namespace.call(listening):
             if process.poll() is not None or time.monotonic() > deadline:
                 process.kill()
                 raise MachineError(f"nginx on {self._namespace.name} does not start: {self._complaint()}")
@@ -181,7 +181,7 @@ def _pad(header: int, own: int) -> str:
     return f'\n            add_header X "{"x" * (missing - _SHORTEST_PAD + 1)}";'
 
 
-def _listens() -> bool:
-    """Whether something accepts connections at the port, in the calling thread's namespace."""
-    lines = Path("/proc/thread-self/net/tcp").read_text(encoding="ascii").splitlines()[1:]
-    return any(line.split()[1].endswith(f":{PORT:04X}") and line.split()[3] == "0A" for line in lines)
+def listening() -> set[int]:
+    """The ports at which something accepts connections over IPv4, in the calling thread's namespace."""
+    lines = [line.split() for line in Path("/proc/thread-self/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return {int(line[1].rpartition(":")[2], 16) for line in lines if line[3] == "0A"}

@@ -1,0 +1,99 @@
+"""`firstflight shell`: any program inside a scenario's network."""
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from firstflight import observe
+from firstflight.characters import escaped
+from firstflight.cli.settings import load_scenario
+from firstflight.counted import counted
+from firstflight.engines.emulate.shell import Observed, Shell
+from firstflight.errors import MachineError, RequestError
+from firstflight.observe.summary import lines
+from firstflight.records import output
+from firstflight.studies.execute import check_seed
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What runs where, and what is kept of it."""
+
+    program: list[str]
+    host: str
+    beside: list[str]
+    serve: Path | None
+    pcap: Path | None
+    plot: Path | None
+
+    def check(self, file: Path) -> None:
+        """RequestError for what would fail after the programs have run."""
+        for path in (self.pcap, self.plot):
+            if path is not None:
+                output.check(path, [file])
+        if self.pcap is not None and self.pcap.suffix != ".pcapng":
+            raise RequestError(f"--pcap {self.pcap}: packets are written as .pcapng")
+        if self.plot is not None and self.plot.suffix.lower() not in (".svg", ".png"):
+            raise RequestError(f"--plot {self.plot}: a plot is written as .svg or .png")
+        if self.serve is not None and not self.serve.is_dir():
+            raise RequestError(f"--serve {self.serve}: there is no such directory")
+
+
+def shell_command(file: Path, wanted: Wanted, settings: list[str], seed: int | None) -> int:
+    """Run the program, or the user's shell, and say what passed; the program's exit status."""
+    wanted.check(file)
+    if seed is not None:
+        check_seed(seed)
+    beside = [_beside(text) for text in wanted.beside]
+    with Shell(load_scenario(file, settings), seed or 0) as shell:
+        for host in (wanted.host, *(host for host, _ in beside)):
+            shell.host(host)
+        for host, names in shell.names().items():
+            _tell(f"{host}: {', '.join(names)}, {shell.layout.host(host).address}")
+        if shell.too_fast:
+            _tell(f"faster than the link box was measured to be accurate: {', '.join(shell.too_fast)}")
+        if wanted.serve is not None:
+            _tell(f"{wanted.serve} is at {', '.join(shell.serve(wanted.serve))}")
+        for host, command in beside:
+            shell.start(host, ["sh", "-c", command])
+        status = shell.run(wanted.host, wanted.program or [os.environ.get("SHELL", "/bin/sh")])
+        seen = shell.observed(wanted.pcap)
+    _report(seen, wanted, file)
+    return status
+
+
+def _report(seen: Observed, wanted: Wanted, file: Path) -> None:
+    for link in seen.links:
+        if link["offered"]["packets"]:
+            dropped, lost = (counted(link[what]["packets"], "packet") for what in ("dropped", "lost"))
+            _tell(f"{link['name']}: {counted(link['offered']['packets'], 'packet')}, {dropped} dropped, {lost} lost")
+    if seen.missed:
+        _tell(f"the plot has no queue: the log of the links missed {counted(seen.missed, 'packet')}")
+    if wanted.pcap is not None:
+        with suppress(RequestError):
+            _tell("\n".join(map(escaped, lines(observe.read(wanted.pcap)))))
+    if wanted.plot is not None:
+        from firstflight.report.trace_plot import draw
+
+        title = f"{file.name}: {' '.join(wanted.program) or 'shell'}"
+        try:
+            draw(seen.segments, wanted.plot, title, None if seen.missed else seen.crossings)
+        except OSError as error:
+            raise MachineError(f"{error.filename or wanted.plot} cannot be written: {error.strerror}") from None
+        except ValueError as error:
+            raise RequestError(f"--plot {wanted.plot}: {error}") from None
+        _tell(f"{wanted.plot}: the connection that carried most")
+
+
+def _beside(text: str) -> tuple[str, str]:
+    host, equals, command = text.partition("=")
+    if not (host and equals and command):
+        raise RequestError(f'--beside "{text}" is not HOST=COMMAND: write for example --beside "server=iperf3 -s"')
+    return host, command
+
+
+def _tell(text: str) -> None:
+    # The standard output is the program's.
+    print(text, file=sys.stderr, flush=True)

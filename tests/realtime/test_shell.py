@@ -1,0 +1,132 @@
+"""`firstflight shell`: programs of the user's inside a scenario's network."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import testbeds
+
+DOWNLOAD = Path(__file__).parents[2] / "examples" / "download.toml"
+SIZE = 100_000
+
+
+@pytest.fixture(autouse=True)
+def _machine_makes_testbeds() -> None:
+    if refused := testbeds.refusal():
+        pytest.skip(refused)
+
+
+def shell(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command with these words, ended within a minute."""
+    command = [Path(sys.executable).with_name("firstflight"), "shell", DOWNLOAD, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    directory = tmp_path / "site"
+    directory.mkdir()
+    (directory / "file").write_bytes(bytes(SIZE))
+    return directory
+
+
+def test_a_program_meets_the_scenarios_network_and_nothing_else() -> None:
+    script = "getent hosts server; getent hosts node1; ip -o link show up | wc -l; ip route; id -u; exit 3"
+    done = shell("--set", "tcp.initial_window=7", "--", "sh", "-c", script)
+    assert done.returncode == 3
+    printed = done.stdout.splitlines()
+    assert printed[0].split() == ["10.77.0.1", "node0", "server"]
+    assert printed[1].split() == ["10.77.0.2", "node1", "client"]
+    # The loopback interface and the way into the network.
+    assert printed[2] == "2"
+    assert [line for line in printed if "10.77.0.0/16" in line and "initcwnd 7" in line]
+    assert printed[-1] == str(os.geteuid())
+
+
+def test_a_served_file_comes_with_the_asked_window(site: Path, tmp_path: Path) -> None:
+    pcap, plot = tmp_path / "packets.pcapng", tmp_path / "plot.svg"
+    curl = ("curl", "-sk", "-w", "%{http_version} %{size_download}\\n", "-o", os.devnull, "http://server/file")
+    # A second run replaces what the first wrote.
+    for window in (3, 7):
+        done = shell(
+            *("--serve", site, "--pcap", pcap, "--plot", plot, "--set", f"tcp.initial_window={window}", "--"), *curl
+        )
+        assert (done.returncode, done.stdout) == (0, f"1.1 {SIZE}\n"), done.stderr
+        assert re.search(rf"first flight +{window} segments", done.stderr)
+        assert "links[0].reverse" in done.stderr
+    assert plot.read_text().startswith("<svg")
+
+
+def test_over_tls_it_is_http_2(site: Path) -> None:
+    curl = ("curl", "-sk", "-w", "%{http_version} %{size_download}\\n", "-o", os.devnull, "https://server/file")
+    done = shell("--serve", site, "--", *curl)
+    assert (done.returncode, done.stdout) == (0, f"2 {SIZE}\n"), done.stderr
+
+
+def test_a_program_on_another_host_beside() -> None:
+    listen = "node0=exec python3 -m http.server 8000 --directory /usr/share/doc"
+    ask = "until curl -s -o /dev/null -w '%{http_code}' http://node0:8000/; do sleep 0.1; done"
+    done = shell("--beside", listen, "--host", "node1", "--", "sh", "-c", ask)
+    assert done.stdout.endswith("200")
+
+
+def test_the_users_shell_has_the_terminal() -> None:
+    """Job control works, and the status is the shell's."""
+    ours, its = pty.openpty()
+    command = [Path(sys.executable).with_name("firstflight"), "shell", DOWNLOAD]
+    environment = os.environ | {"SHELL": "/bin/bash", "TERM": "dumb"}
+    with subprocess.Popen(
+        command, stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
+    ) as running:
+        os.close(its)
+        os.write(ours, b"sleep 100 &\njobs\nkill %1\nexit 5\n")
+        said = b""
+        try:
+            while piece := os.read(ours, 4096):
+                said += piece
+        except OSError:
+            # What a terminal reads when its other end is closed.
+            pass
+        os.close(ours)
+        assert running.wait(30) == 5
+    assert b"Running" in said
+
+
+def test_nothing_is_left_when_it_is_killed() -> None:
+    devices = testbeds.devices()
+    beside = "server=exec sleep 1000"
+    command = [Path(sys.executable).with_name("firstflight"), "shell", DOWNLOAD, "--beside", beside, "--"]
+    script = f'echo "${testbeds.MARK}"; exec sleep 1000'
+    with subprocess.Popen([*command, "sh", "-c", script], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        mark = running.stdout.readline().strip()
+        assert len([words for words in testbeds.processes_of(mark).values() if words[0] == "sleep"]) == 2
+        running.send_signal(signal.SIGKILL)
+        time.sleep(0.1)
+        assert testbeds.seconds_until_gone(mark) < 2
+    assert testbeds.devices() == devices
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--host", "node7"), 'there is no host "node7"; there are server, client, node0, node1'),
+        (("--serve", "nowhere"), "--serve nowhere: there is no such directory"),
+        (("--beside", "server"), '--beside "server" is not HOST=COMMAND'),
+        (("--plot", "plot.pdf"), "--plot plot.pdf: a plot is written as .svg or .png"),
+        (("--pcap", "a.pcap"), "--pcap a.pcap: packets are written as .pcapng"),
+        (("--set", "tcp.stack=firstflight"), "programs use the kernel's TCP"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_runs(words: tuple[str, ...], sentence: str) -> None:
+    done = shell(*words, "--", "echo", "ran")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "ran" not in done.stdout
