@@ -1,0 +1,229 @@
+"""One-sided beta-binomial e-process: stops a raised initial window whose connections fare worse than the control arm's.
+
+Under the null hypothesis each bad connection is in the raised arm with a probability equal to that arm's share of the
+split. The alternative spreads a Beta(c rho, c (1 - rho)) prior, cut to shares above rho. The ratio of the two
+likelihoods is a test martingale, so it exceeds 1/alpha at any time with probability alpha at most (Ville's inequality).
+"""
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc, betaincc, betaln
+
+from firstflight.errors import RequestError
+from firstflight.guard.outcome import Outcome
+
+_CONCENTRATION = 20.0
+
+
+def log_e_value(raised: Any, events: Any, share: float, *, ratio: float = 1.0, fewer: bool = False) -> Any:
+    """Log of the e-value after `events` bad connections, `raised` of them in the raised arm; arrays or numbers.
+
+    The null share is that of an arm whose rate is `ratio` times the control's. The alternative is a larger share, or
+    a smaller one with `fewer`.
+    """
+    null = share * ratio / (share * ratio + 1 - share)
+    a, b = _CONCENTRATION * null, _CONCENTRATION * (1 - null)
+    tail = betainc if fewer else betaincc
+    with np.errstate(divide="ignore"):
+        marginal = betaln(a + raised, b + events - raised) + np.log(tail(a + raised, b + events - raised, null))
+    prior = betaln(a, b) + np.log(tail(a, b, null))
+    return marginal - prior - raised * math.log(null) - (events - raised) * math.log1p(-null)
+
+
+@dataclass(slots=True)
+class EProcess:
+    """Evidence of harm from one kind of event. A change of the split begins a stage; e-values of stages multiply."""
+
+    share: float
+    """The raised arm's share of the split in this stage."""
+    raised: int = 0
+    """Events of this stage in the raised arm."""
+    events: int = 0
+    earlier_log_e: float = 0.0
+    """Log of the product of the e-values of earlier stages."""
+
+    def count(self, *, raised: bool) -> None:
+        """Add one event."""
+        self.events += 1
+        self.raised += raised
+
+    @property
+    def log_e(self) -> float:
+        """Log of the e-value over all stages."""
+        return self.earlier_log_e + float(log_e_value(self.raised, self.events, self.share))
+
+    def log_e_within(self, ratio: float) -> float:
+        """Log of the evidence of this stage that the raised arm's rate is below `ratio` times the control's."""
+        return float(log_e_value(self.raised, self.events, self.share, ratio=ratio, fewer=True))
+
+    def split(self, share: float) -> None:
+        """Begin a stage with another share of the raised arm."""
+        self.earlier_log_e = self.log_e
+        self.share, self.raised, self.events = share, 0, 0
+
+
+class Answer(StrEnum):
+    """What the evidence allows."""
+
+    STOP = "stop"
+    """The raised arm is worse: fall back."""
+    ENOUGH = "enough"
+    """The raised arm's rate is below the tolerated ratio: its share may grow."""
+    CONTINUE = "continue"
+    TOO_FEW = "too few"
+    """Not even if all events so far were in the raised arm could the rule stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer with its evidence."""
+
+    answer: Answer
+    e_value: float
+    """Mean of the e-values of losses and timeouts; the rule stops at 1/alpha."""
+    connections: int
+    """Connections of this stage whose first flight is known."""
+    losses: int
+    losses_raised: int
+    timeouts: int
+    timeouts_raised: int
+    more_connections: int | None
+    """Connections still needed for "enough" if both arms are equal, at the rate so far; None after an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """Error rate and what is tolerated.
+
+    Raises RequestError for an alpha outside 0 to 1 (exclusive) and a ratio of 1 or less.
+    """
+
+    alpha: float = 0.05
+    """Largest probability that a harmless window is ever stopped."""
+    tolerated_ratio: float = 1.5
+    """It is enough when the raised arm's rate of losses is below this multiple of the control's, at error `alpha`."""
+    period_s: float = 3600.0
+    """A client counts for one event of each kind per period, as its connections share a path."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise RequestError(f"alpha is {self.alpha}; give a probability between 0 and 1, such as 0.05")
+        if self.tolerated_ratio <= 1:
+            raise RequestError(f"tolerated ratio is {self.tolerated_ratio}; give a number above 1, such as 1.5")
+
+    def least_events(self, share: float) -> int:
+        """Fewest events that can stop, if all are losses in the raised arm."""
+        return _first(lambda events: log_e_value(events, events, share) >= math.log(2 / self.alpha))
+
+    def enough_events(self, share: float) -> int:
+        """Events after which arms that are equal are known to be within the tolerated ratio."""
+        goal = -math.log(self.alpha)
+        ratio = self.tolerated_ratio
+        return _first(lambda events: log_e_value(share * events, events, share, ratio=ratio, fewer=True) >= goal)
+
+
+def _first(holds: Any) -> int:
+    """Smallest positive number from which on `holds` is true."""
+    high = 1
+    while not holds(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+@dataclass(slots=True)
+class Trial:
+    """Two concurrent arms of one group, judged after every connection."""
+
+    rule: StopRule
+    share: float
+    connections: int = 0
+    losses: EProcess = field(init=False)
+    timeouts: EProcess = field(init=False)
+    _period: int = -1
+    _counted: set[tuple[str, Any]] = field(default_factory=set)
+    _least: int = field(init=False)
+    _enough: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise RequestError(f"the raised arm's share is {self.share}; give one between 0 and 1, such as 0.5")
+        self.losses, self.timeouts = EProcess(self.share), EProcess(self.share)
+        self._plan()
+
+    def split(self, share: float) -> None:
+        """Change the raised arm's share; what was found so far stays."""
+        self.share, self.connections = share, 0
+        self.losses.split(share)
+        self.timeouts.split(share)
+        self._plan()
+
+    def count(self, outcome: Outcome) -> None:
+        """Add a finished connection. One whose first flight is unknown can only count as a timeout."""
+        period = int(outcome.at // self.rule.period_s)
+        if period > self._period:
+            self._period = period
+            self._counted.clear()
+        raised = outcome.arm == "raised"
+        if outcome.first_flight_lost is not None:
+            self.connections += 1
+            if outcome.first_flight_lost and self._is_first("loss", outcome):
+                self.losses.count(raised=raised)
+        if outcome.timeouts > 0 and self._is_first("timeout", outcome):
+            self.timeouts.count(raised=raised)
+
+    def verdict(self) -> Verdict:
+        """What is known now."""
+        # The mean of e-values is an e-value; a product would need independent kinds of events.
+        e_value = _exp((self.losses.log_e, self.timeouts.log_e))
+        answer = self._answer(e_value)
+        return Verdict(
+            answer,
+            e_value,
+            self.connections,
+            self.losses.events,
+            self.losses.raised,
+            self.timeouts.events,
+            self.timeouts.raised,
+            self._more() if answer in (Answer.CONTINUE, Answer.TOO_FEW) else None,
+        )
+
+    def _answer(self, e_value: float) -> Answer:
+        if e_value >= 1 / self.rule.alpha:
+            return Answer.STOP
+        if max(self.losses.events, self.timeouts.events) < self._least:
+            return Answer.TOO_FEW
+        if self.losses.log_e_within(self.rule.tolerated_ratio) >= -math.log(self.rule.alpha):
+            return Answer.ENOUGH
+        return Answer.CONTINUE
+
+    def _is_first(self, kind: str, outcome: Outcome) -> bool:
+        key = (kind, outcome.prefix)
+        if key in self._counted:
+            return False
+        self._counted.add(key)
+        return True
+
+    def _more(self) -> int:
+        # Half an event more than seen, so that a number can be given before the first one.
+        rate = (self.losses.events + 0.5) / (self.connections + 1)
+        return max(math.ceil((self._enough - self.losses.events) / rate), 1)
+
+    def _plan(self) -> None:
+        self._least = self.rule.least_events(self.share)
+        self._enough = self.rule.enough_events(self.share)
+
+
+def _exp(logs: tuple[float, ...]) -> float:
+    """Mean of the e-values with these logs; infinite where it exceeds what a float holds."""
+    largest = max(logs)
+    if largest > 700:
+        return math.inf
+    return sum(math.exp(log) for log in logs) / len(logs)
