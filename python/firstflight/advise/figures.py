@@ -92,7 +92,7 @@ def _percentiles(advice: Advice) -> Figure | None:
         "Change of the mean and of percentiles of the time from opening a connection to the last byte, in the "
         "reference setting; negative is faster. With 95 % intervals over the observed connections. A percentile for "
         "which there are too few connections is in the table alone.",
-        chart(780),
+        chart(460),
         chart(270),
     )
 
@@ -127,7 +127,7 @@ def _segments(advice: Advice) -> Figure | None:
         f"Change of the mean time against {advice.in_use.window} segments, by kind of user; negative is faster. The "
         "intervals of one panel hold all at once (95 %). On the right: share of the users. Buckets without users, or "
         "with too few for an interval, say so.",
-        chart(920),
+        chart(1090),
         chart(330),
     )
 
@@ -170,61 +170,51 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelM
                 title=alt.TitleParams(dimension, anchor="start", frame="group", fontSize=12.5),
             )
         )
-    rows = [alt.hconcat(*panels[start : start + across], spacing=18) for start in range(0, len(panels), across)]
-    picture: altair.TopLevelMixin = alt.vconcat(*rows, spacing=14)
-    return picture
+    return alt.concat(*panels, columns=across, align="all", spacing={"row": 14, "column": 18})
 
 
 def _cost(advice: Advice) -> Figure | None:
+    """A panel a setting, each with the reference setting's line behind it."""
     import altair as alt
 
     settings = [setting.name for setting in advice.settings]
-    points = []
-    for cost in advice.costs:
-        if cost.name != SENT_AGAIN:
-            continue
-        points.append(_again(cost.setting, str(cost.initial_window), cost.candidate_percent.value))
+    points = [
+        _again(cost.setting, str(cost.initial_window), cost.candidate_percent.value)
+        for cost in advice.costs
+        if cost.name == SENT_AGAIN
+    ]
     for setting in settings:
-        own = [cost for cost in advice.costs if (cost.name, cost.setting) == (SENT_AGAIN, setting)]
-        points.append(_again(setting, str(advice.in_use.window), own[0].in_use_percent.value))
+        own = next(cost for cost in advice.costs if (cost.name, cost.setting) == (SENT_AGAIN, setting))
+        points.append(_again(setting, str(advice.in_use.window), own.in_use_percent.value))
     windows = [str(window) for window in sorted([advice.in_use.window, *advice.candidates])]
-    colours = [PALETTE[place % len(PALETTE)] for place in range(len(settings))]
+    most = max(point["percent"] for point in points)
 
-    def chart(width: int) -> altair.TopLevelMixin:
-        colour = alt.Color(
-            "setting:N",
-            sort=settings,
-            scale=alt.Scale(domain=settings, range=colours),
-            title=None,
-            legend=alt.Legend(columns=6 if width > 400 else 2, symbolType="stroke", symbolSize=250),
+    def panel(setting: str, inner: int) -> altair.LayerChart:
+        base = alt.Chart().encode(
+            x=alt.X("iw:N", sort=windows, title=None, axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("percent:Q", title=None, scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=4)),
+            order=alt.Order("place:Q"),
         )
-        dash = alt.StrokeDash(
-            "setting:N",
-            sort=settings,
-            scale=alt.Scale(
-                domain=settings, range=[[1, 0] if i < len(PALETTE) else [4, 3] for i in range(len(settings))]
-            ),
-            title=None,
+        behind = base.mark_line(color=_GREY, strokeDash=[3, 3]).properties(data=_of(settings[0]))
+        line = base.mark_line(color=PALETTE[0], strokeWidth=2, point=alt.OverlayMarkDef(size=40, color=PALETTE[0]))
+        title = alt.TitleParams(setting, anchor="start", frame="group", fontSize=12, fontWeight="normal")
+        return alt.layer(behind, line.properties(data=_of(setting))).properties(width=inner, height=90, title=title)
+
+    def _of(setting: str) -> altair.Data:
+        return inline(
+            [point | {"place": windows.index(point["iw"])} for point in points if point["setting"] == setting]
         )
-        picture: altair.TopLevelMixin = (
-            alt.Chart(inline(points))
-            .mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2)
-            .encode(
-                x=alt.X("iw:N", sort=windows, title="initial window, segments", axis=alt.Axis(labelAngle=0)),
-                y=alt.Y("percent:Q", title="retransmitted segments, %", scale=alt.Scale(zero=True)),
-                color=colour,
-                strokeDash=dash,
-            )
-            .properties(width=width, height=240)
-        )
-        return picture
+
+    def chart(across: int, inner: int) -> altair.TopLevelMixin:
+        return alt.concat(*(panel(setting, inner) for setting in settings), columns=across, align="all", spacing=14)
 
     return Figure(
         "cost",
-        "What it costs: retransmitted segments",
-        "Share of all data segments that are sent a second time, by initial window, in each setting.",
-        chart(780),
-        chart(270),
+        "What it costs: retransmitted segments, %",
+        "Share of all data segments that are retransmissions, by initial window in segments; a panel a setting, all on "
+        f"one scale. Dashed: {settings[0]}.",
+        chart(4, 230),
+        chart(2, 110),
     )
 
 

@@ -55,6 +55,7 @@ def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str]) -
     drawn = {figure.name: figure for figure in figures}
     html = environment.get_template("advice.html.j2").render(
         advice=advice,
+        light=light(advice.decision.outcome, advice.level),
         figures=drawn,
         commands=commands,
         by_setting=_by_setting(advice),
@@ -63,6 +64,13 @@ def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str]) -
         costs=_costs(advice),
     )
     return unbreakable(html)
+
+
+def light(outcome: str, level: str) -> tuple[str, str]:
+    """Of the traffic light at the top of the page: which is lit, and what it says."""
+    if outcome == "change":
+        return ("go", "Change it") if level == "firm" else ("care", "Change it, with a doubt")
+    return ("stop", "Leave it") if level == "firm" else ("care", "Not yet: these data do not settle it")
 
 
 def change(found: Estimate, digits: int = 1) -> str:
