@@ -1,5 +1,6 @@
 """The page, the data file and the terminal's text of an advice, from made-up numbers."""
 
+import dataclasses
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -56,6 +57,22 @@ def figures() -> list[Figure]:
 @pytest.fixture(scope="module")
 def html() -> str:
     return page.render(advice(), figures(), ["firstflight advise flows.csv"])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "level", "lit"),
+    [
+        ("change", "firm", "go"),
+        ("change", "holds for what these flows can judge", "care"),
+        ("keep", "these flows do not settle it", "care"),
+        ("keep", "firm", "stop"),
+    ],
+)
+def test_the_light_is_green_for_a_sure_change_and_red_for_none(outcome: str, level: str, lit: str) -> None:
+    made = dataclasses.replace(advice(), level=level, decision=dataclasses.replace(advice().decision, outcome=outcome))
+    html = page.render(made, figures(), [])
+    assert f'<p class="light {lit}">' in html
+    assert level in html
 
 
 def test_the_page_says_what_whom_at_what_cost_and_how_sure_and_needs_nothing_else(html: str) -> None:

@@ -365,7 +365,12 @@ def advise(
     concurrent: Annotated[
         bool, typer.Option("--concurrent", help="With --compare: arms served at the same time, split at random.")
     ] = False,
-    iw: Annotated[str, typer.Option(metavar="N,N,...", help="Initial windows to try, in segments.")] = "10,16,20,32",
+    iw: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N,...", help="Initial windows to try, in segments; by default 10,16,20,32.", show_default=False
+        ),
+    ] = None,
     harm: Annotated[
         str | None,
         typer.Option(
@@ -413,11 +418,17 @@ def advise(
     if compare is not None:
         from firstflight.cli.comparing_arms import compare_arms_command
 
-        if flows is not None or users is not None or sizes is not None or assume or set_aside:
-            raise RequestError(
-                "--compare takes two data sets and simulates nothing; leave out FLOWS, --users, --sizes, --assume and "
-                "--set-aside"
-            )
+        simulating = {
+            "FLOWS": flows,
+            "--iw": iw,
+            "--users": users,
+            "--sizes": sizes,
+            "--assume": assume,
+            "--jobs": jobs,
+            "--set-aside": set_aside,
+        }
+        if given := [name for name, value in simulating.items() if value]:
+            raise RequestError(f"--compare takes two data sets and simulates nothing; leave out {', '.join(given)}")
         compare_arms_command(compare, harm, kind, out, seed, concurrent)
         return
     if concurrent:
@@ -426,7 +437,7 @@ def advise(
         raise RequestError("advise: FLOWS is missing; name a log, capture or table, or add --compare BEFORE AFTER")
     from firstflight.cli.advising import advise_command
 
-    advise_command(flows, iw, harm, kind, out, seed, jobs, users, sizes, assume or [], set_aside)
+    advise_command(flows, iw or "10,16,20,32", harm, kind, out, seed, jobs, users, sizes, assume or [], set_aside)
 
 
 @app.command(short_help="Say what this machine can do.")
