@@ -165,19 +165,20 @@ class Trial:
         self.timeouts.split(share)
         self._plan()
 
-    def count(self, outcome: Outcome) -> None:
-        """Add a finished connection. One whose first flight is unknown can only count as a timeout."""
+    def count(self, outcome: Outcome) -> bool:
+        """Add a finished connection; true if it was an event. An unknown first flight is neither good nor bad."""
         period = int(outcome.at // self.rule.period_s)
         if period > self._period:
             self._period = period
             self._counted.clear()
-        raised = outcome.arm == "raised"
+        raised, before = outcome.arm == "raised", self.losses.events + self.timeouts.events
         if outcome.first_flight_lost is not None:
             self.connections += 1
             if outcome.first_flight_lost and self._is_first("loss", outcome):
                 self.losses.count(raised=raised)
         if outcome.timeouts > 0 and self._is_first("timeout", outcome):
             self.timeouts.count(raised=raised)
+        return self.losses.events + self.timeouts.events > before
 
     def verdict(self) -> Verdict:
         """What is known now."""

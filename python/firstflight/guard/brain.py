@@ -1,0 +1,255 @@
+"""What the guard decides: pure functions of finished connections and the time, the same on a host and in rehearsal."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from typing import Any, Literal
+
+from firstflight.errors import RequestError
+from firstflight.guard.groups import Groups, Node
+from firstflight.guard.outcome import Arm, Network, Outcome
+from firstflight.guard.policy import RFC6928_SEGMENTS, Estimate, Policy
+from firstflight.guard.stop_rule import Answer, StopRule, Trial, Verdict
+
+# RFC 3390: min(4 MSS, max(2 MSS, 4380 bytes)) is three segments at 1460 bytes.
+RFC3390_SEGMENTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The window of a prefix from now on; None removes ours. `evidence` holds what it was decided on."""
+
+    prefix: Network
+    initial_window: int | None
+    reason: str
+    evidence: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the operator chose."""
+
+    policy: Policy
+    rule: StopRule = field(default_factory=StopRule)
+    shares: tuple[float, ...] = (0.5, 0.9)
+    """Shares of the raised arm, one after the other as harm is excluded; the last one leaves a control arm for good."""
+    draw: Literal["prefix", "connection"] = "prefix"
+    """What an arm is drawn for: a prefix, again in each period, or a connection, by the host with `Brain.share`."""
+    fallback: Literal["rfc6928", "rfc3390"] = "rfc6928"
+    """What a group gets after a stop: the system's ten segments, or RFC 3390's three."""
+    hold_s: float = 7 * 86400.0
+    """A group that was stopped is tried again after this time."""
+    silence_s: float = 3600.0
+    """Without a finished connection for this long nothing stays raised."""
+    most_prefixes: int = 65_536
+    """Windows set at most; the prefix that was seen longest ago makes room."""
+    secret: bytes = b""
+    """Makes the draw of arms unpredictable for clients."""
+
+    def __post_init__(self) -> None:
+        if not self.shares or not all(0 < share < 1 for share in self.shares):
+            raise RequestError(f"the shares of the raised arm are {self.shares}; give each between 0 and 1")
+
+
+@dataclass(slots=True)
+class _Group:
+    trial: Trial
+    estimate: Estimate = field(default_factory=Estimate)
+    stage: int = 0
+    held_until: float = -1.0
+    verdict: Verdict | None = None
+    seen_at: float = 0.0
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A prefix whose arm is drawn."""
+
+    chain: tuple[Node, ...]
+    group: str
+    seen_at: float
+    arm: Arm = "control"
+    tried_since: int | None = None
+    """First period of the trial that goes on; None while neither arm is raised."""
+    window: int | None = None
+
+
+class Brain:
+    """Takes finished connections in order of time and gives decisions. It has no clock and touches nothing."""
+
+    def __init__(self, settings: Settings, groups: Groups | None = None) -> None:
+        self._settings = settings
+        self._groups = groups or Groups()
+        self._states: dict[str, _Group] = {}
+        self._units: OrderedDict[Network, _Unit] = OrderedDict()
+        self._period = -1
+        self._last_outcome = 0.0
+        self._decisions: dict[Network, Decision] = {}
+
+    def decide(
+        self, outcomes: Iterable[Outcome], now: float | None = None, *, monitored: bool = True
+    ) -> list[Decision]:
+        """Changes that follow from connections that finished by `now` (the last one's time if None).
+
+        To be called at least once per period, also without outcomes. With `monitored` false everything falls back.
+        """
+        self._decisions = {}
+        for outcome in outcomes:
+            self._advance(outcome.at)
+            self._last_outcome = max(self._last_outcome, outcome.at)
+            self._take(outcome)
+        if now is not None:
+            self._advance(now)
+            if now - self._last_outcome > self._settings.silence_s:
+                self._release(f"no connection finished for {self._settings.silence_s:g} s")
+        if not monitored:
+            self._release("monitoring stopped")
+        return list(self._decisions.values())
+
+    def share(self, prefix: Network) -> float:
+        """Probability with which a connection to this prefix is to be raised, where connections are drawn."""
+        unit = self._units.get(prefix)
+        if unit is None or unit.window is None or unit.window <= RFC6928_SEGMENTS:
+            return 0.0
+        return self._states[unit.group].trial.share
+
+    def verdicts(self) -> dict[str, Verdict]:
+        """What is known of each group that is or was tried, by name."""
+        return {name: state.trial.verdict() for name, state in self._states.items()}
+
+    def _take(self, outcome: Outcome) -> None:
+        unit = self._units.get(outcome.prefix) or self._new_unit(outcome)
+        if unit is None:
+            return
+        unit.seen_at = outcome.at
+        self._units.move_to_end(outcome.prefix)
+        for node in unit.chain:
+            node.connections += 1
+        group = self._states[unit.group]
+        group.seen_at = outcome.at
+        self._settings.policy.learn(group.estimate, outcome)
+        # Connections that were opened before the first draw are all control's; they close in that period.
+        drawn = unit.tried_since is not None and unit.tried_since < self._period
+        if drawn and outcome.at >= group.held_until and group.trial.count(outcome):
+            self._judge(unit.group, group, outcome.at)
+
+    def _judge(self, name: str, group: _Group, at: float) -> None:
+        group.verdict = verdict = group.trial.verdict()
+        if verdict.answer is Answer.STOP:
+            group.held_until = at + self._settings.hold_s
+            for prefix, unit in self._units.items():
+                if unit.group == name:
+                    self._set(prefix, unit, self._fallback(), "stopped: the raised arm is worse", verdict)
+        elif verdict.answer is Answer.ENOUGH and group.stage + 1 < len(self._settings.shares):
+            group.stage += 1
+            group.trial.split(self._settings.shares[group.stage])
+
+    def _advance(self, at: float) -> None:
+        """Begin a period: age, regroup, draw arms, set windows."""
+        period = int(at // self._settings.rule.period_s)
+        if period <= self._period:
+            return
+        elapsed_s = (period - self._period) * self._settings.rule.period_s if self._period >= 0 else 0.0
+        self._period = period
+        if at - self._last_outcome > self._settings.silence_s:
+            self._release(f"no connection finished for {self._settings.silence_s:g} s")
+        for prefix, unit in list(self._units.items()):
+            if at - unit.seen_at > self._groups.half_life_s:
+                self._set(prefix, unit, None, "not seen lately")
+                del self._units[prefix]
+        in_use = {node.name for unit in self._units.values() for node in unit.chain}
+        self._groups.age(elapsed_s, in_use)
+        for name in [name for name, state in self._states.items() if self._is_over(name, state, in_use, at)]:
+            del self._states[name]
+        for prefix, unit in self._units.items():
+            self._draw(prefix, unit, at)
+
+    def _is_over(self, name: str, state: _Group, in_use: set[str], at: float) -> bool:
+        """A group that was stopped is remembered as long as it is held."""
+        return at >= state.held_until and (name not in in_use or at - state.seen_at > self._groups.half_life_s)
+
+    def _new_unit(self, outcome: Outcome) -> _Unit | None:
+        chain = self._groups.chain(outcome.prefix)
+        if not chain:
+            return None
+        if len(self._units) >= self._settings.most_prefixes:
+            oldest, unit = self._units.popitem(last=False)
+            self._set(oldest, unit, None, "room for another prefix")
+        unit = self._units[outcome.prefix] = _Unit(chain, "", outcome.at)
+        self._draw(outcome.prefix, unit, outcome.at)
+        return unit
+
+    def _draw(self, prefix: Network, unit: _Unit, at: float) -> None:
+        """The prefix's group, arm and window for this period."""
+        node = self._groups.chosen(unit.chain)
+        if node.name != unit.group:
+            unit.group, unit.tried_since = node.name, None
+        group = self._state(unit, at)
+        if 0 <= group.held_until <= at:
+            # The hold is over: a trial with an error rate of its own begins.
+            group.held_until, group.stage, group.trial = -1.0, 0, self._trial()
+        window = self._settings.policy.window(group.estimate)
+        unit.arm = "control"
+        if (why := self._not_tried(node, group, window, at)) is not None:
+            unit.tried_since = None
+            self._set(prefix, unit, self._fallback() if at < group.held_until else None, why, group.verdict)
+            return
+        if unit.tried_since is None:
+            unit.tried_since = self._period
+        if self._settings.draw == "connection" or self._coin(prefix) < group.trial.share:
+            unit.arm = "raised"
+            self._set(prefix, unit, window, f"{self._settings.policy.name}, raised arm", group.verdict)
+        else:
+            self._set(prefix, unit, None, "control arm", group.verdict)
+
+    def _not_tried(self, node: Node, group: _Group, window: int, at: float) -> str | None:
+        if at < group.held_until:
+            return "held after a stop"
+        if node.connections < self._groups.least_connections:
+            missing = int(self._groups.least_connections - node.connections) + 1
+            return f"too few: {missing} more connections needed"
+        return "nothing larger was learned" if window <= RFC6928_SEGMENTS else None
+
+    def _state(self, unit: _Unit, at: float) -> _Group:
+        """The state of a prefix's group. A new one takes over the hold of the next larger one."""
+        state = self._states.get(unit.group)
+        if state is None:
+            state = self._states[unit.group] = _Group(self._trial(), seen_at=at)
+            names = [node.name for node in unit.chain]
+            for larger in names[names.index(unit.group) + 1 :]:
+                if (parent := self._states.get(larger)) is not None:
+                    state.held_until, state.verdict = parent.held_until, parent.verdict
+                    state.estimate = Estimate(parent.estimate.segments, parent.estimate.samples)
+                    break
+        return state
+
+    def _trial(self) -> Trial:
+        return Trial(self._settings.rule, self._settings.shares[0])
+
+    def _fallback(self) -> int | None:
+        return RFC3390_SEGMENTS if self._settings.fallback == "rfc3390" else None
+
+    def _coin(self, prefix: Network) -> float:
+        """A number from 0 to 1 that nobody without the secret can foretell."""
+        text = f"{prefix} {self._period}".encode()
+        return int.from_bytes(blake2b(text, digest_size=8, key=self._settings.secret).digest()) / 2**64
+
+    def _release(self, reason: str) -> None:
+        """Remove every window of ours; prefixes are drawn again when they are next seen."""
+        for prefix, unit in self._units.items():
+            self._set(prefix, unit, None, reason)
+        self._units.clear()
+
+    def _set(
+        self, prefix: Network, unit: _Unit, window: int | None, reason: str, verdict: Verdict | None = None
+    ) -> None:
+        if window == unit.window:
+            return
+        evidence: dict[str, Any] = {"group": unit.group, "arm": unit.arm}
+        if (group := self._states.get(unit.group)) is not None:
+            evidence |= {"share": group.trial.share, "estimate_segments": group.estimate.segments}
+        if verdict is not None:
+            evidence |= asdict(verdict)
+        unit.window = window
+        self._decisions[prefix] = Decision(prefix, window, reason, evidence)
