@@ -189,7 +189,7 @@ def _cost(advice: Advice) -> Figure | None:
     windows = [str(window) for window in sorted([advice.in_use.window, *advice.candidates])]
     most = max(point["percent"] for point in points)
 
-    def panel(setting: str, inner: int) -> altair.LayerChart:
+    def panel(setting: str, inner: int) -> altair.LayerChart | altair.FacetChart:
         base = alt.Chart().encode(
             x=alt.X("iw:N", sort=windows, title=None, axis=alt.Axis(labelAngle=0)),
             y=alt.Y("percent:Q", title=None, scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=4)),
