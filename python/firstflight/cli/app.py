@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from firstflight.cli.guarding import guard
+
 app = typer.Typer(
     name="firstflight",
     help="A laboratory for TCP's initial window.",
@@ -14,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(guard, name="guard", short_help="Raise the initial window safely.")
 
 
 class Format(StrEnum):

@@ -58,7 +58,8 @@ class _Group:
     estimate: Estimate = field(default_factory=Estimate)
     stage: int = 0
     held_until: float = -1.0
-    verdict: Verdict | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+    """Of the last verdict."""
     seen_at: float = 0.0
 
 
@@ -66,6 +67,7 @@ class _Group:
 class _Unit:
     """A prefix whose arm is drawn."""
 
+    name: bytes
     chain: tuple[Node, ...]
     group: str
     seen_at: float
@@ -114,6 +116,15 @@ class Brain:
             return 0.0
         return self._states[unit.group].trial.share
 
+    def group_of(self, prefix: Network) -> str | None:
+        """Name of the group that a prefix is judged with; None for one that was not seen lately."""
+        unit = self._units.get(prefix)
+        return None if unit is None else unit.group
+
+    def e_values(self) -> dict[str, float]:
+        """Evidence of harm by group."""
+        return {name: state.trial.e_value for name, state in self._states.items()}
+
     def verdicts(self) -> dict[str, Verdict]:
         """What is known of each group that is or was tried, by name."""
         return {name: state.trial.verdict() for name, state in self._states.items()}
@@ -135,12 +146,13 @@ class Brain:
             self._judge(unit.group, group, outcome.at)
 
     def _judge(self, name: str, group: _Group, at: float) -> None:
-        group.verdict = verdict = group.trial.verdict()
+        verdict = group.trial.verdict()
+        group.evidence = asdict(verdict)
         if verdict.answer is Answer.STOP:
             group.held_until = at + self._settings.hold_s
             for prefix, unit in self._units.items():
                 if unit.group == name:
-                    self._set(prefix, unit, self._fallback(), "stopped: the raised arm is worse", verdict)
+                    self._set(prefix, unit, self._fallback(), "stopped: the raised arm is worse")
         elif verdict.answer is Answer.ENOUGH and group.stage + 1 < len(self._settings.shares):
             group.stage += 1
             group.trial.split(self._settings.shares[group.stage])
@@ -176,7 +188,7 @@ class Brain:
         if len(self._units) >= self._settings.most_prefixes:
             oldest, unit = self._units.popitem(last=False)
             self._set(oldest, unit, None, "room for another prefix")
-        unit = self._units[outcome.prefix] = _Unit(chain, "", outcome.at)
+        unit = self._units[outcome.prefix] = _Unit(str(outcome.prefix).encode(), chain, "", outcome.at)
         self._draw(outcome.prefix, unit, outcome.at)
         return unit
 
@@ -193,15 +205,15 @@ class Brain:
         unit.arm = "control"
         if (why := self._not_tried(node, group, window, at)) is not None:
             unit.tried_since = None
-            self._set(prefix, unit, self._fallback() if at < group.held_until else None, why, group.verdict)
+            self._set(prefix, unit, self._fallback() if at < group.held_until else None, why)
             return
         if unit.tried_since is None:
             unit.tried_since = self._period
-        if self._settings.draw == "connection" or self._coin(prefix) < group.trial.share:
+        if self._settings.draw == "connection" or self._coin(unit) < group.trial.share:
             unit.arm = "raised"
-            self._set(prefix, unit, window, f"{self._settings.policy.name}, raised arm", group.verdict)
+            self._set(prefix, unit, window, f"{self._settings.policy.name}, raised arm")
         else:
-            self._set(prefix, unit, None, "control arm", group.verdict)
+            self._set(prefix, unit, None, "control arm")
 
     def _not_tried(self, node: Node, group: _Group, window: int, at: float) -> str | None:
         if at < group.held_until:
@@ -219,7 +231,7 @@ class Brain:
             names = [node.name for node in unit.chain]
             for larger in names[names.index(unit.group) + 1 :]:
                 if (parent := self._states.get(larger)) is not None:
-                    state.held_until, state.verdict = parent.held_until, parent.verdict
+                    state.held_until, state.evidence = parent.held_until, parent.evidence
                     state.estimate = Estimate(parent.estimate.segments, parent.estimate.samples)
                     break
         return state
@@ -230,9 +242,9 @@ class Brain:
     def _fallback(self) -> int | None:
         return RFC3390_SEGMENTS if self._settings.fallback == "rfc3390" else None
 
-    def _coin(self, prefix: Network) -> float:
+    def _coin(self, unit: _Unit) -> float:
         """A number from 0 to 1 that nobody without the secret can foretell."""
-        text = f"{prefix} {self._period}".encode()
+        text = b"%s %d" % (unit.name, self._period)
         return int.from_bytes(blake2b(text, digest_size=8, key=self._settings.secret).digest()) / 2**64
 
     def _release(self, reason: str) -> None:
@@ -241,15 +253,11 @@ class Brain:
             self._set(prefix, unit, None, reason)
         self._units.clear()
 
-    def _set(
-        self, prefix: Network, unit: _Unit, window: int | None, reason: str, verdict: Verdict | None = None
-    ) -> None:
+    def _set(self, prefix: Network, unit: _Unit, window: int | None, reason: str) -> None:
         if window == unit.window:
             return
         evidence: dict[str, Any] = {"group": unit.group, "arm": unit.arm}
         if (group := self._states.get(unit.group)) is not None:
-            evidence |= {"share": group.trial.share, "estimate_segments": group.estimate.segments}
-        if verdict is not None:
-            evidence |= asdict(verdict)
+            evidence |= {"share": group.trial.share, "estimate_segments": group.estimate.segments, **group.evidence}
         unit.window = window
         self._decisions[prefix] = Decision(prefix, window, reason, evidence)

@@ -8,6 +8,7 @@ likelihoods is a test martingale, so it exceeds 1/alpha at any time with probabi
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -117,13 +118,22 @@ class StopRule:
 
     def least_events(self, share: float) -> int:
         """Fewest events that can stop, if all are losses in the raised arm."""
-        return _first(lambda events: log_e_value(events, events, share) >= math.log(2 / self.alpha))
+        return _least_events(self.alpha, share)
 
     def enough_events(self, share: float) -> int:
         """Events after which arms that are equal are known to be within the tolerated ratio."""
-        goal = -math.log(self.alpha)
-        ratio = self.tolerated_ratio
-        return _first(lambda events: log_e_value(share * events, events, share, ratio=ratio, fewer=True) >= goal)
+        return _enough_events(self.alpha, self.tolerated_ratio, share)
+
+
+@cache
+def _least_events(alpha: float, share: float) -> int:
+    return _first(lambda events: log_e_value(events, events, share) >= math.log(2 / alpha))
+
+
+@cache
+def _enough_events(alpha: float, ratio: float, share: float) -> int:
+    goal = -math.log(alpha)
+    return _first(lambda events: log_e_value(share * events, events, share, ratio=ratio, fewer=True) >= goal)
 
 
 def _first(holds: Any) -> int:
@@ -149,21 +159,18 @@ class Trial:
     timeouts: EProcess = field(init=False)
     _period: int = -1
     _counted: set[tuple[str, Any]] = field(default_factory=set)
-    _least: int = field(init=False)
-    _enough: int = field(init=False)
+    _e_value: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise RequestError(f"the raised arm's share is {self.share}; give one between 0 and 1, such as 0.5")
         self.losses, self.timeouts = EProcess(self.share), EProcess(self.share)
-        self._plan()
 
     def split(self, share: float) -> None:
         """Change the raised arm's share; what was found so far stays."""
         self.share, self.connections = share, 0
         self.losses.split(share)
         self.timeouts.split(share)
-        self._plan()
 
     def count(self, outcome: Outcome) -> bool:
         """Add a finished connection; true if it was an event. An unknown first flight is neither good nor bad."""
@@ -178,12 +185,21 @@ class Trial:
                 self.losses.count(raised=raised)
         if outcome.timeouts > 0 and self._is_first("timeout", outcome):
             self.timeouts.count(raised=raised)
-        return self.losses.events + self.timeouts.events > before
+        counted = self.losses.events + self.timeouts.events > before
+        if counted:
+            self._e_value = None
+        return counted
+
+    @property
+    def e_value(self) -> float:
+        """Evidence of harm. The mean of e-values is one; a product would need independent kinds of events."""
+        if self._e_value is None:
+            self._e_value = _exp((self.losses.log_e, self.timeouts.log_e))
+        return self._e_value
 
     def verdict(self) -> Verdict:
         """What is known now."""
-        # The mean of e-values is an e-value; a product would need independent kinds of events.
-        e_value = _exp((self.losses.log_e, self.timeouts.log_e))
+        e_value = self.e_value
         answer = self._answer(e_value)
         return Verdict(
             answer,
@@ -199,7 +215,7 @@ class Trial:
     def _answer(self, e_value: float) -> Answer:
         if e_value >= 1 / self.rule.alpha:
             return Answer.STOP
-        if max(self.losses.events, self.timeouts.events) < self._least:
+        if max(self.losses.events, self.timeouts.events) < self.rule.least_events(self.share):
             return Answer.TOO_FEW
         if self.losses.log_e_within(self.rule.tolerated_ratio) >= -math.log(self.rule.alpha):
             return Answer.ENOUGH
@@ -215,16 +231,9 @@ class Trial:
     def _more(self) -> int:
         # Half an event more than seen, so that a number can be given before the first one.
         rate = (self.losses.events + 0.5) / (self.connections + 1)
-        return max(math.ceil((self._enough - self.losses.events) / rate), 1)
-
-    def _plan(self) -> None:
-        self._least = self.rule.least_events(self.share)
-        self._enough = self.rule.enough_events(self.share)
+        return max(math.ceil((self.rule.enough_events(self.share) - self.losses.events) / rate), 1)
 
 
 def _exp(logs: tuple[float, ...]) -> float:
-    """Mean of the e-values with these logs; infinite where it exceeds what a float holds."""
-    largest = max(logs)
-    if largest > 700:
-        return math.inf
-    return sum(math.exp(log) for log in logs) / len(logs)
+    """Mean of the e-values with these logs; at most 1e300, so that JSON can hold it."""
+    return sum(math.exp(min(log, 690.0)) for log in logs) / len(logs)

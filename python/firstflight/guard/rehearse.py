@@ -1,0 +1,288 @@
+"""A log of connections through the guard's own decisions, in virtual time.
+
+A log tells what happened with the window that was in use. The rehearsal assumes that a larger one changes nothing,
+except for the losses that a bad link adds from a chosen moment.
+"""
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from random import Random
+
+import polars as pl
+
+from firstflight.counted import counted
+from firstflight.errors import RequestError
+from firstflight.guard.brain import Brain, Decision
+from firstflight.guard.outcome import Arm, Network, Outcome
+from firstflight.guard.policy import RFC6928_SEGMENTS
+from firstflight.guard.stop_rule import Verdict
+from firstflight.observe.observation import Observation
+from firstflight.observe.tables import MSS_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A connection of a log. Times are in seconds from the beginning of the log."""
+
+    opened: float
+    closed: float
+    prefix: Network
+    bytes: int
+    retransmissions: int
+    lost: bool | None
+    """Whether a segment of the first flight was retransmitted; None if the log cannot tell."""
+    timeouts: int
+    rtt: float | None
+    window: int = RFC6928_SEGMENTS
+    """Initial window in segments at the time of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLink:
+    """From `at` (seconds) on, a raised connection loses in its first flight with probability `rate` in addition."""
+
+    at: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A group that fell back."""
+
+    group: str
+    at: float
+    raised_since_bad: int | None
+    """Raised connections of the group that closed between the bad link's beginning and the stop."""
+    harmed: int | None
+    """Of these, connections that the bad link made lose."""
+    evidence: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The state at the end of a period or at a stop."""
+
+    at: float
+    raised_prefixes: int
+    e_values: dict[str, float]
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """What the guard would have done."""
+
+    connections: int = 0
+    raised: int = 0
+    """Connections that would have had a larger window."""
+    span_s: float = 0.0
+    first_raised_at: float | None = None
+    largest_window: int = RFC6928_SEGMENTS
+    stops: list[Stop] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """What is known at the end, by group."""
+    missed: list[str] = field(default_factory=list)
+    """Groups that the bad link harmed and that were not stopped."""
+    harmed: int = 0
+    """Connections that the bad link made lose."""
+
+
+def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[Connection], list[str]]:
+    """The connections of a log in the order in which they were opened, and notes on what was assumed.
+
+    `loss` is the share of connections with a loss in the first flight, for logs that do not tell. Raises RequestError
+    for a log without times.
+    """
+    if log.transfers["start_s"].null_count() == log.transfers.height:
+        raise RequestError(f"{log.source.path} tells no times; rehearse needs a log whose lines have them")
+    rows = (
+        log.transfers.sort("start_s")
+        .group_by("client")
+        .agg(
+            opened=pl.col("start_s").min(),
+            closed=(pl.col("start_s") + pl.col("completion_time_s").fill_null(0.0)).max(),
+            bytes=pl.col("bytes").sum(),
+            segments=_sum("segments_sent"),
+            retransmissions=_sum("retransmissions"),
+            timeouts=_sum("timeouts"),
+            lost=pl.col("first_flight_lost").first(),
+            window=pl.col("initial_window_segments").first(),
+        )
+        .join(log.users.select("client", "subnet", "rtt_s"), on="client", how="left")
+        .drop_nulls("opened")
+        .sort("opened", "client")
+    )
+    random = Random(seed)
+    found = [_connection(row, loss, random) for row in rows.iter_rows(named=True)]
+    return found, _notes(rows, loss, found)
+
+
+def _sum(column: str) -> pl.Expr:
+    return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())
+
+
+def _connection(row: dict[str, object], loss: float | None, random: Random) -> Connection:
+    def number(name: str) -> int | None:
+        value = row[name]
+        return None if value is None else int(value)  # type: ignore[call-overload]
+
+    window, drawn = number("window") or RFC6928_SEGMENTS, random.random()
+    lost, again, segments = number("lost"), number("retransmissions"), number("segments")
+    if lost is not None:
+        bad: bool | None = lost > 0
+    elif again == 0:
+        bad = False
+    elif again is not None and segments is not None and segments - again <= window:
+        # All of it was the first flight.
+        bad = True
+    else:
+        bad = None if loss is None else drawn < loss
+    return Connection(
+        row["opened"],  # type: ignore[arg-type]
+        row["closed"],  # type: ignore[arg-type]
+        _prefix(number("subnet"), number("client") or 0),
+        number("bytes") or 0,
+        int(bool(bad)) if again is None else again,
+        bad,
+        number("timeouts") or 0,
+        row["rtt_s"],  # type: ignore[arg-type]
+        window,
+    )
+
+
+def _prefix(subnet: int | None, client: int) -> Network:
+    """A stand-in for the client's address: a host of the /24 with the subnet's number, or of any /24 without one."""
+    number = client % (1 << 16) if subnet is None else (subnet << 8 | client % 256) % (1 << 24)
+    return IPv4Network((0x0A000000 + number, 32))
+
+
+def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[Connection]) -> list[str]:
+    notes = ["a larger window is assumed to change nothing but what the bad link adds"]
+    untold = sum(connection.lost is None for connection in found)
+    if rows["lost"].null_count() == rows.height and rows["retransmissions"].null_count() == rows.height:
+        notes.append(
+            "no losses in the log: the rule sees none; give --loss, such as 2%"
+            if loss is None
+            else f"no losses in the log: {100 * loss:g} % of connections drawn to lose in the first flight"
+        )
+    elif untold:
+        notes.append(f"{counted(untold, 'connection')} whose first flight the log does not tell are not judged")
+    if rows["timeouts"].null_count() == rows.height:
+        notes.append("no timeouts in the log: taken as none")
+    if rows["window"].null_count() == rows.height:
+        notes.append(f"no initial windows in the log: taken as {RFC6928_SEGMENTS} segments")
+    notes.append("no cwnd in the log: taken as the initial window plus the segments delivered (slow start)")
+    if rows["subnet"].null_count() == rows.height:
+        notes.append("no addresses in the log: every connection counts as a client of its own, all in one network")
+    else:
+        notes.append(
+            "addresses are not kept: connections are dealt to 256 hosts of each /24, and these are numbered as they "
+            "appear, so a /20 or /16 holds 16 or 256 of them"
+        )
+    return notes
+
+
+class _Replay:
+    def __init__(self, brain: Brain, bad: BadLink | None, seed: int) -> None:
+        self.brain, self.bad, self.random = brain, bad, Random(seed)
+        self.windows: dict[Network, int] = {}
+        self.found = Rehearsal()
+        self.since_bad: dict[str, list[int]] = {}
+        self.stopped: set[str] = set()
+
+    def opened(self, connection: Connection) -> tuple[Outcome, bool]:
+        """How the connection will end, given the window that it begins with; and whether the bad link harmed it."""
+        window = self.windows.get(connection.prefix, RFC6928_SEGMENTS)
+        # A prefix on RFC 3390's window is no arm of a trial, so it is reported as control.
+        arm: Arm = "raised" if window > RFC6928_SEGMENTS else "control"
+        self.found.connections += 1
+        self.found.largest_window = max(self.found.largest_window, window)
+        harmed = False
+        if arm == "raised":
+            self.found.raised += 1
+            if self.found.first_raised_at is None:
+                self.found.first_raised_at = connection.opened
+            if self.bad is not None and connection.opened >= self.bad.at:
+                harmed = self.random.random() < self.bad.rate
+        delivered = -(-connection.bytes // MSS_BYTES)
+        outcome = Outcome(
+            connection.closed,
+            connection.prefix,
+            arm,
+            window,
+            connection.bytes,
+            window + delivered,
+            connection.retransmissions + harmed,
+            harmed or connection.lost,
+            connection.timeouts,
+            connection.rtt,
+            None,
+            None,
+        )
+        return outcome, harmed
+
+    def closed(self, outcome: Outcome, harmed: bool) -> None:
+        """Hand a finished connection to the brain and do what it decides."""
+        self.found.harmed += harmed
+        if self.bad is not None and outcome.at >= self.bad.at and outcome.arm == "raised":
+            group = self.brain.group_of(outcome.prefix)
+            if group is not None:
+                counts = self.since_bad.setdefault(group, [0, 0])
+                counts[0] += 1
+                counts[1] += harmed
+        self.take(self.brain.decide([outcome]), outcome.at)
+
+    def take(self, decisions: Iterable[Decision], at: float) -> None:
+        """Set windows, and note a stop at its own time."""
+        stopped_now = False
+        for decision in decisions:
+            if decision.initial_window is None:
+                self.windows.pop(decision.prefix, None)
+            else:
+                self.windows[decision.prefix] = decision.initial_window
+            group = str(decision.evidence["group"])
+            if decision.reason.startswith("stopped") and group not in self.stopped:
+                self.stopped.add(group)
+                raised, harmed = self.since_bad.get(group, (0, 0)) if self.bad is not None else (None, None)
+                self.found.stops.append(Stop(group, at, raised, harmed, decision.evidence))
+                stopped_now = True
+            elif not decision.reason.startswith(("stopped", "held")):
+                self.stopped.discard(group)
+        if stopped_now:
+            self.note(at)
+
+    def note(self, at: float) -> None:
+        """Keep the state for the timeline."""
+        raised = sum(window > RFC6928_SEGMENTS for window in self.windows.values())
+        self.found.moments.append(Moment(at, raised, self.brain.e_values()))
+
+
+def rehearse(
+    log: Sequence[Connection], brain: Brain, period_s: float, bad: BadLink | None = None, seed: int = 1
+) -> Rehearsal:
+    """What `brain` would have decided on these connections, ordered by their opening."""
+    replay = _Replay(brain, bad, seed)
+    open_now: list[tuple[float, int, Outcome, bool]] = []
+    next_note = period_s
+    for number, connection in enumerate(log):
+        while open_now and open_now[0][0] <= connection.opened:
+            _, _, outcome, harmed = heapq.heappop(open_now)
+            replay.closed(outcome, harmed)
+        while connection.opened >= next_note:
+            replay.take(brain.decide([], now=next_note), next_note)
+            replay.note(next_note)
+            next_note += period_s
+        outcome, harmed = replay.opened(connection)
+        heapq.heappush(open_now, (outcome.at, number, outcome, harmed))
+    while open_now:
+        at, _, outcome, harmed = heapq.heappop(open_now)
+        replay.closed(outcome, harmed)
+        replay.found.span_s = at
+    replay.note(replay.found.span_s)
+    found = replay.found
+    found.verdicts = brain.verdicts()
+    caught = {stop.group for stop in found.stops}
+    found.missed = [name for name, (_, harmed) in replay.since_bad.items() if harmed and name not in caught]
+    return found

@@ -1,0 +1,75 @@
+"""The picture of a rehearsal: prefixes raised, and the evidence against each group, over one time axis."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from firstflight.guard.rehearse import BadLink, Rehearsal
+from firstflight.report.figure import inline
+from firstflight.report.style import BASE, ORDERED, WORSE
+
+if TYPE_CHECKING:
+    import altair
+
+_MOST_GROUPS = 8
+_LEAST_E, _MOST_E = 1e-3, 1e4
+_UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
+
+
+def chart(found: Rehearsal, alpha: float, bad: BadLink | None) -> altair.TopLevelMixin:
+    """The groups with the largest e-values, at most eight; e-values are drawn between 0.001 and 10,000."""
+    import altair as alt
+
+    largest: dict[str, float] = {}
+    for moment in found.moments:
+        for name, value in moment.e_values.items():
+            largest[name] = max(value, largest.get(name, 0.0))
+    for stop in found.stops:
+        largest[stop.group] = math.inf
+    shown = sorted(sorted(largest, key=lambda name: -largest[name])[:_MOST_GROUPS])
+    unit, length = next((pair for pair in _UNITS if found.span_s >= 2 * pair[1]), _UNITS[-1])
+    raised = [{"at": moment.at / length, "raised": moment.raised_prefixes} for moment in found.moments]
+    evidence = [
+        {"at": moment.at / length, "group": name, "e": min(max(moment.e_values[name], _LEAST_E), _MOST_E)}
+        for moment in found.moments
+        for name in shown
+        if name in moment.e_values
+    ]
+    x = alt.X("at:Q", title=unit, scale=alt.Scale(domain=[0, found.span_s / length], nice=False))
+    prefixes = (
+        alt.Chart(inline(raised), width=640, height=110)
+        .mark_area(interpolate="step-after", color=ORDERED[0], opacity=0.5)
+        .encode(x=x.title(None), y=alt.Y("raised:Q", title="prefixes raised", axis=alt.Axis(tickCount=4)))
+    )
+    lines = (
+        alt.Chart(inline(evidence), width=640, height=220)
+        .mark_line(strokeWidth=1.5)
+        .encode(
+            x=x,
+            y=alt.Y(
+                "e:Q",
+                title="e-value",
+                scale=alt.Scale(type="log", domain=[_LEAST_E, _MOST_E], nice=False),
+                axis=alt.Axis(values=[10.0**power for power in range(-3, 5)]),
+            ),
+            color=alt.Color("group:N", title=None, scale=alt.Scale(domain=shown, range=list(ORDERED[: len(shown)]))),
+        )
+    )
+    limit = [{"e": 1 / alpha, "said": f"stop at {1 / alpha:g}"}]
+    rule = alt.Chart(inline(limit)).mark_rule(color=WORSE, strokeDash=[6, 4]).encode(y="e:Q")
+    said = alt.Chart(inline(limit)).mark_text(align="left", dx=4, dy=-7, color=WORSE).encode(y="e:Q", x=alt.value(0))
+    above, below = [prefixes], [lines, rule, said.encode(text="said:N")]
+    for stop in found.stops:
+        at = alt.Chart(inline([{"at": stop.at / length}])).mark_rule(color=WORSE).encode(x="at:Q")
+        above.append(at)
+        below.append(at)
+    if bad is not None:
+        begun = alt.Chart(inline([{"at": bad.at / length, "said": "bad link from here"}])).encode(x="at:Q")
+        above += [
+            begun.mark_rule(color=BASE, strokeDash=[2, 3]),
+            begun.mark_text(align="left", dx=4, color=BASE).encode(text="said:N", y=alt.value(8)),
+        ]
+        below.append(begun.mark_rule(color=BASE, strokeDash=[2, 3]))
+    plot: altair.TopLevelMixin = alt.vconcat(alt.layer(*above), alt.layer(*below), spacing=14)
+    return plot
