@@ -6,6 +6,7 @@
 //! are made here.
 
 mod clock;
+mod closed;
 mod interface;
 mod packet_socket;
 mod process;
@@ -13,6 +14,7 @@ mod readiness;
 mod tun;
 
 pub use clock::{boottime_ns, monotonic_ns, wall_ahead_ns};
+pub use closed::{Closed, ClosedConnections, Counts, Filter};
 pub use packet_socket::{Arrival, BATCH, MacAddress, PacketSocket, Taken};
 pub use process::{duplicate, lock_memory, precise_timers, realtime_priority};
 pub use readiness::{Readiness, Wake};

@@ -1,5 +1,6 @@
 //! The Python binding: plans in, tables out. No logic lives here.
 
+mod closed;
 mod linkbox;
 mod observe;
 mod population;
@@ -210,5 +211,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CALIBRATED_BPS", firstflight_linkbox::CALIBRATED_BPS)?;
     module.add_function(wrap_pyfunction!(wire::run_wire, module)?)?;
     module.add_class::<observe::CaptureReader>()?;
+    module.add_class::<closed::ClosedConnections>()?;
     Ok(())
 }

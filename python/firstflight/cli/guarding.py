@@ -21,6 +21,10 @@ class Fallback(StrEnum):
     rfc3390 = "rfc3390"
 
 
+State = Annotated[Path, typer.Option(metavar="DIR", help="Journal, decisions and status.")]
+_STATE = Path("/var/lib/firstflight-guard")
+
+
 @guard.callback()
 def _top() -> None:
     """Raise the initial window safely: per destination, with a stop rule and a way back."""
@@ -68,3 +72,61 @@ def rehearse(
     rehearse_command(
         Request(log, policy, iw, alpha, period, least, fallback.value, bad, loss, kind, plot, seed), as_json=json
     )
+
+
+@guard.command(short_help="Watch connections of this host and raise windows.")
+def run(
+    iw: Annotated[
+        int | None,
+        typer.Option(help="Largest initial window, in segments; without it, watch and change nothing.", min=11),
+    ] = None,
+    policy: Annotated[
+        str, typer.Option(help="How the window is chosen: static, ewma, lossaware or lossaware-disc.")
+    ] = "static",
+    advice: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="advice.json: never above the window advised.", show_default=False),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write decisions down and set nothing.")] = False,
+    ports: Annotated[
+        str, typer.Option(metavar="N,...", help="Local ports whose connections count; empty: all.")
+    ] = "80,443",
+    units: Annotated[
+        str, typer.Option(metavar="V4,V6", help="Prefix lengths of what a window is set for and an arm drawn.")
+    ] = "28,56",
+    alpha: Annotated[float, typer.Option(help="Largest probability that a harmless window is ever stopped.")] = 0.05,
+    period: Annotated[str, typer.Option(help="Arms are drawn again, and a client counts again, after this.")] = "60min",
+    least: Annotated[int, typer.Option(help="A network with fewer connections joins a larger one.", min=1)] = 1000,
+    fallback: Annotated[
+        Fallback, typer.Option(help="Window after a stop: the system's 10 segments, or RFC 3390's 3.")
+    ] = Fallback.rfc6928,
+    metrics: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Prometheus metrics on 127.0.0.1.", min=1, max=65535, show_default=False),
+    ] = None,
+    state: State = _STATE,
+) -> None:
+    """Watch the connections that finish on this host, raise the initial window of a random part of the prefixes by
+    routes of its own, and fall back where that does harm. Ends with SIGTERM or Ctrl-C, which removes every route it
+    set. Needs Linux and CAP_NET_ADMIN.
+    """
+    from firstflight.cli.guarding_host import Limits, Request, run_command
+
+    limits = Limits(iw, policy, advice, alpha, period, least, fallback.value)
+    run_command(Request(limits, dry_run, ports, units, metrics, state))
+
+
+@guard.command(short_help="What a running guard does.")
+def status(state: State = _STATE, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show what a running guard has seen, set and found. Exit status 1 if none runs."""
+    from firstflight.cli.guarding_host import status_command
+
+    raise typer.Exit(status_command(state, json))
+
+
+@guard.command(short_help="Remove the routes of a guard that was killed.")
+def undo(state: State = _STATE) -> None:
+    """Remove every route that a guard has set and not removed, as after kill -9. Does nothing else."""
+    from firstflight.cli.guarding_host import undo_command
+
+    undo_command(state)

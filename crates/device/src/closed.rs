@@ -1,0 +1,367 @@
+//! TCP connections as the kernel destroys them: the multicast groups of sock_diag, with the TCP_INFO of the last moment.
+
+use std::{
+    io::{ErrorKind, Result},
+    mem,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{checked, checked_length, last_error};
+
+/// SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY (linux/sock_diag.h), as a mask.
+const GROUPS: u32 = 1 << 0 | 1 << 2;
+
+/// Reports that may wait in the socket, asked for; the kernel may grant less (`net.core.rmem_max`).
+const RECEIVE_BUFFER_BYTES: libc::c_int = 16 << 20;
+
+/// Time between two looks: reports are taken in batches, since a wake-up for each would cost more than reading it.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The largest report is below 600 bytes: an inet_diag_msg, TCP_INFO and small attributes.
+const REPORT_BYTES: usize = 2048;
+
+/// Reports taken with one call.
+const BATCH: usize = 64;
+
+/// SO_MEMINFO and its place of dropped messages, SK_MEMINFO_DROPS (linux/sock_diag.h).
+const SO_MEMINFO: libc::c_int = 55;
+const MEMINFO_DROPS: usize = 8;
+
+/// One destroyed connection that had sent data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// The peer's network: its address with the bits behind the prefix length cleared. IPv4 is mapped into IPv6.
+    pub network: [u8; 16],
+    /// Local port.
+    pub port: u16,
+    /// TCP_CA_Loss was the state at the end.
+    pub ended_in_loss: bool,
+    /// Largest data of a segment sent.
+    pub mss_bytes: u32,
+    /// Congestion window at the end, in segments.
+    pub cwnd: u32,
+    /// Segments retransmitted, SYN/ACKs among them.
+    pub retransmissions: u32,
+    /// Data acknowledged.
+    pub acked_bytes: u64,
+    /// Data segments sent, retransmissions among them.
+    pub data_segments: u32,
+    /// Data sent, retransmissions among them.
+    pub sent_bytes: u64,
+    /// Data retransmitted.
+    pub retransmitted_bytes: u64,
+    /// DSACKs received: retransmissions of what had arrived.
+    pub dsacks: u32,
+    /// Segments acknowledged with CE marks.
+    pub marks: u32,
+    /// Smallest RTT in microseconds; `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Last rate sample, in bytes per second.
+    pub delivery_rate: u64,
+    /// Retransmission timeouts; kernels before 6.7 do not count them.
+    pub timeouts: Option<u16>,
+}
+
+impl Closed {
+    /// Segments of data retransmitted. `retransmissions` has the SYN/ACK's, too (`tcp_create_openreq_child`), but their
+    /// number of bytes is 0.
+    pub fn data_retransmissions(&self) -> u32 {
+        if self.retransmitted_bytes == 0 { 0 } else { self.retransmissions.max(1) }
+    }
+}
+
+/// What came since the socket was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections reported, those below among them.
+    pub reported: u64,
+    /// Over loopback, of another port, or closed before any data was acknowledged.
+    pub passed_over: u64,
+    /// Beyond the number of connections asked for: not read, whatever they held.
+    pub beyond: u64,
+    /// Reports that the kernel dropped because the socket was full.
+    pub dropped: u64,
+}
+
+/// Which connections are told of.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Local ports; empty: all.
+    pub ports: Vec<u16>,
+    /// Prefix length of networks, of IPv4 and IPv6.
+    pub prefix_lengths: (u8, u8),
+}
+
+/// A socket in both groups, of the network namespace of the thread that opened it.
+pub struct ClosedConnections {
+    socket: OwnedFd,
+    filter: Filter,
+    counts: Counts,
+    room: Box<[[u8; REPORT_BYTES]; BATCH]>,
+}
+
+impl ClosedConnections {
+    /// Joins the groups.
+    ///
+    /// # Errors
+    /// Without CAP_NET_ADMIN in the namespace, or where the kernel has no tcp_diag.
+    pub fn open(filter: Filter) -> Result<Self> {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: takes numbers alone.
+        let socket = checked(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) })?;
+        // SAFETY: the descriptor is new, so nobody else owns it.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let size = RECEIVE_BUFFER_BYTES;
+        // SO_RCVBUFFORCE goes beyond rmem_max, for those who have CAP_NET_ADMIN in the first user namespace.
+        for option in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {
+            let length = mem::size_of_val(&size) as libc::socklen_t;
+            // SAFETY: `size` is a c_int of the length given and outlives the call, which only reads it. A refusal leaves
+            // the smaller buffer.
+            unsafe {
+                libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const size).cast(), length);
+            }
+        }
+        // SAFETY: a sockaddr_nl is plain numbers, for which zeros are values.
+        let mut address: libc::sockaddr_nl = unsafe { mem::zeroed() };
+        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        address.nl_groups = GROUPS;
+        let length = mem::size_of_val(&address) as libc::socklen_t;
+        // SAFETY: `address` is a sockaddr_nl of the length given and outlives the call, which only reads it.
+        checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+        let room = Box::new([[0; REPORT_BYTES]; BATCH]);
+        Ok(ClosedConnections { socket, filter, counts: Counts::default(), room })
+    }
+
+    /// Connections that are destroyed until `wait` is over, at most about `limit`: an equal part of it at each look, so
+    /// that which are left out does not depend on what happened to them.
+    ///
+    /// # Errors
+    /// What the kernel refuses, except a full socket, which is counted.
+    pub fn take(&mut self, wait: Duration, limit: usize) -> Result<Vec<Closed>> {
+        let end = Instant::now() + wait;
+        let looks = wait.as_nanos().div_ceil(LOOK_EVERY.as_nanos()).max(1) as usize;
+        let each = limit.div_ceil(looks);
+        let mut found = Vec::new();
+        loop {
+            let most = found.len() + each;
+            self.look(&mut found, most)?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(LOOK_EVERY));
+        }
+        Ok(found)
+    }
+
+    /// What came so far.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn counts(&self) -> Result<Counts> {
+        let mut memory = [0u32; MEMINFO_DROPS + 1];
+        let mut length = mem::size_of_val(&memory) as libc::socklen_t;
+        let (fd, room) = (self.socket.as_raw_fd(), memory.as_mut_ptr().cast());
+        // SAFETY: `memory` has room for `length` bytes, and both outlive the call.
+        checked(unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, SO_MEMINFO, room, &mut length) })?;
+        Ok(Counts { dropped: u64::from(memory[MEMINFO_DROPS]), ..self.counts })
+    }
+
+    fn look(&mut self, found: &mut Vec<Closed>, most: usize) -> Result<()> {
+        loop {
+            let lengths = match self.receive() {
+                Ok(lengths) => lengths,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                // The socket was full: what was dropped is in its counter.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => continue,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            for (report, length) in self.room.iter().zip(lengths.iter().map_while(|length| *length)) {
+                self.counts.reported += 1;
+                if found.len() >= most {
+                    self.counts.beyond += 1;
+                } else if let Some(closed) = read(&report[..length.min(REPORT_BYTES)], &self.filter) {
+                    found.push(closed);
+                } else {
+                    self.counts.passed_over += 1;
+                }
+            }
+        }
+    }
+
+    /// Lengths of the reports that are now in `room`.
+    fn receive(&mut self) -> Result<[Option<usize>; BATCH]> {
+        let mut pieces: [libc::iovec; BATCH] = std::array::from_fn(|place| libc::iovec {
+            iov_base: self.room[place].as_mut_ptr().cast(),
+            iov_len: REPORT_BYTES,
+        });
+        // SAFETY: an mmsghdr is plain numbers and pointers, for which zeros are values.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { mem::zeroed() };
+        for (header, piece) in headers.iter_mut().zip(&mut pieces) {
+            header.msg_hdr.msg_iov = piece;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        let (fd, none) = (self.socket.as_raw_fd(), std::ptr::null_mut());
+        // SAFETY: the headers point to the pieces and these to the rooms; all outlive the call and nothing else uses them.
+        let answer = unsafe { libc::recvmmsg(fd, headers.as_mut_ptr(), BATCH as libc::c_uint, 0, none) };
+        let count = checked_length(answer as libc::ssize_t).map_err(|_| last_error())?;
+        let mut lengths = [None; BATCH];
+        for (length, header) in lengths.iter_mut().zip(&headers[..count]) {
+            *length = Some(header.msg_len as usize);
+        }
+        Ok(lengths)
+    }
+}
+
+/// Sizes of a nlmsghdr and an inet_diag_msg; places in the latter (linux/inet_diag.h).
+const HEADER: usize = 16;
+const MESSAGE: usize = 72;
+const FAMILY: usize = 0;
+const LOCAL_PORT: usize = 4;
+const PEER: usize = 24;
+/// INET_DIAG_INFO, an attribute that holds a tcp_info.
+const INFO: u16 = 2;
+
+/// The connection of a report, if it is one that the filter lets through and that delivered data.
+fn read(report: &[u8], filter: &Filter) -> Option<Closed> {
+    let message = report.get(HEADER..HEADER + MESSAGE)?;
+    let port = u16::from_be_bytes(field(message, LOCAL_PORT)?);
+    if !(filter.ports.is_empty() || filter.ports.contains(&port)) {
+        return None;
+    }
+    let network = network(message, filter.prefix_lengths)?;
+    let info = attribute(report.get(HEADER + MESSAGE..)?, INFO)?;
+    // Places in struct tcp_info (linux/tcp.h), which only grows at its end.
+    let number = |place| Some(u32::from_ne_bytes(field(info, place)?));
+    let long = |place| Some(u64::from_ne_bytes(field(info, place)?));
+    let closed = Closed {
+        network,
+        port,
+        ended_in_loss: *info.get(1)? == 4,
+        mss_bytes: number(16)?,
+        cwnd: number(80)?,
+        retransmissions: number(100)?,
+        acked_bytes: long(120)?,
+        data_segments: number(156)?,
+        sent_bytes: long(200)?,
+        retransmitted_bytes: long(208)?,
+        dsacks: number(216)?,
+        marks: number(196)?,
+        min_rtt_us: number(148)?,
+        delivery_rate: long(160)?,
+        timeouts: field(info, 240).map(u16::from_ne_bytes),
+    };
+    (closed.sent_bytes > 0 && closed.acked_bytes > 0).then_some(closed)
+}
+
+/// The peer's network; None for loopback and other families.
+fn network(message: &[u8], (v4, v6): (u8, u8)) -> Option<[u8; 16]> {
+    const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+    let mut address: [u8; 16] = field(message, PEER)?;
+    match libc::c_int::from(message[FAMILY]) {
+        libc::AF_INET => {
+            address.copy_within(0..4, 12);
+            address[..12].copy_from_slice(&MAPPED);
+        }
+        libc::AF_INET6 => {}
+        _ => return None,
+    }
+    let is_v4 = address[..12] == MAPPED;
+    let is_loopback = if is_v4 { address[12] == 127 } else { address[..15] == [0; 15] && address[15] == 1 };
+    if is_loopback {
+        return None;
+    }
+    let bits = 128 - u32::from(if is_v4 { v4.min(32) + 96 } else { v6.min(128) });
+    let cleared = u128::from_be_bytes(address).checked_shr(bits).unwrap_or(0).checked_shl(bits).unwrap_or(0);
+    Some(cleared.to_be_bytes())
+}
+
+/// The value of an attribute in a run of them (linux/netlink.h: each aligned to four bytes).
+fn attribute(mut run: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16::from_ne_bytes(field(run, 0)?));
+        let value = run.get(4..length)?;
+        if u16::from_ne_bytes(field(run, 2)?) == wanted {
+            return Some(value);
+        }
+        run = run.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+fn field<const N: usize>(bytes: &[u8], place: usize) -> Option<[u8; N]> {
+    bytes.get(place..place + N)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: (u8, u8) = (24, 48);
+
+    fn report(family: u8, peer: [u8; 16], info: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER + MESSAGE];
+        bytes[HEADER + FAMILY] = family;
+        bytes[HEADER + LOCAL_PORT..][..2].copy_from_slice(&443u16.to_be_bytes());
+        bytes[HEADER + PEER..][..16].copy_from_slice(&peer);
+        // An attribute before the one that is looked for, of a length that is no multiple of four.
+        bytes.extend([5, 0, 8, 0, 0, 0, 0, 0]);
+        bytes.extend(((info.len() + 4) as u16).to_ne_bytes());
+        bytes.extend(INFO.to_ne_bytes());
+        bytes.extend(info);
+        bytes
+    }
+
+    fn info(length: usize) -> Vec<u8> {
+        let mut info = vec![0; length];
+        info[120..128].copy_from_slice(&5000u64.to_ne_bytes());
+        info[200..208].copy_from_slice(&6448u64.to_ne_bytes());
+        info[208..216].copy_from_slice(&1448u64.to_ne_bytes());
+        info[156..160].copy_from_slice(&5u32.to_ne_bytes());
+        if length > 241 {
+            info[240..242].copy_from_slice(&1u16.to_ne_bytes());
+        }
+        info
+    }
+
+    fn filter(ports: &[u16]) -> Filter {
+        Filter { ports: ports.to_vec(), prefix_lengths: ALL }
+    }
+
+    #[test]
+    fn a_connection_is_read_with_its_network_alone() {
+        let mut peer = [0; 16];
+        peer[..4].copy_from_slice(&[192, 0, 2, 77]);
+        let closed = read(&report(2, peer, &info(280)), &filter(&[])).unwrap();
+        assert_eq!(closed.network[10..], [0xff, 0xff, 192, 0, 2, 0]);
+        assert_eq!((closed.port, closed.data_segments, closed.timeouts), (443, 5, Some(1)));
+        assert_eq!((closed.acked_bytes, closed.sent_bytes, closed.retransmitted_bytes), (5000, 6448, 1448));
+    }
+
+    #[test]
+    fn a_mapped_address_is_ipv4_and_an_older_kernel_knows_no_timeouts() {
+        let mut peer = [0; 16];
+        peer[10..].copy_from_slice(&[0xff, 0xff, 192, 0, 2, 77]);
+        let closed = read(&report(10, peer, &info(232)), &filter(&[443])).unwrap();
+        assert_eq!(closed.network[12..], [192, 0, 2, 0]);
+        assert_eq!(closed.timeouts, None);
+    }
+
+    #[test]
+    fn loopback_other_ports_no_data_and_short_reports_are_passed_over() {
+        let mut loopback = [0; 16];
+        loopback[0] = 127;
+        let mut peer = [0; 16];
+        peer[0] = 0x20;
+        let whole = report(10, peer, &info(280));
+        assert!(read(&whole, &filter(&[443])).is_some());
+        assert_eq!(read(&report(2, loopback, &info(280)), &filter(&[])), None);
+        assert_eq!(read(&whole, &filter(&[80])), None);
+        assert_eq!(read(&report(10, peer, &[0; 280]), &filter(&[])), None);
+        for length in 0..whole.len() {
+            assert_eq!(read(&whole[..length], &filter(&[])), None);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+"""`firstflight guard run`, `status` and `undo`."""
+
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from firstflight.errors import RequestError
+from firstflight.guard.brain import Settings
+from firstflight.guard.groups import Groups
+from firstflight.guard.journal import Journal, undo
+from firstflight.guard.policy import RFC6928_SEGMENTS, Policy
+from firstflight.guard.routes import Routes
+from firstflight.guard.stop_rule import StopRule
+from firstflight.guard.watch import STATUS, Host, guard
+from firstflight.scenario.units import Duration
+
+_STALE_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The options of `guard run` about windows and the stop rule."""
+
+    iw: int | None
+    policy: str
+    advice: Path | None
+    alpha: float
+    period: str
+    least: int
+    fallback: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of `guard run`."""
+
+    limits: Limits
+    dry_run: bool
+    ports: str
+    units: str
+    metrics: int | None
+    state: Path
+
+
+def run_command(request: Request) -> None:
+    """Run until a signal."""
+    limits = request.limits
+    largest = _ceiling(limits)
+    prefix_lengths = _numbers("--units", request.units, 128)
+    if len(prefix_lengths) != 2 or prefix_lengths[0] > 32 or 0 in prefix_lengths:
+        raise RequestError(f"--units {request.units}: give prefix lengths of IPv4 and IPv6, such as 28,56")
+    settings = Settings(
+        Policy(limits.policy, largest),
+        StopRule(alpha=limits.alpha, period_s=Duration(limits.period).seconds),
+        fallback=limits.fallback,
+        secret=os.urandom(16),
+    )
+    host = Host(
+        settings,
+        Groups(least_connections=limits.least),
+        request.state,
+        acts=not request.dry_run and largest > RFC6928_SEGMENTS,
+        ports=_numbers("--ports", request.ports, 65535),
+        prefix_lengths=(prefix_lengths[0], prefix_lengths[1]),
+        metrics_port=request.metrics,
+    )
+    guard(host)
+
+
+def status_command(state: Path, as_json: bool) -> int:
+    """Print the status; 1 if no guard runs."""
+    try:
+        text = (state / STATUS).read_text(encoding="utf-8")
+    except OSError:
+        print(f"no guard runs with {state}; `firstflight guard run` starts one", file=sys.stderr)
+        return 1
+    status: dict[str, Any] = json.loads(text)
+    old_s = time.time() - status["written_at"]
+    if as_json:
+        print(json.dumps(status))
+    else:
+        _print(status, old_s)
+    return 1 if old_s > _STALE_S else 0
+
+
+def undo_command(state: Path) -> None:
+    """Remove what is left, and say what that was."""
+    journal = Journal(state)
+    routes = Routes()
+    try:
+        removed, left = undo(journal, routes)
+    finally:
+        routes.close()
+        journal.close()
+    print(f"{len(removed)} routes removed")
+    for prefix in left:
+        print(f"{prefix}: has our number (proto 71) and is not in the journal; left as it is")
+
+
+def _ceiling(limits: Limits) -> int:
+    advised = None if limits.advice is None else _advised(limits.advice)
+    if limits.iw is None:
+        return advised or RFC6928_SEGMENTS
+    if advised is not None and limits.iw > advised:
+        raise RequestError(f"--iw {limits.iw}: {limits.advice} advises {advised}; leave one of both out")
+    return limits.iw
+
+
+def _advised(path: Path) -> int:
+    try:
+        decision = json.loads(path.read_text(encoding="utf-8"))["decision"]
+        return int(decision["initial_window"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise RequestError(f"{path}: no advice; name the advice.json that `firstflight advise` wrote") from None
+
+
+def _numbers(option: str, text: str, most: int) -> list[int]:
+    try:
+        found = [int(word) for word in text.split(",") if word.strip()]
+    except ValueError:
+        found = [-1]
+    if not all(0 <= number <= most for number in found):
+        raise RequestError(f'{option} "{text}": give whole numbers from 0 to {most}, separated by commas')
+    return found
+
+
+def _print(status: dict[str, Any], old_s: float) -> None:
+    console = Console()
+    policy, seen = status["policy"], status["connections"]
+    does = "acts" if status["acts"] else "changes nothing"
+    console.print(
+        f"[bold]guard[/] pid {status['pid']}, up {status['running_s']:.0f} s: {policy['name']}, initial window up to "
+        f"{policy['ceiling']}; {does}"
+    )
+    if old_s > _STALE_S:
+        console.print(f"[red]not written for {old_s:.0f} s: the guard hangs or was killed; `firstflight guard undo`[/]")
+    console.print(
+        f"{seen['reported']} connections closed, {seen['passed_over']} passed over, {seen['beyond']} beyond the limit, "
+        f"{seen['dropped']} reports dropped by the kernel, {status['uncertain']} with an uncertain window"
+    )
+    if status["timeouts_unknown"]:
+        console.print("[yellow]this kernel does not count timeouts (6.7 and later do): they are not judged[/]")
+    console.print(
+        f"{status['windows_set']} routes set, {status['windows_decided']} decided, {status['hands_off']} prefixes left "
+        "to somebody else's routes"
+    )
+    table = Table("group", "answer", "e-value", "connections", "losses", "raised", "timeouts", "raised", "more needed")
+    for group in status["groups"]:
+        more = group["more_connections"]
+        table.add_row(
+            group["group"],
+            group["answer"],
+            f"{group['e_value']:.3g}",
+            str(group["connections"]),
+            str(group["losses"]),
+            str(group["losses_raised"]),
+            str(group["timeouts"]),
+            str(group["timeouts_raised"]),
+            "" if more is None else str(more),
+        )
+    console.print(table)
+    if status["groups_in_all"] > len(status["groups"]):
+        console.print(f"and {status['groups_in_all'] - len(status['groups'])} more groups")

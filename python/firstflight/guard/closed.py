@@ -1,0 +1,93 @@
+"""Outcomes of connections as the kernel reports them when it destroys them (sock_diag, TCP_INFO)."""
+
+from ipaddress import ip_network
+from typing import NamedTuple
+
+from firstflight import _native
+from firstflight.errors import MachineError
+from firstflight.guard.outcome import Arm, Network, Outcome
+
+# So that reading and judging stay below 5 % of a core however many connections there are.
+_MOST_PER_SECOND = 2000
+_NETWORKS_KEPT = 65_536
+
+
+class Row(NamedTuple):
+    """What `_native.ClosedConnections.take` gives."""
+
+    network: bytes
+    segments: int
+    retransmissions: int
+    dsacks: int
+    bytes_acked: int
+    cwnd: int
+    min_rtt_us: int | None
+    delivery_rate: int
+    marks: int
+    timeouts: int | None
+
+
+class Counts(NamedTuple):
+    """Since the start."""
+
+    reported: int
+    passed_over: int
+    beyond: int
+    dropped: int
+
+
+class Closed:
+    """Finished connections, by prefix. Raises MachineError where the kernel does not tell of them."""
+
+    def __init__(self, ports: list[int], prefix_lengths: tuple[int, int]) -> None:
+        self._lengths = {4: prefix_lengths[0], 16: prefix_lengths[1]}
+        self._networks: dict[bytes, Network] = {}
+        try:
+            self._source = _native.ClosedConnections(ports, prefix_lengths)
+        except OSError as error:
+            raise MachineError(
+                f"closed connections (sock_diag): {error.strerror}; run as root or with CAP_NET_ADMIN, on a kernel "
+                "with tcp_diag"
+            ) from None
+
+    def take(self, wait_s: float) -> list[tuple[Network, Row]]:
+        """What is closed within so many seconds. Raises OSError."""
+        rows = map(Row._make, self._source.take(wait_s, max(int(_MOST_PER_SECOND * wait_s), 1)))
+        return [(self._network(row.network), row) for row in rows]
+
+    def counts(self) -> Counts:
+        """What came so far."""
+        return Counts(*self._source.counts())
+
+    def _network(self, packed: bytes) -> Network:
+        found = self._networks.get(packed)
+        if found is None:
+            if len(self._networks) >= _NETWORKS_KEPT:
+                self._networks.clear()
+            found = self._networks[packed] = ip_network((packed, self._lengths[len(packed)]))
+        return found
+
+
+def outcome(at: float, prefix: Network, row: Row, arm: Arm, initial_window: int, compared: int) -> Outcome:
+    """A row as the rules see it.
+
+    TCP_INFO does not say which segment was retransmitted. So a loss in the first flight is known for connections that
+    sent no more than `compared` segments in all, the largest window under trial: of these each retransmission that no
+    DSACK explains counts, in both arms alike. Of longer connections it is not known.
+    """
+    lost = row.retransmissions > row.dsacks if row.segments <= compared else None
+    return Outcome(
+        at=at,
+        prefix=prefix,
+        arm=arm,
+        initial_window=initial_window,
+        bytes_acked=row.bytes_acked,
+        # The kernel tells the window at the end alone.
+        largest_cwnd=row.cwnd,
+        retransmissions=row.retransmissions,
+        first_flight_lost=lost,
+        timeouts=row.timeouts or 0,
+        rtt=None if row.min_rtt_us is None else row.min_rtt_us / 1e6,
+        delivery_rate=row.delivery_rate or None,
+        marks=row.marks,
+    )

@@ -1,0 +1,185 @@
+"""The guard on a host: connections in, decisions out, windows set and written down, everything undone at the end."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from firstflight.errors import FirstflightError, MachineError
+from firstflight.guard.brain import Brain, Settings
+from firstflight.guard.closed import Closed, Counts, outcome
+from firstflight.guard.groups import Groups
+from firstflight.guard.journal import Journal
+from firstflight.guard.metrics import Metrics
+from firstflight.guard.outcome import Arm, Network
+from firstflight.guard.policy import RFC6928_SEGMENTS
+from firstflight.guard.routes import Routes
+from firstflight.guard.windows import Windows
+
+# A connection that was opened before a window was set may close soon after; whose window it had is not known.
+_UNCERTAIN_S = 2.0
+_LOOK_S = 1.0
+_LOG_BYTES = 16 << 20
+_GROUPS_SHOWN = 50
+STATUS = "status.json"
+DECISIONS = "decisions.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the guard does on this host."""
+
+    settings: Settings
+    groups: Groups
+    state: Path
+    acts: bool
+    """False: decisions are written down and nothing is set (`watch`, `--dry-run`)."""
+    ports: list[int] = field(default_factory=list)
+    prefix_lengths: tuple[int, int] = (28, 56)
+    metrics_port: int | None = None
+
+
+class Log:
+    """Events as JSON, one line each, in two files of bounded size."""
+
+    def __init__(self, path: Path, dry_run: bool) -> None:
+        self._path, self._dry_run = path, dry_run
+        self._file = path.open("a", encoding="utf-8", buffering=1)
+
+    def write(self, event: str, **values: Any) -> None:
+        """One line."""
+        line = {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, "dry_run": self._dry_run}
+        self._file.write(json.dumps(line | values, default=str) + "\n")
+        if self._file.tell() > _LOG_BYTES:
+            self._file.close()
+            self._path.replace(self._path.with_suffix(".jsonl.1"))
+            self._file = self._path.open("a", encoding="utf-8", buffering=1)
+
+    def note(self, event: str, prefix: Network | None, reason: str) -> None:
+        """What happened to a prefix."""
+        self.write(event, prefix=prefix, reason=reason)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class _Stop(BaseException):
+    """SIGTERM or SIGINT came."""
+
+
+def guard(host: Host) -> None:
+    """Run until SIGTERM or SIGINT, then undo.
+
+    Raises MachineError without CAP_NET_ADMIN, where another guard has the state, or when connections are no longer told
+    of: then, too, everything is undone first.
+    """
+    journal = Journal(host.state)
+    log = Log(host.state / DECISIONS, not host.acts)
+    routes = Routes()
+    windows = Windows(routes, journal, log.note)
+    try:
+        closed = Closed(host.ports, host.prefix_lengths)
+        # What a guard that was killed has left.
+        windows.undo()
+        log.write("started", acts=host.acts, policy=asdict(host.settings.policy), pid=os.getpid())
+        with _signals(), Metrics.served(host.metrics_port) as metrics:
+            _Watch(host, closed, windows, log, metrics).run()
+    except _Stop:
+        log.write("stopped")
+    except FirstflightError as error:
+        log.write("failed", reason=str(error))
+        raise
+    finally:
+        windows.undo()
+        (host.state / STATUS).unlink(missing_ok=True)
+        routes.close()
+        log.close()
+        journal.close()
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        # Once is enough: what is undone now must not be interrupted.
+        for kind in kinds:
+            signal.signal(kind, signal.SIG_IGN)
+        raise _Stop
+
+    kinds = (signal.SIGTERM, signal.SIGINT)
+    before = {kind: signal.signal(kind, stop) for kind in kinds}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            if signal.getsignal(kind) is stop:
+                signal.signal(kind, handler)
+
+
+class _Watch:
+    def __init__(self, host: Host, closed: Closed, windows: Windows, log: Log, metrics: Metrics) -> None:
+        self._host, self._closed, self._windows, self._log, self._metrics = host, closed, windows, log, metrics
+        self._brain = Brain(host.settings, host.groups)
+        self._decided: dict[Network, tuple[int, float]] = {}
+        self._uncertain = 0
+        self._timeouts_unknown = 0
+        self._started = time.monotonic()
+
+    def run(self) -> None:
+        while True:
+            try:
+                rows = self._closed.take(_LOOK_S)
+            except OSError as error:
+                raise MachineError(f"closed connections (sock_diag): {error.strerror}; nothing stays raised") from None
+            now = time.monotonic()
+            self._windows.follow()
+            outcomes = []
+            for prefix, row in rows:
+                self._timeouts_unknown += row.timeouts is None
+                if self._windows.changed(prefix, _UNCERTAIN_S):
+                    self._uncertain += 1
+                    continue
+                found = outcome(now, prefix, row, *self._arm(prefix), self._host.settings.policy.ceiling)
+                outcomes.append(found)
+                self._metrics.count(found)
+            for decision in self._brain.decide(outcomes, now):
+                self._decided[decision.prefix] = (decision.initial_window or RFC6928_SEGMENTS, now)
+                if decision.initial_window is None:
+                    del self._decided[decision.prefix]
+                self._log.write("decided", **asdict(decision))
+                if self._host.acts:
+                    self._windows.want(decision.prefix, decision.initial_window)
+            self._show(now)
+
+    def _arm(self, prefix: Network) -> tuple[Arm, int]:
+        """Arm and window that a connection just closed had."""
+        segments = self._windows.find(prefix) or RFC6928_SEGMENTS
+        return "raised" if segments > RFC6928_SEGMENTS else "control", segments
+
+    def _show(self, now: float) -> None:
+        counts = self._closed.counts()
+        verdicts = sorted(self._brain.verdicts().items(), key=lambda item: -item[1].connections)
+        status = {
+            "pid": os.getpid(),
+            "written_at": time.time(),
+            "running_s": round(now - self._started, 1),
+            "acts": self._host.acts,
+            "policy": asdict(self._host.settings.policy),
+            "windows_set": len(self._windows),
+            "windows_decided": len(self._decided),
+            "hands_off": self._windows.hands_off,
+            "connections": counts._asdict(),
+            "uncertain": self._uncertain,
+            "timeouts_unknown": self._timeouts_unknown,
+            "groups": [{"group": name} | asdict(verdict) for name, verdict in verdicts[:_GROUPS_SHOWN]],
+            "groups_in_all": len(verdicts),
+        }
+        self._metrics.show(status, Counts(*counts))
+        new = self._host.state / (STATUS + ".new")
+        new.write_text(json.dumps(status, default=str), encoding="utf-8")
+        new.replace(self._host.state / STATUS)
