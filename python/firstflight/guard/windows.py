@@ -129,10 +129,10 @@ class Windows:
 
     def _follow(self, route: Route, now: float) -> None:
         network = route.network
-        if network in self._set and route.is_ours:
-            gone = route.removed or route.initial_window != self._set[network].segments
-            if gone:
-                self._give_up(network, "somebody else removed or changed our route")
+        ours = self._set.get(network)
+        if ours is not None:
+            if route.removed or not route.is_ours or route.initial_window != ours.segments:
+                self._give_up(network, "somebody else set, changed or removed a route to it")
             return
         for prefix in [p for p in self._set if p.version == network.version and p.subnet_of(network)]:  # type: ignore[arg-type]
             self._step_back(prefix, f"somebody else changed the route to {network}", now)
