@@ -3,6 +3,7 @@
 use crate::connection::Events;
 use crate::connection::{Endpoint, due, feature};
 use crate::receiver::ack::Verdict;
+use crate::receiver::reassembly::BlockFrom;
 use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
@@ -91,7 +92,9 @@ impl Endpoint {
             if let Some((start, end)) = self.reassembly.overlap(seq, beyond) {
                 self.note_duplicate(start, end);
             }
-            self.reassembly.insert(seq, beyond);
+            let is_linux = self.features & feature::ADAPTIVE_ACK != 0;
+            let block_from = if is_linux { BlockFrom::Reports } else { BlockFrom::Queue };
+            self.reassembly.insert(seq, beyond, block_from);
         }
         if fin {
             self.peer_fin = NonZeroU64::new(end);

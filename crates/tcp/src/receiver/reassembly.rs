@@ -13,12 +13,21 @@ pub(crate) struct Reassembly {
     held: Option<Box<Held>>,
 }
 
+/// What a block is made of, when data arrives next to what is held.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BlockFrom {
+    /// All that is held.
+    Queue,
+    /// The blocks that are remembered for reports; what was forgotten of them does not count.
+    Reports,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Held {
     /// Sorted, disjoint and never touching.
     ranges: Vec<Range>,
-    /// Starts of the ranges that grew last, the latest first.
-    recent: [Position; MOST_SACK_BLOCKS],
+    /// What is reported: the blocks that grew last, the latest first; disjoint and never touching.
+    recent: [Range; MOST_SACK_BLOCKS],
     recent_count: usize,
     /// Bytes received twice and not reported yet.
     duplicate: Option<Range>,
@@ -37,8 +46,10 @@ impl Reassembly {
         self.held.as_ref().map_or(0, |held| (held.recent_count + usize::from(held.duplicate.is_some())).min(most))
     }
 
-    /// Adds a range.
-    pub(crate) fn insert(&mut self, start: Position, end: Position) {
+    /// Adds a range. Its block is all that is held around it, or only what is still known of that from reports.
+    // RFC 2018 §3: the bytes just below and just above a block have not been received. Linux (tcp_sack_new_ofo_skb) looks
+    // at the blocks that it remembers, and not into its queue.
+    pub(crate) fn insert(&mut self, start: Position, end: Position, block_from: BlockFrom) {
         let held = self.held.get_or_insert_default();
         let first = held.ranges.partition_point(|&(_, known_end)| known_end < start);
         let last = held.ranges.partition_point(|&(known_start, _)| known_start <= end);
@@ -50,9 +61,19 @@ impl Reassembly {
             held.ranges[first] = merged;
             held.ranges.drain(first + 1..last);
         }
-        held.forget(|known| known >= merged.0 && known <= merged.1);
+        let mut block = (start, end);
+        held.forget(|known| {
+            let touches = known.0 <= end && start <= known.1;
+            if touches {
+                block = (block.0.min(known.0), block.1.max(known.1));
+            }
+            touches
+        });
         held.recent.copy_within(..MOST_SACK_BLOCKS - 1, 1);
-        held.recent[0] = merged.0;
+        held.recent[0] = match block_from {
+            BlockFrom::Queue => merged,
+            BlockFrom::Reports => block,
+        };
         held.recent_count = (held.recent_count + 1).min(MOST_SACK_BLOCKS);
     }
 
@@ -60,12 +81,11 @@ impl Reassembly {
     pub(crate) fn advance(&mut self, mut next: Position) -> Position {
         let Some(held) = &mut self.held else { return next };
         let reached = held.ranges.partition_point(|&(start, _)| start <= next);
-        let edge = next;
         for &(_, end) in &held.ranges[..reached] {
             next = next.max(end);
         }
         held.ranges.drain(..reached);
-        held.forget(|start| start <= edge);
+        held.forget(|known| known.0 <= next);
         next
     }
 
@@ -113,20 +133,17 @@ impl Reassembly {
         if let Some((start, end)) = held.duplicate.take() {
             blocks.push(wire(start), wire(end));
         }
-        for &start in &held.recent[..held.recent_count] {
-            if blocks.as_slice().len() == most {
-                break;
-            }
-            let index = held.ranges.partition_point(|&(known_start, _)| known_start < start);
-            blocks.push(wire(start), wire(held.ranges[index].1));
+        let room = most - blocks.as_slice().len();
+        for &(start, end) in held.recent[..held.recent_count].iter().take(room) {
+            blocks.push(wire(start), wire(end));
         }
         blocks
     }
 }
 
 impl Held {
-    /// Takes the starts that `gone` picks off the list of recent ones.
-    fn forget(&mut self, gone: impl Fn(Position) -> bool) {
+    /// Takes the blocks that `gone` picks off the list of recent ones.
+    fn forget(&mut self, mut gone: impl FnMut(Range) -> bool) {
         let mut kept = 0;
         for index in 0..self.recent_count {
             if !gone(self.recent[index]) {
@@ -154,23 +171,23 @@ mod tests {
     #[test]
     fn ranges_merge_when_they_touch_or_overlap() {
         let mut held = Reassembly::default();
-        held.insert(30, 40);
-        held.insert(10, 20);
-        held.insert(50, 60);
+        held.insert(30, 40, BlockFrom::Queue);
+        held.insert(10, 20, BlockFrom::Queue);
+        held.insert(50, 60, BlockFrom::Queue);
         assert_eq!(ranges(&held), [(10, 20), (30, 40), (50, 60)]);
-        held.insert(20, 30);
+        held.insert(20, 30, BlockFrom::Queue);
         assert_eq!(ranges(&held), [(10, 40), (50, 60)]);
-        held.insert(5, 70);
+        held.insert(5, 70, BlockFrom::Queue);
         assert_eq!(ranges(&held), [(5, 70)]);
-        held.insert(10, 20);
+        held.insert(10, 20, BlockFrom::Queue);
         assert_eq!(ranges(&held), [(5, 70)]);
     }
 
     #[test]
     fn the_edge_moves_over_what_it_reaches_and_stops_at_the_next_hole() {
         let mut held = Reassembly::default();
-        held.insert(10, 20);
-        held.insert(30, 40);
+        held.insert(10, 20, BlockFrom::Queue);
+        held.insert(30, 40, BlockFrom::Queue);
         assert_eq!(held.advance(5), 5);
         assert_eq!(held.advance(10), 20);
         assert_eq!(held.advance(35), 40);
@@ -181,26 +198,45 @@ mod tests {
     fn the_range_that_grew_last_is_reported_first() {
         let mut held = Reassembly::default();
         for start in [10, 30, 50, 70] {
-            held.insert(start, start + 10);
+            held.insert(start, start + 10, BlockFrom::Queue);
         }
         assert_eq!(reported(&mut held), [[70, 80], [50, 60], [30, 40], [10, 20]]);
-        held.insert(40, 45);
+        held.insert(40, 45, BlockFrom::Queue);
         assert_eq!(reported(&mut held), [[30, 45], [70, 80], [50, 60], [10, 20]]);
-        held.insert(90, 100);
+        held.insert(90, 100, BlockFrom::Queue);
         assert_eq!(reported(&mut held), [[90, 100], [30, 45], [70, 80], [50, 60]]);
         held.advance(30);
         assert_eq!(reported(&mut held), [[90, 100], [70, 80], [50, 60]]);
     }
 
     #[test]
+    fn a_block_that_was_forgotten_is_joined_only_where_the_queue_is_looked_at() {
+        let [mut queue, mut reports] = [Reassembly::default(), Reassembly::default()];
+        for (held, block_from) in [(&mut queue, BlockFrom::Queue), (&mut reports, BlockFrom::Reports)] {
+            for start in [10, 30, 50, 70, 90] {
+                held.insert(start, start + 10, block_from);
+            }
+            held.insert(20, 30, block_from);
+        }
+        assert_eq!(reported(&mut queue), [[10, 40], [90, 100], [70, 80], [50, 60]]);
+        assert_eq!(reported(&mut reports), [[20, 40], [90, 100], [70, 80], [50, 60]]);
+        // Between two that are remembered; then beside one that is forgotten, the fifth.
+        reports.insert(60, 70, BlockFrom::Reports);
+        assert_eq!(reported(&mut reports), [[50, 80], [20, 40], [90, 100]]);
+        assert_eq!(ranges(&reports), [(10, 40), (50, 80), (90, 100)]);
+        assert_eq!(reports.advance(10), 40);
+        assert_eq!(reported(&mut reports), [[50, 80], [90, 100]]);
+    }
+
+    #[test]
     fn a_duplicate_is_reported_once_and_before_the_range_that_holds_it() {
         let mut held = Reassembly::default();
-        held.insert(10, 20);
-        held.insert(30, 50);
+        held.insert(10, 20, BlockFrom::Queue);
+        held.insert(30, 50, BlockFrom::Queue);
         assert_eq!(held.overlap(15, 35), Some((15, 20)));
         assert_eq!(held.overlap(20, 30), None);
         assert_eq!(held.overlap(5, 100), Some((10, 20)));
-        held.insert(10, 20);
+        held.insert(10, 20, BlockFrom::Queue);
         held.note_duplicate(12, 18);
         assert_eq!(reported(&mut held), [[12, 18], [10, 20], [30, 50]]);
         assert_eq!(reported(&mut held), [[10, 20], [30, 50]]);
@@ -216,7 +252,7 @@ mod tests {
             let mut edge = 0;
             for (start, length, next) in segments {
                 let (start, end) = (start.max(edge + 1), (start + length).max(edge + 2));
-                held.insert(start, end);
+                held.insert(start, end, BlockFrom::Queue);
                 bytes[start as usize..end as usize].fill(true);
                 let report = reported(&mut held);
                 prop_assert!(u64::from(report[0][0]) <= start && end <= u64::from(report[0][1]));
