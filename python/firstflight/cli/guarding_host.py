@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Settings
@@ -151,7 +151,7 @@ def _print(status: dict[str, Any], old_s: float) -> None:
         f"{status['windows_set']} routes set, {status['windows_decided']} decided, {status['hands_off']} prefixes left "
         "to somebody else's routes"
     )
-    table = Table("group", "answer", "e-value", "connections", "losses", "raised", "timeouts", "raised", "more needed")
+    table = Table(Column("group", no_wrap=True), "answer", "e-value", "connections", "losses", "timeouts", "needed")
     for group in status["groups"]:
         more = group["more_connections"]
         table.add_row(
@@ -159,11 +159,9 @@ def _print(status: dict[str, Any], old_s: float) -> None:
             group["answer"],
             f"{group['e_value']:.3g}",
             str(group["connections"]),
-            str(group["losses"]),
-            str(group["losses_raised"]),
-            str(group["timeouts"]),
-            str(group["timeouts_raised"]),
-            "" if more is None else str(more),
+            f"{group['losses']} ({group['losses_raised']} raised)",
+            f"{group['timeouts']} ({group['timeouts_raised']} raised)",
+            "" if more is None else f"{more} more",
         )
     console.print(table)
     if status["groups_in_all"] > len(status["groups"]):

@@ -1,0 +1,58 @@
+"""The guard on a host: nginx, curl, and a queue that becomes too short for the raised window."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import testbeds
+from testbeds import refusal
+
+CHILD = Path(testbeds.__file__).parent / "guard_host_child.py"
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(refusal() is not None, reason=f"no namespaces here: {refusal()}"),
+]
+
+
+def _found(**case: Any) -> dict[str, Any]:
+    for program, package in {"nginx": "nginx-light", "curl": "curl", "tc": "iproute2"}.items():
+        if shutil.which(program, path=_PATH) is None:
+            pytest.skip(f"there is no {program}; apt-get install {package}")
+    own = ["unshare", "--user", "--map-root-user", "--net", "--pid", "--mount-proc", "--fork", "--kill-child"]
+    command = [*own, sys.executable, str(CHILD), json.dumps(case)]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env={"PATH": _PATH})
+    assert child.returncode == 0, child.stderr
+    found: dict[str, Any] = json.loads(child.stdout)
+    return found
+
+
+def test_a_queue_that_becomes_too_short_is_found_and_every_window_falls_back() -> None:
+    found = _found(do="bad")
+    assert found["raised"]
+    assert all("proto 71" in line and line.endswith("initcwnd 20 ") for line in found["raised"])
+    evidence = found["stopped"]["evidence"]
+    assert evidence["e_value"] >= 20
+    assert evidence["losses_raised"] > evidence["losses"] / 2
+    # Nobody is harmed longer than it takes to see eight losses in one arm, each client counted once in three seconds.
+    assert found["after_bad"] <= 1000
+    assert found["left"] == []
+    assert found["status"]["connections"]["dropped"] == 0
+    assert found["code"] == 0
+    assert found["as_before"]
+
+
+def test_what_a_killed_guard_leaves_is_undone() -> None:
+    found = _found(do="killed")
+    assert found["left"]
+    assert found["while_running"][0] == 3
+    assert "a guard is running with this state" in found["while_running"][1]
+    assert "10.78.0.0/24" in found["shown"] or "10.78" in found["shown"]
+    assert 'firstflight_guard_connections_total{group="10.78.0.0/16",arm="control"}' in found["metrics"]
+    assert found["undone"] == f"{len(found['left'])} routes removed\n"
+    assert found["as_before"]
