@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
@@ -47,6 +46,8 @@ class Metrics:
         if port is None:
             yield metrics
             return
+        # 5 MB that a guard without metrics does not need.
+        from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
