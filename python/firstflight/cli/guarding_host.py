@@ -2,14 +2,12 @@
 
 import json
 import os
+import re
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.table import Column, Table
 
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Settings
@@ -19,7 +17,6 @@ from firstflight.guard.policy import RFC6928_SEGMENTS, Policy
 from firstflight.guard.routes import Routes
 from firstflight.guard.stop_rule import StopRule
 from firstflight.guard.watch import STATUS, Host, guard
-from firstflight.scenario.units import Duration
 
 _STALE_S = 10
 
@@ -58,7 +55,7 @@ def run_command(request: Request) -> None:
         raise RequestError(f"--units {request.units}: give prefix lengths of IPv4 and IPv6, such as 28,56")
     settings = Settings(
         Policy(limits.policy, largest),
-        StopRule(alpha=limits.alpha, period_s=Duration(limits.period).seconds),
+        StopRule(alpha=limits.alpha, period_s=_seconds(limits.period)),
         fallback=limits.fallback,
         secret=os.urandom(16),
     )
@@ -121,6 +118,18 @@ def _advised(path: Path) -> int:
         raise RequestError(f"{path}: no advice; name the advice.json that `firstflight advise` wrote") from None
 
 
+def _seconds(period: str) -> float:
+    # The scenario's package, which reads every other way of writing a time, takes 17 MB as long as the guard runs.
+    if found := re.fullmatch(r"(\d{1,6})(s|min)", period):
+        return int(found[1]) * (60.0 if found[2] == "min" else 1.0)
+    from firstflight.scenario.units import Duration
+
+    try:
+        return Duration(period).seconds
+    except ValueError as error:
+        raise RequestError(f'--period "{period}": {error}') from None
+
+
 def _numbers(option: str, text: str, most: int) -> list[int]:
     try:
         found = [int(word) for word in text.split(",") if word.strip()]
@@ -132,6 +141,9 @@ def _numbers(option: str, text: str, most: int) -> list[int]:
 
 
 def _print(status: dict[str, Any], old_s: float) -> None:
+    from rich.console import Console
+    from rich.table import Column, Table
+
     console = Console()
     policy, seen = status["policy"], status["connections"]
     does = "acts" if status["acts"] else "changes nothing"
