@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 
 use firstflight_path::Nanos;
-use firstflight_tcp::{DestinationMemory, Endpoint, InitialWindow, Outcome, PopulationWindow, StartingPoint, State};
+use firstflight_tcp::{
+    DestinationMemory, Endpoint, InitialWindow, Outcome, PopulationWindow, Remembered, StartingPoint, State,
+};
 
 use crate::{
     connection::{Arena, CLIENT, SERVER},
@@ -47,8 +49,8 @@ pub struct Pair {
 }
 
 impl Pair {
-    fn destination(&self, side: usize) -> Key {
-        (self.application, side as u8, self.client_host)
+    fn destination(&self, side: usize, policy: &Remembered) -> Key {
+        (self.application, side as u8, self.client_host / policy.hosts)
     }
 
     fn population(&self, side: usize) -> Key {
@@ -85,7 +87,7 @@ impl Memory {
         let pair = connection.pair;
         let start = match connection.ends[side].profile().initial_window {
             InitialWindow::Remembered(policy) => {
-                let destination = self.destinations.entry(pair.destination(side)).or_default();
+                let destination = self.destinations.entry(pair.destination(side, &policy)).or_default();
                 let alive = destination.alive.iter().filter_map(|&slot| window(&connections[slot].ends[side]));
                 destination.memory.observe(&policy, now, alive);
                 destination.alive.push(slot);
@@ -117,7 +119,7 @@ impl Memory {
         let outcome: Outcome = end.outcome();
         match end.profile().initial_window {
             InitialWindow::Remembered(policy) => {
-                let destination = self.destinations.entry(pair.destination(side)).or_default();
+                let destination = self.destinations.entry(pair.destination(side, &policy)).or_default();
                 destination.alive.retain(|&other| other != slot);
                 if has_sent(end) {
                     destination.memory.learn(&policy, now, &outcome);

@@ -54,6 +54,30 @@ fn a_memory_that_is_too_old_is_forgotten() {
 }
 
 #[test]
+fn neighbours_may_share_a_memory() {
+    // Two clients of one application, on hosts 1 and 2; the hub is host 0.
+    let both = |hosts: u32| {
+        let mut plan = two_homes(&remembering(json!({"lesson": "largest", "hosts": hosts})), 8, 200_000.0);
+        plan["applications"] = json!([plan["applications"][0]]);
+        plan["applications"][0]["client_hosts"] = json!("spokes");
+        plan["applications"][0]["clients"] = json!(2);
+        windows(&plan, 0)
+    };
+    assert_eq!(both(4), both(3), "one memory holds both");
+    assert_ne!(both(4), both(1));
+    assert_eq!(both(2), both(1), "1 and 2 are not in one pair");
+}
+
+#[test]
+fn a_retransmission_halves_the_window_of_a_loss_aware_memory() {
+    let largest = two_homes(&remembering(json!({"lesson": "largest"})), 8, 200_000.0);
+    let aware = two_homes(&remembering(json!({"lesson": "loss_aware"})), 8, 200_000.0);
+    let last = |plan| windows(plan, 0)[7];
+    assert!(last(&aware) < last(&largest), "{} {}", last(&aware), last(&largest));
+    assert_eq!(windows(&aware, 1), windows(&largest, 1), "without losses the two are the same");
+}
+
+#[test]
 fn live_connections_tell_those_that_are_opened_beside_them() {
     let tcp = remembering(json!({"of": "live", "most_segments": 500, "weight_percent": 100}));
     let mut plan = two_homes(&tcp, 1, 5_000_000.0);

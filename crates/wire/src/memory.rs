@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
-use firstflight_tcp::{DestinationMemory, Endpoint, InitialWindow, Nanos, PopulationWindow, StartingPoint, State};
+use firstflight_tcp::{
+    DestinationMemory, Endpoint, InitialWindow, Nanos, PopulationWindow, Remembered, StartingPoint, State,
+};
 
 /// What is learned on a port, or by all connections that are opened here.
 #[derive(Debug, Default)]
@@ -24,7 +26,7 @@ impl Memory {
     ) -> Option<StartingPoint> {
         match policy {
             InitialWindow::Remembered(policy) => {
-                let memory = self.destinations.entry(peer).or_default();
+                let memory = self.destinations.entry(key(peer, policy)).or_default();
                 memory.observe(policy, now, alive.filter_map(window));
                 Some(memory.starting_point(policy, now))
             }
@@ -41,7 +43,7 @@ impl Memory {
         let outcome = endpoint.outcome();
         match &endpoint.profile().initial_window {
             InitialWindow::Remembered(policy) if has_sent(endpoint) => {
-                self.destinations.entry(peer).or_default().learn(policy, now, &outcome);
+                self.destinations.entry(key(peer, policy)).or_default().learn(policy, now, &outcome);
             }
             InitialWindow::Adaptive(_) if outcome.initial_window_failed => {
                 if let Some(population) = &mut self.population {
@@ -51,6 +53,11 @@ impl Memory {
             _ => {}
         }
     }
+}
+
+/// Neighbours that share a memory have one key.
+fn key(peer: Ipv4Addr, policy: &Remembered) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(peer) / policy.hosts)
 }
 
 /// The window of a live connection, if it has one to speak of.

@@ -30,6 +30,7 @@ _STUDIES = {
     "segment-size": "firstflight.studies.segment_size",
     "receive-window": "firstflight.studies.receive_window",
     "bottleneck-place": "firstflight.studies.bottleneck_place",
+    "learned-window": "firstflight.studies.learned_window",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

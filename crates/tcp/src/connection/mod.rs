@@ -175,6 +175,8 @@ pub struct Endpoint {
     pub(crate) burst_was_lost: bool,
     /// Some of the initial window was retransmitted, or the SYN-ACK was marked on its way.
     pub(crate) initial_window_failed: bool,
+    /// Largest congestion window before a reduction, in bytes.
+    pub(crate) largest_window: u32,
     /// Effective segment size in both directions.
     pub(crate) mss: u32,
     /// Window of the peer, bytes.
@@ -283,6 +285,7 @@ impl Endpoint {
             persist_backoff: 0,
             burst_was_lost: false,
             initial_window_failed: false,
+            largest_window: 0,
             mss,
             peer_window: 0,
             send_window: 0,

@@ -7,7 +7,7 @@ use crate::receiver::ack::AckPolicy;
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 use crate::sender::initial_window::LostSyn;
 use crate::sender::initial_window::{IdleCheck, RestartWindow};
-use crate::sender::initial_window::{InitialWindow, MemoryOf};
+use crate::sender::initial_window::{InitialWindow, Lesson, MemoryOf};
 use crate::sender::nagle::Nagle;
 use crate::sender::recovery::{RecoveryAlgorithm, RecoveryExit};
 use crate::sender::startup::Startup;
@@ -26,6 +26,8 @@ pub struct Choices {
     pub initial_window: Vec<InitialWindow>,
     #[serde(rename = "initial_window.of")]
     pub memory_of: Vec<MemoryOf>,
+    #[serde(rename = "initial_window.lesson")]
+    pub lesson: Vec<Lesson>,
     pub restart_window: Vec<RestartWindow>,
     pub idle_check: Vec<IdleCheck>,
     pub lost_syn: Vec<LostSyn>,
@@ -56,6 +58,7 @@ impl Choices {
         Self {
             initial_window: tables("policy"),
             memory_of: words(),
+            lesson: words(),
             restart_window: tables("policy"),
             idle_check: words(),
             lost_syn: words(),

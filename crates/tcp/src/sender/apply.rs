@@ -113,6 +113,7 @@ impl Endpoint {
     #[cold]
     fn apply_edges(&mut self, now: Nanos, facts: &Facts) {
         let edges = facts.edges;
+        self.largest_window = self.largest_window.max(self.controller.window());
         if facts.marked {
             self.forbid_cwnd_restore();
         }

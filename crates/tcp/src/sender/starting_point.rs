@@ -22,6 +22,10 @@ impl Endpoint {
             window_segments: segments(self.controller.window()),
             ssthresh_segments: self.ssthresh_bytes().map(segments),
             initial_window_failed: self.initial_window_failed,
+            initial_window_segments: self.initial_window_segments(),
+            largest_window_segments: segments(self.largest_window.max(self.controller.window())),
+            delivered_segments: (self.una - self.initial()).div_ceil(self.mss.max(1).into()) as u32,
+            retransmissions: self.stats().retransmissions,
         }
     }
 

@@ -20,7 +20,7 @@ mod rfc6928;
 use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
 pub use adaptive::{Adaptive, PopulationWindow};
 pub use lost_syn::LostSyn;
-pub use remembered::{DestinationMemory, MemoryOf, Remembered};
+pub use remembered::{DestinationMemory, Lesson, MemoryOf, Remembered};
 pub(crate) use restart_window::FALLBACK_BYTES;
 pub use restart_window::{IdleCheck, RestartWindow};
 pub(crate) use rfc3390::window_bytes as rfc3390_window_bytes;
@@ -74,6 +74,12 @@ impl InitialWindow {
                 let most = policy.most_segments.into();
                 within("initial_window.start_segments", policy.start_segments, 1..=most)?;
                 within("initial_window.weight_percent", policy.weight_percent, 1..=100)?;
+                within("initial_window.hosts", policy.hosts, 1..=u32::MAX.into())?;
+                if policy.lesson != Lesson::Last && policy.of == MemoryOf::Live {
+                    let reason = "since live connections have taught nothing yet";
+                    let needed = "initial_window.of = closed";
+                    return Err(ProfileError::Needs { setting: "initial_window.lesson", needed, reason });
+                }
                 within("initial_window.lifetime_ns", policy.lifetime_ns, 1..=LONGEST_TIMEOUT)
             }
             Self::Adaptive(policy) => policy.validate(most_segments),
@@ -99,4 +105,12 @@ pub struct Outcome {
     pub ssthresh_segments: Option<u32>,
     /// Some of the initial window was retransmitted, or the SYN-ACK was marked on its way.
     pub initial_window_failed: bool,
+    /// Congestion window with which data began.
+    pub initial_window_segments: u32,
+    /// Largest congestion window.
+    pub largest_window_segments: u32,
+    /// Segments that the bytes acknowledged fill, the last one in part.
+    pub delivered_segments: u32,
+    /// Data segments retransmitted.
+    pub retransmissions: u32,
 }

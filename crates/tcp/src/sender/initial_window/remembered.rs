@@ -16,6 +16,23 @@ pub enum MemoryOf {
     Closed,
 }
 
+/// What a connection teaches when it closes, for [`MemoryOf::Closed`]. All but the first take the largest window of the
+/// connection, but no more than was delivered, and never fall below the start value; the rules are those of
+/// `SashaLuna/tesi-ebpf-initcwnd`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lesson {
+    /// Its last window (RFC 9040 §6.2).
+    #[default]
+    Last,
+    /// The largest one, whatever was lost.
+    Largest,
+    /// The largest one; a retransmission halves what is remembered.
+    LossAware,
+    /// The same, but a retransmission at a window above 1.5 times the initial one teaches nothing: slow start overshot.
+    LossAwareFirstFlight,
+}
+
 /// How a destination is remembered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +55,16 @@ pub struct Remembered {
     /// Whether the slow start threshold is handed on as well, with `of = closed`.
     #[serde(default)]
     pub ssthresh: bool,
+    /// What a closed connection teaches.
+    #[serde(default)]
+    pub lesson: Lesson,
+    /// Neighbouring addresses that share a memory: 1 for each address alone, 256 for an IPv4 /24.
+    #[serde(default = "hosts")]
+    pub hosts: u32,
+}
+
+fn hosts() -> u32 {
+    1
 }
 
 fn start_segments() -> u32 {
@@ -64,6 +91,8 @@ const SCALE: u64 = 256;
 pub struct DestinationMemory {
     window: Option<u64>,
     ssthresh: Option<u64>,
+    /// Only a loss has set the window: the first sample replaces it.
+    unsampled: bool,
     renewed_at: Nanos,
 }
 
@@ -73,8 +102,10 @@ impl DestinationMemory {
     pub fn starting_point(&self, policy: &Remembered, now: Nanos) -> StartingPoint {
         let known = self.forget_old(policy, now);
         let segments = |value: u64| ((value + SCALE / 2) / SCALE).max(1) as u32;
+        let least = if policy.lesson == Lesson::Last { 1 } else { policy.start_segments };
+        let window = known.window.map_or(policy.start_segments, segments);
         StartingPoint {
-            window_segments: known.window.map_or(policy.start_segments, segments).min(policy.most_segments),
+            window_segments: window.max(least).min(policy.most_segments),
             ssthresh_segments: known.ssthresh.map(|value| segments(value).max(2)),
         }
     }
@@ -92,7 +123,23 @@ impl DestinationMemory {
     // RFC 9040 §6.2, table 3: at CLOSE, old_ssthresh and old_sendcwnd become merge(curr, old).
     pub fn learn(&mut self, policy: &Remembered, now: Nanos, outcome: &Outcome) {
         let ssthresh = outcome.ssthresh_segments.filter(|_| policy.ssthresh && policy.of == MemoryOf::Closed);
-        self.renew(policy, now, u64::from(outcome.window_segments) * SCALE, ssthresh.map(|n| u64::from(n) * SCALE));
+        let lost = outcome.retransmissions > 0;
+        let overshot = 2 * outcome.largest_window_segments > 3 * outcome.initial_window_segments;
+        let window = match policy.lesson {
+            Lesson::Last => outcome.window_segments,
+            Lesson::LossAwareFirstFlight if lost && overshot => return,
+            Lesson::LossAware | Lesson::LossAwareFirstFlight if lost => return self.halve(policy, now, outcome),
+            _ => outcome.largest_window_segments.min(outcome.delivered_segments),
+        };
+        self.renew(policy, now, u64::from(window) * SCALE, ssthresh.map(|n| u64::from(n) * SCALE));
+    }
+
+    fn halve(&mut self, policy: &Remembered, now: Nanos, outcome: &Outcome) {
+        *self = self.forget_old(policy, now);
+        self.unsampled |= self.window.is_none();
+        let old = self.window.unwrap_or(u64::from(outcome.initial_window_segments) * SCALE);
+        self.window = Some((old / 2).max(u64::from(policy.start_segments) * SCALE));
+        self.renewed_at = now;
     }
 
     // RFC 9040 §8.1: information can become invalid over time.
@@ -106,7 +153,8 @@ impl DestinationMemory {
         // the current one is cached (§6.3).
         let weight = u64::from(policy.weight_percent);
         let merge = |old: Option<u64>, new: u64| old.map_or(new, |old| (old * (100 - weight) + new * weight) / 100);
-        self.window = Some(merge(self.window, window));
+        self.window = Some(merge(self.window.filter(|_| !self.unsampled), window));
+        self.unsampled = false;
         if let Some(ssthresh) = ssthresh {
             self.ssthresh = Some(merge(self.ssthresh, ssthresh));
         }
@@ -128,11 +176,21 @@ mod tests {
             weight_percent: 50,
             lifetime_ns: 90 * SECOND,
             ssthresh: true,
+            lesson: Lesson::Last,
+            hosts: 1,
         }
     }
 
     fn outcome(window_segments: u32, ssthresh_segments: Option<u32>) -> Outcome {
-        Outcome { window_segments, ssthresh_segments, initial_window_failed: false }
+        Outcome {
+            window_segments,
+            ssthresh_segments,
+            initial_window_failed: false,
+            initial_window_segments: 10,
+            largest_window_segments: window_segments,
+            delivered_segments: 1000,
+            retransmissions: 0,
+        }
     }
 
     fn window(memory: &DestinationMemory, policy: &Remembered, now: Nanos) -> u32 {
@@ -176,6 +234,47 @@ mod tests {
         let mut memory = DestinationMemory::default();
         memory.observe(&policy, 0, [20, 30, 70]);
         assert_eq!(window(&memory, &policy, 0), 10);
+    }
+
+    fn learned(lesson: Lesson, outcomes: &[Outcome]) -> u32 {
+        let policy = Remembered { lesson, weight_percent: 25, ..policy(MemoryOf::Closed) };
+        let mut memory = DestinationMemory::default();
+        for outcome in outcomes {
+            memory.learn(&policy, 0, outcome);
+        }
+        window(&memory, &policy, 0)
+    }
+
+    #[test]
+    fn the_largest_window_counts_up_to_what_was_delivered() {
+        let first = Outcome { window_segments: 20, largest_window_segments: 40, ..outcome(0, None) };
+        let short = Outcome { delivered_segments: 20, ..first };
+        assert_eq!(learned(Lesson::Largest, &[first, short]), 35);
+        assert_eq!(learned(Lesson::Largest, &[Outcome { retransmissions: 9, ..first }]), 40);
+        assert_eq!(learned(Lesson::Largest, &[Outcome { largest_window_segments: 4, ..first }]), 10, "the floor");
+    }
+
+    #[test]
+    fn a_retransmission_halves_what_is_remembered() {
+        let (clean, lossy) = (outcome(40, None), Outcome { retransmissions: 1, ..outcome(40, None) });
+        assert_eq!(learned(Lesson::LossAware, &[clean, lossy]), 20);
+        assert_eq!(learned(Lesson::LossAware, &[clean, lossy, lossy, lossy]), 10);
+        let first = Outcome { initial_window_segments: 32, ..lossy };
+        assert_eq!(learned(Lesson::LossAware, &[first]), 16);
+        assert_eq!(learned(Lesson::LossAware, &[first, clean]), 40, "the first sample replaces it");
+    }
+
+    #[test]
+    fn an_overshoot_of_slow_start_teaches_nothing_with_the_discriminant() {
+        let clean = outcome(40, None);
+        let at = |largest_window_segments| Outcome {
+            retransmissions: 1,
+            initial_window_segments: 40,
+            largest_window_segments,
+            ..clean
+        };
+        assert_eq!(learned(Lesson::LossAwareFirstFlight, &[clean, at(61)]), 40);
+        assert_eq!(learned(Lesson::LossAwareFirstFlight, &[clean, at(60)]), 20);
     }
 
     #[test]
