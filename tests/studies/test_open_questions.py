@@ -87,3 +87,17 @@ def test_behind_a_link_of_the_same_rate_a_second_one_drops_nothing() -> None:
     q = measured("bottleneck-place", {"place": ["access and Wi-Fi", "Wi-Fi"], "iw": 64})
     assert value(q.last, place="access and Wi-Fi", iw=64) == 0 < value(q.dropped, place="access and Wi-Fi", iw=64)
     assert value(q.last, place="Wi-Fi", iw=64) > 0
+
+
+def test_a_loss_aware_memory_spares_slow_hosts_and_keeps_the_gain_of_fast_ones() -> None:
+    q = measured("learned-window", {"experiment": "hosts", "policy": ["static 10", "ewma", "loss-aware"], "key": "/32"})
+    assert value(q.lost_slow, policy="loss-aware", key="/32") < 0.5 * value(q.lost_slow, policy="ewma", key="/32")
+    fast = {policy: value(q.time_fast, policy=policy, key="/32") for policy in ("static 10", "ewma", "loss-aware")}
+    assert max(fast["ewma"], fast["loss-aware"]) < 0.8 * fast["static 10"]
+
+
+def test_the_campaign_is_two_round_trips_of_three_with_24_segments() -> None:
+    q = measured("learned-window", {"experiment": "campaign", "size_kb": "30", "rtt": "28.2"})
+    few, many = (value(q.median, policy=policy, rtt=28.2, size_kb=30) for policy in ("static 10", "static 24"))
+    assert abs(few - 86.2) < 4.3
+    assert abs(many - 59.3) < 3
