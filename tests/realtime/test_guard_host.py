@@ -56,3 +56,17 @@ def test_what_a_killed_guard_leaves_is_undone() -> None:
     assert 'firstflight_guard_connections_total{group="10.78.0.0/16",arm="control"}' in found["metrics"]
     assert found["undone"] == f"{len(found['left'])} routes removed\n"
     assert found["as_before"]
+
+
+def test_a_window_is_learned_from_what_was_delivered_and_a_dry_run_sets_nothing() -> None:
+    found = _found(do="learned")
+    assert found["dry"]["set"] == 0
+    assert found["dry"]["status"]["windows_set"] == 0
+    assert found["dry"]["status"]["groups"][0]["connections"] == 0
+    assert found["acts"]["set"] > 0
+    for run in found.values():
+        # The response has 18 segments, and a window cannot be shown to be larger than what was sent.
+        windows = {window for window in run["decided"] if window is not None}
+        assert windows
+        assert windows <= set(range(11, 19))
+        assert run["code"] == 0

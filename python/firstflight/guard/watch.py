@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -145,8 +145,11 @@ class _Watch:
                     self._uncertain += 1
                     continue
                 found = outcome(now, prefix, row, *self._arm(prefix), self._host.settings.policy.ceiling)
-                outcomes.append(found)
                 self._metrics.count(found)
+                if not (self._host.acts and self._windows.is_as_decided(prefix)):
+                    # Learned from, and not judged: it has not the window that was drawn.
+                    found = replace(found, first_flight_lost=None, timeouts=0)
+                outcomes.append(found)
             for decision in self._brain.decide(outcomes, now):
                 self._decided[decision.prefix] = (decision.initial_window or RFC6928_SEGMENTS, now)
                 if decision.initial_window is None:

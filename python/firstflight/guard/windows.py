@@ -12,6 +12,8 @@ from firstflight.guard.routes import Route, RouteError, Routes
 # After somebody changed a route that ours was copied from: until others' changes have settled.
 _AGAIN_AFTER_S = 5.0
 _CHECK_EVERY_S = 10.0
+# Then all are tried again.
+_MOST_HANDS_OFF = 65_536
 
 
 class Note(Protocol):
@@ -56,6 +58,10 @@ class Windows:
         """Whether its window was changed just now."""
         at = self._changed.get(prefix)
         return at is not None and time.monotonic() - at < within_s
+
+    def is_as_decided(self, prefix: Network) -> bool:
+        """Whether connections of the prefix belong to the arm that was drawn for it."""
+        return prefix not in self._hands_off and self._wanted.get(prefix) == self.find(prefix)
 
     def want(self, prefix: Network, segments: int | None) -> None:
         """Carry out a decision."""
@@ -153,6 +159,8 @@ class Windows:
     def _give_up(self, prefix: Network, reason: str) -> None:
         """Leave the prefix to whoever else decided on it, until the guard starts again."""
         self._withdraw(prefix)
+        if len(self._hands_off) >= _MOST_HANDS_OFF:
+            self._hands_off.clear()
         self._hands_off.add(prefix)
         self._note("hands off", prefix, reason)
 
