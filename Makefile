@@ -1,11 +1,11 @@
-# make setup | run | test | test-all | bench | lint | explore | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
+# make setup | run | test | test-all | bench | lint | docs | explore | mutants. Needs python3 >= 3.11 with venv, cargo >= 1.85 and make; the rest goes into .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUN := runs/rfc2415
 
-.PHONY: setup run test test-all bench lint explore mutants format pins clean
+.PHONY: setup run test test-all bench lint docs explore mutants format pins clean
 .DELETE_ON_ERROR:
 
 setup: .venv/.built
@@ -59,6 +59,10 @@ lint: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/firstflight
 	$(BIN)/python -m mypy.stubtest --ignore-missing-stub firstflight._native
+
+# The site, in site/: without a network, and strict: a link that leads nowhere or a page without a place fails.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The page of `firstflight explore`: the simulator as WebAssembly, and what draws. It needs Node.js 18 or later with npm.
 WASM := wasm32-unknown-unknown

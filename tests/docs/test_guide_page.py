@@ -101,7 +101,7 @@ def test_the_guide_shows_a_packet_script_of_the_project() -> None:
     assert script.read_text(encoding="utf-8").strip() in GUIDE
 
 
-@pytest.mark.parametrize("name", ["guide.md", "populations.md"])
+@pytest.mark.parametrize("name", ["gallery.md", "guide.md", "populations.md"])
 def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", (DOCS / name).read_text(encoding="utf-8")):
         if target.startswith("https://"):
@@ -128,7 +128,7 @@ def test_the_reference_is_what_the_code_says(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("page", "least"), [("guide.md", 16), ("populations.md", 4)])
+@pytest.mark.parametrize(("page", "least"), [("start.md", 3), ("guide.md", 16), ("populations.md", 4)])
 def test_every_command_of_a_page_works_in_its_order(
     page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
