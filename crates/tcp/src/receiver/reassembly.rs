@@ -188,6 +188,9 @@ mod tests {
         let mut held = Reassembly::default();
         held.insert(10, 20, BlockFrom::Queue);
         held.insert(30, 40, BlockFrom::Queue);
+        for (position, until) in [(5, 5), (10, 20), (19, 20), (20, 20), (30, 40), (40, 40)] {
+            assert_eq!(held.held_until(position), until);
+        }
         assert_eq!(held.advance(5), 5);
         assert_eq!(held.advance(10), 20);
         assert_eq!(held.advance(35), 40);
