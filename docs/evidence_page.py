@@ -3,6 +3,8 @@
     .venv/bin/python docs/evidence_page.py store runs/rfc6928-rounds    keeps a run's claims and tables
     .venv/bin/python docs/evidence_page.py                              makes the pages of all that is kept
 
+Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that are kept.
+
 A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and docs/evidence/STUDY.notes.md, in which a
 person explains what differs and why. A test compares the pages with what this makes.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ from firstflight.records import Run
 from firstflight.studies import find, of
 
 EVIDENCE = Path(__file__).parent / "evidence"
+QUESTIONS = EVIDENCE.parent / "questions.toml"
+ANSWERS = EVIDENCE.parent / "what-we-found.md"
 # Longer tables are named only.
 _LINES = 90
 
@@ -77,17 +82,54 @@ def page(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def answers() -> str:
+    """The page of answers. ValueError where a verdict is another than when its answer was written."""
+    rows = ["| | question | answer | number (95 % interval) | study |", "|---|---|---|---|---|"]
+    with QUESTIONS.open("rb") as file:
+        questions = tomllib.load(file)["question"]
+    for question in questions:
+        name = question["study"]
+        kept = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
+        claim = next(claim for claim in kept["claims"] if claim["id"] == question["claim"])
+        if claim["verdict"] != question["verdict"]:
+            raise ValueError(
+                f'{QUESTIONS.name}: "{question["asks"]}" was answered when {claim["id"]} was "{question["verdict"]}", '
+                f'and it is "{claim["verdict"]}": write the answer anew'
+            )
+        link = f"[{name}](evidence/{name}.md)"
+        cells = (question["of"], question["asks"], question["answer"], _found(claim), link)
+        rows.append(f"| {' | '.join(cells)} |")
+    return (
+        "\n\n".join(
+            (
+                "<!-- Made by docs/evidence_page.py of questions.toml and the claims kept: change these. -->",
+                "# What we found",
+                "One line a question that RFC 6928 and its sources ask or leave open. The number is that of one claim "
+                "of the study, which has the others, its assumptions and its limitations.",
+                "\n".join(rows),
+            )
+        )
+        + "\n"
+    )
+
+
+def _found(claim: dict[str, Any]) -> str:
+    if claim["found"] is None:
+        return ""
+    found = f"{claim['found']:.4g} {claim['unit']}"
+    if claim["low"] is not None and claim["high"] is not None:
+        found += f" ({claim['low']:.4g} to {claim['high']:.4g})"
+    return found
+
+
 def _claims(claims: list[dict[str, Any]]) -> str:
     rows = ["| claim | expected | found (95 % interval) | verdict | why |", "|---|---|---|---|---|"]
     for claim in claims:
         tolerance = f" ± {claim['tolerance']:g}" if claim["tolerance"] else ""
-        found = "" if claim["found"] is None else f"{claim['found']:.4g} {claim['unit']}"
-        if claim["low"] is not None and claim["high"] is not None:
-            found += f" ({claim['low']:.4g} to {claim['high']:.4g})"
         cells = [
             f"`{claim['id']}`: {claim['text']} ({claim['source']})",
             f"{claim['expected']}{tolerance} {claim['unit']}",
-            found,
+            _found(claim),
             claim["verdict"],
             claim["reason"],
         ]
@@ -105,6 +147,8 @@ def main(arguments: list[str]) -> None:
     for name in [store(directory) for directory in arguments[1:]] or names():
         (EVIDENCE / f"{name}.md").write_text(page(name), encoding="utf-8")
         print(EVIDENCE / f"{name}.md")
+    ANSWERS.write_text(answers(), encoding="utf-8")
+    print(ANSWERS)
 
 
 if __name__ == "__main__":

@@ -45,3 +45,17 @@ def test_what_is_kept_are_the_claims_that_the_study_has_now(name: str) -> None:
     study = find(name)
     assert isinstance(study, DeclaredStudy)
     assert [claim["id"] for claim in kept["claims"]] == study.claim_ids(kept["engine"])
+
+
+def test_the_page_of_answers_is_what_the_stores_make() -> None:
+    assert (DOCS / "what-we-found.md").read_text(encoding="utf-8") == _pages().answers()
+
+
+def test_an_answer_does_not_outlive_its_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pages = _pages()
+    questions = (DOCS / "questions.toml").read_text(encoding="utf-8")
+    changed = tmp_path / "questions.toml"
+    changed.write_text(questions.replace('verdict = "undecided"', 'verdict = "holds"', 1), encoding="utf-8")
+    monkeypatch.setattr(pages, "QUESTIONS", changed)
+    with pytest.raises(ValueError, match=r'"Is a receive window of ten segments enough\?" was answered when'):
+        pages.answers()
