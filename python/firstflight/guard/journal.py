@@ -3,6 +3,7 @@
 import fcntl
 import os
 import sqlite3
+from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -76,9 +77,10 @@ def undo(journal: Journal, routes: Routes) -> tuple[list[Network], list[Network]
         found = there.get(prefix)
         if found is not None and found.initial_window == segments and routes.remove(route):
             removed.append(prefix)
-    # Last, since a full disk must not keep routes in place.
-    for prefix, segments, _ in intended:
-        journal.forget(prefix, segments)
+    # Last, since a full disk must not keep routes in place; what stays in the journal then does no harm.
+    with suppress(sqlite3.OperationalError):
+        for prefix, segments, _ in intended:
+            journal.forget(prefix, segments)
     return removed, sorted(routes.ours(), key=str)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ _UNCERTAIN_S = 2.0
 _LOOK_S = 1.0
 _LOG_BYTES = 16 << 20
 _GROUPS_SHOWN = 50
+# linux/capability.h
+_CAP_NET_ADMIN = 12
+_KINDS = (signal.SIGTERM, signal.SIGINT)
 STATUS = "status.json"
 DECISIONS = "decisions.jsonl"
 
@@ -79,6 +83,8 @@ def guard(host: Host) -> None:
     Raises MachineError without CAP_NET_ADMIN, where another guard has the state, or when connections are no longer told
     of: then, too, everything is undone first.
     """
+    _check_capability()
+    before = {kind: signal.getsignal(kind) for kind in _KINDS}
     journal = Journal(host.state)
     log = Log(host.state / DECISIONS, not host.acts)
     routes = Routes()
@@ -95,30 +101,42 @@ def guard(host: Host) -> None:
     except FirstflightError as error:
         log.write("failed", reason=str(error))
         raise
+    except (OSError, sqlite3.Error) as error:
+        raise MachineError(
+            f"{getattr(error, 'filename', None) or host.state}: {error}; the guard ends and removes its routes"
+        ) from None
     finally:
         windows.undo()
         (host.state / STATUS).unlink(missing_ok=True)
         routes.close()
         log.close()
         journal.close()
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _check_capability() -> None:
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    effective = int(status.partition("CapEff:")[2].split()[0], 16)
+    if not effective >> _CAP_NET_ADMIN & 1:
+        raise MachineError(
+            "this process has no CAP_NET_ADMIN, which routes take; run it with sudo or as examples/guard does"
+        )
 
 
 @contextmanager
 def _signals() -> Iterator[None]:
     def stop(*_: Any) -> None:
-        # Once is enough: what is undone now must not be interrupted.
-        for kind in kinds:
-            signal.signal(kind, signal.SIG_IGN)
         raise _Stop
 
-    kinds = (signal.SIGTERM, signal.SIGINT)
-    before = {kind: signal.signal(kind, stop) for kind in kinds}
+    for kind in _KINDS:
+        signal.signal(kind, stop)
     try:
         yield
     finally:
-        for kind, handler in before.items():
-            if signal.getsignal(kind) is stop:
-                signal.signal(kind, handler)
+        # A second signal must not interrupt what is undone.
+        for kind in _KINDS:
+            signal.signal(kind, signal.SIG_IGN)
 
 
 class _Watch:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -96,10 +97,12 @@ class Windows:
         self._wanted.clear()
         removed, left = undo(self._journal, self._routes)
         self._set.clear()
-        for prefix in removed:
-            self._note("removed", prefix, "undo")
-        for prefix in left:
-            self._note("left", prefix, "a route with our number that is not in the journal")
+        # On a full disk they are removed, too, and nobody reads of it.
+        with suppress(OSError):
+            for prefix in removed:
+                self._note("removed", prefix, "undo")
+            for prefix in left:
+                self._note("left", prefix, "a route with our number that is not in the journal")
 
     def _apply(self, prefix: Network, segments: int) -> None:
         old = self._set.get(prefix)
