@@ -141,6 +141,7 @@ def _numbers(option: str, text: str, most: int) -> list[int]:
 
 
 def _print(status: dict[str, Any], old_s: float) -> None:
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -163,7 +164,8 @@ def _print(status: dict[str, Any], old_s: float) -> None:
         f"{status['windows_set']} routes set, {status['windows_decided']} decided, {status['hands_off']} prefixes left "
         "to somebody else's routes"
     )
-    table = Table(Column("group", no_wrap=True), "answer", "e-value", "connections", "losses", "timeouts", "needed")
+    names = ("answer", "e-value", "flows", "losses", "timeouts", "needed")
+    table = Table(Column("group", no_wrap=True), *names, box=SIMPLE)
     for group in status["groups"]:
         more = group["more_connections"]
         table.add_row(
@@ -171,10 +173,13 @@ def _print(status: dict[str, Any], old_s: float) -> None:
             group["answer"],
             f"{group['e_value']:.3g}",
             str(group["connections"]),
-            f"{group['losses']} ({group['losses_raised']} raised)",
-            f"{group['timeouts']} ({group['timeouts_raised']} raised)",
-            "" if more is None else f"{more} more",
+            f"{group['losses_raised']} of {group['losses']}",
+            f"{group['timeouts_raised']} of {group['timeouts']}",
+            "" if more is None else str(more),
         )
     console.print(table)
+    console.print(
+        "losses, timeouts: in the raised arm, of all; needed: more connections until it is known that none is worse"
+    )
     if status["groups_in_all"] > len(status["groups"]):
         console.print(f"and {status['groups_in_all'] - len(status['groups'])} more groups")
