@@ -73,7 +73,7 @@ def drawn(picture) -> list[tuple[float, str, float]]:
     marks = [
         (round(row["time_s"], 2), row["what"], round(row["low_kb"], 3))
         for layer in picture.to_dict()["vconcat"][0]["layer"]
-        if layer["mark"].get("shape") != "stroke" and layer["mark"]["type"] != "text"
+        if layer["mark"].get("shape") != "stroke" and layer["mark"]["type"] not in ("rect", "text")
         for row in layer["data"]["values"]
     ]
     return sorted(marks)
@@ -218,3 +218,23 @@ def test_a_simulated_transfer_shows_each_loss_and_retransmission_and_the_full_qu
     assert gone > 10
     assert picture["vconcat"][2]["title"]["text"] == "queue of links[0]"
     assert max(row["packets"] for row in picture["vconcat"][2]["data"]["values"]) == 20
+
+
+def test_the_time_before_the_first_data_is_handshake_and_request() -> None:
+    syn, syn_ack = segment(0.0, 0, 0, flags=2), segment(0.1, 1, 1, flags=18)
+    rows = pl.DataFrame([syn, syn_ack, segment(0.1, 0, 0, length=80), segment(0.15, 0, 1, length=1460)])
+    opening = Connection.busiest(rows).opening
+    assert opening["what"].to_list() == ["handshake", "request"]
+    assert opening["time_s"].to_list() == pytest.approx([0.0, 0.1])
+    assert opening["until_s"].to_list() == pytest.approx([0.1, 0.15])
+    assert Connection.busiest(FIRST_LOST).opening.is_empty()
+
+
+def test_no_peak_touches_the_frame() -> None:
+    tables = capture(Scenario.from_toml(SLOW_AND_LOSSY), seed=1)
+    for panel in chart(tables["segments"], "", tables["crossings"]).to_dict()["vconcat"][1:]:
+        for layer in panel.get("layer", [panel]):
+            axis = layer["encoding"].get("y")
+            if axis is not None:
+                peak = max(row[axis["field"]] for row in layer["data"]["values"])
+                assert axis["scale"]["domain"][1] > peak

@@ -60,6 +60,23 @@ class Connection:
         return (0.0 if first < (last - first) / 4 else first), last
 
     @property
+    def opening(self) -> pl.DataFrame:
+        """`time_s`, `until_s` and `what`: the spans before the first data segment, of the handshake and of the request.
+
+        Empty where the connection began before its first row; no request where the data's sender opened it.
+        """
+        syn = pl.col("flags") & SYN != 0
+        sent = self.rows.filter(syn & (pl.col("event") == SENT))["time_s"].min()
+        answered = self.rows.filter(syn & (pl.col("flags") & ACK != 0) & (pl.col("event") == RECEIVED))["time_s"].min()
+        times = [sent, answered, self.data_sent["time_s"].min()]
+        schema = {"time_s": pl.Float64, "until_s": pl.Float64, "what": pl.String}
+        if None in times:
+            return pl.DataFrame(schema=schema)
+        asked = not self.rows.filter(syn)["is_data_way"][0]
+        spans = zip(times, times[1:], ("handshake", "request") if asked else ("handshake",), strict=False)
+        return pl.DataFrame(list(spans), schema=schema, orient="row").filter(pl.col("until_s") > pl.col("time_s"))
+
+    @property
     def data_sent(self) -> pl.DataFrame:
         """Data segments as they were sent."""
         return self.rows.filter(pl.col("is_data_way") & (pl.col("length") > 0) & (pl.col("event") == SENT))

@@ -28,7 +28,7 @@ def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alta
     steps = panel.thinned(waiting(there, panel), "packets")
     time = panel.time(titled=True)
     most = max(1, int(steps["packets"].max() or 0))  # type: ignore[arg-type]
-    y = alt.Y("packets:Q", title="packets waiting", axis=panel.counts(most), scale=alt.Scale(domain=[0, most]))
+    y = alt.Y("packets:Q", title="packets waiting", axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most]))
     picture: altair.Chart = (
         alt.Chart(inline(steps.to_dicts()))
         .mark_area(interpolate="step-after", opacity=0.35, line={"strokeWidth": 1.2, "color": _COLOUR}, color=_COLOUR)

@@ -41,6 +41,9 @@ _LOOK = {
 _FEW_BARS = 200
 # Room that a letter needs, in units of the picture.
 _LETTER = 12
+# Room that the name of a span before the data needs, and its colour.
+_NAME = 52
+_OPENING = "#5b6770"
 
 
 def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart:
@@ -67,7 +70,7 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     def data(name: str) -> alt.Data:
         return _rows(marks[name], name)
 
-    layers: list[alt.Chart] = []
+    layers: list[alt.Chart] = _opening(connection, panel)
     for name in (WINDOW, ACKED):
         steps = panel.thinned(marks[name], "low_kb")
         line = alt.Chart(_rows(steps, name)).mark_line(interpolate="step-after", strokeWidth=1.3, clip=True)
@@ -94,6 +97,24 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     return alt.LayerChart(layer=layers).properties(
         width=panel.width, height=HEIGHT, title=alt.TitleParams(title, anchor="start", offset=8)
     )
+
+
+def _opening(connection: Connection, panel: Panel) -> list[altair.Chart]:
+    """The time before the first data segment, named where a name has room."""
+    import altair as alt
+
+    spans = connection.opening
+    if spans.is_empty():
+        return []
+    across = panel.width / max(panel.end_s - panel.start_s, 1e-9)
+    roomy = spans.filter((pl.col("until_s") - pl.col("time_s")) * across > _NAME)
+    time = panel.time(titled=False)
+    bands = alt.Chart(inline(spans.to_dicts())).encode(x=time, x2="until_s:Q")
+    names = alt.Chart(inline(roomy.to_dicts())).encode(x=time, y=alt.value(HEIGHT / 2), text="what:N")
+    return [
+        bands.mark_rect(color=_OPENING, opacity=1, fillOpacity=0.12, stroke=_OPENING, strokeOpacity=0.5, strokeWidth=1),
+        names.mark_text(align="left", dx=5, fontSize=11, color=_OPENING),
+    ]
 
 
 def _rows(frame: pl.DataFrame, what: str) -> altair.Data:

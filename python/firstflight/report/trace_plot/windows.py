@@ -57,7 +57,7 @@ def chart(connection: Connection, panel: Panel) -> altair.LayerChart | None:
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(
             x=time,
-            y=alt.Y("segments:Q", title="segments", axis=panel.counts(most), scale=alt.Scale(zero=True)),
+            y=alt.Y("segments:Q", title="segments", axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most])),
             strokeDash=alt.StrokeDash(
                 "window:N",
                 sort=names,
