@@ -13,6 +13,10 @@ from firstflight.explore.page import PAGE
 
 ROOT = Path(__file__).parents[1]
 PLAYGROUND = "playground.html"
+# The title of each page leads here.
+HOME = """<!doctype html><title>firstflight</title>
+<meta http-equiv="refresh" content="0; url=start.html"><a href="start.html">Start</a>
+"""
 OFCOM = "populations/ofcom/SOURCE.md"
 
 
@@ -36,6 +40,7 @@ def _section(config: MkDocsConfig, name: str) -> list[Any]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the glossary, the explorer and the examples that pages link to."""
     files.append(File.generated(config, "glossary.md", content=glossary()))
+    files.append(File.generated(config, "index.html", content=HOME))
     if PAGE.exists():
         files.append(File.generated(config, PLAYGROUND, abs_src_path=str(PAGE)))
     files.append(File.generated(config, OFCOM, abs_src_path=str(ROOT / "python/firstflight" / OFCOM)))
