@@ -101,6 +101,7 @@ def test_a_policy_keeps_the_parameters_that_are_not_named(small: Scenario) -> No
 VARIANTS_WITH_WORDS = {
     "congestion_control.hystart": {"algorithm": "cubic"},
     "initial_window.of": {"policy": "remembered"},
+    "initial_window.lesson": {"policy": "remembered", "of": "closed"},
 }
 
 
