@@ -1,0 +1,338 @@
+"""Many users at one bottleneck: load, adoption, equal shares, and what a sender's TCP_INFO shows of harm to others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import xarray as xr
+
+from firstflight.records import Run
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    by_replicate,
+    lines,
+    named,
+    resampled,
+    table,
+)
+
+APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
+ADOPTERS, OTHERS = APPLICATION == "page.adopters", APPLICATION == "page"
+SHARED = pl.col("link") == "shared[0]"
+TIME = 1e3 * pl.col("completion_time_s").mean()
+DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
+DURATION_S, RATE_MBIT = 60, 10
+# 40 of 1500 bytes are headers.
+CAPACITY_BYTES = 1e6 / 8 * RATE_MBIT * DURATION_S * 1460 / 1500
+RETRANSMITTED = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
+FIRST_LOST = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+ROUNDS = [1, 2, 5, 10, 20, 40, 80, 160, 320]
+WINDOWS = {"three": 3, "ten": 10, "many": 32}
+
+
+def shares(run: Run) -> pl.LazyFrame:
+    """Bytes that downloads of each window received by the RTT since the start, and those of all."""
+    window = pl.col("link").cast(pl.String).str.extract(r"^(three|ten|many)\[\d+\]$")
+    end = (10 * pl.col("interval_start_s")).round() + 1
+    rows = run.table("links", experiment="long").with_columns(
+        window=window.replace_strict(WINDOWS, return_dtype=pl.Int64),
+        rtt=pl.coalesce(*(pl.when(end <= last).then(last) for last in ROUNDS)),
+    )
+    keys = [key for key in run.cells[0] if key in ("queue", "flows")]
+    together = [*keys, "replicate", "rtt"]
+    own = rows.filter(pl.col("window").is_not_null()).group_by(*together, "window").agg(pl.col("sent_bytes").sum())
+    return own.with_columns(all_bytes=pl.col("sent_bytes").sum().over(together))
+
+
+def at_sender(name: str, title: str, unit: str, value: pl.Expr, digits: int = 2) -> Quantity:
+    """What the senders of adopters see of their own connections."""
+    return Quantity(name, title, unit, value, ADOPTERS, digits=digits, grid="adoption")
+
+
+QUANTITIES = (
+    Quantity("page", "Page time", "ms", TIME, DONE, "pages", digits=0, grid="load"),
+    Quantity(
+        "goodput",
+        "Goodput",
+        "% of capacity",
+        100 * pl.col("delivered_bytes").sum() / CAPACITY_BYTES,
+        grid="load",
+    ),
+    Quantity("dropped", "Dropped", "percent", DROPPED, SHARED, "links", grid="load"),
+    Quantity("carried", "Carried", "bytes", pl.col("sent_bytes").sum(), SHARED, "links", grid="load"),
+    Quantity("delivered", "Delivered", "bytes", pl.col("delivered_bytes").sum(), grid="load"),
+    Quantity("retransmitted", "Retransmitted", "percent", RETRANSMITTED, grid="load"),
+    Quantity("adopters", "Page time of adopters", "ms", TIME, DONE & ADOPTERS, "pages", digits=0, grid="adoption"),
+    Quantity("others", "Page time of others", "ms", TIME, DONE & OTHERS, "pages", digits=0, grid="adoption"),
+    at_sender("retransmissions", "Retransmission rate", "percent", RETRANSMITTED),
+    at_sender("first_lost", "Drops in the first flight", "percent", FIRST_LOST),
+    at_sender("timeouts", "Timeouts per 100 responses", "", 100 * pl.col("timeouts").mean()),
+    at_sender("handshake", "RTT of the handshake", "ms", 1e3 * pl.col("handshake_time_s").mean(), 0),
+    Quantity(
+        "share",
+        "Share of the link",
+        "percent",
+        100 * pl.col("sent_bytes").sum() / pl.col("all_bytes").first(),
+        records=shares,
+        by={"window": list(WINDOWS.values()), "rtt": ROUNDS},
+        grid="long",
+    ),
+)
+OURS = "this study, before its first simulation"
+SEVEN, TWELVE, APPENDIX = "RFC 6928 section 7", "RFC 6928 section 12", "RFC 6928 appendix A"
+SCENE = ["queue", "load", "adopters", "iw"]
+HARM_PERCENT = 5
+SIGNALS = {
+    "retransmissions": "retransmission rate",
+    "first_lost": "drops in the first flight",
+    "timeouts": "timeouts",
+    "handshake": "RTT of the handshake",
+}
+COMPARED = "retransmission rate against IW 3"
+
+
+def change(array: xr.DataArray) -> xr.DataArray:
+    """Percent against IW 3 in the same cell."""
+    return 100 * (array / array.sel(iw=3) - 1)
+
+
+def scenes(q: Quantities) -> tuple[xr.DataArray, xr.DataArray]:
+    """Whether IW 10 or 32 of adopters makes others 5 % slower, in each scene, and each signal of the senders."""
+    drawn = {name: resampled(by_replicate(getattr(q, name))) for name in ("others", *SIGNALS)}
+    signals = [drawn[name] for name in SIGNALS] + [drawn["retransmissions"] - drawn["retransmissions"].sel(iw=3)]
+    names = xr.DataArray([*SIGNALS.values(), COMPARED], dims="signal", attrs={"long_name": "signal"})
+    shown = xr.concat(signals, names, coords="minimal", compat="override", combine_attrs="drop")
+    harmed = (change(drawn["others"]) > HARM_PERCENT).astype(float)
+    few = {"iw": [10, 32]}
+    return tuple(of.sel(few).stack(scene=SCENE).reset_index("scene", drop=True) for of in (harmed, shown))  # type: ignore[return-value]
+
+
+def area(q: Quantities) -> xr.DataArray:
+    """Under the ROC curve: how often a scene with harm has the larger signal than one without."""
+    harmed, shown = scenes(q)
+    other = {"scene": "other"}
+    pairs = harmed * (1 - harmed.rename(other))
+    larger = (shown > shown.rename(other)) + 0.5 * (shown == shown.rename(other))
+    found = (pairs * larger).sum(["scene", "other"]) / pairs.sum(["scene", "other"])
+    return named(found, "area", "Area under the ROC curve", "", 2)
+
+
+def detected(q: Quantities) -> xr.DataArray:
+    """Share of the scenes with harm that a threshold finds, by its share of false alarms."""
+    harmed, shown = scenes(q)
+    alarms = xr.DataArray(np.arange(0, 101, 10), dims="alarms", attrs={"long_name": "false alarms, %"})
+    limits = shown.where(harmed == 0).quantile(1 - alarms.values / 100, "scene").rename(quantile="alarms")
+    limits = limits.assign_coords(alarms=alarms)
+    found = 100 * ((shown > limits) * harmed).sum("scene") / harmed.sum("scene")
+    return named(found.assign_coords(interval=shown["interval"]), "detected", "Scenes with harm that are found", "%", 0)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What RFC 6928 expects, and hypotheses."""
+    goodput, page = 100 * q.goodput / q.goodput.sel(iw=3), change(q.page)
+    drops, far = q.dropped.sel(iw=10) - q.dropped.sel(iw=3), {"load": 2.0, "iw": 10}
+    gain, harm = change(q.adopters), change(q.others)
+    ratio = q.share.sel(window=32) / q.share.sel(window=3)
+    return (
+        ClaimSpec(
+            "no-collapse",
+            SEVEN,
+            "At twice the capacity goodput with IW 10 and one connection is that of IW 3 (least ratio).",
+            goodput.sel(far).sel(connections="one").min(["queue", "users"]),
+            at_least(95),
+            "% of IW 3's",
+            "5 % was chosen before the first run.",
+        ),
+        ClaimSpec(
+            "many-connections-collapse",
+            "RFC 6928 sections 7 and 14",
+            "With six connections, 500 users and a queue of 20 ms IW 10 lowers goodput at twice the capacity.",
+            goodput.sel(far).sel(connections="six", users=500, queue="20 ms"),
+            at_most(95),
+            "% of IW 3's",
+            "5 % was chosen before the first run.",
+        ),
+        ClaimSpec(
+            "drops-rise-modestly",
+            APPENDIX,
+            "Up to a load of 0.8 IW 10 raises drops modestly (largest difference).",
+            drops.sel(load=[0.5, 0.8]).max(["queue", "users", "connections", "load"]),
+            at_most(2),
+            "pp",
+            "The appendix gives no number; 2 pp were chosen before the first run.",
+        ),
+        ClaimSpec(
+            "extreme-load-hurts-all",
+            APPENDIX,
+            "At twice the capacity IW 10 gains nothing (mean change of page times).",
+            page.sel(far).mean(["queue", "users", "connections"]),
+            at_least(0),
+            "percent",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "high-load-helps-others",
+            APPENDIX,
+            "At a load of 1 IW 10 of half of the users makes the others no slower (mean change of their page times).",
+            harm.sel(load=1.0, adopters=50, iw=10).mean("queue"),
+            at_most(0),
+            "percent",
+            "Our reading of: high load helps both.",
+        ),
+        ClaimSpec(
+            "adopters-gain",
+            TWELVE,
+            "One adopter of IW 10 in ten users gains 5 % at a load of 0.8 (largest change of page times).",
+            gain.sel(load=0.8, adopters=10, iw=10).max("queue"),
+            at_most(-5),
+            "percent",
+            "5 % faster is worth having.",
+        ),
+        ClaimSpec(
+            "others-pay-little-for-10",
+            SEVEN,
+            "Up to a load of 0.8 IW 10 of nine users in ten makes the tenth at most 5 % slower (largest change).",
+            harm.sel(load=[0.5, 0.8], adopters=90, iw=10).max(["queue", "load"]),
+            at_most(5),
+            "percent",
+            "5 % is what a user may notice.",
+        ),
+        ClaimSpec(
+            "others-pay-for-32",
+            OURS,
+            "At a load of 0.8 and a queue of 20 ms IW 32 of nine users in ten makes the tenth 5 % slower.",
+            harm.sel(load=0.8, adopters=90, iw=32, queue="20 ms"),
+            above(5),
+            "percent",
+            "5 % is what a user may notice.",
+        ),
+        ClaimSpec(
+            "early-adopters-gain-most",
+            OURS,
+            "An adopter of IW 10 gains more while few adopt (mean change at 90 % less that at 10 %).",
+            (gain.sel(adopters=90, iw=10) - gain.sel(adopters=10, iw=10)).mean(["queue", "load"]),
+            above(0),
+            "pp",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "capture-at-first",
+            SEVEN,
+            "Downloads of IW 32 take twice the share of those of IW 3 until the fifth RTT (least ratio, RTTs 3 to 5).",
+            ratio.sel(rtt=5).min(["queue", "flows"]),
+            at_least(2),
+            "ratio",
+            "32 are eleven times 3; the queue takes part of it back.",
+        ),
+        ClaimSpec(
+            "equal-after-twenty-rtts",
+            SEVEN,
+            "From the 21st to the 40th RTT downloads of IW 32 and 3 have equal shares (largest ratio).",
+            ratio.sel(rtt=40).max(["queue", "flows"]),
+            at_most(1.25),
+            "ratio",
+            "A quarter more counts as equal.",
+        ),
+        ClaimSpec(
+            "harm-is-not-seen",
+            TWELVE,
+            "The sender's retransmission rate does not show whether others are harmed (area under the ROC curve).",
+            area(q).sel(signal="retransmission rate"),
+            at_most(0.8),
+            "",
+            "0.5 is a coin, 1 a perfect signal.",
+        ),
+        ClaimSpec(
+            "comparison-shows-harm",
+            OURS,
+            "What the sender's retransmission rate has risen since IW 3 shows it (area under the ROC curve).",
+            area(q).sel(signal=COMPARED),
+            at_least(0.8),
+            "",
+            "The same limit from the other side.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Collapse, adoption, what a sender sees."""
+    worst = q.goodput.isel(draw=0).sel(load=2.0, queue="20 ms", users=500, connections="six")
+    gain, harm = (change(of).isel(draw=0).sel(load=0.8, adopters=50) for of in (q.adopters, q.others))
+    seen = area(q).isel(draw=0)
+
+    def span(of: xr.DataArray, iw: int) -> str:
+        return f"{float(of.sel(iw=iw).min()):+.0f} to {float(of.sel(iw=iw).max()):+.0f} %"
+
+    return (
+        "At twice the capacity, with 500 users of six connections and a queue of 20 ms, goodput is "
+        f"{float(worst.sel(iw=3)):.0f} % of capacity with IW 3, {float(worst.sel(iw=10)):.0f} % with IW 10 and "
+        f"{float(worst.sel(iw=32)):.0f} % with IW 32.",
+        f"At a load of 0.8 the half of the users that adopts IW 10 changes its page times by {span(gain, 10)}, by "
+        f"queue, and those of the other half by {span(harm, 10)}; with IW 32 by {span(gain, 32)} and {span(harm, 32)}.",
+        "Whether others are made 5 % slower the sender's retransmission rate shows with an area under the ROC curve of "
+        f"{float(seen.sel(signal='retransmission rate')):.2f}, and its rise since IW 3 with "
+        f"{float(seen.sel(signal=COMPARED)):.2f}.",
+    )
+
+
+def who_pays(q: Quantities) -> xr.DataArray:
+    """Adopters and others against the same users with IW 3, half of the users, by load."""
+    both = [change(of).sel(adopters=50, iw=[10, 32]) for of in (q.adopters, q.others)]
+    who = xr.DataArray(["half with the larger IW", "half with IW 3"], dims="who", attrs={"long_name": "users"})
+    found = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
+    found["iw"] = found["iw"].assign_attrs(titles={"10": "IW 10", "32": "IW 32"})
+    return named(found.mean("queue"), "who_pays", "Change of page times", "%", 0)
+
+
+def wasted(q: Quantities) -> xr.DataArray:
+    """Of the payload that the bottleneck carried, what was not delivered: duplicates, and what waits for a hole."""
+    return named(100 * (1 - q.delivered / (q.carried * 1460 / 1500)), "wasted", "Carried in vain", "percent")
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("load", "By load", "Means.", [q.page, q.goodput, q.dropped, q.retransmitted, wasted(q)], across="iw"),
+        table("adoption", "By adoption", "Mean page times of both.", [q.adopters, q.others], across="iw"),
+        table("sender", "What senders see", "Of adopters.", [getattr(q, name) for name in SIGNALS], across="iw"),
+        table("shares", "Shares of downloads", "Up to each RTT, from the one before.", [q.share], across="window"),
+        table("area", "What a signal says of harm", "0.5: nothing, 1: all.", [area(q)]),
+    ],
+    lambda q: [
+        lines(
+            who_pays(q),
+            "Who gains and who pays when half of the users get a larger IW",
+            "200 users with six connections; mean of queues of 20 ms, 100 ms and 1 s; against the same users with IW "
+            "3. Bands are 95 % intervals.",
+            "load",
+            "who",
+            columns="iw",
+            base=0,
+        ),
+        lines(
+            q.goodput.sel(connections="six", users=500),
+            "Goodput above capacity",
+            "500 users with six connections, by the length of the queue.",
+            "load",
+            "iw",
+            columns="queue",
+        ),
+        lines(
+            detected(q),
+            "What a sender can see of harm to others",
+            "ROC of thresholds on what TCP_INFO shows: harm is 5 % on the page times of others.",
+            "alarms",
+            "signal",
+        ),
+    ],
+    answer,
+)
