@@ -101,3 +101,20 @@ def test_the_campaign_is_two_round_trips_of_three_with_24_segments() -> None:
     few, many = (value(q.median, policy=policy, rtt=28.2, size_kb=30) for policy in ("static 10", "static 24"))
     assert abs(few - 86.2) < 4.3
     assert abs(many - 59.3) < 3
+
+
+def test_a_larger_window_takes_more_of_a_shared_link_at_first_and_its_share_in_the_end() -> None:
+    q = measured("shared-queue", {"experiment": "long", "queue": "100 ms", "flows": "6 flows"}, replicates=2)
+    early, late = (
+        {window: value(q.share, queue="100 ms", flows="6 flows", rtt=rtt, window=window) for window in (3, 32)}
+        for rtt in (5, 320)
+    )
+    assert early[32] > 4 * early[3]
+    assert late[32] < 2 * late[3]
+
+
+def test_at_half_load_a_long_queue_lets_iw_10_pay() -> None:
+    at = {"experiment": "load", "queue": "1 s", "load": "0.5", "users": "50", "connections": "six", "iw": ["3", "10"]}
+    q = measured("shared-queue", at)
+    few, many = (value(q.page, queue="1 s", load=0.5, users=50, connections="six", iw=iw) for iw in (3, 10))
+    assert many < 0.9 * few

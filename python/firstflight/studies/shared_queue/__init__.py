@@ -74,7 +74,7 @@ QUANTITIES = (
     at_sender("retransmissions", "Retransmission rate", "percent", RETRANSMITTED),
     at_sender("first_lost", "Drops in the first flight", "percent", FIRST_LOST),
     at_sender("timeouts", "Timeouts per 100 responses", "", 100 * pl.col("timeouts").mean()),
-    at_sender("handshake", "RTT of the handshake", "ms", 1e3 * pl.col("handshake_time_s").mean(), 0),
+    at_sender("handshake", "RTT of the handshake", "ms", 1e3 * pl.col("handshake_time_s").drop_nans().mean(), 0),
     Quantity(
         "share",
         "Share of the link",
