@@ -8,6 +8,7 @@ import xarray as xr
 import firstflight
 from firstflight.studies import find
 from firstflight.studies.kernel import DeclaredStudy, Quantities
+from firstflight.studies.shared_queue import larger
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +112,12 @@ def test_a_larger_window_takes_more_of_a_shared_link_at_first_and_its_share_in_t
     )
     assert early[32] > 4 * early[3]
     assert late[32] < 2 * late[3]
+
+
+def test_equal_signals_count_half_in_the_area_under_the_roc_curve() -> None:
+    harmed = xr.DataArray([1.0, 0.0, 1.0, 0.0], dims="scene")
+    for shown, expected in (([0, 0, 0, 0], 0.5), ([1, 0, 0, 0], 0.75), ([0, 1, 1, 2], 0.125), ([3, 1, 2, 0], 1)):
+        assert float(larger(harmed, xr.DataArray(shown, dims="scene"))) == expected
 
 
 def test_at_half_load_a_long_queue_lets_iw_10_pay() -> None:

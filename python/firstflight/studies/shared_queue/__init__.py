@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import xarray as xr
+from scipy.stats import rankdata
 
 from firstflight.records import Run
 from firstflight.studies.kernel import (
@@ -115,16 +116,18 @@ def scenes(q: Quantities) -> tuple[xr.DataArray, xr.DataArray]:
 
 
 def area(q: Quantities) -> xr.DataArray:
-    """Under the ROC curve: how often a scene with harm has the larger signal than one without."""
-    harmed, shown = scenes(q)
-    # Mann and Whitney: the ranks of scenes with harm, less those that they have among themselves.
-    ranks = xr.apply_ufunc(
-        lambda of: of.argsort(-1).argsort(-1) + 1, shown, input_core_dims=[["scene"]], output_core_dims=[["scene"]]
-    )
+    """Under the ROC curve, of each signal."""
+    return named(larger(*scenes(q)), "area", "Area under the ROC curve", "", 2)
+
+
+def larger(harmed: xr.DataArray, shown: xr.DataArray) -> xr.DataArray:
+    """How often a scene with harm has the larger signal than one without; equal ones count half."""
+    # Mann and Whitney: the ranks of scenes with harm, less those that they have among themselves; ties have their mean.
+    scenes_last = {"input_core_dims": [["scene"]], "output_core_dims": [["scene"]]}
+    ranks = xr.apply_ufunc(rankdata, shown, kwargs={"axis": -1}, **scenes_last)
     count = harmed.sum("scene")
-    larger = (ranks * harmed).sum("scene") - count * (count + 1) / 2
-    found = larger / (count * (harmed.sizes["scene"] - count))
-    return named(found, "area", "Area under the ROC curve", "", 2)
+    found = (ranks * harmed).sum("scene") - count * (count + 1) / 2
+    return found / (count * (harmed.sizes["scene"] - count))
 
 
 def detected(q: Quantities) -> xr.DataArray:
