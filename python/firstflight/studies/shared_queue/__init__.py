@@ -123,11 +123,12 @@ def area(q: Quantities) -> xr.DataArray:
 def larger(harmed: xr.DataArray, shown: xr.DataArray) -> xr.DataArray:
     """How often a scene with harm has the larger signal than one without; equal ones count half."""
     # Mann and Whitney: the ranks of scenes with harm, less those that they have among themselves; ties have their mean.
-    scenes_last = {"input_core_dims": [["scene"]], "output_core_dims": [["scene"]]}
-    ranks = xr.apply_ufunc(rankdata, shown, kwargs={"axis": -1}, **scenes_last)
+    last = [["scene"]]
+    ranks = xr.apply_ufunc(rankdata, shown, kwargs={"axis": -1}, input_core_dims=last, output_core_dims=last)
     count = harmed.sum("scene")
     found = (ranks * harmed).sum("scene") - count * (count + 1) / 2
-    return found / (count * (harmed.sizes["scene"] - count))
+    share: xr.DataArray = found / (count * (harmed.sizes["scene"] - count))
+    return share
 
 
 def detected(q: Quantities) -> xr.DataArray:
