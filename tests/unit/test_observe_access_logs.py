@@ -61,6 +61,32 @@ def test_times_bound_the_lines_where_the_kernel_held_little_of_the_response(tmp_
     assert seen.bounds["least_down_bps"][0] == pytest.approx(8 * (4 << 20) / 1.25 * 1500 / 1448, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        (
+            "PID   COMM       LADDR           LPORT RADDR           RPORT TX_KB RX_KB MS",
+            "22604 nginx: wor 100.66.3.172    443   203.0.113.{i}     50001 {kib} 1 1250.38",
+        ),
+        (
+            "TIME,PID,COMM,IP,LADDR,LPORT,RADDR,RPORT,TX_KB,RX_KB,MS",
+            "10:00:00,2,nginx,6,2001:db8::1,443,::{i},5,{kib},1,1.38",
+        ),
+    ],
+)
+def test_tcplife_tells_the_kibibytes_of_connections(tmp_path: Path, head: str, line: str) -> None:
+    path = tmp_path / "tcplife.txt"
+    rows = [line.format(i=i, kib=i % 40) for i in range(200)]
+    path.write_text("\n".join([head, *rows]) + "\n")
+    seen = observe.read(path)
+    assert seen.transfers["bytes"].to_list() == [1024 * (i % 40) for i in range(200) if i % 40]
+    assert seen.users["subnet"].unique().to_list() == [0]
+    assert {problem.what: problem.count for problem in seen.problems} == {
+        "not of the log format": 1,
+        "without a size": 5,
+    }
+
+
 def test_round_trips_in_json_lines_are_used(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     path.write_text('{"bytes_sent": 9000, "tcpinfo_rtt": "20500", "request_time": "0.001"}\n' * 20)

@@ -243,6 +243,11 @@ def test_a_socket_on_one_line_ipv6_and_a_port_used_again_are_read(file):
     assert seen.problems == ()
 
 
+def test_ports_by_name_as_ss_writes_them_without_n_are_read(file):
+    text = (EXAMPLES / "ss.txt").read_text().replace(":8080 ", ":http-alt ")
+    assert observe.read(file(text)).users.equals(observe.read(EXAMPLES / "ss.txt").users)
+
+
 def test_a_capture_that_is_cut_off_is_used_and_told_by_byte(file):
     whole = (EXAMPLES / "server.pcapng").read_bytes()
     cut = observe.read(file(whole[:100_001]))

@@ -9,6 +9,7 @@ mod busy;
 mod capture;
 mod connection;
 mod connections;
+mod echo;
 mod first_flight;
 mod packet;
 mod problems;

@@ -67,6 +67,8 @@ table! {
         first_flight_segments: u32,
         /// Of these, retransmitted, as what is lost is; likewise.
         first_flight_lost: u32,
+        /// Times from an ACK with ECE to the server's CWR, or [`UNKNOWN`] with accurate ECN.
+        congestion_marks: u32,
         /// 1 if all bytes were acknowledged.
         completed: u8,
     }

@@ -2,7 +2,7 @@
 
 mod made;
 
-use firstflight_observe::Trouble;
+use firstflight_observe::{Trouble, UNKNOWN};
 use made::{ACK, FIN, Frame, MS, RST, SYN, Told, download, pcap, raw, read, segment};
 
 const RAW: u32 = 101;
@@ -344,4 +344,64 @@ fn an_acknowledgment_that_comes_after_minutes_measures_no_round_trip() {
 fn a_connection_without_data_from_the_server_is_counted() {
     let frames = [raw(0, &segment(false, 99, 0, SYN, 0)), raw(MS, &segment(true, 499, 100, SYN | ACK, 0))];
     assert_eq!(left_out(&told(&frames)), [(Trouble::Silent, 1)]);
+}
+
+const ECE: u8 = 64;
+const CWR: u8 = 128;
+
+/// A download whose data goes on after the first flight: bytes 0 to 999 at 80 ms, then a thousand with each of `flags`,
+/// 20 ms apart, and the client's ACK of each with its own flags, 10 ms after it.
+fn with_echoes(syn: u16, syn_ack: u16, flags: &[(u8, u8)]) -> Told {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 1);
+    frames.truncate(5);
+    for (frame, bits) in frames.iter_mut().zip([syn, syn_ack]) {
+        // Behind 20 bytes of IPv4: the low bit of TCP's byte 12 is AE.
+        frame.1[32] |= (bits >> 8) as u8;
+        frame.1[33] |= bits as u8;
+    }
+    for (index, (data, ack)) in flags.iter().enumerate() {
+        let (index, time) = (index as u32, 80 * MS + 20 * MS * index as i64);
+        if index > 0 {
+            frames.push(raw(time, &segment(true, 500 + index * 1000, 200, ACK | data, 1000).stamped(1051, 51)));
+        }
+        frames.push(raw(time + 10 * MS, &segment(false, 200, 1500 + index * 1000, ACK | ack, 0).stamped(101, 1051)));
+    }
+    told(&frames)
+}
+
+#[test]
+fn a_mark_counts_once_until_the_server_has_answered_its_echo() {
+    let ecn = (192, 64);
+    let marks = |flags: &[(u8, u8)]| with_echoes(ecn.0, ecn.1, flags).responses[0].congestion_marks;
+    assert_eq!(marks(&[(0, 0), (0, 0)]), 0);
+    // The last ACKs of the first flight, with no data after them.
+    assert_eq!(marks(&[(0, ECE)]), 1);
+    assert_eq!(marks(&[(0, ECE), (0, ECE), (CWR, 0), (0, 0)]), 1);
+    // The data with CWR was marked, too.
+    assert_eq!(marks(&[(0, ECE), (CWR, ECE), (0, ECE), (CWR, 0), (0, ECE)]), 3);
+    // CWR after a loss answers no echo.
+    assert_eq!(marks(&[(0, 0), (CWR, 0), (0, ECE)]), 1);
+}
+
+#[test]
+fn an_ack_that_was_under_way_when_the_server_answered_is_no_other_mark() {
+    let mut frames = download(0, 40_000, 80 * MS, 0, 1);
+    frames.truncate(5);
+    for (flags, seq, time) in [(0, 1500, 80), (CWR, 2500, 100)] {
+        frames.push(raw(time * MS, &segment(true, seq, 200, ACK | flags, 1000).stamped(1051, 51)));
+    }
+    for (ack, time) in [(1500, 90), (2500, 105), (3500, 120)] {
+        let echo = if ack < 3500 { ECE } else { 0 };
+        frames.push(raw(time * MS, &segment(false, 200, ack, ACK | echo, 0).stamped(101, 1051)));
+    }
+    frames.sort_by_key(|frame| frame.0);
+    assert_eq!(told(&frames).responses[0].congestion_marks, 1);
+}
+
+#[test]
+fn marks_are_unknown_where_the_ends_count_them_with_accurate_ecn() {
+    let marks = |syn, syn_ack| with_echoes(syn, syn_ack, &[(0, ECE)]).responses[0].congestion_marks;
+    assert_eq!(marks(0x1c0, 0x80), UNKNOWN);
+    assert_eq!(marks(0x1c0, 0x40), 1, "a server without AccECN");
+    assert_eq!(marks(0xc0, 0x40), 1);
 }

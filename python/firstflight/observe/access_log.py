@@ -28,8 +28,8 @@ _QUOTED = r'"(?:[^"\\]|\\.)*"'
 @dataclass(frozen=True)
 class Format:
     """A format of access logs. `title`; `add`: how to have it log RTTs. Either a `pattern` of a line, with groups
-    `address`, `bytes` and a time (`time_s`, `time_ms`), or `names` of fields: what each is, in the same words and
-    `rtt_us`, `rtt_ms`. `sure`: text that a beginning of the file must hold.
+    `address`, `bytes` or `kib`, and a time (`time_s`, `time_ms`), or `names` of fields: what each is, in the same words
+    and `rtt_us`, `rtt_ms`. `sure`: text that a beginning of the file must hold.
     """
 
     title: str
@@ -88,8 +88,15 @@ FORMATS = (
         NGINX,
         rf"^(?P<address>\S+) \S+ \S+ \[[^\]]+\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-)(?: {_QUOTED} {_QUOTED})?{_TIME}",
     ),
+    Format(
+        "tcplife (bcc)",
+        "take a capture, or ss -tinH once a second (docs/observe.md#ss)",
+        # LADDR LPORT RADDR RPORT TX_KB RX_KB MS, after what options add; with -s commas between them.
+        r"[\s,][0-9a-fA-F:.]+(?:,|\s+)\d+(?:,|\s+)(?P<address>[0-9a-fA-F:.]+)(?:,|\s+)\d+(?:,|\s+)(?P<kib>\d+)"
+        r"(?:,|\s+)\d+(?:,|\s+)(?P<time_ms>\d+\.\d+)\s*$",
+    ),
 )
-_NUMBERS = {"bytes": 1.0, "time_s": 1.0, "time_ms": 1e-3, "rtt_us": 1e-6, "rtt_ms": 1e-3}
+_NUMBERS = {"bytes": 1.0, "kib": 1024.0, "time_s": 1.0, "time_ms": 1e-3, "rtt_us": 1e-6, "rtt_ms": 1e-3}
 
 
 def recognised(lines: list[str]) -> Format | None:
@@ -123,6 +130,7 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
         known = {name: frame[name] for name in frame.columns}
         made = frame.select("line", *(_number(name).alias(name) for name in _NUMBERS if name in known))
         made = made.with_columns(
+            pl.coalesce(pl.col("^(bytes|kib)$")).alias("bytes"),
             pl.coalesce(pl.col("^time_(s|ms)$"), pl.lit(None, dtype=pl.Float64)).alias("time_s"),
             pl.coalesce(pl.col("^rtt_(us|ms)$"), pl.lit(None, dtype=pl.Float64)).alias("rtt_s"),
         )
@@ -152,7 +160,8 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
 
 def _number(name: str) -> pl.Expr:
     value = pl.col(name).cast(pl.Float64, strict=False)
-    return pl.when(value.is_between(0, 1e15)).then(value * _NUMBERS[name])
+    # tcplife writes 0 for what is shorter than 1 KiB.
+    return pl.when(value.is_between(1 if name == "kib" else 0, 1e15)).then(value * _NUMBERS[name])
 
 
 def _rows(path: Path, problems: Problems, form: Format) -> Iterator[pl.DataFrame]:
@@ -163,7 +172,7 @@ def _rows(path: Path, problems: Problems, form: Format) -> Iterator[pl.DataFrame
         if form.pattern:
             frame = frame.filter(pl.col("text") != "")
             groups = frame["text"].str.extract_groups(form.pattern).struct.unnest()
-            fits = groups["bytes"].is_not_null()
+            fits = groups["bytes" if "bytes" in groups.columns else "kib"].is_not_null()
             problems.add("not of the log format", frame.filter(~fits)["line"])
             yield pl.concat([frame.select("line"), groups], how="horizontal").filter(fits)
             continue

@@ -61,8 +61,8 @@ def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.Da
     answer_flight = pl.col("answer_flight_segments")
     numbers = connections.select("connection", "client", pl.when(answer_flight != _UNKNOWN).then(answer_flight))
     responses = responses.join(numbers, on="connection").sort("client", "object").drop("connection")
-    flight = pl.col("first_flight_segments", "first_flight_lost")
-    responses = responses.with_columns(pl.when(flight != _UNKNOWN).then(flight).name.keep())
+    counts = pl.col("first_flight_segments", "first_flight_lost", "congestion_marks")
+    responses = responses.with_columns(pl.when(counts != _UNKNOWN).then(counts).name.keep())
     # Of a capture of nothing but handshakes, the first connection's.
     began_ns: int = (connections if responses.is_empty() else responses)["start_ns"].min()  # type: ignore[assignment]
     # Integers, so that no digit of a time is lost.

@@ -67,6 +67,7 @@ RESPONSE = {
         "tail_loss_probes",
         "first_flight_segments",
         "first_flight_lost",
+        "congestion_marks",
         "initial_window_segments",
         "object",
     )

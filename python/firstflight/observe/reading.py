@@ -19,7 +19,7 @@ KINDS = {
     "ss": "output of ss -tinH, one snapshot or many",
     "capture": "pcap or pcapng capture",
     "ndt7": "M-Lab NDT7 rows, CSV or Parquet",
-    "log": "access log: common, combined, HAProxy, Envoy, W3C (IIS, CloudFront), JSON lines",
+    "log": "access log: common, combined, HAProxy, Envoy, W3C (IIS, CloudFront), JSON lines, tcplife",
     "table": "CSV or Parquet with named columns",
 }
 

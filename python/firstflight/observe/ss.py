@@ -37,7 +37,7 @@ def recognises(lines: list[str]) -> bool:
 
 
 def lacks(lines: list[str]) -> str | None:
-    """What is wrong with an output of ss that tells too little: written without -i, or without -n; None for others."""
+    """What is wrong with an output of ss that tells too little, written without -i; None for others."""
     sockets = [line for line in lines if line.split()[:1] in (["ESTAB"], ["TIME-WAIT"], ["CLOSE-WAIT"])]
     if not sockets:
         return None
@@ -56,7 +56,7 @@ def read(path: Path, problems: Problems) -> Parts:
     size = pl.coalesce(pl.col("bytes_sent") - pl.col("bytes_retrans").fill_null(0.0), pl.col("bytes_acked"))
     acknowledged = pl.col("bytes_acked").fill_null(0.0).cast(pl.Int64)
     frame = found.with_columns(bytes=size.cast(pl.Int64)).filter(pl.col("bytes") != 0)
-    address = frame["ends"].str.extract(r" (\S+):\d+$").str.strip_chars("[]").str.split("%").list.first()
+    address = frame["ends"].str.extract(r" (\S+):[\w.-]+$").str.strip_chars("[]").str.split("%").list.first()
     connections = frame.select(
         "down_bps",
         "least_down_bps",

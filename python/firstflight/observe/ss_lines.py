@@ -8,8 +8,9 @@ import polars as pl
 from firstflight.observe.lines import pieces
 from firstflight.observe.problem import Problems
 
-# State, which ss leaves out if it was asked for one state only, two queues, the two ends, and with -O the rest.
-_HEAD = r"^(?:[A-Z][A-Z0-9-]*\s+)?\d+\s+\d+\s+(?P<own>\S+:\d+)\s+(?P<other>\S+:\d+)(?P<info>\s.*)?$"
+# State, which ss leaves out if it was asked for one state only, two queues, the two ends, and with -O the rest. Without
+# -n ports have names.
+_HEAD = r"^(?:[A-Z][A-Z0-9-]*\s+)?\d+\s+\d+\s+(?P<own>\S+:[\w.-]+)\s+(?P<other>\S+:[\w.-]+)(?P<info>\s.*)?$"
 # Titles without -H; what `date +%s.%N` or `date -Ins` write between snapshots.
 _PASSED = r"^(?:(?:State|Netid|Recv-Q)\s|\d{9,11}(?:\.\d+)?\s*$|\d{4}-\d\d-\d\d[T ]\d\d:\d\d)"
 _NUMBERS = ("minrtt", "mss", "cwnd", "bytes_sent", "bytes_retrans", "bytes_acked", "data_segs_out", "busy")

@@ -48,7 +48,11 @@ def lines(seen: Observation) -> list[str]:
         told.append(f"  time span    {_number(float(start.max()) - float(start.min()))} s")  # type: ignore[arg-type]
     told.append(f"  {'median (10 %, 90 %)':28} {'':>30}  known of")
     told.extend(_median(seen, *row) for row in _MEDIANS)
-    told.append(f"  {'retransmissions':28} {_retransmissions(seen)}")
+    told.append(f"  {'retransmissions':28} {_share(seen, 'retransmissions', 'segments_sent')}")
+    told.append(f"  {'first flight retransmitted':28} {_share(seen, 'first_flight_lost', 'first_flight_segments')}")
+    marks = seen.transfers["congestion_marks"].drop_nulls()
+    if marks.len():
+        told.append(f"  {'congestion marks (ECN)':28} {marks.sum():>30,}  {counted(marks.len(), 'response')}")
     told.append(f"  not told in this format: {', '.join(_untold(seen)) or 'nothing that advice is made from'}")
     if source.ignored:
         told.append(f"  ignored columns: {', '.join(source.ignored)}")
@@ -75,13 +79,13 @@ def _median(seen: Observation, table: str, column: str, name: str, factor: float
     return f"  {name:28} {shown:>30}  {counted(values.len(), 'connection' if table == 'users' else 'response')}"
 
 
-def _retransmissions(seen: Observation) -> str:
-    known = seen.transfers.filter(pl.col("retransmissions").is_not_null() & pl.col("segments_sent").is_not_null())
-    sent = int(known["segments_sent"].sum())
-    if not sent:
+def _share(seen: Observation, part: str, of: str) -> str:
+    known = seen.transfers.filter(pl.col(part).is_not_null() & pl.col(of).is_not_null())
+    total = int(known[of].sum())
+    if not total:
         return f"{'unknown':>30}"
-    again = int(known["retransmissions"].sum())
-    return f"{f'{100 * again / sent:.3g} %':>30}  {again:,} of {counted(sent, 'segment')}"
+    counts = int(known[part].sum())
+    return f"{f'{100 * counts / total:.3g} %':>30}  {counts:,} of {counted(total, 'segment')}"
 
 
 def _number(value: float) -> str:

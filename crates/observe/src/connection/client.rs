@@ -10,6 +10,7 @@ impl Connection {
         if position <= 0 {
             return None;
         }
+        self.echoes.acknowledge(position, seen.flags);
         let recovering = self.server_sends.is_recovering();
         let Some(told) = self.server_sends.acknowledge(position) else {
             if seen.payload == 0 {

@@ -8,6 +8,7 @@ use firstflight_segment::Flags;
 
 use crate::{
     busy::Busy,
+    echo::Echoes,
     first_flight::FirstFlight,
     packet::{End, Seen},
     problems::Trouble,
@@ -76,6 +77,7 @@ pub(crate) struct Connection {
     flight: FirstFlight,
     /// The flight of the first response after a handshake of TLS.
     answer_flight: Option<FirstFlight>,
+    echoes: Echoes,
     at_server: Busy,
     at_client: Busy,
     /// Behind what an acknowledgment in the series of `at_server` covered.
@@ -123,6 +125,7 @@ impl Connection {
             option_bytes: 0,
             flight: FirstFlight::new(0),
             answer_flight: None,
+            echoes: Echoes::default(),
             at_server: Busy::default(),
             at_client: Busy::default(),
             series: 0,
@@ -219,6 +222,10 @@ impl Connection {
         };
         stream.begin(first);
         self.mss[side as usize] = seen.options.mss;
+        match side {
+            Side::Client => self.echoes.syn(seen.flags),
+            Side::Server => self.echoes.syn_ack(seen.flags),
+        }
         let handshake = &mut self.handshake;
         let moment = if side == Side::Client { &mut handshake.syn } else { &mut handshake.syn_ack };
         if moment.is_some() {

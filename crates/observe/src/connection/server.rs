@@ -82,6 +82,7 @@ impl Connection {
             }
         }
         if !sent_again {
+            self.echoes.send(start, seen.flags);
             let end = start + i64::from(seen.payload);
             for flight in self.flights() {
                 flight.send(segments, end, &sight);

@@ -47,6 +47,7 @@ impl Connection {
             retransmissions: response.retransmissions,
             first_flight_segments,
             first_flight_lost,
+            congestion_marks: self.echoes.take().unwrap_or(UNKNOWN),
             completed: u8::from(response.last_acked.is_some()),
         });
         self.objects += 1;
