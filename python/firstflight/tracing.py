@@ -72,6 +72,7 @@ class Trace:
         file cannot be written.
         """
         output.check(Path(path))
+        output.make_directory(Path(path))
         return capture_packets(self.scenario, self.seed, Path(path), at, link)
 
     def _repr_html_(self) -> str:

@@ -210,9 +210,10 @@ def test_trace_writes_packets_in_both_formats(firstflight: Program, tmp_path: Pa
         assert (tmp_path / name).read_bytes()[:4] == magic
 
 
-def test_trace_to_a_place_that_is_not_there_is_status_3(firstflight: Program, tmp_path: Path) -> None:
+def test_trace_to_a_place_that_cannot_be_made_is_status_3(firstflight: Program, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     for option in ("--csv", "--pcap"):
-        answer = firstflight("trace", EXAMPLE, option, tmp_path / "no" / "t")
+        answer = firstflight("trace", EXAMPLE, option, tmp_path / "file" / "t")
         assert answer.status == 3
         assert "cannot be written" in answer.err
 

@@ -71,6 +71,22 @@ def test_a_command_does_not_write_over_what_it_reads(firstflight: Program, tmp_p
     assert scenario.read_bytes() == TRANSFER.read_bytes()
 
 
+def test_a_directory_that_is_not_there_is_made(firstflight: Program, tmp_path: Path) -> None:
+    for number, command in enumerate(
+        [
+            ("trace", TRANSFER, "--csv", "t.csv"),
+            ("trace", TRANSFER, "--plot", "t.svg"),
+            ("trace", TRANSFER, "--pcap", "t.pcapng"),
+            ("explain", "--out", "t.html"),
+            ("observe", LOG, "--out", "t.csv"),
+        ]
+    ):
+        path = tmp_path / "runs" / str(number) / command[-1]
+        answer = firstflight(*command[:-1], path)
+        assert (answer.status, answer.err) == (0, "")
+        assert path.stat().st_size > 0
+
+
 def test_two_outputs_are_not_one_file(firstflight: Program, tmp_path: Path) -> None:
     answer = firstflight("trace", TRANSFER, "--plot", tmp_path / "x.svg", "--csv", tmp_path / "x.svg")
     assert answer.status == 2

@@ -39,6 +39,8 @@ class Wanted:
             raise RequestError(f"--plot {self.plot}: a plot is written as .svg or .png")
         if self.serve is not None and not self.serve.is_dir():
             raise RequestError(f"--serve {self.serve}: there is no such directory")
+        if self.pcap is not None:
+            output.make_directory(self.pcap)
 
 
 def shell_command(file: Path, wanted: Wanted, settings: list[str], seed: int | None) -> int:

@@ -22,12 +22,19 @@ _BEGINNINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def write(target: Path, content: bytes, inputs: Iterable[Path] = ()) -> None:
-    """Write a file, which is either whole or as it was. RequestError if it holds something else; MachineError if it
-    cannot be written.
+    """Write a file, which is either whole or as it was, and the directory it belongs to. RequestError if it holds
+    something else; MachineError if it cannot be written.
     """
     check(target, inputs, content)
+    make_directory(target)
     with files.explained(target):
         files.write_whole(target, content)
+
+
+def make_directory(target: Path) -> None:
+    """Make the directory of a file that is about to be written; MachineError if it cannot be made."""
+    with files.explained(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
 
 
 def check(target: Path, inputs: Iterable[Path] = (), content: bytes | None = None) -> None:
