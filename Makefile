@@ -43,7 +43,7 @@ test-all: test
 bench: setup
 	$(BIN)/firstflight bench --peers
 
-# What the tests of path and of TCP's sender and receiver do not notice: docs/validation.md, "Robustness".
+# What the tests of path and of TCP's sender and receiver do not notice: docs/robustness.md.
 SHARD ?= 0/40
 MUTANTS = cargo mutants --shard $(SHARD) --sharding round-robin --output target/mutants-$(1) --package firstflight-$(1) --test-package firstflight-$(1)
 mutants: export CARGO_PROFILE_DEV_DEBUG = 0

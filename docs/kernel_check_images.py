@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/validation.md that hold the simulator against the running kernel.
+"""Draws the pictures of docs/running-kernel.md that hold the simulator against the running kernel.
 
     .venv/bin/python docs/kernel_check_images.py runs/kernel-check
 

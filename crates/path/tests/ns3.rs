@@ -172,7 +172,7 @@ const MEAN: &str = "mean wait, ms";
 const P95: &str = "p95 wait, ms";
 
 /// Compares drops, marks, mean and 95th percentile of the wait over replicates. Each mean difference must be below 5 % of
-/// ns-3's value, or its 95 % interval must reach zero; but for those that are known to differ, see docs/validation.md.
+/// ns-3's value, or its 95 % interval must reach zero; but for those that are known to differ, see docs/other-programs.md.
 fn compare(
     name: &str,
     queue: &QueueSpec,

@@ -331,7 +331,7 @@ impl Profile {
     }
 
     /// What a current Linux kernel (6.x) does with its default settings, where that differs from [`rfc`](Self::rfc).
-    /// `docs/validation.md` lists each difference with its source.
+    /// `docs/profile-linux.md` lists each difference with its source.
     pub fn linux() -> Self {
         let rfc = Self::rfc();
         Self {

@@ -1,5 +1,5 @@
 //! One flow with losses in ns-2 and here: the same segments and retransmissions in the same order, apart from the
-//! differences listed here, which `docs/validation.md` explains. Without ns-2 the test says so and passes;
+//! differences listed here, which `docs/other-programs.md` explains. Without ns-2 the test says so and passes;
 //! `apt-get install ns2` brings it.
 
 mod flows;
