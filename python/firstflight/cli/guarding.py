@@ -97,6 +97,12 @@ def run(
     alpha: Annotated[float, typer.Option(help="Largest probability that a harmless window is ever stopped.")] = 0.05,
     period: Annotated[str, typer.Option(help="Arms are drawn again, and a client counts again, after this.")] = "60min",
     least: Annotated[int, typer.Option(help="A network with fewer connections joins a larger one.", min=1)] = 1000,
+    as_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Lines of a prefix and an AS, such as 192.0.2.0/24 AS64500.", show_default=False
+        ),
+    ] = None,
     fallback: Annotated[
         Fallback, typer.Option(help="Window after a stop: the system's 10 segments, or RFC 3390's 3.")
     ] = Fallback.rfc6928,
@@ -113,7 +119,7 @@ def run(
     from firstflight.cli.guarding_host import Limits, Request, run_command
 
     limits = Limits(iw, policy, advice, alpha, period, least, fallback.value)
-    run_command(Request(limits, dry_run, ports, units, metrics, state))
+    run_command(Request(limits, dry_run, ports, units, as_file, metrics, state))
 
 
 @guard.command(short_help="What a running guard does.")

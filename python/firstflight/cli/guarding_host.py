@@ -11,7 +11,7 @@ from typing import Any
 
 from firstflight.errors import RequestError
 from firstflight.guard.brain import Settings
-from firstflight.guard.groups import Groups
+from firstflight.guard.groups import AsTable, Groups
 from firstflight.guard.journal import Journal, undo
 from firstflight.guard.policy import RFC6928_SEGMENTS, Policy
 from firstflight.guard.routes import Routes
@@ -42,6 +42,7 @@ class Request:
     dry_run: bool
     ports: str
     units: str
+    as_file: Path | None
     metrics: int | None
     state: Path
 
@@ -61,7 +62,7 @@ def run_command(request: Request) -> None:
     )
     host = Host(
         settings,
-        Groups(least_connections=limits.least),
+        Groups(least_connections=limits.least, table=AsTable.read(request.as_file) if request.as_file else None),
         request.state,
         acts=not request.dry_run and largest > RFC6928_SEGMENTS,
         ports=_numbers("--ports", request.ports, 65535),

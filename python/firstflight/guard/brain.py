@@ -53,14 +53,21 @@ class Settings:
 
 
 @dataclass(slots=True)
-class _Group:
+class Group:
+    """What is known of networks that are judged together. Times are the brain's."""
+
     trial: Trial
     estimate: Estimate = field(default_factory=Estimate)
     stage: int = 0
-    held_until: float = -1.0
+    held_until: float | None = None
+    """After a stop."""
     evidence: dict[str, Any] = field(default_factory=dict)
     """Of the last verdict."""
     seen_at: float = 0.0
+
+    def is_held(self, at: float) -> bool:
+        """Whether nothing is raised after a stop."""
+        return self.held_until is not None and at < self.held_until
 
 
 @dataclass(slots=True)
@@ -83,7 +90,9 @@ class Brain:
     def __init__(self, settings: Settings, groups: Groups | None = None) -> None:
         self._settings = settings
         self._groups = groups or Groups()
-        self._states: dict[str, _Group] = {}
+        self._states: dict[str, Group] = {}
+        self._remembered: dict[str, Group] = {}
+        """Of an earlier process, until a connection of the group finishes."""
         self._units: OrderedDict[Network, _Unit] = OrderedDict()
         self._period = -1
         self._last_outcome = 0.0
@@ -129,6 +138,14 @@ class Brain:
         """What is known of each group that is or was tried, by name."""
         return {name: state.trial.verdict() for name, state in self._states.items()}
 
+    def states(self) -> dict[str, Group]:
+        """What is known of each group, by name, to be kept."""
+        return self._remembered | self._states
+
+    def restore(self, states: dict[str, Group]) -> None:
+        """Begin with what an earlier process knew."""
+        self._remembered = states
+
     def _take(self, outcome: Outcome) -> None:
         unit = self._units.get(outcome.prefix) or self._new_unit(outcome)
         if unit is None:
@@ -142,10 +159,10 @@ class Brain:
         self._settings.policy.learn(group.estimate, outcome)
         # Connections that were opened before the first draw are all control's; they close in that period.
         drawn = unit.tried_since is not None and unit.tried_since < self._period
-        if drawn and outcome.at >= group.held_until and group.trial.count(outcome):
+        if drawn and not group.is_held(outcome.at) and group.trial.count(outcome):
             self._judge(unit.group, group, outcome.at)
 
-    def _judge(self, name: str, group: _Group, at: float) -> None:
+    def _judge(self, name: str, group: Group, at: float) -> None:
         verdict = group.trial.verdict()
         group.evidence = asdict(verdict)
         if verdict.answer is Answer.STOP:
@@ -174,12 +191,17 @@ class Brain:
         self._groups.age(elapsed_s, in_use)
         for name in [name for name, state in self._states.items() if self._is_over(name, state, in_use, at)]:
             del self._states[name]
+        for name in [name for name, state in self._remembered.items() if self._is_old(state, at)]:
+            del self._remembered[name]
         for prefix, unit in self._units.items():
             self._draw(prefix, unit, at)
 
-    def _is_over(self, name: str, state: _Group, in_use: set[str], at: float) -> bool:
+    def _is_over(self, name: str, state: Group, in_use: set[str], at: float) -> bool:
         """A group that was stopped is remembered as long as it is held."""
-        return at >= state.held_until and (name not in in_use or at - state.seen_at > self._groups.half_life_s)
+        return self._is_old(state, at) or (name not in in_use and not state.is_held(at))
+
+    def _is_old(self, state: Group, at: float) -> bool:
+        return not state.is_held(at) and at - state.seen_at > self._groups.half_life_s
 
     def _new_unit(self, outcome: Outcome) -> _Unit | None:
         chain = self._groups.chain(outcome.prefix)
@@ -198,14 +220,14 @@ class Brain:
         if node.name != unit.group:
             unit.group, unit.tried_since = node.name, None
         group = self._state(unit, at)
-        if 0 <= group.held_until <= at:
+        if group.held_until is not None and not group.is_held(at):
             # The hold is over: a trial with an error rate of its own begins.
-            group.held_until, group.stage, group.trial = -1.0, 0, self._trial()
+            group.held_until, group.stage, group.trial = None, 0, self._trial()
         window = self._settings.policy.window(group.estimate)
         unit.arm = "control"
         if (why := self._not_tried(node, group, window, at)) is not None:
             unit.tried_since = None
-            self._set(prefix, unit, self._fallback() if at < group.held_until else None, why)
+            self._set(prefix, unit, self._fallback() if group.is_held(at) else None, why)
             return
         if unit.tried_since is None:
             unit.tried_since = self._period
@@ -215,22 +237,25 @@ class Brain:
         else:
             self._set(prefix, unit, None, "control arm")
 
-    def _not_tried(self, node: Node, group: _Group, window: int, at: float) -> str | None:
-        if at < group.held_until:
+    def _not_tried(self, node: Node, group: Group, window: int, at: float) -> str | None:
+        if group.is_held(at):
             return "held after a stop"
         if node.connections < self._groups.least_connections:
             missing = int(self._groups.least_connections - node.connections) + 1
             return f"too few: {missing} more connections needed"
         return "nothing larger was learned" if window <= RFC6928_SEGMENTS else None
 
-    def _state(self, unit: _Unit, at: float) -> _Group:
+    def _state(self, unit: _Unit, at: float) -> Group:
         """The state of a prefix's group. A new one takes over the hold of the next larger one."""
         state = self._states.get(unit.group)
+        if state is None and (state := self._remembered.pop(unit.group, None)) is not None:
+            self._states[unit.group] = state
         if state is None:
-            state = self._states[unit.group] = _Group(self._trial(), seen_at=at)
+            state = self._states[unit.group] = Group(self._trial(), seen_at=at)
+            known = self.states()
             names = [node.name for node in unit.chain]
             for larger in names[names.index(unit.group) + 1 :]:
-                if (parent := self._states.get(larger)) is not None:
+                if (parent := known.get(larger)) is not None:
                     state.held_until, state.evidence = parent.held_until, parent.evidence
                     state.estimate = Estimate(parent.estimate.segments, parent.estimate.samples)
                     break

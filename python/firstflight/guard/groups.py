@@ -94,6 +94,14 @@ class Groups:
                 return node
         return chain[-1]
 
+    def counts(self) -> dict[str, float]:
+        """Connections of each network by name, older ones weighing less, to be kept."""
+        return {name: node.connections for name, node in self._nodes.items()}
+
+    def restore(self, counts: Mapping[str, float]) -> None:
+        """Begin with what an earlier process counted."""
+        self._nodes = {name: Node(name, connections) for name, connections in counts.items()}
+
     def age(self, elapsed_s: float, in_use: set[str]) -> None:
         """Let connections weigh less, and forget networks of which nothing is left and that are not `in_use`."""
         factor = 0.5 ** (elapsed_s / self.half_life_s)

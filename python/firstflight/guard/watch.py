@@ -16,6 +16,7 @@ from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.closed import Closed, Counts, outcome
 from firstflight.guard.groups import Groups
 from firstflight.guard.journal import Journal
+from firstflight.guard.memory import Memory
 from firstflight.guard.metrics import Metrics
 from firstflight.guard.outcome import Arm, Network
 from firstflight.guard.policy import RFC6928_SEGMENTS
@@ -95,7 +96,11 @@ def guard(host: Host) -> None:
         windows.undo()
         log.write("started", acts=host.acts, policy=asdict(host.settings.policy), pid=os.getpid())
         with _signals(), Metrics.served(host.metrics_port) as metrics:
-            _Watch(host, closed, windows, log, metrics).run()
+            watch = _Watch(host, closed, windows, log, metrics)
+            try:
+                watch.run()
+            finally:
+                watch.close()
     except _Stop:
         log.write("stopped")
     except FirstflightError as error:
@@ -147,6 +152,7 @@ class _Watch:
         self._uncertain = 0
         self._timeouts_unknown = 0
         self._started = time.monotonic()
+        self._memory = Memory(host.state, host.settings, host.groups, self._brain, self._started)
 
     def run(self) -> None:
         while True:
@@ -175,7 +181,13 @@ class _Watch:
                 self._log.write("decided", **asdict(decision))
                 if self._host.acts:
                     self._windows.want(decision.prefix, decision.initial_window)
+            self._memory.keep(now)
             self._show(now)
+
+    def close(self) -> None:
+        """Keep what was learned."""
+        self._memory.save(time.monotonic())
+        self._memory.close()
 
     def _arm(self, prefix: Network) -> tuple[Arm, int]:
         """Arm and window that a connection just closed had."""
