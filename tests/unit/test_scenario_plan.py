@@ -97,6 +97,29 @@ def test_a_policy_keeps_the_parameters_that_are_not_named(small: Scenario) -> No
     }
 
 
+def test_another_policy_keeps_the_parameters_that_were_set_and_that_it_has_too(small: Scenario) -> None:
+    learned = small.replace("tcp.initial_window", {"policy": "remembered", "most_segments": 20})
+    adaptive = learned.replace("application.web.server_tcp", {"initial_window": "adaptive"})
+    assert _server(adaptive)["initial_window"]["most_segments"] == 20
+    # What nobody set is no choice of the user's: each policy has its own default.
+    unset = small.replace("tcp.initial_window", "remembered")
+    adaptive = unset.replace("application.web.server_tcp", {"initial_window": "adaptive"})
+    assert _server(adaptive)["initial_window"]["most_segments"] == 10
+    # What has no default is asked for.
+    with pytest.raises(RequestError, match=r'tcp.ack: the policy "heartbeat" needs "segments"'):
+        small.replace("tcp.ack", {"policy": "heartbeat", "interval": "100ms"})
+
+
+def test_the_idle_check_outlives_a_change_of_the_restart_window_and_is_refused_without_one(small: Scenario) -> None:
+    linux = small.replace("tcp.profile", "linux").replace("tcp.restart_window", "off")
+    again = linux.replace("application.web.server_tcp", {"restart_window": "rfc5681"})
+    assert _server(again)["idle_check"] == "on_write"
+    with pytest.raises(RequestError, match=r'tcp.idle_check has no effect with restart_window = "off"; leave it out'):
+        linux.replace("tcp.idle_check", "on_send")
+    with pytest.raises(RequestError, match=r'server_tcp.idle_check has no effect with restart_window = "off"'):
+        linux.replace("application.web.server_tcp", {"idle_check": "on_send"})
+
+
 # Choices among the parameters of a variant, with the variant.
 VARIANTS_WITH_WORDS = {
     "congestion_control.hystart": {"algorithm": "cubic"},

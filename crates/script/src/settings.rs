@@ -140,7 +140,7 @@ fn value_of(path: &str, literal: Literal, before: &Value) -> Result<Value, Refus
         (Literal::Bytes(bytes), _) if path.ends_with("_bytes") => bytes.into(),
         (Literal::Bytes(_), _) => return Err(refuse!("this field takes no size")),
         (Literal::Word(word), Some(tag)) => {
-            let mut table = kept(before, tag, &word);
+            let mut table = kept(path, before, tag, &word);
             table.insert(tag.to_owned(), word.into());
             Value::Object(table)
         }
@@ -151,7 +151,7 @@ fn value_of(path: &str, literal: Literal, before: &Value) -> Result<Value, Refus
                 _ => None,
             });
             let mut table = match (&chosen, tag, before) {
-                (Some((name, word)), _, before) => kept(before, name, word),
+                (Some((name, word)), _, before) => kept(path, before, name, word),
                 (None, _, Value::Object(table)) => table.clone(),
                 _ => Map::new(),
             };
@@ -174,12 +174,21 @@ fn variant(path: &str, word: &str, before: &Value) -> Option<Value> {
     choices.get(path)?.as_array()?.iter().find(|choice| choice.get(word).is_some()).cloned()
 }
 
-/// What a table held, if it stays the same policy.
-fn kept(before: &Value, tag: &str, word: &str) -> Map<String, Value> {
-    match before {
-        Value::Object(table) if table.get(tag).and_then(Value::as_str) == Some(word) => table.clone(),
-        _ => Map::new(),
+/// What stays of a table: all if it stays the same policy, else what was set and the new policy has a default for, too.
+fn kept(path: &str, before: &Value, tag: &str, word: &str) -> Map<String, Value> {
+    let Value::Object(table) = before else { return Map::new() };
+    if table.get(tag).and_then(Value::as_str) == Some(word) {
+        return table.clone();
     }
+    let choices = serde_json::to_value(Choices::all()).unwrap_or_default();
+    let variants = choices.get(path).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let of = |word: &Value| variants.iter().find(|variant| variant.get(tag) == Some(word));
+    let (Some(unset), Some(new)) = (table.get(tag).and_then(of), of(&word.into())) else { return Map::new() };
+    let stays = |name: &str, value: &Value| {
+        // 0 stands for a number that has no default.
+        name != tag && unset.get(name) != Some(value) && new.get(name).is_some_and(|default| *default != 0)
+    };
+    table.iter().filter(|(name, value)| stays(name, value)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// The field that an entry of a table stands for: known already, or told by its unit.
@@ -312,6 +321,20 @@ mod tests {
         settings.write("initial_window", "rfc3390").unwrap();
         settings.write("initial_ssthresh_segments", "none").unwrap();
         assert_eq!(settings.profile().unwrap().initial_window, InitialWindow::Rfc3390);
+    }
+
+    #[test]
+    fn another_policy_keeps_the_parameters_that_were_set_and_that_it_has_too() {
+        let mut settings = Settings::named("rfc").unwrap();
+        for (set, expected) in [("", 10), ("most_segments = 20", 20)] {
+            settings.write("initial_window", &format!("{{ policy = remembered, {set} }}")).unwrap();
+            settings.write("initial_window", "adaptive").unwrap();
+            let InitialWindow::Adaptive(rules) = settings.profile().unwrap().initial_window else { unreachable!() };
+            assert_eq!(rules.most_segments, expected);
+        }
+        // What has no default is asked for.
+        let sentence = settings.write("ack", "{ policy = heartbeat, interval = 100ms }").unwrap_err().to_string();
+        assert!(sentence.contains("missing field `segments`"), "{sentence}");
     }
 
     #[test]

@@ -193,10 +193,14 @@ class Tcp(TcpFields):
     def over(self, outer: dict[str, Any] | None) -> dict[str, Any]:
         """The complete profile that results where `outer` is the one around; ValueError if they do not fit."""
         if self._profile is not None:
-            return applied(profile(self._profile), self._fields)
+            outer = profile(self._profile)
         if outer is None:
             raise ValueError(f'profile is missing: write for example profile = "{next(iter(profiles()))}"')
-        return applied(deepcopy(outer), self._fields)
+        complete = applied(deepcopy(outer), self._fields)
+        # Not a parameter of the policies, so that a change of policy never takes it along.
+        if "idle_check" in self._fields and complete["restart_window"]["policy"] == "off":
+            raise ValueError('idle_check has no effect with restart_window = "off"; leave it out')
+        return complete
 
     def __copy__(self) -> "Tcp":
         return Tcp(**self.as_table())
@@ -346,9 +350,14 @@ def _variant(name: str, value: Any, before: dict[str, Any]) -> dict[str, Any]:
     chosen = value[tag]
     if chosen not in variants:
         raise ValueError(f'{name}: unknown {tag} "{chosen}"; {nearest(chosen, variants)}')
-    # What is left out stays as it is where the variant stays the same, and else has its default, if there is one.
+    # What is left out stays as it is where the variant stays the same. Another variant keeps what was set if it has a
+    # default for it, too; the rest has its default, if there is one.
     parameters = {key: default for key, default in variants[chosen].items() if key != tag}
-    kept = {key: before[key] for key in parameters} if before[tag] == chosen else {}
+    kept = {key: before[key] for key in parameters if key in before}
+    if before[tag] != chosen:
+        unset = variants[before[tag]]
+        needed = {key for key, default in parameters.items() if default == 0 and default is not False}
+        kept = {key: held for key, held in kept.items() if held != unset[key] and key not in needed}
     given = {key: parameter for key, parameter in value.items() if key != tag}
     plan = applied(parameters | kept, given, f"{name}.")
     for key, parameter in plan.items():
