@@ -17,6 +17,7 @@ from firstflight.scenario.toml import value as toml_value
 
 if TYPE_CHECKING:
     from firstflight.records import Run
+    from firstflight.studies.scorecard.case import Judged
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Content:
     source: str = ""
     notice: str = ""
     answer: list[str] = field(default_factory=list)
+    cases: list[Judged] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -62,13 +64,14 @@ def gather(run: Run) -> Content:
         source=study.source,
         notice=_notice(run),
         answer=study.answer(run),
+        cases=study.cases(run),
         claims=study.claims(run),
         figures=[
             *study.figures(run),
             *(_distributions(run, keys) if alone else []),
         ],
         tables=study.tables(run),
-        commands=_commands(run, study.name, study.replicates, study.engines[0]),
+        commands=_commands(run, study.words, study.replicates, study.engines[0]),
         limitations=study.limitations,
         scenario=_without_long_lists(run.scenario or ""),
         provenance=_provenance(run),
@@ -102,11 +105,11 @@ def _notice(run: Run) -> str:
     )
 
 
-def _commands(run: Run, study: str, replicates: int, engine: str) -> list[str]:
+def _commands(run: Run, study: list[str], replicates: int, engine: str) -> list[str]:
     """What gives the same records once more, beside these. The file of a scenario is the one that is kept with a cell:
     what was varied has a value of its own there, and is varied again.
     """
-    words = ["firstflight", "run", study if run.scenario is None else str(run.scenario_file or "FILE.toml")]
+    words = ["firstflight", *(study if run.scenario is None else ["run", str(run.scenario_file or "FILE.toml")])]
     words += ["--seed", str(run.seed)]
     if run.engine != engine:
         words += ["--engine", run.engine]

@@ -36,6 +36,8 @@ _STUDIES = {
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.
 ADVICE = "advise"
+# What `firstflight scorecard` stores, whose cells name the scheme.
+SCORECARD = "scorecard"
 
 __all__ = ["NAMES", "Cell", "SingleScenario", "Study", "VariedScenario", "all", "find", "of"]
 
@@ -59,6 +61,10 @@ def of(run: Run) -> Study:
         raise RequestError(
             f'"{run.directory}" holds an advice: its page is advice.html, which "firstflight advise" writes'
         )
+    if run.study == SCORECARD and run.scenario is None:
+        from firstflight.studies.scorecard import Scorecard
+
+        return Scorecard.of(run)
     if run.scenario is None:
         return find(run.study)
     scenario = Scenario.from_toml(run.scenario, source=f"{run.directory}/run.json")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from firstflight.analysis.table import Table
     from firstflight.records import Run
     from firstflight.report.figure import Figure
+    from firstflight.studies.scorecard.case import Judged
 
 __all__ = ["Cell", "Study"]
 
@@ -67,3 +68,12 @@ class Study(ABC):
     def answer(self, run: "Run") -> list[str]:
         """The answer in (at most three) sentences."""
         return []
+
+    def cases(self, run: "Run") -> "list[Judged]":
+        """Rows of a scorecard, which a study has none of."""
+        return []
+
+    @property
+    def words(self) -> list[str]:
+        """Of the command that runs it."""
+        return ["run", self.name]

@@ -1,0 +1,185 @@
+"""A case of the scorecard: two changes against the reference, and what the criterion makes of one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+import xarray as xr
+
+from firstflight.analysis.intervals import Estimate
+from firstflight.studies.kernel.quantity import DRAW, Quantities, Quantity, estimate
+
+Verdict = Literal["better", "equal", "worse", "inconclusive", "not applicable", "no data"]
+VERDICTS: tuple[Verdict, ...] = ("better", "equal", "worse", "inconclusive", "not applicable", "no data")
+
+LINK = pl.col("link").cast(pl.String) == "spokes[0]"
+DONE = pl.col("completed") == 1
+DELIVERED, OFFERED, DROPPED = pl.col("delivered_bytes"), pl.col("offered_packets"), pl.col("dropped_packets")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a change is of. Up to `margin`, in percent of the reference or, with `absolute`, in `unit`, it is equal."""
+
+    title: str
+    unit: str
+    value: pl.Expr
+    more_is_better: bool = False
+    margin: float = 5.0
+    absolute: bool = False
+    digits: int = 0
+
+    @property
+    def change_unit(self) -> str:
+        """Of the difference from the reference."""
+        return {"percent": "pp"}.get(self.unit, self.unit) if self.absolute else "%"
+
+
+MEASURES = {
+    "time": Measure("mean time", "ms", 1e3 * pl.col("completion_time_s").filter(DONE).mean()),
+    "delivered": Measure("delivered", "MB", 1e-6 * DELIVERED.sum(), more_is_better=True, digits=1),
+    "fairness": Measure(
+        "Jain's index", "", DELIVERED.sum() ** 2 / (pl.len() * (DELIVERED**2.0).sum()), True, 0.05, True, 3
+    ),
+    "retransmitted": Measure(
+        "retransmitted",
+        "percent",
+        100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum(),
+        margin=5,
+        absolute=True,
+        digits=1,
+    ),
+    "rating": Measure("rating", "MOS", pl.col("mos").mean(), True, 0.1, True, 2),
+    "queue": Measure("mean queue", "packets", pl.col("queue_mean_packets").mean(), digits=1),
+    "dropped": Measure("dropped", "percent", 100 * DROPPED.sum() / OFFERED.sum(), margin=0.5, absolute=True, digits=2),
+    "overloaded": Measure(
+        "seconds of overload", "percent", 100 * (DROPPED > 0.1 * OFFERED).mean(), margin=5, absolute=True, digits=1
+    ),
+    "unanswered": Measure(
+        "packets without feedback",
+        "packets",
+        OFFERED.filter(pl.col("interval_start_s").is_between(10.5, 19.5)).sum(),
+        margin=5,
+        absolute=True,
+        digits=1,
+    ),
+}
+_NAMES = {
+    "own_long": "long flows",
+    "own_short": "short flows",
+    "own_page": "pages",
+    "other_long": "long flow of others",
+    "other_short": "short flows of others",
+    "call": "call",
+    "link": "link",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """The change of one measure: `reference` and `scheme` in its own unit, `change` with its 95 % interval."""
+
+    measure: Measure
+    of: str
+    reference: float
+    scheme: float
+    change: Estimate
+
+    @property
+    def title(self) -> str:
+        """Of whom, and what."""
+        return f"{self.of}: {self.measure.title}"
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the whole 95 % interval."""
+        sign = 1 if self.measure.more_is_better else -1
+        low, high = sorted((sign * self.change.low, sign * self.change.high))
+        if math.isnan(low) or math.isnan(high):
+            return "inconclusive"
+        if low > self.measure.margin:
+            return "better"
+        if high < -self.measure.margin:
+            return "worse"
+        return "equal" if low >= -self.measure.margin and high <= self.measure.margin else "inconclusive"
+
+    def shown(self) -> str:
+        """`-12 % [-15, -9]`."""
+        digits = self.measure.digits if self.measure.absolute else 0 if abs(self.change.value) >= 10 else 1
+        low, high = (f"{end:+.{digits}f}" for end in (self.change.low, self.change.high))
+        unit = f" {self.measure.change_unit}" if self.measure.change_unit else ""
+        return f"{self.change.value:+.{digits}f}{unit} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
+
+    def from_to(self) -> str:
+        """The values themselves."""
+        digits = self.measure.digits
+        return f"{self.reference:.{digits}f} \N{RIGHTWARDS ARROW} {self.scheme:.{digits}f} {self.measure.unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row of the scorecard. `gain` is what the scheme's own flows have of it, `harm` what others or the link have."""
+
+    id: str
+    section: str
+    title: str
+    text: str
+    verdict: Verdict
+    judged: str = ""
+    gain: Change | None = None
+    harm: Change | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case as study.toml declares it."""
+
+    id: str
+    declared: Mapping[str, Any]
+
+    def measure(self, role: str) -> Measure:
+        """Of the gain or of the harm."""
+        return MEASURES[self.declared[role][1]]
+
+    def quantities(self) -> list[Quantity]:
+        """Gain and harm, in the case's own grid."""
+        return [self._quantity(role, *self.declared[role]) for role in ("gain", "harm")]
+
+    def _quantity(self, role: str, who: str, what: str) -> Quantity:
+        measure, kinds = MEASURES[what], {"link": "links", "own_page": "pages", "call": "streams"}
+        where = LINK if who == "link" else pl.col("application").cast(pl.String) == who
+        title = f"{_NAMES[who]}: {measure.title}"
+        records: Any = kinds.get(who, "transfers")
+        return Quantity(f"{self.id}.{role}", title, measure.unit, measure.value, where, records, (), 1, self.id)
+
+    def change(self, q: Quantities, role: str) -> xr.DataArray:
+        """Of the scheme against the reference: mean over the other keys of the case."""
+        measure = self.measure(role)
+        reference, own = (getattr(q, f"{self.id}.{role}").isel(scheme=place, drop=True) for place in (0, 1))
+        difference = own - reference if measure.absolute else 100 * (own / reference - 1)
+        return difference.mean([key for key in difference.dims if key != DRAW], skipna=False)
+
+    def judged(self, q: Quantities) -> Judged:
+        """The case with its verdict."""
+        said = self.declared
+        row = Judged(self.id, said["section"], said["title"], said["criterion"], "no data", said["judged"])
+        changes = {role: self._found(q, role) for role in ("gain", "harm")}
+        decided = changes[said["judged"]]
+        if math.isnan(decided.change.value):
+            return row
+        return Judged(row.id, row.section, row.title, row.text, decided.verdict, row.judged, **changes)
+
+    def _found(self, q: Quantities, role: str) -> Change:
+        array = getattr(q, f"{self.id}.{role}").isel({DRAW: 0})
+        values = [float(array.isel(scheme=place).mean()) for place in (0, 1)]
+        of = _NAMES[self.declared[role][0]]
+        return Change(self.measure(role), of, values[0], values[1], estimate(self.change(q, role)))
+
+
+def in_order(cases: Sequence[Judged]) -> list[Judged]:
+    """By section of the RFC."""
+    return sorted(cases, key=lambda case: [int(number) for number in case.section.split(".")])
