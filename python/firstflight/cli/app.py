@@ -443,6 +443,41 @@ def advise(
     advise_command(flows, iw or "10,16,20,32", harm, kind, out, seed, jobs, users, sizes, assume or [], set_aside)
 
 
+@app.command(short_help="Every evaluation case of RFC 9743 for a scheme.")
+def scorecard(
+    scheme: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCHEME|FILE.toml",
+            help="A start-up scheme or congestion control, or a file with a [tcp] table.",
+            show_default=False,
+        ),
+    ],
+    reference: Annotated[
+        str, typer.Option(metavar="SCHEME|FILE.toml", help="What to compare with, in the profile linux.")
+    ] = "cubic",
+    replicates: Annotated[int | None, typer.Option(help="Replicates of each case; 30.", show_default=False)] = None,
+    seed: Seed = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a CPU.", show_default=False)] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CASE[,CASE]", help="Run these cases only, such as bufferbloat.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to; by default runs/scorecard-SCHEME.", show_default=False)
+    ] = None,
+    set_aside: Annotated[
+        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start afresh.")
+    ] = False,
+) -> None:
+    """Simulate every evaluation case of RFC 9743 with a scheme and with a reference, print the verdicts, and write
+    them as a page.
+    """
+    from firstflight.cli.scoring import scorecard_command
+
+    scorecard_command(scheme, reference, replicates, seed, jobs, only or [], out, set_aside)
+
+
 @app.command(short_help="Say what this machine can do.")
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Say what this machine can do, what is missing, and the one line that mends it."""

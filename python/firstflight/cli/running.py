@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +52,15 @@ def run_command(what: str, wanted: Wanted, out: Path | None, set_aside: bool) ->
         store=wanted.store,
         vary=variations(wanted.vary),
     )
-    directory = out or Path("runs") / name
+    compute(request, out or Path("runs") / name, set_aside, _summarise)
+
+
+Summary = Callable[[Request, Run, int, float], None]
+"""Of a request, its run, how many of its cells had finished before, and the seconds that the rest took."""
+
+
+def compute(request: Request, directory: Path, set_aside: bool, summarise: Summary) -> None:
+    """Compute what the run in `directory` lacks, with a progress bar, then `summarise` it."""
     began = time.perf_counter()
     with started(request, directory, set_aside) as run:
         kept = sum(cell.key in run.cells for cell in request.cells)
@@ -69,7 +78,7 @@ def run_command(what: str, wanted: Wanted, out: Path | None, set_aside: bool) ->
             )
             # Threads inside the native module cannot be stopped, and an orderly exit would wait for them.
             os._exit(_INTERRUPTED)
-        _summarise(request, run, kept, time.perf_counter() - began)
+        summarise(request, run, kept, time.perf_counter() - began)
 
 
 def _subject(what: str, wanted: Wanted) -> tuple[Scenario | str, str]:

@@ -17,7 +17,7 @@ from firstflight.scenario.toml import value as toml_value
 
 if TYPE_CHECKING:
     from firstflight.records import Run
-    from firstflight.studies.scorecard.case import Judged
+    from firstflight.studies.scorecard.case import Judged, Verdict
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,13 @@ class Content:
     limitations: tuple[str, ...] = ()
     scenario: str = ""
     provenance: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def case_counts(self) -> dict[Verdict, int]:
+        """How many cases have each verdict."""
+        from firstflight.studies.scorecard.case import counted
+
+        return counted(self.cases)
 
     @property
     def compared(self) -> bool:

@@ -1,20 +1,24 @@
 """The scorecard of RFC 9743: a scheme in the place of the reference in every evaluation case."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
+from firstflight.analysis.table import Metric, Table, rows_frame
 from firstflight.errors import RequestError
 from firstflight.records import Run
-from firstflight.scenario import Cell, Scenario
-from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, at_least, at_most
-from firstflight.studies.scorecard.case import VERDICTS, Case, Judged, Verdict, in_order
+from firstflight.report.figure import Figure
+from firstflight.scenario import Scenario
+from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, at_least, at_most, intervals, named
+from firstflight.studies.scorecard.case import Case, Change, Judged, counted, in_order
 from firstflight.studies.scorecard.scheme import Scheme, scheme
 
 NAME, REFERENCE = "scorecard", "cubic"
+CHANGE = Metric("change", "Change", 2)
 
-__all__ = ["NAME", "REFERENCE", "VERDICTS", "Judged", "Scheme", "Scorecard", "scheme"]
+__all__ = ["NAME", "REFERENCE", "Judged", "Scheme", "Scorecard", "scheme"]
 
 
 class Scorecard(DeclaredStudy):
@@ -26,12 +30,12 @@ class Scorecard(DeclaredStudy):
         self.schemes = {reference.name: reference, own.name: own}
         folder = Path(__file__).parent
         self._cases: list[Case] = []
-        super().__init__(folder, (), self._claims_of, answer=self._answer_of, build=self._build_case)
+        super().__init__(folder, (), self._claims_of, lambda q: (), self._figures_of, self._answer_of, self._build_case)
         key = {"scheme": {"title": "scheme", "values": list(self.schemes)}}
         for name, case in self._declared["grids"].items():
             case |= {"scenario": "path.toml", "keys": key | case.get("keys", {})}
             self._cases.append(Case(name, case))
-        self._quantities = [quantity for case in self._cases for quantity in case.quantities()]
+        self._choose({case.id for case in self._cases})
         self._own, self._reference = own.name, reference.name
         self.title = f"RFC 9743 scorecard of {own.name} against {reference.name}"  # type: ignore[misc]
 
@@ -42,7 +46,15 @@ class Scorecard(DeclaredStudy):
         if len(names) < 2:
             raise RequestError(f'"{run.directory}" has no finished case yet; continue it with "firstflight scorecard"')
         reference, own = names
-        return cls(Scheme(own), Scheme(reference))
+        card = cls(Scheme(own), Scheme(reference))
+        card._choose({str(cell["experiment"]) for cell in run.cells})
+        return card
+
+    def _choose(self, names: Set[str]) -> None:
+        """Measure these cases only: what depends on others need not be found out."""
+        self._lacking = [case for case in self._cases if case.id not in names]
+        self._cases = [case for case in self._cases if case.id in names]
+        self._quantities = [quantity for case in self._cases for quantity in case.quantities()]
 
     @property
     def words(self) -> list[str]:
@@ -64,11 +76,25 @@ class Scorecard(DeclaredStudy):
     def cases(self, run: Run) -> list[Judged]:
         """Every case of the RFC, in its order."""
         q = self.quantities(run)
+        lacking = [case.row("no data") for case in self._lacking]
         left_out = [
             Judged("", case["section"], case["title"], case["reason"], "not applicable")
             for case in self._declared["left_out"]
         ]
-        return in_order([*(case.judged(q) for case in self._cases), *left_out])
+        return in_order([*(case.judged(q) for case in self._cases), *lacking, *left_out])
+
+    def tables(self, run: Run) -> list[Table]:
+        """The changes, to be read by programs."""
+        changes = [
+            {"case": case.id, "flows": change.of, "change of": f"{change.measure.title}, {change.measure.change_unit}"}
+            | {"metric": "change", "ours": change.change.value, "low": change.change.low, "high": change.change.high}
+            | {"published": None, "unit": ""}
+            for case in self.cases(run)
+            for change in (case.gain, case.harm)
+            if change is not None
+        ]
+        keys, caption = ("case", "flows", "change of"), "Scheme against reference."
+        return [Table("changes", "All changes", caption, keys, rows_frame(keys, changes), None, (CHANGE,))]
 
     def _claims_of(self, q: Quantities) -> Sequence[ClaimSpec]:
         found = []
@@ -88,18 +114,35 @@ class Scorecard(DeclaredStudy):
             )
         return found
 
+    def _figures_of(self, q: Quantities) -> Sequence[Figure | None]:
+        """Changes in percent, above zero what is better."""
+        titles = [f"{case.declared['section']} {case.id}" for case in self._cases]
+        cases = xr.DataArray(titles, dims="case")
+        who = xr.DataArray(["the scheme's own flows", "others, or the link"], dims="of")
+        columns: list[xr.DataArray] = []
+        for role in ("gain", "harm"):
+            of_role: list[xr.DataArray] = [case.improvement(q, role) for case in self._cases]
+            columns.append(xr.concat(of_role, cases))
+        found = named(xr.concat(columns, who).expand_dims(panel=[""]), "improvements", "better by", "%")
+        caption = "Changes in percent with 95 % interval, right of zero what is better. Others: see the table above."
+        return [intervals(found, "Gain and harm by case", caption, "case", "of", "panel")]
+
     def _answer_of(self, q: Quantities) -> Sequence[str]:
         judged = [case.judged(q) for case in self._cases]
-        counted = Counter(case.verdict for case in judged)
-        listed = ", ".join(f"{verdict} in {counted[verdict]}" for verdict in VERDICTS if counted[verdict])
-        harmed = [case.title for case in judged if case.harm and case.harm.verdict == "worse"]
-        gained = [case.title for case in judged if case.gain and case.gain.verdict == "better"]
+        listed = ", ".join(f"{verdict} in {number}" for verdict, number in counted(judged).items())
+        gained = [(case.title, case.gain) for case in judged if case.gain and case.gain.verdict == "better"]
+        harmed = [(case.title, case.harm) for case in judged if case.harm and case.harm.verdict == "worse"]
         return (
             f"{self._own} against {self._reference}, by the criteria of {len(judged)} cases: {listed}.",
-            f"Its own flows gain in {len(gained)} cases{_named(gained)}.",
-            f"Others, or the link, fare worse in {len(harmed)} cases{_named(harmed)}.",
+            f"Its own flows gain in {len(gained)} cases{_most(gained)}.",
+            f"Others, or the link, fare worse in {len(harmed)} cases{_most(harmed)}.",
         )
 
 
-def _named(titles: Sequence[str]) -> str:
-    return f": {', '.join(titles)}" if titles else ""
+def _most(changes: Sequence[tuple[str, Change]]) -> str:
+    """The largest one in percent."""
+    relative = [(title, change) for title, change in changes if not change.measure.absolute]
+    if not relative:
+        return ""
+    title, change = max(relative, key=lambda pair: abs(pair[1].change.value))
+    return f', most in "{title}" ({change.title} {change.shown()})'

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import polars as pl
@@ -161,23 +162,39 @@ class Case:
         measure = self.measure(role)
         reference, own = (getattr(q, f"{self.id}.{role}").isel(scheme=place, drop=True) for place in (0, 1))
         difference = own - reference if measure.absolute else 100 * (own / reference - 1)
-        return difference.mean([key for key in difference.dims if key != DRAW], skipna=False)
+        found: xr.DataArray = difference.mean([key for key in difference.dims if key != DRAW], skipna=False)
+        return found
+
+    def improvement(self, q: Quantities, role: str) -> xr.DataArray:
+        """The change, above zero what is better; nothing where it is not in percent."""
+        measure = self.measure(role)
+        change = self.change(q, role)
+        return change * math.nan if measure.absolute else change if measure.more_is_better else -change
+
+    def row(self, verdict: Verdict) -> Judged:
+        """The case without what was found."""
+        said = self.declared
+        return Judged(self.id, said["section"], said["title"], said["criterion"], verdict, said["judged"])
 
     def judged(self, q: Quantities) -> Judged:
         """The case with its verdict."""
-        said = self.declared
-        row = Judged(self.id, said["section"], said["title"], said["criterion"], "no data", said["judged"])
         changes = {role: self._found(q, role) for role in ("gain", "harm")}
-        decided = changes[said["judged"]]
+        decided = changes[self.declared["judged"]]
         if math.isnan(decided.change.value):
-            return row
-        return Judged(row.id, row.section, row.title, row.text, decided.verdict, row.judged, **changes)
+            return self.row("no data")
+        return replace(self.row(decided.verdict), **changes)
 
     def _found(self, q: Quantities, role: str) -> Change:
         array = getattr(q, f"{self.id}.{role}").isel({DRAW: 0})
         values = [float(array.isel(scheme=place).mean()) for place in (0, 1)]
         of = _NAMES[self.declared[role][0]]
         return Change(self.measure(role), of, values[0], values[1], estimate(self.change(q, role)))
+
+
+def counted(cases: Sequence[Judged]) -> dict[Verdict, int]:
+    """How many have each verdict that there is, best first."""
+    numbers = Counter(case.verdict for case in cases)
+    return {verdict: numbers[verdict] for verdict in VERDICTS if numbers[verdict]}
 
 
 def in_order(cases: Sequence[Judged]) -> list[Judged]:

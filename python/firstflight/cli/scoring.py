@@ -1,0 +1,49 @@
+"""`firstflight scorecard`: RFC 9743's evaluation cases for one scheme, in the terminal and as a page."""
+
+from pathlib import Path
+
+from firstflight.cli.running import compute
+from firstflight.records import Run
+from firstflight.studies import of
+from firstflight.studies.execute import Request, prepare
+from firstflight.studies.scorecard import NAME, REFERENCE, Judged, Scorecard
+from firstflight.studies.scorecard import scheme as scheme_of
+from firstflight.studies.scorecard.case import counted
+
+
+def scorecard_command(
+    scheme: str,
+    reference: str,
+    replicates: int | None,
+    seed: int | None,
+    jobs: int | None,
+    only: list[str],
+    out: Path | None,
+    set_aside: bool,
+) -> None:
+    """Run the cases, print a row for each, and write the page."""
+    card = Scorecard(scheme_of(scheme), scheme_of(reference))
+    chosen = {"experiment": [name for names in only for name in names.split(",")]} if only else None
+    request = prepare(card, replicates=replicates, seed=seed, jobs=jobs, only=chosen)
+    other = "" if reference == REFERENCE else f"-against-{Path(reference).stem}"
+    compute(request, out or Path("runs") / f"{NAME}-{Path(scheme).stem}{other}", set_aside, _print_card)
+
+
+def _print_card(request: Request, run: Run, kept: int, seconds: float) -> None:
+    from firstflight.report import write
+
+    study = of(run)
+    cases = study.cases(run)
+    print(f"{study.title}\n{len(request.cells)} cells in {seconds:.1f} s, in {run.directory}\n")
+    for case in cases:
+        print(f"{case.section:7}{case.verdict:15} {case.title}\n{'':23}{_found(case)}")
+    print(f"\n{', '.join(f'{number} {verdict}' for verdict, number in counted(cases).items())}")
+    print(write(run))
+
+
+def _found(case: Judged) -> str:
+    """Both changes, the judged one with a star; without them the criterion, or why there is none."""
+    changes = [(role, change) for role, change in (("gain", case.gain), ("harm", case.harm)) if change is not None]
+    if not changes:
+        return case.text
+    return "; ".join(f"{change.title} {change.shown()}{'*' * (role == case.judged)}" for role, change in changes)

@@ -1,0 +1,111 @@
+"""The scorecard of RFC 9743: its cases, what a verdict means, and two cases from the command to the page."""
+
+import math
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from firstflight import studies
+from firstflight.analysis.intervals import Estimate
+from firstflight.cli.app import app
+from firstflight.errors import RequestError
+from firstflight.records import Run
+from firstflight.scenario.tcp import choices
+from firstflight.studies.scorecard import Scheme, Scorecard, scheme
+from firstflight.studies.scorecard.case import MEASURES, Change
+from firstflight.studies.scorecard.scheme import known
+
+# Of the table of contents of RFC 9743; 5.2 itself asks for starvation and loss of feedback.
+SECTIONS = {
+    "5": "1.1 1.2 1.3 1.4 1.5 2 2.1 2.2 2.3 3.1 3.2",
+    "6": "1 2 3 4",
+    "7": "1 2 3 4 5 6 7 8 9 10 11",
+}
+CUBIC = Scheme("cubic")
+SLICE = ["bufferbloat", "high-delay"]
+
+
+def change(measure: str, value: float, low: float, high: float) -> Change:
+    return Change(MEASURES[measure], "flows", 1, 1, Estimate(value, low, high))
+
+
+def test_the_whole_interval_decides_a_verdict_and_less_time_or_more_bytes_are_better() -> None:
+    assert change("time", -12, -15, -9).verdict == change("delivered", 12, 9, 15).verdict == "better"
+    assert change("time", 12, 9, 15).verdict == change("delivered", -12, -15, -9).verdict == "worse"
+    assert change("time", 1, -4, 5).verdict == "equal"
+    assert change("time", 6, 4, 8).verdict == change("time", 0, -9, 9).verdict == "inconclusive"
+    assert change("time", 6, math.nan, math.nan).verdict == "inconclusive"
+    assert change("rating", -0.2, -0.25, -0.15).verdict == "worse"
+
+
+def test_every_scheme_of_the_profile_has_a_name() -> None:
+    names = {next(iter(table.values())) for key in ("startup", "congestion_control") for table in choices()[key]}
+    assert names <= set(known())
+    assert known()["hystart_plus_plus"] == {
+        "congestion_control": {"algorithm": "cubic", "hystart": "hystart_plus_plus"}
+    }
+
+
+def test_every_section_of_the_rfc_has_a_case_or_a_reason() -> None:
+    card = Scorecard(scheme("jump_start"), CUBIC)
+    declared = [*card._declared["grids"].values(), *card._declared["left_out"]]
+    assert {case["section"] for case in declared} == {
+        f"{chapter}.{section}" for chapter, sections in SECTIONS.items() for section in sections.split()
+    }
+
+
+def test_only_the_servers_of_a_schemes_own_flows_have_it() -> None:
+    cells = Scorecard(scheme("bbr"), CUBIC).cells("simulate")
+    mixed = next(cell for cell in cells if cell.key["experiment"] == "cubic" and cell.key["scheme"] == "bbr")
+    own, other = mixed.scenario.to_plan()["applications"]
+    assert own["server_tcp"]["congestion_control"] == {"algorithm": "bbr"}
+    assert other["server_tcp"]["congestion_control"]["algorithm"] == "cubic"
+    assert own["client_tcp"] == other["client_tcp"]
+
+
+def test_two_cases_from_the_command_to_the_page(tmp_path: Path) -> None:
+    out = tmp_path / "card"
+    words = ["scorecard", "jump_start", "--only", ",".join(SLICE), "--replicates", "3", "--out", str(out)]
+    printed = CliRunner().invoke(app, words, catch_exceptions=False).output
+    assert "5.1.2  worse" in printed
+    assert "7.5    better" in printed
+    assert "7.10   not applicable" in printed
+    run = Run.open(out)
+    card = studies.of(run)
+    assert [case.verdict for case in card.cases(run) if case.id in SLICE] == ["worse", "better"]
+    assert {claim.id: claim.verdict for claim in card.claims(run) if claim.id in SLICE} == {
+        "bufferbloat": "differs",
+        "high-delay": "holds",
+    }
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "RFC 9743 scorecard of jump_start against cubic" in page
+    assert page.count('class="badge worse">worse') == 1
+    assert "firstflight scorecard jump_start" in page
+
+
+def test_a_file_gives_a_scheme(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[tcp]\nstartup = { scheme = "rapid_start", growth = 2 }\n')
+    assert scheme(str(file)) == Scheme("mine.toml", {"startup": {"scheme": "rapid_start", "growth": 2}})
+    file.write_text("[network]\n")
+    with pytest.raises(RequestError, match=r"has no \[tcp\] table"):
+        scheme(str(file))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("jumpstart", 'did you mean "jump_start"'),
+        ("no.toml", "there is no file"),
+        ("quick_start", r'needs "rate"; parameters go into the \[tcp\] table of a file'),
+    ],
+)
+def test_an_unknown_scheme_is_one_sentence(text: str, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        scheme(text)
+
+
+def test_the_reference_is_not_compared_with_itself() -> None:
+    with pytest.raises(RequestError, match="is the reference too"):
+        Scorecard(scheme("cubic"), CUBIC)
