@@ -1,6 +1,7 @@
 """The scorecard of RFC 9743: its cases, what a verdict means, and two cases from the command to the page."""
 
 import math
+import shlex
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ SECTIONS = {
     "6": "1 2 3 4",
     "7": "1 2 3 4 5 6 7 8 9 10 11",
 }
+PAGE = (Path(__file__).parents[2] / "docs/scorecard.md").read_text(encoding="utf-8")
 CUBIC = Scheme("cubic")
 SLICE = ["bufferbloat", "high-delay"]
 
@@ -66,7 +68,7 @@ def test_only_the_servers_of_a_schemes_own_flows_have_it() -> None:
 
 def test_two_cases_from_the_command_to_the_page(tmp_path: Path) -> None:
     out = tmp_path / "card"
-    words = ["scorecard", "jump_start", "--only", ",".join(SLICE), "--replicates", "3", "--out", str(out)]
+    words = [*shlex.split(next(line for line in PAGE.splitlines() if " --only " in line))[1:], "--out", str(out)]
     printed = CliRunner().invoke(app, words, catch_exceptions=False).output
     assert "5.1.2  worse" in printed
     assert "7.5    better" in printed
