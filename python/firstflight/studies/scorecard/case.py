@@ -178,11 +178,11 @@ class Case:
 
     def judged(self, q: Quantities) -> Judged:
         """The case with its verdict."""
-        changes = {role: self._found(q, role) for role in ("gain", "harm")}
-        decided = changes[self.declared["judged"]]
+        gain, harm = (self._found(q, role) for role in ("gain", "harm"))
+        decided = gain if self.declared["judged"] == "gain" else harm
         if math.isnan(decided.change.value):
             return self.row("no data")
-        return replace(self.row(decided.verdict), **changes)
+        return replace(self.row(decided.verdict), gain=gain, harm=harm)
 
     def _found(self, q: Quantities, role: str) -> Change:
         array = getattr(q, f"{self.id}.{role}").isel({DRAW: 0})
