@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from firstflight.counted import counted
 from firstflight.engines import memory
 from firstflight.engines.simulate import capture, capture_packets
 from firstflight.errors import MachineError, RequestError
@@ -16,6 +17,9 @@ from firstflight.records import output
 from firstflight.scenario import Scenario
 from firstflight.studies.execute import check_seed
 from firstflight.studies.single import SingleScenario
+
+if TYPE_CHECKING:
+    from firstflight.report.trace_plot.overlay import Drawn
 
 End = Literal["client", "server"]
 _EVENTS = ("sent", "received", "dropped", "lost")
@@ -26,13 +30,16 @@ _BILLION = 1_000_000_000
 class Trace:
     """The first connection of a scenario's first application, in virtual time; simulated when it is first read."""
 
-    def __init__(self, scenario: Scenario, seed: int | None = None) -> None:
-        """RequestError for a seed out of range and for a scenario too large for this machine's memory."""
+    def __init__(self, scenario: Scenario, seed: int | None = None, label: str | None = None) -> None:
+        """`label` names it in pictures of several; by default its initial window. RequestError for a seed out of range
+        and for a scenario too large for this machine's memory.
+        """
         if seed is not None:
             check_seed(seed)
         memory.check_together([scenario])
         self.scenario = scenario
         self.seed = SingleScenario.seed if seed is None else seed
+        self._label = label
 
     @cached_property
     def segments(self) -> pl.DataFrame:
@@ -43,16 +50,20 @@ class Trace:
         """
         return as_columns(self._recorded)
 
-    def plot(self, path: str | Path) -> None:
-        """Draw sequence numbers, windows and the queue as .svg or .png.
+    def plot(self, path: str | Path, *others: Trace) -> None:
+        """Draw sequence numbers, windows and the queue as .svg, .png or .pdf; with others, each in its color.
 
-        RequestError where no data was sent, for another suffix, and for a file that something else wrote; MachineError
-        where it cannot be written.
+        RequestError where no data was sent, for more traces than colors, for two of one label, for another suffix, and
+        for a file that something else wrote; MachineError where it cannot be written.
         """
-        from firstflight.report.trace_plot import draw
+        from firstflight.report.trace_plot import draw, draw_together
 
         try:
-            draw(self._recorded, Path(path), self._title, self._tables["crossings"])
+            if others:
+                traces = self._together(others)
+                draw_together([trace._drawn() for trace in traces], Path(path), self.what)
+            else:
+                draw(self._recorded, Path(path), self._title, self._tables["crossings"])
         except OSError as error:
             raise MachineError(f"{error.filename or path} cannot be written: {error.strerror}") from None
         except ValueError as error:
@@ -80,11 +91,47 @@ class Trace:
         return f"<p>{html.escape(self._title)}</p>{self.segments._repr_html_()}"
 
     @property
+    def label(self) -> str:
+        """What names it in a picture of several."""
+        window = self._window
+        words = f"IW {window['segments']}" if window["policy"] == "fixed" else f"IW by {window['policy']}"
+        return self._label or words
+
+    def _drawn(self) -> Drawn:
+        from firstflight.report.trace_plot.overlay import Drawn
+
+        outcome = self.outcome
+        took = f"complete after {1e3 * outcome['completion_time_s']:.1f} ms" if outcome["completed"] else "not complete"
+        return Drawn(f"{self.label}: {took}", self._recorded, self._tables["crossings"])
+
+    def _together(self, others: tuple[Trace, ...]) -> list[Trace]:
+        from firstflight.report.style import ORDERED
+
+        traces = [self, *others]
+        labels = [trace.label for trace in traces]
+        if len(traces) > len(ORDERED):
+            raise RequestError(f"{len(traces)} traces in one picture; there are colors for {len(ORDERED)}")
+        if twice := [label for label in labels if labels.count(label) > 1]:
+            raise RequestError(f'two traces of one picture are called "{twice[0]}"; give each a label')
+        return traces
+
+    @property
+    def _window(self) -> dict[str, Any]:
+        """Of the plan's first server, which sends in a download."""
+        window: dict[str, Any] = self.scenario.to_plan()["applications"][0]["server_tcp"]["initial_window"]
+        return window
+
+    @property
+    def what(self) -> str:
+        """The scenario's description, or its name."""
+        return self.scenario.description or self.scenario.name
+
+    @property
     def _title(self) -> str:
-        """The scenario's name and the initial window of the plan's first server, which sends in a download."""
-        window = self.scenario.to_plan()["applications"][0]["server_tcp"]["initial_window"]
-        policy = f"{window['segments']} segments" if window["policy"] == "fixed" else window["policy"]
-        return f"{self.scenario.name}, initial window: {policy}"
+        window = self._window
+        fixed = window["policy"] == "fixed"
+        how = f"of {counted(window['segments'], 'segment')}" if fixed else f"by {window['policy']}"
+        return f"{self.what}: initial window {how}"
 
     @property
     def events(self) -> pl.DataFrame:
@@ -111,13 +158,13 @@ class Trace:
         return segments
 
 
-def trace(scenario: Scenario, *, seed: int | None = None) -> Trace:
+def trace(scenario: Scenario, *, seed: int | None = None, label: str | None = None) -> Trace:
     """One transfer of `scenario`, segment by segment: the first connection of its first application.
 
-    `trace(scenario).segments` is a Polars frame; `plot`, `csv` and `pcap` write files. Raises RequestError and
-    MachineError.
+    `trace(scenario).segments` is a Polars frame; `plot`, `csv` and `pcap` write files; `trace(a).plot(F, trace(b))`
+    draws both in one picture, with their labels. Raises RequestError and MachineError.
     """
-    return Trace(scenario, seed)
+    return Trace(scenario, seed, label)
 
 
 def first_connection(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:

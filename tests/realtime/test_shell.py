@@ -120,7 +120,7 @@ def test_nothing_is_left_when_it_is_killed() -> None:
         (("--host", "node7"), 'there is no host "node7"; there are server, client, node0, node1'),
         (("--serve", "nowhere"), "--serve nowhere: there is no such directory"),
         (("--beside", "server"), '--beside "server" is not HOST=COMMAND'),
-        (("--plot", "plot.pdf"), "--plot plot.pdf: a plot is written as .svg or .png"),
+        (("--plot", "plot.gif"), '"plot.gif": a picture is written as .svg, .png or .pdf'),
         (("--pcap", "a.pcap"), "--pcap a.pcap: packets are written as .pcapng"),
         (("--set", "tcp.stack=firstflight"), "programs use the kernel's TCP"),
     ],

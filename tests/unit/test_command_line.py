@@ -119,7 +119,10 @@ WRONG_REQUESTS = [
     (("table", "nowhere", "table1"), 'there is no directory "nowhere"'),
     (("report", "nowhere"), 'there is no directory "nowhere"'),
     (("trace", "nowhere.toml"), 'there is no file "nowhere.toml"'),
-    (("trace", "{small}", "--plot", "x.pdf"), '--plot "x.pdf": a plot is written as .svg or .png'),
+    (("trace", "{small}", "--plot", "x.gif"), '"x.gif": a picture is written as .svg, .png or .pdf'),
+    (("trace", "{small}", "--ladder", "x"), '"x": a picture is written as .svg, .png or .pdf'),
+    (("trace", "{small}", "--vary", "tcp.initial_window=3,10"), "give it --plot F or --ladder F alone"),
+    (("trace", "{small}", "--vary", "tcp.initial_window=3", "--plot", "x.svg"), "write at least two"),
     (("trace", "{small}", "--seed", "-1"), "the seed is -1"),
     (("trace", "{small}", "--at", "server"), "--at says where --pcap takes packets; add --pcap F"),
     (("trace", "{small}", "--link", "bottleneck"), "--link says where --pcap takes packets; add --pcap F"),
@@ -201,6 +204,18 @@ def test_trace_prints_a_table_and_draws_a_plot(firstflight: Program, tmp_path: P
     drawn = firstflight("trace", EXAMPLE, "--plot", tmp_path / "t.svg")
     assert (drawn.status, drawn.out.split(": ")[0]) == (0, str(tmp_path / "t.svg"))
     assert (tmp_path / "t.svg").read_text().startswith("<svg")
+
+
+def test_trace_draws_several_settings_in_one_picture_and_says_where(firstflight: Program, tmp_path: Path) -> None:
+    plot, ladder = tmp_path / "t.svg", tmp_path / "l.svg"
+    windows = ("--vary", "tcp.initial_window=3,10")
+    answer = firstflight("trace", EXAMPLE, *windows, "--plot", plot, "--ladder", ladder)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == f"{plot}: IW 3, IW 10\n{ladder}: IW 3, IW 10\n"
+    assert "IW 3: complete after 515.9 ms" in plot.read_text()
+    assert [name in ladder.read_text() for name in ("IW 3: 4 rounds", "IW 10: 2 rounds")] == [True, True]
+    answer = firstflight("trace", EXAMPLE, "--vary", "network.links[0].queue=5p,20p", "--ladder", ladder)
+    assert answer.out == f"{ladder}: queue 5p, queue 20p\n"
 
 
 def test_trace_writes_packets_in_both_formats(firstflight: Program, tmp_path: Path) -> None:

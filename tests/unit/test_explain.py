@@ -8,14 +8,21 @@ from typer.testing import CliRunner
 
 from firstflight import explain
 from firstflight.cli.app import app
+from firstflight.explain.ladder import sheet
 from firstflight.explain.page import page
-from firstflight.explain.rounds import transfer
+from firstflight.explain.rounds import Transfer
+from firstflight.explain.rounds import transfer as of_trace
 from firstflight.explain.words import comparison, heading, line
 from firstflight.scenario import Scenario
+from firstflight.tracing import Trace
 
 DOWNLOAD = Scenario.load(Path(explain.__file__).with_name("download.toml"))
 # A queue of 8 packets behind a flight of 21: 12 are dropped.
 SHALLOW = DOWNLOAD.replace("network.links[0].queue", "8p")
+
+
+def transfer(scenario: Scenario, segments: int) -> Transfer:
+    return of_trace(Trace(scenario.replace("tcp.initial_window", segments)))
 
 
 def test_rounds_double_from_the_initial_window():
@@ -74,6 +81,14 @@ def test_the_command_prints_rounds_and_writes_the_page(tmp_path):
     assert result.exit_code == 0, result.output
     assert "IW 3: 3 rounds, complete after 416.8 ms" in result.output
     assert "Written by firstflight" in target.read_text()
+
+
+def test_a_sheet_of_ladders_has_a_ladder_a_transfer_and_stands_alone():
+    drawn = sheet("A & B", [transfer(SHALLOW, 3), transfer(SHALLOW, 32)])
+    assert drawn.count('role="img"') == 2
+    assert "A &amp; B" in drawn
+    assert "var(" not in drawn
+    assert not re.findall(r"(?:src|href)=", drawn)
 
 
 @pytest.mark.parametrize("iw", ["", "3;10", "1,2,3,4", "x"])

@@ -82,7 +82,7 @@ def test_json_holds_the_same(firstflight: Program) -> None:
         (["--loss", "200%"], "is no share of connections"),
         (["--policy", "best"], "there is no policy"),
         (["--period", "never"], "--period"),
-        (["--plot", "timeline.pdf"], ".svg or .png"),
+        (["--plot", "timeline.gif"], ".svg, .png or .pdf"),
     ],
 )
 def test_a_wrong_option_is_named(firstflight: Program, options: list[str], said: str) -> None:

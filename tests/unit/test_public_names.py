@@ -201,7 +201,7 @@ def test_a_trace_is_what_the_command_prints_and_writes(
     assert (tmp_path / "t.csv").read_text() == printed
     assert (tmp_path / "t.svg").read_text().count("<svg") >= 1
     assert trace.pcap(tmp_path / "t.pcapng", at="server") > 0
-    with pytest.raises(RequestError, match=r"written as \.svg or \.png"):
+    with pytest.raises(RequestError, match=r"written as .svg, .png or .pdf"):
         trace.plot(tmp_path / "t.txt")
     with pytest.raises(RequestError, match="the seed is -1"):
         firstflight.trace(small, seed=-1)
@@ -217,7 +217,9 @@ def test_a_notebook_shows_runs_claims_comparisons_and_traces(small: Scenario) ->
     rows = pl.DataFrame({"unit": [0, 1, 2] * 2, "arm": ["a"] * 3 + ["b"] * 3, "v": [1.0, 2, 3, 2, 3, 4]})
     shown = compare(rows, "v", arm="arm", baseline="a", treatment="b", unit=["unit"])._repr_html_()
     assert "<th>difference</th><td>1</td>" in shown
-    assert "<p>small, initial window: 3 segments</p>" in firstflight.trace(small)._repr_html_()
+    with pytest.raises(RequestError, match='called "IW 3"; give each a label'):
+        firstflight.trace(small).plot("x.svg", firstflight.trace(small))
+    assert "<p>small: initial window of 3 segments</p>" in firstflight.trace(small)._repr_html_()
 
 
 def test_the_fields_of_a_profile_are_those_of_the_code() -> None:

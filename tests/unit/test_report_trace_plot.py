@@ -4,8 +4,10 @@ import polars as pl
 import pytest
 
 from firstflight.engines.simulate import capture
-from firstflight.report.trace_plot import chart, draw, queue, windows
+from firstflight.errors import RequestError
+from firstflight.report.trace_plot import chart, draw, overlay, queue, windows
 from firstflight.report.trace_plot.connection import Connection
+from firstflight.report.trace_plot.overlay import Drawn
 from firstflight.report.trace_plot.panel import Panel
 from firstflight.scenario import Scenario
 
@@ -190,14 +192,29 @@ def test_many_bars_are_merged_where_they_touch_and_stay_apart_where_they_do_not(
     assert merged.height == 2 * 800
 
 
+def test_several_connections_are_drawn_upon_each_other_in_their_order() -> None:
+    crossings = capture(Scenario.from_toml(SLOW_AND_LOSSY), seed=1)["crossings"]
+    none = crossings.clear()
+    picture = overlay.chart([Drawn("b", FIRST_LOST, none), Drawn("a", FIRST_LOST, none)], 700, "Two").to_dict()
+    panels = picture["vconcat"]
+    assert legend(panels[0]) == ["b", "a"]
+    assert panels[0]["title"]["text"] == ["Two"]
+    letters = [layer for layer in panels[0]["layer"] if layer["mark"].get("text") == "R"]
+    assert [[row["name"] for row in layer["data"]["values"]] for layer in letters] == [["b"], ["a"]]
+    cwnd = {row["name"]: row["segments"] for row in panels[1]["data"]["values"]}
+    assert cwnd == {"b": 2.0, "a": 2.0}
+
+
 def test_suffix_chooses_the_format(tmp_path: Path):
     draw(FIRST_LOST, tmp_path / "plot.svg", "A transfer")
     draw(FIRST_LOST, tmp_path / "plot.png", "A transfer")
     assert (tmp_path / "plot.svg").read_bytes().startswith(b"<svg")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    assert len(list(tmp_path.iterdir())) == 2
-    with pytest.raises(ValueError, match=r'written as .svg or .png, and "plot.pdf" is neither'):
-        draw(FIRST_LOST, tmp_path / "plot.pdf", "A transfer")
+    draw(FIRST_LOST, tmp_path / "plot.pdf", "A transfer")
+    draw(FIRST_LOST, tmp_path / "plot.pdf", "A transfer")
+    assert (tmp_path / "plot.pdf").read_bytes().startswith(b"%PDF")
+    with pytest.raises(RequestError, match=r'plot.gif": a picture is written as .svg, .png or .pdf'):
+        draw(FIRST_LOST, tmp_path / "plot.gif", "A transfer")
 
 
 def test_trace_without_data_is_refused(tmp_path: Path):
@@ -216,7 +233,7 @@ def test_a_simulated_transfer_shows_each_loss_and_retransmission_and_the_full_qu
     names = [name for _, name, _ in marks]
     assert (names.count("dropped or lost"), names.count("R retransmission")) == (gone, again)
     assert gone > 10
-    assert picture["vconcat"][2]["title"]["text"] == "queue of links[0]"
+    assert picture["vconcat"][2]["title"]["text"] == "Queue at links[0], where the data waits longest"
     assert max(row["packets"] for row in picture["vconcat"][2]["data"]["values"]) == 20
 
 

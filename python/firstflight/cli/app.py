@@ -150,7 +150,19 @@ def trace(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)],
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="F", help="Draw sequence numbers, windows and queue, .svg or .png.", show_default=False),
+        typer.Option(
+            metavar="F", help="Draw sequence numbers, windows and queue, .svg, .png or .pdf.", show_default=False
+        ),
+    ] = None,
+    ladder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="F", help="Draw segments between the endpoints and rounds, .svg, .png or .pdf.", show_default=False
+        ),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="With --plot or --ladder: all these values together."),
     ] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="F", help="Write the segments as CSV; - is stdout.", show_default=False)
@@ -175,7 +187,8 @@ def trace(
     """Show one transfer segment by segment: the first connection of the scenario's first application."""
     from firstflight.cli.tracing import Outputs, trace_command
 
-    trace_command(file, Outputs(plot, csv, pcap, at.value if at else None, link), settings or [], seed)
+    outputs = Outputs(plot, ladder, csv, pcap, at.value if at else None, link)
+    trace_command(file, outputs, settings or [], vary or [], seed)
 
 
 @app.command(short_help="Open the explorer in a browser.")
@@ -225,7 +238,7 @@ def shell(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="F", help="Draw the connection that carried most, .svg or .png.", show_default=False),
+        typer.Option(metavar="F", help="Draw the connection that carried most: .svg, .png, .pdf.", show_default=False),
     ] = None,
     settings: Settings = None,
     seed: Seed = None,

@@ -9,6 +9,7 @@ from firstflight.explain.page import page
 from firstflight.explain.rounds import transfer
 from firstflight.explain.words import comparison, heading, line
 from firstflight.records import output
+from firstflight.tracing import Trace
 
 _DOWNLOAD = Path(explain.__file__).with_name("download.toml")
 
@@ -19,7 +20,8 @@ def explain_command(file: Path | None, iw: str, settings: list[str], seed: int |
     if out is not None:
         output.check(out, [] if file is None else [file])
     scenario = load_scenario(file or _DOWNLOAD, settings)
-    transfers = [transfer(scenario, segments, seed) for segments in windows]
+    traces = [Trace(scenario.replace("tcp.initial_window", segments), seed) for segments in windows]
+    transfers = [transfer(trace) for trace in traces]
     title = scenario.description or scenario.name
     print(title)
     for of in transfers:

@@ -61,7 +61,7 @@ def rehearse(
     ] = None,
     kind: Annotated[str | None, typer.Option(help="What LOG is, if not recognised.", show_default=False)] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the timeline, .svg or .png.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Draw the timeline, .svg, .png or .pdf.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of drawn losses.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

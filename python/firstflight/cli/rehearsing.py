@@ -16,6 +16,7 @@ from firstflight.guard.policy import Policy
 from firstflight.guard.rehearse import BadLink, Rehearsal, connections, rehearse
 from firstflight.guard.stop_rule import Answer, StopRule
 from firstflight.records import output
+from firstflight.report.figure import format_of, picture
 from firstflight.scenario.units import Duration
 
 _MOST_UNDECIDED = 5
@@ -42,8 +43,7 @@ class Request:
 def rehearse_command(request: Request, *, as_json: bool) -> None:
     """Rehearse and print; with `plot` also draw the timeline."""
     if request.plot is not None:
-        if request.plot.suffix.lower() not in (".svg", ".png"):
-            raise RequestError(f'--plot "{request.plot}": a plot is written as .svg or .png')
+        format_of(request.plot)
         output.check(request.plot, [request.log])
     bad = _bad_link(request.bad)
     rule = StopRule(request.alpha, period_s=_seconds("--period", request.period))
@@ -57,9 +57,8 @@ def rehearse_command(request: Request, *, as_json: bool) -> None:
         print("\n".join(map(escaped, [f"{request.log}: {heading(found)}", *_indented(notes), "", *lines(found, bad)])))
     if request.plot is not None:
         from firstflight.guard.timeline import chart
-        from firstflight.report.figure import picture
 
-        output.write(request.plot, picture(chart(found, rule.alpha, bad), request.plot.suffix.lower()), [request.log])
+        output.write(request.plot, picture(chart(found, rule.alpha, bad), format_of(request.plot)), [request.log])
         if not as_json:
             print(request.plot)
 

@@ -14,6 +14,7 @@ from firstflight.engines.emulate.shell import Observed, Shell
 from firstflight.errors import MachineError, RequestError
 from firstflight.observe.summary import lines
 from firstflight.records import output
+from firstflight.report.figure import format_of
 from firstflight.studies.execute import check_seed
 
 
@@ -35,8 +36,8 @@ class Wanted:
                 output.check(path, [file])
         if self.pcap is not None and self.pcap.suffix != ".pcapng":
             raise RequestError(f"--pcap {self.pcap}: packets are written as .pcapng")
-        if self.plot is not None and self.plot.suffix.lower() not in (".svg", ".png"):
-            raise RequestError(f"--plot {self.plot}: a plot is written as .svg or .png")
+        if self.plot is not None:
+            format_of(self.plot)
         if self.serve is not None and not self.serve.is_dir():
             raise RequestError(f"--serve {self.serve}: there is no such directory")
         if self.pcap is not None:

@@ -1,15 +1,18 @@
 """`firstflight trace`: one transfer, segment by segment."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from firstflight.cli.settings import load_scenario
+from firstflight.cli.settings import load_scenario, variations
 from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.records import output
+from firstflight.report.figure import drawing, format_of
+from firstflight.studies.varied import VariedScenario
 from firstflight.tracing import End, Trace
 
 
@@ -18,6 +21,7 @@ class Outputs:
     """What to write where; `at` and `link` say where the packets of `pcap` are taken."""
 
     plot: Path | None = None
+    ladder: Path | None = None
     csv: Path | None = None
     pcap: Path | None = None
     at: End | None = None
@@ -25,13 +29,13 @@ class Outputs:
 
     def check(self, file: Path) -> None:
         """RequestError for what does not fit together, and for what would destroy `file` or somebody's."""
-        named = [path for path in (self.plot, self.csv, self.pcap) if path is not None and str(path) != "-"]
+        named = [path for path in (*self.pictures, self.csv, self.pcap) if path is not None and str(path) != "-"]
         if len({path.absolute() for path in named}) < len(named):
-            raise RequestError("two of --plot, --csv and --pcap name the same file; give each its own")
+            raise RequestError("two of --plot, --ladder, --csv and --pcap name the same file; give each its own")
         for path in named:
             output.check(path, [file])
-        if self.plot is not None and self.plot.suffix.lower() not in (".svg", ".png"):
-            raise RequestError(f'--plot "{self.plot}": a plot is written as .svg or .png')
+        for picture in self.pictures:
+            format_of(picture)
         if self.pcap is not None and str(self.pcap) == "-":
             raise RequestError('--pcap "-": packets are written to a file, which then is whole or absent; name one')
         if self.pcap is None and (self.at or self.link):
@@ -45,16 +49,31 @@ class Outputs:
             print(line)
 
     @property
+    def pictures(self) -> list[Path]:
+        """The files that are drawn."""
+        return [path for path in (self.plot, self.ladder) if path is not None]
+
+    @property
     def only_pcap(self) -> bool:
         """Whether nothing but packets is asked for."""
-        return self.pcap is not None and self.plot is None and self.csv is None
+        return self.pcap is not None and not self.pictures and self.csv is None
 
 
-def trace_command(file: Path, outputs: Outputs, settings: list[str], seed: int | None) -> None:
+def trace_command(file: Path, outputs: Outputs, settings: list[str], vary: list[str], seed: int | None) -> None:
     """Print the table unless a plot, CSV or packets are asked for."""
     outputs.check(file)
-    trace = Trace(load_scenario(file, settings), seed)
-    csv, plot = outputs.csv, outputs.plot
+    scenario = load_scenario(file, settings)
+    if vary:
+        if not outputs.pictures or outputs.csv is not None or outputs.pcap is not None:
+            raise RequestError("--vary draws several transfers in one picture; give it --plot F or --ladder F alone")
+        cells = VariedScenario(scenario, variations(vary)).cells("simulate")
+        traces = [Trace(cell.scenario, seed, _label(cell.key)) for cell in cells]
+        _draw(traces, outputs)
+        for path in outputs.pictures:
+            print(f"{path}: {', '.join(trace.label for trace in traces)}")
+        return
+    trace = Trace(scenario, seed)
+    csv = outputs.csv
     if outputs.pcap is not None:
         packets = trace.pcap(outputs.pcap, at=outputs.at or "client", link=outputs.link)
         outputs.tell(f"{outputs.pcap}: {counted(packets, 'packet')}")
@@ -65,13 +84,33 @@ def trace_command(file: Path, outputs: Outputs, settings: list[str], seed: int |
         sys.stdout.write(trace.segments.write_csv())
     elif csv is not None:
         trace.csv(csv)
-    if plot is not None:
-        trace.plot(plot)
-    for path in (csv, plot):
-        if path is not None and str(path) != "-":
-            outputs.tell(f"{path}: {events}")
-    if csv is None and plot is None:
+    _draw([trace], outputs)
+    for written in (csv, *outputs.pictures):
+        if written is not None and str(written) != "-":
+            outputs.tell(f"{written}: {events}")
+    if csv is None and not outputs.pictures:
         _print(trace.segments)
+
+
+def _draw(traces: list[Trace], outputs: Outputs) -> None:
+    if outputs.plot is not None:
+        first, *others = traces
+        first.plot(outputs.plot, *others)
+    if outputs.ladder is not None:
+        from firstflight.explain.ladder import sheet
+        from firstflight.explain.rounds import transfer
+
+        text = sheet(traces[0].what, [transfer(trace) for trace in traces])
+        output.write(outputs.ladder, drawing(text, format_of(outputs.ladder)))
+
+
+def _label(key: Mapping[str, str | int | float | None]) -> str:
+    """What was varied, in words: "IW 3", or "queue 20p"."""
+    words = [
+        f"IW {value}" if name == "initial_window" and isinstance(value, int) else f"{name.replace('_', ' ')} {value}"
+        for name, value in key.items()
+    ]
+    return ", ".join(words)
 
 
 def _print(rows: pl.DataFrame) -> None:

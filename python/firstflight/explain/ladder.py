@@ -1,6 +1,7 @@
 """A ladder diagram: two vertical lines, the sender and the receiver, and a slanted line for each segment between."""
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import escape
 
@@ -14,6 +15,37 @@ _SENDER, _RECEIVER = _AXIS + _LABEL, _WIDTH - _RIGHT
 _TICKS = (1, 2, 5)
 _MOST_TICKS = 10
 _LINE = 16
+_GAP, _MARGIN = 10, 16
+# Of a letter of the caption.
+_LETTER = 6.6
+
+CAPTION = (
+    "Time runs down, on one axis. Blue: segments with data. Thin: ACKs. Dashed: handshake and request. "
+    "Orange: retransmissions, and a cross where a segment was dropped. A band is a round."
+)
+COLORS = {
+    "ink": "#1b1b1b",
+    "paper": "#fff",
+    "faint": "#5f5f5f",
+    "band": "#f1f4f7",
+    "data": "#0072b2",
+    "bad": "#b84600",
+    "ack": "#6a6a6a",
+}
+
+
+def style(color: Callable[[str], str]) -> str:
+    """The rules of a drawing; `color` gives each of COLORS, on a page as a variable."""
+    ink, paper, faint, band, data, bad, ack = map(color, COLORS)
+    return f"""text {{ fill: {ink}; font-size: 13px; font-family: system-ui, Arial, 'Liberation Sans', sans-serif; }}
+.strong {{ font-weight: 600; }} .took {{ paint-order: stroke; stroke: {paper}; stroke-width: 4; }}
+text.faint {{ fill: {faint}; }}
+.band {{ fill: {band}; }} .end {{ stroke: {ink}; stroke-width: 2; }} .tick {{ stroke: {faint}; stroke-width: .5; }}
+.data {{ stroke: {data}; stroke-width: 1.6; }} .retransmission {{ stroke: {bad}; stroke-width: 2; }}
+.ack {{ stroke: {ack}; stroke-width: .7; }}
+.handshake, .request {{ stroke: {ink}; stroke-width: 1.2; stroke-dasharray: 5 3; }}
+.gone {{ stroke: {bad}; stroke-width: 2; fill: none; }}
+.done {{ stroke: {ink}; stroke-width: 1.5; stroke-dasharray: 2 2; }}"""
 
 
 def ladders(transfers: Sequence[Transfer]) -> list[str]:
@@ -22,10 +54,35 @@ def ladders(transfers: Sequence[Transfer]) -> list[str]:
     return [_ladder(of, last_s) for of in transfers]
 
 
-def _ladder(of: Transfer, last_s: float) -> str:
-    scale = (_HEIGHT - _TOP - _BOTTOM) / last_s
+def sheet(title: str, transfers: Sequence[Transfer]) -> str:
+    """The drawings next to each other as one SVG, with title and caption."""
+    last_s = max(_last_s(of) for of in transfers)
+    width = len(transfers) * (_WIDTH + _GAP) - _GAP + 2 * _MARGIN
+    letters = int((width - 2 * _MARGIN) / _LETTER)
+    heads, caption = textwrap.wrap(title, int(letters * 0.8)), textwrap.wrap(CAPTION, letters)
+    top = _MARGIN + 20 * len(heads) + 4
+    height = top + _HEIGHT + _LINE * len(caption) + _MARGIN
     parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(of.label)}: {len(of.rounds)} rounds">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f"<style>{style(COLORS.__getitem__)}</style>",
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for place, text in enumerate(heads):
+        y = _MARGIN + 15 + 20 * place
+        parts.append(f'<text class="strong" x="{_MARGIN}" y="{y}" style="font-size: 16px">{escape(text)}</text>')
+    for place, of in enumerate(transfers):
+        at = f'x="{_MARGIN + place * (_WIDTH + _GAP)}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}" '
+        parts.append(_ladder(of, last_s, at))
+    for place, text in enumerate(caption):
+        parts.append(f'<text class="faint" x="{_MARGIN}" y="{top + _HEIGHT + _LINE * (place + 1)}">{text}</text>')
+    return "\n".join([*parts, "</svg>"])
+
+
+def _ladder(of: Transfer, last_s: float, at: str = "") -> str:
+    scale = (_HEIGHT - _TOP - _BOTTOM) / last_s
+    label = f'role="img" aria-label="{escape(of.label)}: {len(of.rounds)} rounds"'
+    parts = [
+        f'<svg {at}viewBox="0 0 {_WIDTH} {_HEIGHT}" {label}>',
         *_axis(last_s, scale),
         *_bands(of, scale),
     ]
@@ -42,7 +99,7 @@ def _ladder(of: Transfer, last_s: float) -> str:
         y = _TOP + of.completion_s * scale
         parts.append(f'<line class="done" x1="{_SENDER}" x2="{_RECEIVER + 20}" y1="{y:.1f}" y2="{y:.1f}"/>')
         took = f"{1e3 * of.completion_s:.1f} ms"
-        parts.append(f'<text class="strong" x="{middle:g}" y="{y - 5:.1f}" text-anchor="middle">{took}</text>')
+        parts.append(f'<text class="strong took" x="{middle:g}" y="{y - 5:.1f}" text-anchor="middle">{took}</text>')
     return "\n".join([*parts, "</svg>"])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from firstflight.explain.ladder import ladders
+from firstflight.explain.ladder import CAPTION, COLORS, ladders, style
 from firstflight.explain.rounds import Transfer
 from firstflight.explain.words import TERMS, comparison, heading, line
 
@@ -38,6 +38,9 @@ def page(title: str, transfers: Sequence[Transfer]) -> str:
         comparison=comparison(transfers),
         transfers=[(heading(of), [line(one) for one in of.rounds]) for of in transfers],
         ladders=[Markup(one) for one in ladders(transfers)],
+        caption=CAPTION,
+        colors=COLORS,
+        ladder_style=Markup(style("var(--{})".format)),
         terms=TERMS,
         with_terms=with_terms,
     )

@@ -8,7 +8,6 @@ from typing import Literal
 import polars as pl
 
 from firstflight.errors import RequestError
-from firstflight.scenario import Scenario
 from firstflight.tracing import Trace
 
 _SENT, _RECEIVED = 0, 1
@@ -40,7 +39,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One transfer. `label` names its initial window; `completion_s` is None if it did not complete. `sender_is_server`
+    """One transfer. `label` names it; `completion_s` is None if it did not complete. `sender_is_server`
     says who sends the data.
     """
 
@@ -51,11 +50,9 @@ class Transfer:
     sender_is_server: bool
 
 
-def transfer(scenario: Scenario, segments: int, seed: int | None = None) -> Transfer:
-    """The first connection of the scenario with an initial window of so many segments. RequestError where no connection
-    starts or it sends no data.
-    """
-    trace = Trace(scenario.replace("tcp.initial_window", segments), seed)
+def transfer(trace: Trace) -> Transfer:
+    """The connection of a trace. RequestError where no connection starts or it sends no data."""
+    scenario = trace.scenario
     events = trace.events
     carried = events.filter(pl.col("event") == _SENT).group_by("from_server").agg(pl.col("length").sum())
     sums = dict(carried.iter_rows())
@@ -65,7 +62,7 @@ def transfer(scenario: Scenario, segments: int, seed: int | None = None) -> Tran
     crossings = _crossings(events, sender)
     outcome = trace.outcome
     return Transfer(
-        label=f"IW {segments}",
+        label=trace.label,
         completion_s=float(outcome["completion_time_s"]) if outcome["completed"] else None,
         crossings=tuple(crossings),
         rounds=tuple(_rounds(crossings)),

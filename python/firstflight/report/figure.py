@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstflight.characters import escaped
+from firstflight.errors import RequestError
 from firstflight.records.output import MARK
 
 if TYPE_CHECKING:
     import altair
+
+FORMATS = ("svg", "png", "pdf")
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,42 @@ def png(chart: altair.TopLevelMixin, scale: float = 2.0) -> bytes:
     return bytes(vl_convert.vegalite_to_png(spec, vl_version=_vega_lite_version(), scale=scale))
 
 
-def picture(chart: altair.TopLevelMixin, suffix: str) -> bytes:
-    """The content of a file with the chart, ".svg" or ".png", which says who wrote it."""
-    if suffix == ".svg":
-        return f"{svg(chart)}<!-- {MARK} -->\n".encode()
-    return _marked(png(chart))
+def format_of(path: Path) -> str:
+    """The format of a picture by the end of its name. RequestError for another."""
+    form = path.suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise RequestError(f'"{path}": a picture is written as .svg, .png or .pdf; choose such a name')
+    return form
+
+
+def picture(chart: altair.TopLevelMixin, form: str) -> bytes:
+    """The content of a file with the chart, in one of FORMATS, which says who wrote it."""
+    return _file(form, lambda: svg(chart), lambda: png(chart), lambda: _pdf(chart))
+
+
+def drawing(text: str, form: str) -> bytes:
+    """The same of an SVG."""
+    import vl_convert
+
+    return _file(
+        form,
+        lambda: text,
+        lambda: bytes(vl_convert.svg_to_png(text, scale=2.0)),
+        lambda: bytes(vl_convert.svg_to_pdf(text)),
+    )
+
+
+def _file(form: str, as_svg: Callable[[], str], as_png: Callable[[], bytes], as_pdf: Callable[[], bytes]) -> bytes:
+    if form == "svg":
+        return f"{as_svg()}<!-- {MARK} -->\n".encode()
+    # Behind the end of a PDF file readers look no further.
+    return _marked(as_png()) if form == "png" else as_pdf() + f"\n% {MARK}\n".encode()
+
+
+def _pdf(chart: altair.TopLevelMixin) -> bytes:
+    import vl_convert
+
+    return bytes(vl_convert.vegalite_to_pdf(_spec(chart), vl_version=_vega_lite_version()))
 
 
 def _marked(data: bytes) -> bytes:

@@ -1,15 +1,16 @@
-"""The picture of one connection: sequence numbers, windows and the queue over one time axis."""
+"""The picture of a connection, or of several upon each other: sequence numbers, windows, queue over one time axis."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from firstflight.records import output
-from firstflight.report.figure import picture
-from firstflight.report.trace_plot import queue, sequence, windows
+from firstflight.report.figure import format_of, picture
+from firstflight.report.trace_plot import overlay, queue, sequence, windows
 from firstflight.report.trace_plot.connection import Connection
 from firstflight.report.trace_plot.panel import Panel
 
@@ -20,17 +21,21 @@ WIDTH = 720
 
 
 def draw(segments: pl.DataFrame, path: Path, title: str, crossings: pl.DataFrame | None = None) -> None:
-    """Write the plot to `path`, SVG or PNG by its suffix.
+    """Write the plot to `path`, in the format of its suffix.
 
     `segments` and `crossings` are the records' tables of these names; without `crossings` there is no queue to show. Of
-    several connections the one that carries most data is drawn, in the direction of its data. Raises ValueError for
-    another suffix or where no data segment was sent, RequestError for a file that something else wrote, MachineError
-    where it cannot be written.
+    several connections the one that carries most data is drawn, in the direction of its data. Raises ValueError
+    where no data segment was sent, RequestError for another suffix and for a file that something else wrote,
+    MachineError where it cannot be written.
     """
-    suffix = path.suffix.lower()
-    if suffix not in (".svg", ".png"):
-        raise ValueError(f'a plot is written as .svg or .png, and "{path.name}" is neither')
-    output.write(path, picture(chart(segments, title, crossings), suffix))
+    form = format_of(path)
+    output.write(path, picture(chart(segments, title, crossings), form))
+
+
+def draw_together(drawn: Sequence[overlay.Drawn], path: Path, title: str) -> None:
+    """Write several connections upon each other to `path`. Errors as of `draw`."""
+    form = format_of(path)
+    output.write(path, picture(overlay.chart(drawn, WIDTH, title), form))
 
 
 def chart(segments: pl.DataFrame, title: str, crossings: pl.DataFrame | None = None) -> altair.TopLevelMixin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,20 @@ if TYPE_CHECKING:
 
 # Points a unit of width that a line keeps at most: beyond these a picture does not change.
 _POINTS_PER_UNIT = 2
+# Letters of a title that the width has room for.
+_LETTERS = 95
+
+
+def wrapped(title: str) -> list[str]:
+    """The title of the picture in lines."""
+    return textwrap.wrap(title, _LETTERS)
+
+
+def heading(text: str) -> altair.TitleParams:
+    """The title of a panel below the first."""
+    import altair as alt
+
+    return alt.TitleParams(text, anchor="start", fontSize=12, fontWeight="normal", offset=4)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ import polars as pl
 
 from firstflight.report.figure import inline
 from firstflight.report.trace_plot.connection import DROPPED, Connection
-from firstflight.report.trace_plot.panel import Panel
+from firstflight.report.trace_plot.panel import Panel, heading
 
 if TYPE_CHECKING:
     import altair
 
 HEIGHT = 110
+HEADING = "Queue at {}, where the data waits longest"
 _COLOUR = "#5b6770"
 
 
@@ -36,7 +37,7 @@ def chart(connection: Connection, panel: Panel, crossings: pl.DataFrame) -> alta
         .properties(
             width=panel.width,
             height=HEIGHT,
-            title=alt.TitleParams(f"queue of {link}", anchor="start", fontSize=11, fontWeight="normal", offset=4),
+            title=heading(HEADING.format(link)),
         )
     )
     return picture

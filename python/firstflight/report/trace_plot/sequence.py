@@ -8,7 +8,7 @@ import polars as pl
 
 from firstflight.report.figure import inline
 from firstflight.report.trace_plot.connection import Connection
-from firstflight.report.trace_plot.panel import Panel
+from firstflight.report.trace_plot.panel import Panel, wrapped
 
 if TYPE_CHECKING:
     import altair
@@ -25,7 +25,7 @@ GONE = "dropped or lost"
 MARKED = "marked (ECN CE)"
 
 # Colours as tcptrace's, darker where they would be faint on white. The symbols stand in the legend as they are drawn.
-_UPRIGHT, _STEP, _CROSS = "M0,-1V1", "M-1,.5H0V-.5H1", "M-.6,-.6L.6,.6M.6,-.6L-.6,.6"
+_UPRIGHT, _STEP, CROSS = "M0,-1V1", "M-1,.5H0V-.5H1", "M-.6,-.6L.6,.6M.6,-.6L-.6,.6"
 _LOOK = {
     SENT: ("#1f5fa8", _UPRIGHT),
     AGAIN: ("#d62728", _UPRIGHT),
@@ -33,7 +33,7 @@ _LOOK = {
     ACKED: ("#2a9d4a", _STEP),
     DUPLICATE: ("#0b6b2b", "M0,0H1"),
     WINDOW: ("#e0a800", _STEP),
-    GONE: ("#222222", _CROSS),
+    GONE: ("#222222", CROSS),
     MARKED: ("#e8590c", "diamond"),
 }
 
@@ -50,11 +50,11 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     """Bars from first to last byte, lines for acknowledgments and window, marks for what went wrong."""
     import altair as alt
 
-    marks = _marks(connection)
-    top = _top(marks)
-    window = marks[WINDOW].filter(pl.col("low_kb") <= top)
-    marks[WINDOW] = marks[WINDOW] if not window.is_empty() else window
-    drawn = [name for name, rows in marks.items() if not rows.is_empty()]
+    own = marks(connection)
+    top = _top(own)
+    window = own[WINDOW].filter(pl.col("low_kb") <= top)
+    own[WINDOW] = own[WINDOW] if not window.is_empty() else window
+    drawn = [name for name, rows in own.items() if not rows.is_empty()]
     time = panel.time(titled=False)
     y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
     colour = alt.Color(
@@ -63,20 +63,20 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
     shape = alt.Shape(
         "what:N", sort=drawn, title=None, scale=alt.Scale(domain=drawn, range=[_LOOK[name][1] for name in drawn])
     )
-    bars = marks[SENT].height + marks[AGAIN].height
+    bars = own[SENT].height + own[AGAIN].height
     few = bars <= _FEW_BARS
     width = 2.0 if few else 1.5
 
     def data(name: str) -> alt.Data:
-        return _rows(marks[name], name)
+        return _rows(own[name], name)
 
-    layers: list[alt.Chart] = _opening(connection, panel)
+    layers: list[alt.Chart] = opening(connection, panel)
     for name in (WINDOW, ACKED):
-        steps = panel.thinned(marks[name], "low_kb")
+        steps = panel.thinned(own[name], "low_kb")
         line = alt.Chart(_rows(steps, name)).mark_line(interpolate="step-after", strokeWidth=1.3, clip=True)
         layers.append(line.encode(x=time, y=y, color=colour))
     for name, stroke in ((SACKED, width + 1), (SENT, width), (AGAIN, width + 0.6)):
-        bar = alt.Chart(_rows(panel.merged(marks[name]), name)).mark_rule(strokeWidth=stroke)
+        bar = alt.Chart(_rows(panel.merged(own[name]), name)).mark_rule(strokeWidth=stroke)
         layers.append(bar.encode(x=time, y=y, y2="high_kb:Q", color=colour))
     if few:
         for name in (SENT, AGAIN):
@@ -84,22 +84,22 @@ def chart(connection: Connection, panel: Panel, title: str) -> altair.LayerChart
                 foot = alt.Chart(data(name)).mark_point(shape="stroke", size=22, strokeWidth=1.2, opacity=1)
                 layers.append(foot.encode(x=time, y=y if end == "low_kb" else alt.Y("high_kb:Q"), color=colour))
     for name, size in ((DUPLICATE, 60), (MARKED, 40), (GONE, 50)):
-        point = alt.Chart(_rows(panel.merged(marks[name]), name)).mark_point(
+        point = alt.Chart(_rows(panel.merged(own[name]), name)).mark_point(
             size=size, strokeWidth=1.8, opacity=1, filled=False
         )
         layers.append(point.encode(x=time, y=y, color=colour, shape=shape))
-    letters = _apart(marks[AGAIN], panel, top)
+    letters = apart(own[AGAIN], panel, top)
     letter = alt.Chart(_rows(letters, AGAIN)).encode(x=time, y=alt.Y("high_kb:Q"))
     style: dict[str, Any] = {"text": "R", "dy": -8, "fontSize": 11, "fontWeight": "bold"}
     # The same letter below it in white, broader, sets it off from what it lies on.
     layers.append(letter.mark_text(**style, stroke="white", strokeWidth=3, color="white"))
     layers.append(letter.mark_text(**style).encode(color=colour))
     return alt.LayerChart(layer=layers).properties(
-        width=panel.width, height=HEIGHT, title=alt.TitleParams(title, anchor="start", offset=8)
+        width=panel.width, height=HEIGHT, title=alt.TitleParams(wrapped(title), anchor="start", offset=8)
     )
 
 
-def _opening(connection: Connection, panel: Panel) -> list[altair.Chart]:
+def opening(connection: Connection, panel: Panel) -> list[altair.Chart]:
     """The time before the first data segment, named where a name has room."""
     import altair as alt
 
@@ -121,7 +121,7 @@ def _rows(frame: pl.DataFrame, what: str) -> altair.Data:
     return inline(frame.with_columns(pl.lit(what).alias("what")).to_dicts())
 
 
-def _marks(connection: Connection) -> dict[str, pl.DataFrame]:
+def marks(connection: Connection) -> dict[str, pl.DataFrame]:
     """What is drawn, by name: `time_s`, and `low_kb` to `high_kb`, the place or the range on the sequence axis."""
     sent, acks = connection.data_sent, connection.acks
     again = pl.col("retransmission") == 1
@@ -141,9 +141,14 @@ def _marks(connection: Connection) -> dict[str, pl.DataFrame]:
 
 def _top(marks: dict[str, pl.DataFrame]) -> float:
     """The end of the axis: the data's, or a little more where the window is that near."""
-    data = max(float(rows["high_kb"].max() or 0.0) for rows in (marks[SENT], marks[AGAIN]))  # type: ignore[arg-type]
+    data = data_top(marks)
     near = marks[WINDOW].filter(pl.col("low_kb") <= 1.25 * data)["low_kb"].max()
     return 1.04 * max(data, float(near or 0.0))  # type: ignore[arg-type]
+
+
+def data_top(marks: dict[str, pl.DataFrame]) -> float:
+    """Where the data that was sent ends, kB."""
+    return max(float(rows["high_kb"].max() or 0.0) for rows in (marks[SENT], marks[AGAIN]))  # type: ignore[arg-type]
 
 
 def _ranges(rows: pl.DataFrame) -> pl.DataFrame:
@@ -173,7 +178,7 @@ def _sacked(acks: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _apart(marks: pl.DataFrame, panel: Panel, top: float) -> pl.DataFrame:
+def apart(marks: pl.DataFrame, panel: Panel, top: float) -> pl.DataFrame:
     """Those marks whose letters do not lie on each other, from the first on."""
     across = panel.width / max(panel.end_s - panel.start_s, 1e-9)
     along = HEIGHT / top

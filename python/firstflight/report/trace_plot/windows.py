@@ -8,12 +8,13 @@ import polars as pl
 
 from firstflight.report.figure import inline
 from firstflight.report.trace_plot.connection import Connection
-from firstflight.report.trace_plot.panel import Panel
+from firstflight.report.trace_plot.panel import Panel, heading
 
 if TYPE_CHECKING:
     import altair
 
 HEIGHT = 140
+HEADING = "Congestion window of the data's sender"
 
 SLOW_START = "slow start"
 AVOIDANCE = "congestion avoidance"
@@ -67,7 +68,7 @@ def chart(connection: Connection, panel: Panel) -> altair.LayerChart | None:
             color=alt.value("#1f5fa8"),
         )
     )
-    return alt.LayerChart(layer=[behind, before]).properties(width=panel.width, height=HEIGHT)
+    return alt.LayerChart(layer=[behind, before]).properties(width=panel.width, height=HEIGHT, title=heading(HEADING))
 
 
 def windows(connection: Connection) -> pl.DataFrame:

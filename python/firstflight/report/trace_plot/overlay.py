@@ -1,0 +1,135 @@
+"""Several connections upon each other, a color each: what another initial window changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from firstflight.report.figure import inline
+from firstflight.report.style import ORDERED
+from firstflight.report.trace_plot import queue, sequence, windows
+from firstflight.report.trace_plot.connection import Connection
+from firstflight.report.trace_plot.panel import Panel, heading, wrapped
+
+if TYPE_CHECKING:
+    import altair
+
+_MARKS = "Bars: data sent, R: retransmissions. Thin lines: acknowledged. Crosses: dropped or lost."
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A connection to draw: its name in the legend, and the records' tables `segments` and `crossings`."""
+
+    name: str
+    segments: pl.DataFrame
+    crossings: pl.DataFrame
+
+
+def chart(drawn: Sequence[Drawn], width: int, title: str) -> altair.TopLevelMixin:
+    """One panel below the other. ValueError where one sent no data."""
+    import altair as alt
+
+    connections = [Connection.busiest(one.segments) for one in drawn]
+    starts, ends = zip(*(connection.span for connection in connections), strict=True)
+    panel = Panel(width, min(starts), max(ends))
+    names = [one.name for one in drawn]
+    color, plain = _color(names, alt.Legend()), _color(names, None)
+    panels: list[altair.LayerChart | altair.Chart] = [
+        _sequence(names, connections, panel, color, title),
+        _cwnd(names, connections, panel, plain),
+        *_queue(drawn, connections, panel, plain),
+    ]
+    picture: altair.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent")
+    return picture
+
+
+def _color(names: list[str], legend: altair.Legend | None) -> altair.Color:
+    import altair as alt
+
+    scale = alt.Scale(domain=names, range=list(ORDERED[: len(names)]))
+    return alt.Color("name:N", sort=names, title=None, scale=scale, legend=legend)
+
+
+def _sequence(
+    names: list[str], connections: list[Connection], panel: Panel, color: altair.Color, title: str
+) -> altair.LayerChart:
+    import altair as alt
+
+    marks = [sequence.marks(connection) for connection in connections]
+    top = max(sequence.data_top(own) for own in marks) * 1.04
+    time = panel.time(titled=False)
+    y = alt.Y("low_kb:Q", title="sequence number, kB", scale=alt.Scale(domain=[0, top], nice=False))
+    layers: list[alt.Chart] = sequence.opening(min(connections, key=_first_data_s), panel)
+    for place, (name, own) in enumerate(zip(names, marks, strict=True)):
+
+        def rows(frame: pl.DataFrame, name: str = name) -> altair.Chart:
+            return alt.Chart(inline(frame.with_columns(pl.lit(name).alias("name")).to_dicts())).encode(x=time)
+
+        acked = rows(panel.thinned(own[sequence.ACKED], "low_kb"))
+        layers.append(acked.mark_line(interpolate="step-after", strokeWidth=1.2, clip=True).encode(y=y, color=color))
+        sent = rows(panel.merged(pl.concat([own[sequence.SENT], own[sequence.AGAIN]]).sort("time_s")))
+        # The first is the broadest, so that each shows where all send the same at the same time.
+        bar = sent.mark_rule(strokeWidth=1.8 + 1.6 * (len(names) - 1 - place))
+        layers.append(bar.encode(y=y, y2="high_kb:Q", color=color))
+        gone = rows(panel.merged(own[sequence.GONE]))
+        layers.append(
+            gone.mark_point(shape=sequence.CROSS, size=50, strokeWidth=1.8, opacity=1).encode(y=y, color=color)
+        )
+        letters = rows(sequence.apart(own[sequence.AGAIN], panel, top)).encode(y=alt.Y("high_kb:Q"), color=color)
+        layers.append(letters.mark_text(text="R", dy=-8, fontSize=11, fontWeight="bold"))
+    titles = alt.TitleParams(wrapped(title), subtitle=_MARKS, anchor="start", offset=8)
+    return alt.LayerChart(layer=layers).properties(width=panel.width, height=sequence.HEIGHT, title=titles)
+
+
+def _first_data_s(connection: Connection) -> float:
+    return float(connection.data_sent["time_s"][0])
+
+
+def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: altair.Color) -> altair.Chart:
+    lines = [windows.windows(connection).filter(pl.col("window") == "cwnd") for connection in connections]
+    thinned = [panel.thinned(own.drop("window"), "segments") for own in lines]
+    return _lines(names, thinned, "segments", "cwnd, segments", panel, color).properties(
+        height=windows.HEIGHT, title=heading(windows.HEADING)
+    )
+
+
+def _queue(
+    drawn: Sequence[Drawn], connections: list[Connection], panel: Panel, color: altair.Color
+) -> Iterator[altair.Chart]:
+    links = [queue.bottleneck(own, one.crossings) for own, one in zip(connections, drawn, strict=True)]
+    first = links[0]
+    if first is None:
+        return
+    there = [one.crossings.filter(pl.col("link") == first) for one in drawn]
+    steps = [panel.thinned(queue.waiting(own, panel), "packets") for own in there]
+    names = [one.name for one in drawn]
+    yield _lines(names, steps, "packets", "packets waiting", panel, color, titled=True).properties(
+        height=queue.HEIGHT, title=heading(queue.HEADING.format(first))
+    )
+
+
+def _lines(
+    names: list[str],
+    steps: list[pl.DataFrame],
+    field: str,
+    title: str,
+    panel: Panel,
+    color: altair.Color,
+    titled: bool = False,
+) -> altair.Chart:
+    import altair as alt
+
+    found = pl.concat(own.with_columns(pl.lit(name).alias("name")) for name, own in zip(names, steps, strict=True))
+    most = max(1.0, float(found[field].max() or 0))  # type: ignore[arg-type]
+    y = alt.Y(f"{field}:Q", title=title, axis=panel.counts(most), scale=alt.Scale(domain=[0, 1.08 * most]))
+    picture: altair.Chart = (
+        alt.Chart(inline(found.to_dicts()))
+        .mark_line(interpolate="step-after", strokeWidth=1.8)
+        .encode(x=panel.time(titled=titled), y=y, color=color)
+        .properties(width=panel.width)
+    )
+    return picture
