@@ -38,6 +38,13 @@ def test_run_table_and_report_of_a_scenario_file(firstflight: Program, small_fil
     assert (claims.status, json.loads(claims.out)) == (0, [])
     assert firstflight("report", out).status == 0
     assert "<html" in (out / "report.html").read_text()
+    drawn = firstflight("report", out, "--figures", "--format", "pdf")
+    figures = sorted((out / "figures").iterdir())
+    assert sorted(drawn.out.splitlines()) == [*map(str, figures), str(out / "report.html")]
+    assert {path.suffix for path in figures} == {".pdf"}
+    assert all(path.read_bytes().startswith(b"%PDF") for path in figures)
+    refused = firstflight("report", out, "--format", "pdf")
+    assert (refused.status, refused.err) == (2, "firstflight: --format is that of --figures; add --figures\n")
 
 
 def test_a_run_goes_to_runs_name_by_default(

@@ -27,6 +27,14 @@ class Format(StrEnum):
     json = "json"
 
 
+class Picture(StrEnum):
+    """How a figure is written."""
+
+    svg = "svg"
+    png = "png"
+    pdf = "pdf"
+
+
 class End(StrEnum):
     """An end of a connection."""
 
@@ -136,13 +144,16 @@ def table(
 def report(
     directory: Directory,
     figures: Annotated[
-        bool, typer.Option("--figures", help="Write each figure as SVG and PNG to DIR/figures as well.")
+        bool, typer.Option("--figures", help="Write each figure to DIR/figures as well, as SVG and PNG.")
     ] = False,
+    format: Annotated[
+        list[Picture] | None, typer.Option(help="With --figures: write this, such as pdf; may be repeated.")
+    ] = None,
 ) -> None:
     """Write DIR/report.html, one self-contained page."""
     from firstflight.cli.reading import write_report
 
-    write_report(directory, figures)
+    write_report(directory, figures, [form.value for form in format or []])
 
 
 @app.command(short_help="Show one transfer segment by segment.")

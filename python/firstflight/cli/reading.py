@@ -48,12 +48,15 @@ def print_table(directory: Path, name: str | None, form: str) -> None:
     print(text.rstrip("\n"))
 
 
-def write_report(directory: Path, figures: bool) -> None:
+def write_report(directory: Path, figures: bool, formats: list[str]) -> None:
     """Write the report, and the figures if wanted, and say where they are."""
     from firstflight.report import figures_to_files, write
+
+    if formats and not figures:
+        raise RequestError("--format is that of --figures; add --figures")
 
     run = Run.open(directory)
     print(write(run))
     if figures:
-        for path in figures_to_files(run, run.directory / "figures"):
+        for path in figures_to_files(run, run.directory / "figures", formats or ("svg", "png")):
             print(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,15 +35,15 @@ def write(run: Run, path: Path | None = None) -> Path:
     return target
 
 
-def figures_to_files(run: Run, directory: Path) -> list[Path]:
-    """Write each figure of the run as NAME.svg and NAME.png into `directory`; returns the paths."""
+def figures_to_files(run: Run, directory: Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
+    """Write each figure of the run into `directory` as NAME.FORMAT, FORMAT being svg, png or pdf; returns the paths."""
     with explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for figure in gather(run).figures:
-        for suffix in (".svg", ".png"):
-            path = directory / (figure.name + suffix)
-            output.write(path, picture(figure.chart, suffix))
+        for form in formats:
+            path = directory / f"{figure.name}.{form}"
+            output.write(path, picture(figure.chart, form))
             paths.append(path)
     return paths
 
