@@ -108,6 +108,11 @@ def test_an_unknown_scheme_is_one_sentence(text: str, said: str) -> None:
         scheme(text)
 
 
+def test_an_unknown_case_is_one_sentence() -> None:
+    result = CliRunner().invoke(app, ["scorecard", "bbr", "--only", "buferbloat"])
+    assert str(result.exception) == 'no case is called "buferbloat"; did you mean "bufferbloat"?'
+
+
 def test_the_reference_is_not_compared_with_itself() -> None:
     with pytest.raises(RequestError, match="is the reference too"):
         Scorecard(scheme("cubic"), CUBIC)

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from firstflight.cli.running import compute
+from firstflight.errors import RequestError
 from firstflight.records import Run
+from firstflight.scenario.table import nearest
 from firstflight.studies import of
 from firstflight.studies.execute import Request, prepare
+from firstflight.studies.kernel.grid import EXPERIMENT
 from firstflight.studies.scorecard import NAME, REFERENCE, Judged, Scorecard
 from firstflight.studies.scorecard import scheme as scheme_of
 from firstflight.studies.scorecard.case import counted
@@ -23,8 +26,12 @@ def scorecard_command(
 ) -> None:
     """Run the cases, print a row for each, and write the page."""
     card = Scorecard(scheme_of(scheme), scheme_of(reference))
-    chosen = {"experiment": [name for names in only for name in names.split(",")]} if only else None
-    request = prepare(card, replicates=replicates, seed=seed, jobs=jobs, only=chosen)
+    chosen = [name.strip() for names in only for name in names.split(",")]
+    for name in chosen:
+        if name not in card.grids:
+            raise RequestError(f'no case is called "{name}"; {nearest(name, card.grids)}')
+    restricted = {EXPERIMENT: chosen} if chosen else None
+    request = prepare(card, replicates=replicates, seed=seed, jobs=jobs, only=restricted)
     other = "" if reference == REFERENCE else f"-against-{Path(reference).stem}"
     compute(request, out or Path("runs") / f"{NAME}-{Path(scheme).stem}{other}", set_aside, _print_card)
 

@@ -161,7 +161,7 @@ class Case:
         """Of the scheme against the reference: mean over the other keys of the case."""
         measure = self.measure(role)
         reference, own = (getattr(q, f"{self.id}.{role}").isel(scheme=place, drop=True) for place in (0, 1))
-        difference = own - reference if measure.absolute else 100 * (own / reference - 1)
+        difference = own - reference if measure.absolute else 100 * (own / reference.where(reference > 0) - 1)
         found: xr.DataArray = difference.mean([key for key in difference.dims if key != DRAW], skipna=False)
         return found
 

@@ -37,10 +37,10 @@ def known() -> dict[str, dict[str, Any]]:
 def scheme(text: str) -> Scheme:
     """The scheme called `text`, or that of the file `text`. RequestError with the nearest name."""
     path = Path(text)
-    if path.suffix == ".toml" or path.is_file():
-        fields, name = _of_file(path), path.name
-    elif text in known():
+    if text in known():
         fields, name = known()[text], text
+    elif path.suffix == ".toml" or path.is_file():
+        fields, name = _of_file(path), path.name
     else:
         raise RequestError(f'unknown scheme "{text}", and no file is called so; {nearest(text, known())}')
     try:
