@@ -9,7 +9,7 @@ import xarray as xr
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import BASE, BETTER, ORDERED, WORSE
 from firstflight.studies.kernel.figure import Values, heading_of, rows_of, titles
-from firstflight.studies.kernel.quantity import DRAW
+from firstflight.studies.kernel.sample import DRAW
 
 if TYPE_CHECKING:
     import altair

@@ -11,7 +11,8 @@ import xarray as xr
 
 from firstflight.analysis.claim import Claim, Expectation, Needs, Sentence
 from firstflight.studies.kernel.missing import Lacking, depending
-from firstflight.studies.kernel.quantity import DRAW, Quantities, estimate
+from firstflight.studies.kernel.quantity import Quantities, estimate
+from firstflight.studies.kernel.sample import DRAW
 
 
 @dataclass(frozen=True)

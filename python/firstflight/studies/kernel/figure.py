@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import BASE, ORDERED
-from firstflight.studies.kernel.quantity import DRAW, estimate, plain
+from firstflight.studies.kernel.quantity import estimate, plain
+from firstflight.studies.kernel.sample import DRAW
 
 if TYPE_CHECKING:
     import altair

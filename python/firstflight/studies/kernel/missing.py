@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from firstflight.studies.kernel.quantity import FROM_ELSEWHERE, Quantities
+from firstflight.studies.kernel.filling import FROM_ELSEWHERE
+from firstflight.studies.kernel.quantity import Quantities
 
 Result = TypeVar("Result")
 

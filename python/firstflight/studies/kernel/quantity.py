@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,19 +19,17 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
+from firstflight.studies.kernel.filling import Filling
 from firstflight.studies.kernel.grid import EXPERIMENT
-from firstflight.studies.kernel.sample import PERCENTILE, Sample, draws
+from firstflight.studies.kernel.sample import DRAW, METHOD, REPLICATE, Sample, draws
 
 if TYPE_CHECKING:
     from firstflight.records import Run
 
-DRAW = "draw"
-_METHOD = "interval"
 _PAIRED, _OBSERVED = "paired bootstrap", "bootstrap of observations"
 _RESAMPLES = 500
 """Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
 
-REPLICATE = "replicate"
 Summary = Literal["median", "lower quartile", "upper quartile", "sum"]
 _SUMMARIES: Mapping[Summary, Callable[..., Any]] = {
     "median": np.median,
@@ -151,7 +149,7 @@ def measured(
         if isinstance(records, Sample):
             cells = [cell for cell in run.cells if of_grid.items() <= cell.items()]
             drawn = draws(run, records, own, coordinates[grid], cells, of_grid)
-            found |= {of: of.described(array.assign_coords({_METHOD: _PAIRED})) for of, array in drawn.items()}
+            found |= {of: of.described(array.assign_coords({METHOD: _PAIRED})) for of, array in drawn.items()}
             continue
         columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in own))
         rows = records(run) if callable(records) else run.table(str(records), **of_grid)
@@ -192,7 +190,6 @@ class Quantities:
     def __init__(self, measured: Mapping[Quantity, xr.DataArray], run: Run | None = None) -> None:
         self._run = run
         self._measured = {quantity.name: (quantity, array) for quantity, array in measured.items()}
-        self._unchanged: dict[Quantity, xr.DataArray] = {}
 
     def __getattr__(self, name: str) -> xr.DataArray:
         try:
@@ -215,11 +212,15 @@ class Quantities:
         """How often missing cells are filled differently, so that a result that depends on one changes."""
         return max(5, *(len(quantity.kinds) for quantity, _ in self._measured.values()))
 
+    @cached_property
+    def _fillings(self) -> dict[Quantity, Filling]:
+        return {quantity: Filling(quantity, array) for quantity, array in self._measured.values()}
+
     def absent(self) -> dict[str, xr.DataArray]:
         """By grid: whether a cell has no data for at least one quantity; the dimensions are the grid's keys."""
         found: dict[str, xr.DataArray] = {}
-        for quantity, array in self._measured.values():
-            gaps = _gaps(quantity, array)
+        for quantity, filling in self._fillings.items():
+            gaps = filling.gaps
             if quantity.partial and not gaps.all():
                 gaps = xr.zeros_like(gaps)
             if quantity.grid in found:
@@ -244,65 +245,12 @@ class Quantities:
         return all(bool(array.isnull().all()) for of, array in self._measured.values() if of.grid == grid)
 
     def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
-        """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`.
-
-        Far from the median of the quantity, so that a least or a largest value and a share change, with another sign or
-        ratio of two cells, so that a comparison and a quotient do, such as it has elsewhere, so that a count of what
-        equals something does, and rising with the labels, so that a trend does.
-        """
+        """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`."""
         found = {}
         for quantity, array in self._measured.values():
-            own = _gaps(quantity, array)
-            if quantity.grid in absent and (own.all() or (own.any() and not quantity.partial)):
-                if quantity.grid in changed:
-                    mine = changed[quantity.grid].reindex_like(own, fill_value=False)
-                    array = array.where(~own, _fill(quantity, array, mine, trial))
-                else:
-                    # The same in all trials.
-                    if quantity not in self._unchanged:
-                        near = _fill(quantity, array, xr.zeros_like(own), trial)
-                        self._unchanged[quantity] = array.where(~own, near)
-                    array = self._unchanged[quantity]
-            found[quantity] = array
+            own = self._fillings[quantity] if quantity.grid in absent else None
+            found[quantity] = own.filled(changed.get(quantity.grid), trial) if own and own.is_needed else array
         return Quantities(found, self._run)
-
-
-def _gaps(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
-    if quantity.over == "each":
-        return array.isnull().all([*quantity.by, REPLICATE])
-    value = array.isel({DRAW: 0}, drop=True).drop_vars(_METHOD, errors="ignore")
-    return value.isnull().all([*quantity.by, *([PERCENTILE] if quantity.percentiles else [])])
-
-
-FROM_ELSEWHERE, RISING = 3, 4
-
-
-def _fill(quantity: Quantity, array: xr.DataArray, changed: xr.DataArray, trial: int) -> xr.DataArray:
-    """Another value in each place, and of each quantity; in those `changed` another one in each trial."""
-    places = array.isel({DRAW: 0}, drop=True) if DRAW in array.dims else array
-    change, places = xr.broadcast(changed, places)
-    first = np.random.default_rng(seed_of("fill", quantity.name))
-    if quantity.kinds:
-        kinds = first.integers(0, len(quantity.kinds), places.shape)
-        return places.copy(data=(kinds + np.where(change, trial, 0)) % len(quantity.kinds)).astype(float)
-    known = places.values[~np.isnan(places.values)]
-    scale = (abs(float(np.median(known))) if known.size else 1.0) or 1.0
-    near = scale * first.uniform(1, 2, places.shape)
-    draw = np.random.default_rng(seed_of("trial", quantity.name, trial // 2))
-    far = scale * 1e6 * 10 ** draw.uniform(0, 3, places.shape)
-    if trial == FROM_ELSEWHERE and known.size:
-        other = draw.choice(known, places.shape)
-    elif trial == RISING:
-        # With the label, of one quantity more than of another.
-        other = scale * np.linspace(1, 2, places.size).reshape(places.shape) ** first.uniform(1, 9)
-    else:
-        other = (-1) ** trial * far
-    filled = places.copy(data=np.where(change, other, near))
-    if DRAW not in array.dims:
-        return filled
-    # The replicates scatter as well.
-    scatter = np.concatenate([[0.0], draw.uniform(0, 1e-3, array.sizes[DRAW] - 1)])
-    return filled * (1 + xr.DataArray(scatter, {DRAW: array[DRAW]}, [DRAW]))
 
 
 def by_replicate(array: xr.DataArray) -> xr.DataArray:
@@ -310,7 +258,7 @@ def by_replicate(array: xr.DataArray) -> xr.DataArray:
     mean, without = array.isel({DRAW: 0}, drop=True), array.isel({DRAW: slice(1, None)})
     count = without.sizes[DRAW]
     values = count * mean - (count - 1) * without if count > 1 else mean.broadcast_like(without)
-    return values.drop_vars([DRAW, _METHOD]).rename({DRAW: REPLICATE}).transpose(..., REPLICATE)
+    return values.drop_vars([DRAW, METHOD]).rename({DRAW: REPLICATE}).transpose(..., REPLICATE)
 
 
 def mean_of(values: xr.DataArray) -> xr.DataArray:
@@ -328,7 +276,7 @@ def observed(values: xr.DataArray, *over: str, summary: Summary = "median") -> x
     drawn = _bootstrap(along.values, summary, "observed", str(values.name))
     # One observation says nothing of how far others are from it.
     drawn[(~np.isnan(along.values)).sum(axis=-1) == 1, 1:] = np.nan
-    coordinates = {**kept.coords, DRAW: np.arange(drawn.shape[-1]), _METHOD: _OBSERVED}
+    coordinates = {**kept.coords, DRAW: np.arange(drawn.shape[-1]), METHOD: _OBSERVED}
     return xr.DataArray(drawn, coordinates, [*left, DRAW], values.name, values.attrs)
 
 
@@ -366,7 +314,7 @@ def resampled(values: xr.DataArray) -> xr.DataArray:
 
 def _with_draws(values: xr.DataArray, drawn: Array, method: str) -> xr.DataArray:
     kept = values.isel({REPLICATE: 0}, drop=True)
-    coordinates = {**kept.coords, DRAW: np.arange(drawn.shape[-1]), _METHOD: method}
+    coordinates = {**kept.coords, DRAW: np.arange(drawn.shape[-1]), METHOD: method}
     return xr.DataArray(drawn, coordinates, [*kept.dims, DRAW], values.name, values.attrs)
 
 
@@ -387,14 +335,14 @@ def estimate(array: xr.DataArray) -> Estimate:
         raise ValueError(f'"{array.name}" still has the dimensions {", ".join(left)}; select or reduce them')
     if DRAW not in array.dims:
         return Estimate(float(array))
-    if _METHOD not in array.coords:
+    if METHOD not in array.coords:
         raise ValueError(f'"{array.name}" is made of quantities with different kinds of intervals')
     value, drawn = float(array[0]), array.values[1:]
     # Beside cells with more replicates the draws that a cell lacks are empty.
     drawn = drawn[~np.isnan(drawn)]
     count = len(drawn)
-    if array[_METHOD] != "jackknife":
-        if not count or (array[_METHOD] == "bootstrap" and (drawn == value).all()):
+    if array[METHOD] != "jackknife":
+        if not count or (array[METHOD] == "bootstrap" and (drawn == value).all()):
             return Estimate(value)
         low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
         return Estimate(value, float(low), float(high))

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Labels = Mapping[str, Sequence[Any]]
-PERCENTILE = "percentile"
+# Dimensions and coordinates beside the keys of a grid.
+DRAW, REPLICATE, PERCENTILE, METHOD = "draw", "replicate", "percentile", "interval"
 _CLUSTER = "_cluster"
 _RESAMPLES = 500
 """Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
@@ -65,7 +66,7 @@ def draws(
     labels = {quantity: labels_of(quantity, coordinates) for quantity in quantities}
     found = {
         quantity: xr.DataArray(
-            np.full([*map(len, of.values()), 1 + _RESAMPLES], np.nan), {**of, "draw": np.arange(1 + _RESAMPLES)}
+            np.full([*map(len, of.values()), 1 + _RESAMPLES], np.nan), {**of, DRAW: np.arange(1 + _RESAMPLES)}
         )
         for quantity, of in labels.items()
     }

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import xarray as xr
 
 from firstflight.analysis.table import Metric, Table, rows_frame
-from firstflight.studies.kernel.quantity import DRAW, estimate, plain
+from firstflight.studies.kernel.quantity import estimate, plain
+from firstflight.studies.kernel.sample import DRAW
 
 
 def table(
