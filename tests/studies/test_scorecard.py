@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import firstflight
 from firstflight import studies
 from firstflight.analysis.intervals import Estimate
 from firstflight.cli.app import app
@@ -84,6 +85,14 @@ def test_two_cases_from_the_command_to_the_page(tmp_path: Path) -> None:
     assert "RFC 9743 scorecard of jump_start against cubic" in page
     assert page.count('class="badge worse">worse') == 1
     assert "firstflight scorecard jump_start" in page
+
+
+def test_the_reference_under_another_name_changes_nothing() -> None:
+    card = Scorecard(scheme("window"), CUBIC)
+    run = firstflight.run(card, replicates=2, only={"experiment": ["starvation", "real-time"]})
+    found = [case for case in Scorecard.of(run).cases(run) if case.gain and case.harm]
+    assert [case.verdict for case in found] == ["equal", "equal"]
+    assert {change.change.value for case in found for change in (case.gain, case.harm) if change} == {0}
 
 
 def test_a_file_gives_a_scheme(tmp_path: Path) -> None:

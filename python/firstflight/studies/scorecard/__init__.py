@@ -134,15 +134,16 @@ class Scorecard(DeclaredStudy):
         harmed = [(case.title, case.harm) for case in judged if case.harm and case.harm.verdict == "worse"]
         return (
             f"{self._own} against {self._reference}, by the criteria of {len(judged)} cases: {listed}.",
-            f"Its own flows gain in {len(gained)} cases{_most(gained)}.",
-            f"Others, or the link, fare worse in {len(harmed)} cases{_most(harmed)}.",
+            f"Its own flows gain in {_most(gained)}.",
+            f"Others, or the link, fare worse in {_most(harmed)}.",
         )
 
 
 def _most(changes: Sequence[tuple[str, Change]]) -> str:
-    """The largest one in percent."""
+    """How many there are, and the largest one in percent."""
+    number = f"{len(changes) or 'no'} case{'s' * (len(changes) != 1)}"
     relative = [(title, change) for title, change in changes if not change.measure.absolute]
     if not relative:
-        return ""
+        return number
     title, change = max(relative, key=lambda pair: abs(pair[1].change.value))
-    return f', most in "{title}" ({change.title} {change.shown()})'
+    return f'{number}, most in "{title}" ({change.title} {change.shown()})'

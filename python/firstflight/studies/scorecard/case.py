@@ -12,7 +12,8 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.intervals import Estimate
-from firstflight.studies.kernel.quantity import DRAW, Quantities, Quantity, estimate
+from firstflight.studies.kernel.quantity import Quantities, Quantity, estimate
+from firstflight.studies.kernel.sample import DRAW
 
 Verdict = Literal["better", "equal", "worse", "inconclusive", "not applicable", "no data"]
 VERDICTS: tuple[Verdict, ...] = ("better", "equal", "worse", "inconclusive", "not applicable", "no data")
