@@ -95,6 +95,11 @@ def test_the_reference_under_another_name_changes_nothing() -> None:
     assert {change.change.value for case in found for change in (case.gain, case.harm) if change} == {0}
 
 
+def test_bbrs_first_version_loses_more_in_a_small_buffer_as_the_rfc_says() -> None:
+    run = firstflight.run(Scorecard(scheme("bbr"), CUBIC), replicates=3, only={"experiment": "high-loss"})
+    assert next(case.verdict for case in Scorecard.of(run).cases(run) if case.id == "high-loss") == "worse"
+
+
 def test_a_file_gives_a_scheme(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[tcp]\nstartup = { scheme = "rapid_start", growth = 2 }\n')

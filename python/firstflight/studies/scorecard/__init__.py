@@ -116,9 +116,8 @@ class Scorecard(DeclaredStudy):
 
     def _figures_of(self, q: Quantities) -> Sequence[Figure | None]:
         """Changes in percent, above zero what is better."""
-        titles = [f"{case.declared['section']} {case.id}" for case in self._cases]
-        cases = xr.DataArray(titles, dims="case")
-        who = xr.DataArray(["the scheme's own flows", "others, or the link"], dims="of")
+        cases = xr.DataArray([case.id for case in self._cases], dims="case")
+        who = xr.DataArray(["own flows", "others or link"], dims="of")
         columns: list[xr.DataArray] = []
         for role in ("gain", "harm"):
             of_role: list[xr.DataArray] = [case.improvement(q, role) for case in self._cases]
