@@ -344,6 +344,17 @@ ROWS = pl.DataFrame(
 )
 
 
+def test_labels_of_records_are_in_the_order_of_the_scenario() -> None:
+    records = pl.DataFrame(
+        {"iw": [3, 3, 3], "replicate": [0, 0, 0], "application": ["b", "a", "a"], "time": [1.0, 2.0, 3.0]},
+        schema_overrides={"application": pl.Enum(["b", "a"])},
+    )
+    of = Quantity("time", "Time", "s", pl.col("time").mean(), by=("application",))
+    measured = of.measure(records, {"iw": [3]})
+    assert measured["application"].values.tolist() == ["b", "a"]
+    assert estimate(measured.sel(iw=3, application="a")).value == 2.5
+
+
 def test_single_observations_stay_paired_until_they_are_summarized() -> None:
     times = EACH.measure(ROWS, {"iw": IWS})
     saved = times.sel(iw=3, drop=True) - times.sel(iw=10, drop=True)

@@ -125,6 +125,9 @@ def test_lines_of_completion_times_say_what_was_varied():
         for name in ("search", "photo")
     ]
     keys = ["initial_window", "seed"]
+    [figure] = completion_times(pl.DataFrame(rows).lazy(), keys)
+    abreast = [of.to_dict()["encoding"]["color"]["legend"]["columns"] for of in (figure.chart, figure.narrow)]
+    assert abreast == [2, 1], "a legend wider than the picture would make it smaller"
     several = svg(completion_times(pl.DataFrame(rows).lazy(), keys)[0].chart)
     assert "initial_window 3, photo" in several
     assert "seed" not in several

@@ -194,7 +194,11 @@ def _over_replicates(
     per_replicate = found.unpivot(
         on=list(metrics), index=[*keys, "replicate"], variable_name="metric", value_name="value"
     ).collect()
+    # How much of a run met a stall says nothing of other runs.
+    estimated = pl.when(pl.col("metric") != "disturbed")
     frame = summarise(per_replicate, [*keys, "metric"]).with_columns(
+        estimated.then(pl.col("low")).alias("low"),
+        estimated.then(pl.col("high")).alias("high"),
         pl.col("metric").replace_strict(_UNITS).alias("unit"),
         pl.lit(None, dtype=pl.Float64).alias("published"),
     )

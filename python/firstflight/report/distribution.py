@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from firstflight.analysis.summary import as_in_the_scenario
 from firstflight.report.figure import Figure, inline
 
+if TYPE_CHECKING:
+    import altair
+
 # After Okabe and Ito: told apart with any common colour blindness, on white and on near-black.
 PALETTE = ("#2a7fbf", "#E69F00", "#CC3D6F", "#009E73", "#56B4E9", "#D55E00", "#9a9a9a")
+# Widths in the legend, in units of the picture: of a letter, and of a symbol with its room.
+_LETTER, _SYMBOL = 7, 40
 _QUANTILES = [percent / 100 for percent in range(1, 100)]
 
 
@@ -35,25 +42,24 @@ def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -
         for name, row in zip(names, curves.iter_rows(named=True), strict=True)
         for q in _QUANTILES
     ]
-    colour = alt.Color(
-        "line:N", sort=names, scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])), title=None
-    )
-    chart = (
-        alt.Chart(inline(points))
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X("time_s:Q", title="completion time, s", axis=alt.Axis(tickCount=10)),
-            y=alt.Y("share:Q", title="share finished within, %", scale=alt.Scale(domain=[0, 100])),
-            color=colour,
-        )
-    )
+    scale = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
+
+    def chart(width: int, height: int) -> altair.Chart:
+        # As many names in a row as fit: a longer row would make the whole picture smaller.
+        abreast = max(1, width // (_LETTER * max(map(len, names)) + _SYMBOL))
+        color = alt.Color("line:N", sort=names, scale=scale, title=None, legend=alt.Legend(columns=abreast))
+        across = alt.X("time_s:Q", title="completion time, s", axis=alt.Axis(tickCount=width // 64, labelOverlap=True))
+        up = alt.Y("share:Q", title="share finished within, %", scale=alt.Scale(domain=[0, 100]))
+        lines: altair.Chart = alt.Chart(inline(points)).mark_line(strokeWidth=2).encode(x=across, y=up, color=color)
+        return lines.properties(width=width, height=height)
+
     return [
         Figure(
             "page_times" if pages else "completion_times",
             "Page times" if pages else "Completion times",
             f"Finished {'pages' if pages else 'transfers'} of all replicates, 1st to 99th percentile.",
-            chart.properties(width=640, height=280),
-            chart.properties(width=270, height=220),
+            chart(640, 280),
+            chart(270, 220),
         )
     ]
 

@@ -120,11 +120,11 @@ def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
             "domain": False,
             "ticks": False,
             "labelPadding": 6,
-            "labelFontSize": 11,
-            "titleFontSize": 11,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
             "titleFontWeight": "normal",
         },
-        "header": {"labelFontSize": 12, "labelFontWeight": "bold", "titleFontSize": 11},
+        "header": {"labelFontSize": 12, "labelFontWeight": "bold", "titleFontSize": 12},
         # Symbols are as strong as lines and dots, whatever else of a layer is pale.
         "legend": {
             "labelFontSize": 12,

@@ -299,7 +299,7 @@ def _step(lines: pl.DataFrame, marks: list[dict[str, Any]]) -> dict[str, Any] | 
     return {
         "kb": first["kb"],
         "ms": after["ms"][0],
-        "text": f"+ {after['ms'][0] - before['ms'][-1]:.0f} ms: a round trip",
+        "text": f"+ {after['ms'][0] - before['ms'][-1]:.0f} ms: one more flight",
     }
 
 

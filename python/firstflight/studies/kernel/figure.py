@@ -106,7 +106,7 @@ def _chart(
     heading = quantity[x].attrs.get("long_name", x)
     if numbers:
         few = labels if len(labels) <= _FEW else alt.Undefined
-        axis = alt.Axis(values=few, format="~g", labelOverlap=True) if far else alt.Axis()
+        axis = alt.Axis(values=few, labelExpr="'' + datum.value", labelOverlap=True)
         scale = alt.Scale(type="log" if far else "linear", zero=False, nice=not far)
         across = alt.X(f"{x}:Q", title=heading, scale=scale, axis=axis)
     else:

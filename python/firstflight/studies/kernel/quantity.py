@@ -93,8 +93,9 @@ class Quantity:
         read = records if self.where is None else records.filter(self.where)
         rows = read.group_by(*keys, "replicate", maintain_order=True).agg(self.value.cast(pl.Float64).alias("value"))
         if not isinstance(self.by, Mapping):
+            # Names of the records are in the order of the scenario.
+            labels |= {name: rows[name].unique().sort().cast(pl.String).to_list() for name in self.by}
             rows = rows.with_columns(pl.col(name).cast(pl.String) for name in self.by)
-            labels |= {name: rows[name].unique().sort().to_list() for name in self.by}
         replicates = max([0, *rows["replicate"]]) + 1
         values = np.full([*(len(found) for found in labels.values()), replicates], np.nan)
         places = [{label: place for place, label in enumerate(found)} for found in labels.values()]
