@@ -453,6 +453,12 @@ impl<'p> Simulation<'p> {
             }
             self.forward(packet);
         }
+        self.arm(slot, side);
+    }
+
+    /// Arms an end's timer, if its deadline is earlier than the entry that there is.
+    #[inline]
+    fn arm(&mut self, slot: u32, side: usize) {
         let connection = &mut self.connections[slot];
         let deadline = connection.ends[side].poll_timeout();
         if deadline < connection.armed[side] {
@@ -499,7 +505,7 @@ impl<'p> Simulation<'p> {
                     self.react(slot, side);
                 } else {
                     // The deadline has moved since the entry was made.
-                    self.pump(slot, side);
+                    self.arm(slot, side);
                 }
             }
         }

@@ -14,7 +14,10 @@ impl Endpoint {
         match self.state {
             State::Closed => {}
             State::Listen => self.finish(State::Closed, Events::CLOSED),
-            _ => self.closing = true,
+            _ => {
+                self.closing = true;
+                self.due |= due::STREAM;
+            }
         }
     }
 

@@ -74,6 +74,8 @@ pub(crate) mod due {
     pub const OVERRIDE: u8 = 32;
     /// An acknowledgement, alone if no data goes out.
     pub const ACK: u8 = 64;
+    /// The stream, as far as it may: something happened since no more of it could leave.
+    pub const STREAM: u8 = 128;
     /// What comes before data.
     pub const URGENT: u8 = RESET | SYN | ACK_FIRST | RETRANSMIT | PROBE;
 }
@@ -336,6 +338,7 @@ impl Endpoint {
             self.note_writing(now);
             self.queue_for_trains(now);
             self.data_end = self.data_end.saturating_add(bytes).min(ENDLESS);
+            self.due |= due::STREAM;
         }
     }
 

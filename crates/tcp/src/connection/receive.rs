@@ -10,6 +10,7 @@ impl Endpoint {
     #[inline]
     pub fn handle_segment(&mut self, now: Nanos, segment: &Segment) {
         self.stats.segments_received += 1;
+        self.due |= due::STREAM;
         if self.state >= State::Established {
             self.on_synchronised(now, segment);
         } else {

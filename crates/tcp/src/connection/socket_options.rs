@@ -1,6 +1,6 @@
 //! What an application may ask of an open connection besides reading and writing.
 
-use super::Endpoint;
+use super::{Endpoint, due};
 use crate::sender::nagle::Nagle;
 use crate::sequence::Position;
 
@@ -19,11 +19,13 @@ impl Endpoint {
     /// Replaces the rule for small segments (`TCP_NODELAY` turns it off).
     pub fn set_nagle(&mut self, nagle: Nagle) {
         self.nagle = nagle;
+        self.due |= due::STREAM;
     }
 
     /// Whether a last segment that is not full waits for more data (`TCP_CORK`).
     pub fn set_cork(&mut self, on: bool) {
         self.corked = on;
+        self.due |= due::STREAM;
     }
 
     /// What was written so far ends a record (`MSG_EOR`): no segment will span this place, whether sent for the first

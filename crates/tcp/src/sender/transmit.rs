@@ -29,11 +29,16 @@ impl Endpoint {
             self.urgent_segment(now, segment);
             return true;
         }
-        if self.state >= State::Established && self.stream_segment(now, segment) {
-            return true;
-        }
-        if self.extras.validation().is_some() && self.state >= State::Established {
-            self.validate_window(now);
+        // Linux calls tcp_write_xmit on events only, and what it decides depends on the time: a train that waits for an
+        // ACK leaves if it is asked later, and a window that is in use is so until then.
+        if self.due & due::STREAM != 0 && self.state >= State::Established {
+            if self.stream_segment(now, segment) {
+                return true;
+            }
+            if self.extras.validation().is_some() {
+                self.validate_window(now);
+            }
+            self.due &= !due::STREAM;
         }
         let acknowledges = self.due & due::ACK != 0;
         if acknowledges {
@@ -256,7 +261,8 @@ impl Endpoint {
             self.stats.retransmissions += u32::from(retransmission);
             self.stats.first_flight_segments += u32::from(!retransmission && self.first_flight.is_none());
             self.last_sent_at = now;
-            self.sent_since_validation = true;
+            // Linux, tcp_write_xmit: new data only.
+            self.sent_since_validation |= !retransmission;
             self.controller.on_sent(now, length, self.flight_bytes());
             self.pace(now, length);
         }

@@ -38,7 +38,8 @@ impl Endpoint {
             }
         };
         let limited = in_flight >= window || waits;
-        if !(self.sent_since_validation || limited) {
+        // Linux, tcp_write_xmit: what was sent, or could not be; tcp_push_pending_frames: with nothing to send it is not asked.
+        if !(self.sent_since_validation || limited && self.nxt < self.stream_end()) {
             return;
         }
         self.sent_since_validation = false;
@@ -61,10 +62,10 @@ impl Endpoint {
             WindowValidation::CwndLimited { app_limited_decay } => app_limited_decay,
             WindowValidation::Rfc7661 => true,
         };
-        if !open || !applies || self.controller.is_rate_based() {
+        if !applies || self.controller.is_rate_based() {
             return;
         }
-        let unused = Unused { window_segments: window, initial_window_segments, rto: self.rtt.rto() };
+        let unused = Unused { window_segments: window, initial_window_segments, rto: self.rtt.rto(), open };
         if let Some(shrunk) = validation.unused(now, &unused) {
             self.controller.set_window(shrunk.window_segments * self.mss);
             let least = shrunk.least_ssthresh_segments * self.mss;

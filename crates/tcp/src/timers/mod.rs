@@ -15,10 +15,11 @@ impl Endpoint {
             self.on_ack_timeout();
         }
         if let Some(pacer) = self.extras.pacer_mut() {
-            pacer.on_time(now);
+            self.due |= if pacer.on_time(now) { due::STREAM } else { 0 };
         }
         if now >= self.retransmit_deadline {
             self.retransmit_deadline = NEVER;
+            self.due |= due::STREAM;
             match self.state {
                 State::SynSent | State::SynReceived => self.on_syn_timeout(),
                 _ if self.persisting => self.on_persist_timeout(now),

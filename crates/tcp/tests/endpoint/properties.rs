@@ -3,9 +3,9 @@
 use crate::wire::*;
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
-    InitialWindow, LostSyn, Nagle, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
-    RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SlowStartGrowth, Startup, TailLossProbe,
-    TimerTick, Timestamps, WindowPacing, WindowValidation,
+    InitialWindow, LostSyn, NEVER, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow,
+    RtoEstimator, RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SlowStartGrowth, Startup,
+    TailLossProbe, TimerTick, Timestamps, Trains, WindowPacing, WindowValidation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -301,7 +301,7 @@ impl Exchange {
         let mut dice = Dice(network.seed ^ 1);
         wire.pump();
         for _ in 0..200_000 {
-            if wire.next() == firstflight_tcp::NEVER || wire.client.is_finished() && wire.server.is_finished() {
+            if wire.next() == NEVER || wire.client.is_finished() && wire.server.is_finished() {
                 break;
             }
             wire.step();
@@ -333,6 +333,35 @@ impl Exchange {
         let states = (wire.client.state(), wire.server.state());
         assert!(wire.client.is_finished() && wire.server.is_finished(), "{states:?}");
         wire.log.len()
+    }
+}
+
+impl Exchange {
+    /// What a server that writes now and then sends, and when; between the events both ends may be polled for nothing.
+    fn departures(&self, polls_between: bool) -> Vec<(Nanos, Segment)> {
+        let mut wire = Wire::between(&self.client, &self.server, 0);
+        wire.set_fate(self.network.fate());
+        wire.client.connect(0);
+        let mut dice = Dice(self.network.seed ^ 2);
+        wire.pump();
+        for _ in 0..400 {
+            if (wire.next() == NEVER || dice.percent(10)) && wire.server_events.contains(Events::CONNECTED) {
+                // Sometimes after more than a timeout.
+                wire.now += if wire.next() == NEVER { dice.roll() % (5 * SECOND) } else { 0 };
+                let now = wire.now;
+                wire.server.write(now, dice.roll() % stream(&self.server, &self.client, 30, 1).max(1));
+                wire.pump();
+            }
+            if wire.next() == NEVER {
+                break;
+            }
+            if polls_between {
+                wire.now = Nanos::midpoint(wire.now, wire.next());
+                wire.pump();
+            }
+            wire.step();
+        }
+        wire.log.iter().map(|sent| (sent.at, sent.segment)).collect()
     }
 }
 
@@ -423,5 +452,21 @@ proptest! {
             wire.client.handle_timeout(now);
             wire.server.handle_timeout(now);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_poll_that_nothing_happened_before_changes_nothing(
+        exchange in exchanges(),
+        trains in any::<bool>(),
+    ) {
+        let mut exchange = exchange;
+        if let RecoveryAlgorithm::Scoreboard(rules) = &mut exchange.server.recovery {
+            rules.trains = trains.then_some(Trains { min_segments: 2, window_divisor: 3 });
+        }
+        prop_assert_eq!(exchange.departures(false), exchange.departures(true));
     }
 }

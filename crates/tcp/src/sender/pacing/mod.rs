@@ -174,9 +174,11 @@ impl Pacer {
         self.release.filter(|_| self.waiting).unwrap_or(NEVER)
     }
 
-    /// Time passed: what waited is released once the deadline is reached.
-    pub(crate) fn on_time(&mut self, now: Nanos) {
-        self.waiting &= self.release.is_some_and(|release| now < release);
+    /// Time passed: whether what waited is released, since the deadline is reached.
+    pub(crate) fn on_time(&mut self, now: Nanos) -> bool {
+        let released = self.deadline() <= now;
+        self.waiting &= !released;
+        released
     }
 
     /// Whether it is a start-up scheme's flight, and all of that that is paced has left or been given up.

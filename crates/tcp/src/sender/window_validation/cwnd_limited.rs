@@ -61,15 +61,18 @@ impl CwndLimited {
     }
 
     // Linux's tcp_cwnd_application_limited (RFC 2861 §3.1): after a timeout's worth of partial use, half-way down to
-    // what was used, and not below the initial window.
+    // what was used, and not below the initial window; outside of the open state only the time begins again.
     #[inline]
     pub(super) fn unused(&mut self, now: Nanos, unused: &Unused) -> Option<Shrunk> {
         if self.used == 0 || now - self.used_at < unused.rto {
             return None;
         }
+        self.used_at = now;
+        if !unused.open {
+            return None;
+        }
         let used = self.used.max(unused.initial_window_segments);
         self.used = 0;
-        self.used_at = now;
         let window = unused.window_segments;
         (used < window).then(|| Shrunk::from(window, u32::midpoint(window, used)))
     }
@@ -121,7 +124,7 @@ mod tests {
     #[test]
     fn what_was_not_used_for_a_timeout_is_given_up_by_half() {
         let mut rule = CwndLimited::default();
-        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND };
+        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND, open: true };
         rule.on_transmit(0, &burst(true, 40, 40, false));
         let mut little = burst(false, 12, 40, false);
         (little.una, little.nxt) = (100, 112);
@@ -135,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_most_that_was_outstanding_since_the_last_growth_counts_as_used() {
-        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND };
+        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND, open: true };
         let mut rule = CwndLimited::default();
         [12, 20, 15].into_iter().for_each(|outstanding| rule.on_transmit(0, &burst(false, outstanding, 40, false)));
         rule.on_ack(SECOND / 2);
@@ -151,9 +154,19 @@ mod tests {
     }
 
     #[test]
+    fn outside_of_the_open_state_nothing_is_given_up_and_the_time_begins_again() {
+        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND, open: true };
+        let mut rule = CwndLimited::default();
+        rule.on_transmit(0, &burst(false, 12, 40, false));
+        assert_eq!(rule.unused(SECOND, &Unused { open: false, ..unused }), None);
+        assert_eq!(rule.unused(2 * SECOND - 1, &unused), None);
+        assert!(rule.unused(2 * SECOND, &unused).is_some_and(|shrunk| shrunk.window_segments == 26));
+    }
+
+    #[test]
     fn a_connection_that_begins_late_has_left_nothing_unused_before() {
         let mut rule = CwndLimited::default();
-        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND };
+        let unused = Unused { window_segments: 40, initial_window_segments: 10, rto: SECOND, open: true };
         rule.on_transmit(70 * SECOND, &burst(false, 1, 40, false));
         assert_eq!(rule.unused(70 * SECOND, &unused), None);
         assert!(rule.unused(71 * SECOND, &unused).is_some());
@@ -167,7 +180,7 @@ mod tests {
         let mut first = burst(false, 1, 20, false);
         (first.una, first.nxt) = (13, 14);
         rule.on_transmit(2 * SECOND, &first);
-        let unused = Unused { window_segments: 20, initial_window_segments: 10, rto: SECOND };
+        let unused = Unused { window_segments: 20, initial_window_segments: 10, rto: SECOND, open: true };
         assert_eq!(rule.unused(2 * SECOND, &unused), None);
         let shrunk = Shrunk { window_segments: 15, least_ssthresh_segments: 15 };
         assert_eq!(rule.unused(3 * SECOND, &unused), Some(shrunk));
@@ -177,7 +190,7 @@ mod tests {
     fn the_initial_window_is_never_given_up() {
         let mut rule = CwndLimited::default();
         rule.on_transmit(0, &burst(false, 2, 10, false));
-        let unused = Unused { window_segments: 10, initial_window_segments: 10, rto: SECOND };
+        let unused = Unused { window_segments: 10, initial_window_segments: 10, rto: SECOND, open: true };
         assert_eq!(rule.unused(2 * SECOND, &unused), None);
     }
 }

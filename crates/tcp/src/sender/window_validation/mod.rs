@@ -3,9 +3,8 @@
 //!
 //! The contract, for the sender: after each burst of transmissions, that is once `poll_transmit` has nothing more to
 //! send or cwnd forbids it, call [`Validation::on_transmit`], with `limited` if cwnd, rather than the application or the
-//! peer's window, ended the burst; then, if the sender is in its open state, [`Validation::unused`], whose answer, if
-//! any, replaces window and threshold (not for rate-based controllers; Linux's rule only with
-//! `app_limited_decay`). On an acknowledgement of new data outside of recovery call [`Validation::on_ack`], then ask
+//! peer's window, ended the burst; then [`Validation::unused`], whose answer, if any, replaces window and threshold (not
+//! for rate-based controllers; Linux's rule only with `app_limited_decay`). On an acknowledgement of new data outside of recovery call [`Validation::on_ack`], then ask
 //! [`Validation::allows_growth`] before the controller's `on_ack`. When the restart window applied, call
 //! [`Validation::on_restart`]. When a repair begins, call
 //! [`Validation::on_congestion`] after the controller's and let its answer, if any, replace window and threshold; when it
@@ -43,6 +42,8 @@ pub(crate) struct Unused {
     pub initial_window_segments: u32,
     /// Retransmission timeout in force.
     pub rto: Nanos,
+    /// Nothing was lost, reordered or marked of late.
+    pub open: bool,
 }
 
 /// A smaller window, in segments.

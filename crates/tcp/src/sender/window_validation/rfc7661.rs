@@ -66,7 +66,7 @@ impl Rfc7661 {
 
     // RFC 7661 §4.4.3: after the non-validated period, cwnd = max(cwnd/2, IW) and ssthresh = max(ssthresh, 3*cwnd/4).
     pub(super) fn unused(&mut self, now: Nanos, unused: &Unused) -> Option<Shrunk> {
-        let began = self.non_validated_at?;
+        let began = self.non_validated_at.filter(|_| unused.open)?;
         if now - began < NON_VALIDATED_PERIOD {
             return None;
         }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn five_minutes_without_validation_halve_the_window() {
         let mut rule = Rfc7661::new(1000);
-        let unused = |window_segments| Unused { window_segments, initial_window_segments: 10, rto: SECOND };
+        let unused = |window_segments| Unused { window_segments, initial_window_segments: 10, rto: SECOND, open: true };
         let next = rounds(&mut rule, 0, 2, 4, 40);
         assert_eq!(rule.unused(299 * SECOND, &unused(40)), None);
         let shrunk = Shrunk { window_segments: 20, least_ssthresh_segments: 30 };
