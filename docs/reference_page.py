@@ -36,7 +36,7 @@ def main() -> None:
     print("## Studies\n")
     _print_table(("name", "engines", "shows", "source"), _studies())
     print("## TCP profiles\n")
-    print("A scenario's `[tcp]` table sets any of these; [guide.md](guide.md) says what each means.\n")
+    print("A scenario's `[tcp]` table sets any of these; [keys.md](keys.md#tcp) says what each means.\n")
     _print_table(("key", *(f"`{name}`" for name in profiles())), _profile_rows())
     print("### Choices\n")
     print("What a key with a choice can be set to, and the parameters of each value with their defaults.\n")
