@@ -326,6 +326,7 @@ impl Endpoint {
             tick_ns: profile.cubic_tick(),
             paced: profile.pacing.is_some(),
             rtt: None,
+            established_at: None,
             seed: wire(initial),
         }
     }

@@ -88,7 +88,11 @@ impl Endpoint {
         let profile = &self.profile;
         let window = profile.lost_syn.window_bytes(facts.lost, self.initial_window_bytes(), self.mss);
         let rtt = self.rtt.smoothed(&profile.rto);
-        self.controller.restart(&Start { rtt, ..Self::start(profile, self.initial(), self.mss, window) });
+        self.controller.restart(&Start {
+            rtt,
+            established_at: Some(now),
+            ..Self::start(profile, self.initial(), self.mss, window)
+        });
         self.initial_segments = NonZeroU16::new(u16::try_from(window / self.mss).unwrap_or(u16::MAX));
         if let Some(segments) = self.start_ssthresh {
             self.controller.set_ssthresh(u32::from(segments.get()).saturating_mul(self.mss));

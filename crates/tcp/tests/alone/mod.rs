@@ -105,6 +105,7 @@ impl Alone {
             paced: false,
             tick_ns: 1_000_000,
             rtt: None,
+            established_at: Some(0),
             seed: 1,
         };
         let round = Round {

@@ -53,3 +53,18 @@ fn an_idle_time_leaves_a_window_that_follows_from_deliveries_alone() {
     wire.server.write(wire.now, 1448);
     assert_eq!((wire.server.cwnd_bytes(), wire.server.stats().idle_restarts), (window, 0));
 }
+
+// Linux, bbr_init: min_rtt_stamp is the moment at which the handshake is over, however late the first data is.
+#[test]
+fn the_handshakes_round_trip_counts_for_ten_seconds_from_the_handshake_on() {
+    for (pause, grows) in [(9 * SECOND, false), (11 * SECOND, true)] {
+        let mut wire = Wire::new(&bbr(10), 10 * MS);
+        wire.client.connect(0);
+        wire.run_until(pause);
+        wire.set_fate(Box::new(|_| vec![50 * MS]));
+        wire.server.write(wire.now, 10_000 * 1448);
+        wire.run_until(wire.now + SECOND);
+        // With a round trip of 20 ms where it is 100 ms BBR takes a window for enough that is not.
+        assert_eq!(wire.server.cwnd_bytes() > 40 * 1448, grows, "{}", wire.server.cwnd_bytes());
+    }
+}

@@ -360,6 +360,7 @@ mod tests {
             paced: false,
             tick_ns: MILLISECOND,
             rtt: None,
+            established_at: None,
             seed: 0,
         };
         Controller::new_in(None, &start)

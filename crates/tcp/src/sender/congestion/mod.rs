@@ -156,6 +156,8 @@ pub struct Start {
     pub tick_ns: Nanos,
     /// Round trip that the handshake measured; none before it is over, or if it cannot tell.
     pub rtt: Option<Nanos>,
+    /// When the handshake was over; none before.
+    pub established_at: Option<Nanos>,
     /// Stands in for the randomness of algorithms that want some: the initial sequence number.
     pub seed: u32,
 }

@@ -171,6 +171,7 @@ mod tests {
                 paced: false,
                 tick_ns: 1_000_000,
                 rtt: None,
+                established_at: None,
                 seed: 0,
             };
             let mut rounds = Self { vegas: Controller::new_in(None, &start), end: 0 };

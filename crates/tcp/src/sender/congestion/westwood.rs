@@ -119,6 +119,7 @@ mod tests {
                 paced: false,
                 tick_ns: 1_000_000,
                 rtt: None,
+                established_at: None,
                 seed: 0,
             },
         )

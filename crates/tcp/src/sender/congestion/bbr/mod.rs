@@ -99,7 +99,7 @@ pub(crate) struct Bbr {
     round_end: u64,
     round_start: bool,
     min_rtt: Option<Nanos>,
-    /// When the shortest round trip was seen; none before anything was sent.
+    /// When the shortest round trip was seen, at first when the handshake was over; none before.
     min_rtt_at: Option<Nanos>,
     /// When PROBE_RTT may end; none before the flight is small enough.
     probe_rtt_end: Option<Nanos>,
@@ -142,7 +142,8 @@ impl Bbr {
             round_end: 0,
             round_start: false,
             min_rtt: None,
-            min_rtt_at: None,
+            // Linux, bbr_init.
+            min_rtt_at: start.established_at,
             probe_rtt_end: None,
             probe_rtt_round_done: false,
             limited: (1, 0),
@@ -239,7 +240,6 @@ impl Bbr {
 
 impl CongestionControl for Bbr {
     fn on_sent(&mut self, w: &mut Window, now: Nanos, _bytes: Bytes, flight: Bytes) {
-        self.min_rtt_at.get_or_insert(now);
         if flight > Bytes::ZERO || self.repair == Repair::Loss {
             return;
         }

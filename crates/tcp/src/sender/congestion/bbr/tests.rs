@@ -19,6 +19,7 @@ fn start(seed: u32) -> Start {
         paced: true,
         tick_ns: 1_000_000,
         rtt: None,
+        established_at: Some(0),
         seed,
     }
 }
