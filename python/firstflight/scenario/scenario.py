@@ -136,8 +136,8 @@ class Scenario(Table):
         """
         return self.replace_all([(path, value)])
 
-    def replace_all(self, values: Iterable[tuple[str, Any]]) -> Self:
-        """As `replace`, for several keys that may fit only together."""
+    def replace_all(self, values: Iterable[tuple[str, Any]], *, directory: Path | None = None) -> Self:
+        """As `replace`, for several keys that may fit only together; files they name are relative to `directory`."""
         document = self.to_dict()
         for index, application in enumerate(document["application"]):
             application.setdefault("name", self.names()[index])
@@ -147,7 +147,7 @@ class Scenario(Table):
             for step, following in pairwise([*steps, last]):
                 table = _step(table, step, following, path)
             _set(table, last, value, path)
-        return type(self).from_dict(document, source="")
+        return type(self).from_dict(document, directory=directory, source="")
 
     def with_population(self, **keys: Any) -> Self:
         """A copy whose users have a path each in the place of the network: the keys of [population], such as

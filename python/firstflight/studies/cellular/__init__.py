@@ -23,14 +23,14 @@ from firstflight.studies.kernel import (
 )
 
 # The primary has no others beside it.
-INLINE = pl.col("object") > 0
+INLINE, DONE = pl.col("object") > 0, pl.col("completed") == 1
 KEYS = ("network", "buffer_bdp", "radio", "size_kb", "connections", "iw")
 MOST_AT_ONCE = 4
 
 
 def pages(run: Run) -> pl.LazyFrame:
     """A row a page with four objects at once: Jain's index of the throughputs of their connections."""
-    rows = run.table("transfers").filter(INLINE, pl.col("completed") == 1, pl.col("connections") == MOST_AT_ONCE)
+    rows = run.table("transfers").filter(INLINE, DONE, pl.col("connections") == MOST_AT_ONCE)
     rate = pl.col("bytes") / pl.col("completion_time_s")
     return (
         rows.group_by(*KEYS, "replicate", "client", "page")
@@ -82,7 +82,6 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     time, fair = change(q.time), q.jain.sel(connections=4, drop=True)
     less_fair = fair.sel(iw=3, drop=True) - fair.sel(iw=10, drop=True)
     cells = ["buffer_bdp", "radio", "size_kb", "connections"]
-    over = ["network", *cells]
     return (
         ClaimSpec(
             "some-networks-gain",
@@ -114,7 +113,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ClaimSpec(
             "todays-networks-gain",
             OURS,
-            "On LTE and 5G responses of 20 kB that come one at a time are at least 25 % faster with IW 10 (least gain).",
+            "On LTE and 5G responses of 20 kB, one at a time, are at least 25 % faster with IW 10 (least gain).",
             (-time).sel(network=["LTE", "5G"], size_kb=20, connections=1).min(["network", "buffer_bdp", "radio"]),
             at_least(25),
             "percent",
@@ -143,7 +142,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ClaimSpec(
             "jitter-is-not-taken-for-loss",
             OURS,
-            "Jitter of the link layer causes no more needless recoveries with IW 10 than with IW 3 (largest difference).",
+            "The link layer's jitter causes no more needless recoveries with IW 10 than with IW 3 (largest difference).",
             (q.spurious.sel(iw=10, drop=True) - q.spurious.sel(iw=3, drop=True))
             .sel(radio=YES)
             .max(["network", "buffer_bdp", "size_kb", "connections"]),

@@ -33,7 +33,7 @@ class Grid:
     def __init__(
         self, folder: Path, name: str, declared: Mapping[str, Any], shared: Mapping[str, Any], build: Build | None
     ) -> None:
-        self.name = name
+        self.name, self._folder = name, folder
         self.keys: dict[str, dict[str, Any]] = {
             key: {**shared.get(key, {}), **own} for key, own in declared["keys"].items()
         }
@@ -85,7 +85,7 @@ class Grid:
         """The scenario with the first keys at `labels`; `made` holds those of fewer labels, which cells share."""
         if labels not in made:
             scenario, name = self._scenario(labels[:-1], made), list(self.keys)[len(labels) - 1]
-            made[labels] = scenario.replace_all(_settings(self.keys[name], labels[-1]).items())
+            made[labels] = scenario.replace_all(_settings(self.keys[name], labels[-1]).items(), directory=self._folder)
         return made[labels]
 
 
