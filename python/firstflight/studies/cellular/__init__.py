@@ -24,7 +24,7 @@ from firstflight.studies.kernel import (
 
 # The primary has no others beside it.
 INLINE, DONE = pl.col("object") > 0, pl.col("completed") == 1
-KEYS = ("network", "buffer_bdp", "radio", "size_kb", "connections", "iw")
+KEYS = ("network", "buffer_bdp", "radio", "size", "connections", "iw")
 MOST_AT_ONCE = 4
 
 
@@ -81,7 +81,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """What RFC 6928 says of JNDK10, and hypotheses."""
     time, fair = change(q.time), q.jain.sel(connections=4, drop=True)
     less_fair = fair.sel(iw=3, drop=True) - fair.sel(iw=10, drop=True)
-    cells = ["buffer_bdp", "radio", "size_kb", "connections"]
+    cells = ["buffer_bdp", "radio", "size", "connections"]
     return (
         ClaimSpec(
             "some-networks-gain",
@@ -96,7 +96,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "some-networks-lose",
             JNDK10,
             "Results are mixed: on some network with some buffer IW 10 raises them (largest mean rise).",
-            time.mean(["radio", "size_kb", "connections"]).max(["network", "buffer_bdp"]),
+            time.mean(["radio", "size", "connections"]).max(["network", "buffer_bdp"]),
             above(0),
             "percent",
             "A sign.",
@@ -105,7 +105,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "fairness-is-mixed",
             JNDK10,
             "IW 10 is less fair between four connections at once on some network (largest mean fall of the index).",
-            less_fair.mean(["buffer_bdp", "radio", "size_kb"]).max("network"),
+            less_fair.mean(["buffer_bdp", "radio", "size"]).max("network"),
             above(0.01),
             "",
             "A hundredth of the index can be seen.",
@@ -114,7 +114,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "todays-networks-gain",
             OURS,
             "On LTE and 5G responses of 20 kB, one at a time, are at least 25 % faster with IW 10 (least gain).",
-            (-time).sel(network=["LTE", "5G"], size_kb=20, connections=1).min(["network", "buffer_bdp", "radio"]),
+            (-time).sel(network=["LTE", "5G"], size="20 kB", connections=1).min(["network", "buffer_bdp", "radio"]),
             at_least(25),
             "percent",
             "14 segments take two round trips instead of three, with the handshake three instead of four.",
@@ -124,7 +124,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             OURS,
             "With a buffer of 16 BDP IW 10 retransmits no more than IW 3, four at once (largest difference).",
             (q.retransmitted.sel(iw=10, drop=True) - q.retransmitted.sel(iw=3, drop=True))
-            .sel(buffer_bdp=16, connections=4, size_kb=20)
+            .sel(buffer_bdp=16, connections=4, size="20 kB")
             .max(["network", "radio"]),
             at_most(0.1),
             "pp",
@@ -134,7 +134,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "edge-with-a-short-buffer-loses",
             OURS,
             "On EDGE with a buffer of 1 BDP four responses of 20 kB at once are slower with IW 10.",
-            time.sel(network="EDGE", buffer_bdp=1, size_kb=20, connections=4, radio=NO),
+            time.sel(network="EDGE", buffer_bdp=1, size="20 kB", connections=4, radio=NO),
             above(0),
             "percent",
             "Forty segments meet a queue of five.",
@@ -142,10 +142,10 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ClaimSpec(
             "jitter-is-not-taken-for-loss",
             OURS,
-            "The link layer's jitter causes no more needless recoveries with IW 10 than with IW 3 (largest difference).",
+            "The link layer's jitter causes no more needless recoveries with IW 10 than with 3 (largest difference).",
             (q.spurious.sel(iw=10, drop=True) - q.spurious.sel(iw=3, drop=True))
             .sel(radio=YES)
-            .max(["network", "buffer_bdp", "size_kb", "connections"]),
+            .max(["network", "buffer_bdp", "size", "connections"]),
             near(0),
             "per 100 objects",
             "One in a hundred objects.",
@@ -156,7 +156,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             OURS,
             "On 5G IW 32 saves another 20 % of the time of 200 kB, one at a time (least).",
             (-100 * (q.time.sel(iw=32, drop=True) / q.time.sel(iw=10, drop=True) - 1))
-            .sel(network="5G", size_kb=200, connections=1)
+            .sel(network="5G", size="200 kB", connections=1)
             .min(["buffer_bdp", "radio"]),
             at_least(20),
             "percent",
@@ -167,7 +167,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             OURS,
             "On EDGE IW 32 is slower than IW 10, four responses of 20 kB at once (mean over buffers and link layers).",
             (100 * (q.time.sel(iw=32, drop=True) / q.time.sel(iw=10, drop=True) - 1))
-            .sel(network="EDGE", size_kb=20, connections=4)
+            .sel(network="EDGE", size="20 kB", connections=4)
             .mean(["buffer_bdp", "radio"]),
             above(0),
             "percent",
@@ -178,7 +178,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             OURS,
             "Link-layer retransmissions change the gain of IW 10 by less than five points (largest mean difference).",
             abs(time.sel(radio=YES, drop=True) - time.sel(radio=NO, drop=True))
-            .mean(["buffer_bdp", "size_kb", "connections"])
+            .mean(["buffer_bdp", "size", "connections"])
             .max("network"),
             below(5),
             "pp",
@@ -190,9 +190,9 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 def answer(q: Quantities) -> Sequence[str]:
     """Who gains, who loses, fairness."""
     time = change(q.time).isel(draw=0)
-    small = time.sel(size_kb=20, connections=1).mean(["buffer_bdp", "radio"])
-    crowd = time.sel(network="EDGE", buffer_bdp=1, size_kb=20, connections=4, radio=NO)
-    fair = q.jain.isel(draw=0).sel(connections=4).mean(["buffer_bdp", "radio", "size_kb"])
+    small = time.sel(size="20 kB", connections=1).mean(["buffer_bdp", "radio"])
+    crowd = time.sel(network="EDGE", buffer_bdp=1, size="20 kB", connections=4, radio=NO)
+    fair = q.jain.isel(draw=0).sel(connections=4).mean(["buffer_bdp", "radio", "size"])
     worst = str((fair.sel(iw=10) - fair.sel(iw=3)).idxmin("network").item())
     by_network = ", ".join(f"{name} {float(small.sel(network=name)):+.0f} %" for name in small["network"].values)
     return (
@@ -206,7 +206,7 @@ def answer(q: Quantities) -> Sequence[str]:
 def by_window(q: Quantities) -> xr.DataArray:
     """Times against IW 3."""
     relative = 100 * q.time / q.time.sel(iw=3, drop=True)
-    return named(relative.sel(radio=NO, size_kb=20, drop=True), "relative_time", "Time", "% of IW 3's", 0)
+    return named(relative.sel(radio=NO, size="20 kB", drop=True), "relative_time", "Time", "% of IW 3's", 0)
 
 
 STUDY = DeclaredStudy(
