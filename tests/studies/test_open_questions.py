@@ -1,5 +1,6 @@
 """Slices of the studies of what RFC 6928 left open, run from their files."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import xarray as xr
 
 import firstflight
 from firstflight.studies import find
+from firstflight.studies.cellular import traces
 from firstflight.studies.kernel import DeclaredStudy, Quantities
 from firstflight.studies.shared_queue import larger
 
@@ -125,3 +127,25 @@ def test_at_half_load_a_long_queue_lets_iw_10_pay() -> None:
     q = measured("shared-queue", at)
     few, many = (value(q.page, queue="1 s", load=0.5, users=50, connections="six", iw=iw) for iw in (3, 10))
     assert many < 0.9 * few
+
+
+def test_on_5g_one_response_saves_round_trips_and_on_edge_a_deep_buffer_outlasts_the_timer() -> None:
+    at = {"radio": "no retransmissions", "size": "20 kB", "buffer_bdp": 16}
+    fast = measured("cellular", {**at, "network": "5G", "connections": 1, "iw": [3, 10]})
+    few, many = (value(fast.time, network="5G", connections=1, iw=iw, **at) for iw in (3, 10))
+    # Four round trips of 40 ms, and three.
+    assert 160 < few < 190
+    assert 35 < few - many < 45
+    slow = measured("cellular", {**at, "network": "EDGE", "connections": 4, "iw": [3, 10]})
+    of = {"network": "EDGE", "connections": 4, **at}
+    assert value(slow.timeouts, iw=3, **of) == 0 < value(slow.timeouts, iw=10, **of)
+    assert value(slow.spurious, iw=10, **of) == value(slow.timeouts, iw=10, **of)
+
+
+def test_the_traces_are_what_their_model_makes() -> None:
+    folder = Path(traces.__file__).parent
+    for seed, (name, radio) in enumerate(traces.RADIOS.items()):
+        times = traces.opportunities_ms(radio, seed)
+        assert (folder / f"{name}.trace").read_text().split() == [str(time) for time in times]
+        assert times[-1] == radio.length_ms
+        assert len(times) * 1500 * 8e3 / radio.length_ms == pytest.approx(radio.mean_bps, rel=0.01)

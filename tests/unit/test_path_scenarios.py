@@ -69,6 +69,15 @@ def test_a_trace_is_relative_to_the_scenario_and_its_content_is_part_of_it(tmp_p
     assert _completion_s(other) > 3 * _completion_s(scenario)
 
 
+def test_another_file_is_read_when_it_is_set(tmp_path: Path) -> None:
+    (tmp_path / "slow.trace").write_text("10\n20\n")
+    scenario = _scenario("{ opportunities_ms = [1, 2, 3] }")
+    changed = scenario.replace_all([("network.links[0].rate.trace", "slow.trace")], directory=tmp_path)
+    assert changed.to_dict()["network"]["links"][0]["rate"]["opportunities_ms"] == [10, 20]
+    with pytest.raises(RequestError, match="no file"):
+        changed.replace("network.links[0].rate.trace", "nowhere")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

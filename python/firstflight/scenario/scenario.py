@@ -400,9 +400,15 @@ def _step(table: Any, step: str, following: str, path: str) -> Any:
     return found
 
 
+# By the key that names a file: what was read from it.
+_READ = {"trace": ("opportunities_ms",), "file": ("points", "columns")}
+
+
 def _set(table: Any, key: str, value: Any, path: str) -> None:
     _check_table(table, key, path)
     table[key] = value
+    for content in _READ.get(key, ()):
+        table.pop(content, None)
 
 
 def _check_table(table: Any, key: str, path: str) -> None:
