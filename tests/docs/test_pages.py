@@ -92,6 +92,20 @@ def test_every_key_of_a_scenario_is_in_its_page() -> None:
     assert missing == []
 
 
+def test_the_tables_of_keys_are_what_the_models_say() -> None:
+    page = runpy.run_path(str(DOCS / "keys_page.py"))
+    assert page["page"](KEYS) == KEYS, "run docs/keys_page.py"
+    told = [page["MODELS"][name] for names in re.findall("<!-- keys: (.*) -->", KEYS) for name in names.split()]
+    chosen_by = {"kind", "topology"}
+    missing = [
+        f"{model.__name__}.{name}"
+        for model in told
+        for name, field in model.model_fields.items()
+        if name not in chosen_by and name in model.__annotations__ and not field.description
+    ]
+    assert missing == []
+
+
 def test_every_key_of_a_population_and_every_preset_is_in_its_page() -> None:
     page = (DOCS / "populations.md").read_text(encoding="utf-8")
     keys = {key for table in (Marginals, PathsTable, Columns, Buckets) for key in table.model_fields}

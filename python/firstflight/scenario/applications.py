@@ -45,14 +45,36 @@ class Application(Table):
     of the clients in a tree. `priority` is the class of its packets, where a queue prefers higher ones.
     """
 
-    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+$")
-    clients: Clients = 1
-    client_hosts: str | None = None
-    server_hosts: str | None = None
-    server_choice: Literal["random", "by_client"] = "random"
-    start: TimeLaw = Field(default="0s", validate_default=True)
-    priority: int = Field(default=0, ge=0, le=7)
-    share: float = Field(default=1.0, gt=0, le=1)
+    name: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9_.-]+$",
+        description="what the records and `--set` call it; default: its kind",
+    )
+    clients: Clients = Field(default=1, description='how many; `"each"`: one at each of `client_hosts`')
+    client_hosts: str | None = Field(
+        default=None,
+        description='a group of hosts (`"left"`) or one (`"left[2]"`); clients are spread round robin; default: '
+        "by topology",
+    )
+    server_hosts: str | None = Field(default=None, description="the same of servers; default: by topology")
+    server_choice: Literal["random", "by_client"] = Field(
+        default="random",
+        description='`"random"`: a server anew for each connection; `"by_client"`: client i asks host i modulo '
+        "their number",
+    )
+    start: TimeLaw = Field(default="0s", validate_default=True, description="when each client begins (a law of times)")
+    priority: int = Field(
+        default=0,
+        ge=0,
+        le=7,
+        description="class of its packets in both directions, 0 to 7, for links with a `priority` queue",
+    )
+    share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="part of the users of a population, or of the clients in a tree, that run it; who does is drawn",
+    )
 
 
 class TcpApplication(Application):
@@ -64,12 +86,26 @@ class TcpApplication(Application):
     answer; a real one takes what it takes.
     """
 
-    count: Count | None = None
-    response_header: Bytes | None = None
-    service_time: Duration | None = None
-    tcp: Tcp | None = None
-    client_tcp: Tcp | None = None
-    server_tcp: Tcp | None = None
+    count: Count | None = Field(
+        default=None, description="files, pages or requests of each client; default: to the end of the run"
+    )
+    response_header: Bytes | None = Field(
+        default=None,
+        description="bytes that a server sends before each object, as an HTTP response's header; real programs "
+        "are made to send just so much; default: none in simulation; a real server's own",
+    )
+    service_time: Duration | None = Field(
+        default=None,
+        description="how long a simulated server works at each answer, from the request's last byte on; a real "
+        'one takes what it takes; default: `"0s"`',
+    )
+    tcp: Tcp | None = Field(
+        default=None,
+        description='TCP of both ends, where it differs from `[tcp]`; `stack = "kernel"` or `"firstflight"` among '
+        "it says whose TCP an end has where real programs run; default: as `[tcp]`",
+    )
+    client_tcp: Tcp | None = Field(default=None, description="TCP of the client, where it differs; default: as `tcp`")
+    server_tcp: Tcp | None = Field(default=None, description="TCP of the server, where it differs; default: as `tcp`")
 
 
 # In the place of the law of a size that a table's rows give.
@@ -83,10 +119,14 @@ class FileTransfer(TcpApplication):
     """
 
     kind: Literal["file_transfer"] = "file_transfer"
-    size: SizeLaw | Literal["row"]
-    request: Bytes = Bytes("80B")
-    gap: TimeLaw = Field(default="0s", validate_default=True)
-    direction: Literal["download", "upload"] = "download"
+    size: SizeLaw | Literal["row"] = Field(
+        description='of a file (law); `"row"`: the column `bytes` of a population\'s table'
+    )
+    request: Bytes = Field(default=Bytes("80B"), description="size of the request")
+    gap: TimeLaw = Field(
+        default="0s", validate_default=True, description="from the end of a file to the next request (law)"
+    )
+    direction: Literal["download", "upload"] = Field(default="download", description='`"download"` or `"upload"`')
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
@@ -121,22 +161,66 @@ class WebPage(TcpApplication):
     """
 
     kind: Literal["web_page"] = "web_page"
-    version: Literal["1.0", "1.1", "2"] = "1.0"
-    primary: SizeLaw
-    inline: SizeLaw
-    inline_count: CountLaw = Field(default=3, validate_default=True)
-    request: Bytes = Bytes("300B")
-    think: TimeLaw | None = None
-    load: float | None = Field(default=None, gt=0)
-    of: str | None = None
-    parallel: Count | None = None
-    persistent: Literal["joined", "pipelined", "keep_alive"] = "joined"
-    then: list[Level] | None = Field(default=None, max_length=15)
-    hosts: Count | None = None
-    connections: Count | None = None
-    keep_alive: Duration | None = None
-    frame: Bytes | None = None
-    dns: Names | None = None
+    version: Literal["1.0", "1.1", "2"] = Field(
+        default="1.0",
+        description='`"1.0"`: a connection for each object; `"1.1"`: one for the page, or as `persistent` says; '
+        '`"2"`: one for all pages, on which responses take turns',
+    )
+    primary: SizeLaw = Field(description="size of the primary object (law)")
+    inline: SizeLaw = Field(description="size of an in-line object (law)")
+    inline_count: CountLaw = Field(
+        default=3, validate_default=True, description="in-line objects of a page (a law of numbers)"
+    )
+    request: Bytes = Field(default=Bytes("300B"), description="size of a request")
+    think: TimeLaw | None = Field(
+        default=None, description="from the end of a page to the next (law); default: this or `load`"
+    )
+    load: float | None = Field(
+        default=None,
+        gt=0,
+        description="pages begin at random times, by which all clients together ask for so much of the rate of a "
+        'link, named as the records name it: `load = 0.9`, `of = "cabinet"`. Headers of full segments are counted, '
+        "requests, retransmissions and look-ups are not. A page that is due before the one before is complete waits "
+        "for it, so clients should be many; default: this or `think`",
+    )
+    of: str | None = Field(default=None, description="with `load`: the link, named as the records name it")
+    parallel: Count | None = Field(default=None, description="version 1.0: in-line connections at once; default: all")
+    persistent: Literal["joined", "pipelined", "keep_alive"] = Field(
+        default="joined",
+        description='version 1.1: `"joined"`, all objects in one response; `"pipelined"`, the primary, then all '
+        'in-line requests at once; `"keep_alive"`, one object at a time on each of `connections`, which are kept '
+        "for the next page",
+    )
+    then: list[Level] | None = Field(
+        default=None,
+        max_length=15,
+        description="more in-line objects that those before make known: a list of `{ inline = ..., inline_count = "
+        "... }`, each level asked for once all of the one before are there",
+    )
+    hosts: Count | None = Field(
+        default=None,
+        description="kept connections and version 2: names that the in-line objects go round, each with "
+        "connections of its own; the hosts of `server_hosts` serve them in turn; default: `1`",
+    )
+    connections: Count | None = Field(
+        default=None, description='`"keep_alive"`: connections at once to each of `hosts`; default: `6`'
+    )
+    keep_alive: Duration | None = Field(
+        default=None,
+        description="kept connections and version 2: a connection that has been idle for so long when a page "
+        "begins is closed and not used again; default: none is",
+    )
+    frame: Bytes | None = Field(
+        default=None, description='version 2: payload of a frame; its header has 9 bytes; default: `"16KiB"`'
+    )
+    dns: Names | None = Field(
+        default=None,
+        description="each of the page's names is looked up before a connection is opened to it: a table of the "
+        "keys `query`, `answer`, `resolve`, `timeout`, `backoff`, `attempts` and `header` of [`dns`](#datagrams), "
+        "with their defaults, and `ttl`, how long an answer holds (default: to the end of the run). `{}` has the "
+        "defaults. Look-ups go to the first server of the client. Without an answer the objects behind the name are "
+        "lost; default: names are known",
+    )
 
     @model_validator(mode="after")
     def _paced(self) -> Self:
@@ -201,9 +285,9 @@ class RequestResponse(TcpApplication):
     """Requests and responses in turn on one connection; `think` lies between a response and the next request."""
 
     kind: Literal["request_response"] = "request_response"
-    request: SizeLaw
-    response: SizeLaw
-    think: TimeLaw = Field(default="0s", validate_default=True)
+    request: SizeLaw = Field(description="size of a request (law)")
+    response: SizeLaw = Field(description="size of a response (law)")
+    think: TimeLaw = Field(default="0s", validate_default=True, description="from a response to the next request (law)")
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
@@ -220,10 +304,14 @@ class Video(TcpApplication):
     """
 
     kind: Literal["video"] = "video"
-    chunk: SizeLaw
-    interval: Duration = Duration("4s")
-    buffer: Count = 3
-    request: Bytes = Bytes("300B")
+    chunk: SizeLaw = Field(description="size of a chunk (law)")
+    interval: Duration = Field(default=Duration("4s"), description="what a chunk takes to be played")
+    buffer: Count = Field(
+        default=3,
+        description="chunks that the player holds: so many are asked for one after the other, each further one "
+        "when another has been played; playing begins with the first request",
+    )
+    request: Bytes = Field(default=Bytes("300B"), description="size of a request")
 
     @field_validator("interval")
     @classmethod
@@ -250,11 +338,19 @@ class Arrivals(TcpApplication):
     """
 
     kind: Literal["arrivals"] = "arrivals"
-    size: SizeLaw
-    request: Bytes = Bytes("80B")
-    gap: TimeLaw | None = None
-    load: float | None = Field(default=None, gt=0)
-    of: str | None = None
+    size: SizeLaw = Field(description="of a file (law)")
+    request: Bytes = Field(default=Bytes("80B"), description="size of a request")
+    gap: TimeLaw | None = Field(
+        default=None, description="time between a client's arrivals (law); default: this or `load`"
+    )
+    load: float | None = Field(
+        default=None,
+        gt=0,
+        description="a Poisson process by which all clients together ask for so much of the rate of a link, named "
+        'as the records name it: `load = 0.8`, `of = "bottleneck"`. Headers of full segments are counted, requests '
+        "and retransmissions are not; default: this or `gap`",
+    )
+    of: str | None = Field(default=None, description="with `load`: the link, named as the records name it")
 
     @model_validator(mode="after")
     def _paced(self) -> Self:

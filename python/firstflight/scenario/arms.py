@@ -16,12 +16,24 @@ class Arm(Table):
     `server_tcp` one, over what the application says.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
-    share: float = Field(ge=0, le=1)
-    of: Literal["users", "connections"] = "users"
-    tcp: Tcp | None = None
-    client_tcp: Tcp | None = None
-    server_tcp: Tcp | None = None
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9_-]+$", description="what stands behind the application's name in the records"
+    )
+    share: float = Field(
+        ge=0, le=1, description="of all; the shares of all arms add up to 1 at most, and the rest is in none"
+    )
+    of: Literal["users", "connections"] = Field(
+        default="users",
+        description='`"users"`: client *i* of every application is one user; `"connections"`: each is drawn',
+    )
+    tcp: Tcp | None = Field(
+        default=None,
+        description="TCP of both ends of its users, where it differs from the application's; default: as there",
+    )
+    client_tcp: Tcp | None = Field(default=None, description="TCP of its clients, where it differs; default: as `tcp`")
+    server_tcp: Tcp | None = Field(
+        default=None, description="TCP of the servers towards them, where it differs; default: as `tcp`"
+    )
 
 
 # Each has a number in the native module.

@@ -16,7 +16,7 @@ Direction = Literal["download", "upload", "both"]
 class DatagramApplication(Application):
     """Clients that exchange datagrams, each with a `header`, with their servers. Only the simulator runs them."""
 
-    header: Header = Bytes("28B")
+    header: Header = Field(default=Bytes("28B"), description="bytes of all headers of a datagram: UDP and IPv4")
 
     # What the applications of TCP have besides.
     response_header: ClassVar[None] = None
@@ -29,7 +29,10 @@ class DatagramApplication(Application):
 class StreamApplication(DatagramApplication):
     """Clients and servers that send at intervals: for `length`; left out, to the end of the run."""
 
-    length: Duration | None = None
+    length: Duration | None = Field(
+        default=None,
+        description="how long each client and its server send (not of `dns`); default: to the end of the run",
+    )
 
     def _length_plan(self) -> int | None:
         return None if self.length is None else int(self.length)
@@ -39,10 +42,12 @@ class ConstantRate(StreamApplication):
     """Datagrams of one size at a constant `rate`, headers included; one that takes longer than `deadline` is late."""
 
     kind: Literal["constant_rate"] = "constant_rate"
-    rate: BitsPerSecond
-    payload: Payload = Bytes("1200B")
-    direction: Direction = "download"
-    deadline: Duration | None = None
+    rate: BitsPerSecond = Field(description="headers included")
+    payload: Payload = Field(default=Bytes("1200B"), description="of a datagram")
+    direction: Direction = Field(default="download", description='`"upload"`, `"download"` or `"both"`')
+    deadline: Duration | None = Field(
+        default=None, description="a datagram that takes longer is late; default: none is"
+    )
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
@@ -82,14 +87,24 @@ class Voice(StreamApplication):
     """
 
     kind: Literal["voice"] = "voice"
-    codec: Literal["g711", "opus"] = "g711"
-    frame: Interval = Duration("20ms")
-    bitrate: BitsPerSecond | None = None
-    playout: Duration = Duration("60ms")
-    concealment: bool = True
-    impairment: Impairment | None = None
-    direction: Direction = "both"
-    header: Header = Bytes("40B")
+    codec: Literal["g711", "opus"] = Field(default="g711", description='`"g711"` (64 kbit/s) or `"opus"`')
+    frame: Interval = Field(default=Duration("20ms"), description="voice in a datagram, and the time between two")
+    bitrate: BitsPerSecond | None = Field(default=None, description='of `"opus"`; default: `"32kbit"`')
+    playout: Duration = Field(
+        default=Duration("60ms"),
+        description="how long the receiver keeps the first datagram before it plays it; one that misses its time "
+        "after that is late",
+    )
+    concealment: bool = Field(default=True, description='whether the receiver of `"g711"` conceals losses')
+    impairment: Impairment | None = Field(
+        default=None,
+        description='`{ ie = ..., bpl = ... }`: what the codec costs by ITU-T G.107; default: of `"g711"` from '
+        'G.113 appendix I; of `"opus"` none',
+    )
+    direction: Direction = Field(
+        default="both", description='who speaks: `"upload"` the client, `"download"` the server, or `"both"`'
+    )
+    header: Header = Field(default=Bytes("40B"), description="bytes of all headers of a datagram: UDP, IPv4 and RTP")
 
     @model_validator(mode="after")
     def _frames_that_the_codec_has(self) -> "Voice":
@@ -124,11 +139,19 @@ class Game(StreamApplication):
     """
 
     kind: Literal["game"] = "game"
-    client_interval: Interval = Duration("40ms")
-    tick: Interval = Duration("33ms")
-    client_payload: SizeLaw = Field(default="80B", validate_default=True)
-    server_payload: SizeLaw = Field(default="150B", validate_default=True)
-    deadline: Duration | None = None
+    client_interval: Interval = Field(default=Duration("40ms"), description="between two datagrams of a client")
+    tick: Interval = Field(
+        default=Duration("33ms"), description="between two ticks of the server, at which it sends to all its clients"
+    )
+    client_payload: SizeLaw = Field(
+        default="80B", validate_default=True, description="size of a datagram of a client (law)"
+    )
+    server_payload: SizeLaw = Field(
+        default="150B", validate_default=True, description="size of a datagram of the server (law)"
+    )
+    deadline: Duration | None = Field(
+        default=None, description="a datagram that takes longer is late; default: none is"
+    )
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
@@ -150,8 +173,8 @@ class Dns(Queries, DatagramApplication):
     """
 
     kind: Literal["dns"] = "dns"
-    think: TimeLaw
-    count: Count | None = None
+    think: TimeLaw = Field(description="from a look-up to the next (law)")
+    count: Count | None = Field(default=None, description="look-ups of each client; default: to the end of the run")
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""

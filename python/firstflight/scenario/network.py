@@ -25,10 +25,10 @@ class GilbertElliott(Table):
     """
 
     kind: Literal["gilbert_elliott"] = "gilbert_elliott"
-    to_bad: float = Field(ge=0, le=1)
-    to_good: float = Field(gt=0, le=1)
-    loss_in_bad: float = Field(default=1.0, ge=0, le=1)
-    loss_in_good: float = Field(default=0.0, ge=0, lt=1)
+    to_bad: float = Field(ge=0, le=1, description="probability with which a packet makes a good channel bad")
+    to_good: float = Field(gt=0, le=1, description="probability with which one makes a bad channel good")
+    loss_in_bad: float = Field(default=1.0, ge=0, le=1, description="probability of loss in a bad channel")
+    loss_in_good: float = Field(default=0.0, ge=0, lt=1, description="probability of loss in a good channel")
 
     def plan(self) -> dict[str, Any]:
         """The model as the native module reads it."""
@@ -197,18 +197,61 @@ class Link(Table):
     these numbers, counted from 1 as the link transmits them in that direction, whoever sent them.
     """
 
-    rate: Rate
-    delay: Duration
-    queue: Queue
-    loss: Loss = 0.0
-    lose: Lost = Field(default=[])
-    quick_start: QuickStart = None
-    burst: Burst = None
-    policer: Policer | None = None
-    jitter: AnyJitter = None
-    reordering: AnyReordering = None
-    duplication: AnyDuplication = None
-    reverse: Direction | None = None
+    rate: Rate = Field(
+        description='bits a second, headers included; `"unlimited"`: packets take no time to send; or a table of '
+        "a rate that changes, see below"
+    )
+    delay: Duration = Field(description="propagation, one way")
+    queue: Queue = Field(description="how much waits before the link; a limit or a table, see below")
+    loss: Loss = Field(
+        default=0.0,
+        description="probability that a packet is lost, each independently; which of a connection's packets are "
+        "lost depends on nothing but the seed and their numbers in the connection; or a table for losses in bursts, "
+        "see below",
+    )
+    lose: Lost = Field(
+        default=[],
+        description="data packets that are lost besides: their numbers, ascending, counted from 1 as the link "
+        "transmits them in that direction, whoever sent them; `[3, 14]`",
+    )
+    quick_start: QuickStart = Field(
+        default=None,
+        description='what the router before the link makes of requests for a rate (RFC 4782): `"grant"`, up to '
+        'the link\'s rate, or `{ policy = "grant", limit = "5Mbit" }`; `{ policy = "lower", rate = "1Mbit" }`; '
+        '`"refuse"`; default: it ignores them',
+    )
+    burst: Burst = Field(
+        default=None,
+        description="token bucket in place of a line that transmits packet after packet, by the rule of Linux's "
+        "htb: a size, or a table, see below",
+    )
+    policer: Policer | None = Field(
+        default=None,
+        description='`{ rate = "10Mbit", burst = "30kB" }`: a token bucket before the queue. A packet that finds '
+        "no tokens for all its bytes is dropped, and counted among the queue's drops",
+    )
+    jitter: AnyJitter = Field(
+        default=None,
+        description='a time of its own for each packet beyond `delay`: its mean, `"5ms"`, or `{ mean = "5ms", '
+        'distribution = "exponential", keep_order = false }`. `"uniform"`, the default, is from 0 to twice the '
+        "mean. With `keep_order`, the default, a packet waits for those before it, as where a link layer "
+        "retransmits; else it overtakes them",
+    )
+    reordering: AnyReordering = Field(
+        default=None,
+        description='`{ share = 0.01, delay = "5ms" }`: this share of packets comes so much later, and others '
+        "overtake them",
+    )
+    duplication: AnyDuplication = Field(
+        default=None,
+        description='`0.01`, or `{ share = 0.01, delay = "1ms" }`: this share of packets comes twice, the copy so '
+        'much later (default `"0s"`)',
+    )
+    reverse: Direction | None = Field(
+        default=None,
+        description="table of `rate`, `delay`, `queue`, `loss`, `lose`, `quick_start`, `burst`, `policer`, "
+        "`jitter`, `reordering`, `duplication` for the way back, where it differs; default: as forward",
+    )
 
     @model_validator(mode="after")
     def _tokens_have_a_rate(self) -> "Link":
@@ -257,7 +300,7 @@ def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
 class Links(Link):
     """So many links alike."""
 
-    count: int = Field(default=1, ge=1, le=MOST_LINKS)
+    count: int = Field(default=1, ge=1, le=MOST_LINKS, description="so many links alike (lists only)")
 
 
 def _groups(data: Any) -> Any:

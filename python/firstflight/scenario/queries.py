@@ -40,13 +40,19 @@ class Queries(Table):
     the time). `resolve` is how long the server works at each query.
     """
 
-    query: Payload = Bytes("40B")
-    answer: SizeLaw = Field(default="120B", validate_default=True)
-    resolve: TimeLaw = Field(default="0s", validate_default=True)
-    timeout: Interval = Duration("5s")
-    backoff: float = Field(default=2.0, ge=1)
-    attempts: int = Field(default=2, ge=1, le=100)
-    header: Header = Bytes("28B")
+    query: Payload = Field(default=Bytes("40B"), description="payload of a query")
+    answer: SizeLaw = Field(default="120B", validate_default=True, description="payload of an answer (law)")
+    resolve: TimeLaw = Field(
+        default="0s", validate_default=True, description="how long the server works at a query (law)"
+    )
+    timeout: Interval = Field(
+        default=Duration("5s"), description="a query without an answer is retransmitted after so long, as glibc does"
+    )
+    backoff: float = Field(
+        default=2.0, ge=1, description="each further wait is so many times as long as the one before"
+    )
+    attempts: int = Field(default=2, ge=1, le=100, description="how often a query is sent at most")
+    header: Header = Field(default=Bytes("28B"), description="bytes of all headers of a datagram: UDP and IPv4")
 
     def queries_plan(self) -> dict[str, Any]:
         """The part of a plan that says how names are looked up."""

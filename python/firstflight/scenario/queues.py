@@ -98,15 +98,28 @@ class Red(Table):
     """
 
     kind: Literal["red"] = "red"
-    limit: Packets
-    min_threshold_packets: float = Field(default=5.0, gt=0)
-    max_threshold_packets: float = Field(default=15.0, gt=0)
-    max_probability: float = Field(default=0.1, gt=0, le=1)
-    weight: float = Field(default=0.002, gt=0, le=1)
-    gentle: bool = True
-    mean_packet: Bytes = Bytes("500B")
-    counts_packet_in_service: bool = False
-    ecn: bool = False
+    limit: Packets = Field(description="packets, beyond which everything is dropped")
+    min_threshold_packets: float = Field(
+        default=5.0, gt=0, description="averaged queue above which packets are dropped at random"
+    )
+    max_threshold_packets: float = Field(
+        default=15.0, gt=0, description="averaged queue at which the probability is `max_probability`"
+    )
+    max_probability: float = Field(default=0.1, gt=0, le=1, description="drop probability at the upper threshold")
+    weight: float = Field(default=0.002, gt=0, le=1, description="of a new sample in the average")
+    gentle: bool = Field(
+        default=True,
+        description="go on rising to 1 at twice the upper threshold, instead of dropping everything beyond it",
+    )
+    mean_packet: Bytes = Field(default=Bytes("500B"), description="packet size by which idle time ages the average")
+    counts_packet_in_service: bool = Field(
+        default=False, description="whether the packet on the line counts against `limit`"
+    )
+    ecn: bool = Field(
+        default=False,
+        description="mark packets of ECN-capable connections where they would be dropped at random (RFC 3168); "
+        "`[tcp]`'s `ecn` makes connections capable",
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> "Red":
@@ -133,10 +146,14 @@ class Codel(Table):
     """
 
     kind: Literal["codel"] = "codel"
-    limit: Limit = Packets("1000p")
-    target: Duration = Duration("5ms")
-    interval: Duration = Duration("100ms")
-    ecn: bool = False
+    limit: Limit = Field(default=Packets("1000p"), description="beyond which arrivals are dropped")
+    target: Duration = Field(default=Duration("5ms"), description="delay in the queue that may persist")
+    interval: Duration = Field(
+        default=Duration("100ms"),
+        description="how long the delay must be above `target` before the first drop; the second follows an "
+        "interval later, the others ever faster",
+    )
+    ecn: bool = Field(default=False, description="mark packets of ECN-capable connections instead of dropping them")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -166,9 +183,12 @@ class FqCodel(Codel):
     """
 
     kind: Literal["fq_codel"] = "fq_codel"  # type: ignore[assignment]
-    limit: Limit = Packets("10240p")
-    flows: int = Field(default=1024, ge=1, le=65536)
-    quantum: Bytes = Bytes("1514B")
+    limit: Limit = Field(
+        default=Packets("10240p"),
+        description="beyond which packets are dropped from its longest queue, up to half of that, 64 at most",
+    )
+    flows: int = Field(default=1024, ge=1, le=65536, description="queues that connections hash into")
+    quantum: Bytes = Field(default=Bytes("1514B"), description="bytes that a queue sends in its turn")
 
     def plan(self, link: Before) -> dict[str, Any]:
         """The queue as the native module reads it."""
@@ -201,12 +221,20 @@ class Pie(Table):
     """
 
     kind: Literal["pie"] = "pie"
-    limit: Limit = Packets("1000p")
-    target: Duration = Duration("15ms")
-    update: Duration = Duration("15ms")
-    max_burst: Duration = Duration("150ms")
-    derandomize: bool = True
-    ecn: bool = False
+    limit: Limit = Field(default=Packets("1000p"), description="beyond which arrivals are dropped")
+    target: Duration = Field(
+        default=Duration("15ms"), description="delay in the queue that the drop probability aims at"
+    )
+    update: Duration = Field(default=Duration("15ms"), description="time between updates of the probability")
+    max_burst: Duration = Field(
+        default=Duration("150ms"), description="length of a burst that passes after the queue was empty"
+    )
+    derandomize: bool = Field(default=True, description="spread the drops (section 5.4 of the RFC)")
+    ecn: bool = Field(
+        default=False,
+        description="mark packets of ECN-capable connections instead of dropping them, while the probability is "
+        "below 0.1",
+    )
 
     @model_validator(mode="after")
     def _above_zero(self) -> "Pie":

@@ -97,10 +97,20 @@ class Group(Table):
     A group with nothing behind it has a user's host at each end, `name[i]`.
     """
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")
-    behind: str | None = None
-    count: int = Field(default=1, ge=1, le=MOST_LINKS)
-    link: GroupLink
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_-]*$", description="what its links are called and, if nothing is behind it, its users"
+    )
+    behind: str | None = Field(
+        default=None,
+        description="the group before it, each of whose links it is behind; default: the root, where the servers are",
+    )
+    count: int = Field(
+        default=1, ge=1, le=MOST_LINKS, description="links behind each link of that group; at most 32,767 links in all"
+    )
+    link: GroupLink = Field(
+        description="a link; its `rate`, `delay` and `loss`, and those of `reverse`, can be laws. Both directions "
+        "of a link are drawn at the same quantile, so the fastest way down has the fastest way up"
+    )
 
 
 class Tree(Topology):

@@ -1,0 +1,70 @@
+"""Writes the tables of docs/keys.md from the models of a scenario: key, value, default.
+
+    .venv/bin/python docs/keys_page.py
+
+Between `<!-- keys: MODEL ... -->` and `<!-- end of keys -->` stands what this makes of the descriptions of the models'
+fields, which are their only source; the rest of the page is written by hand. A test compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from firstflight.scenario import applications, arms, datagrams, network, queries, queues, scenario, tree
+from firstflight.scenario.table import Table
+from firstflight.scenario.toml import value as toml_value
+from firstflight.scenario.units import Quantity
+
+PAGE = Path(__file__).with_name("keys.md")
+MODULES = (scenario, network, tree, queues, applications, datagrams, queries, arms)
+MODELS: dict[str, type[Table]] = {
+    name: found
+    for module in MODULES
+    for name, found in vars(module).items()
+    if isinstance(found, type) and issubclass(found, Table)
+}
+_BLOCK = re.compile(r"(<!-- keys: ([\w ]+) -->\n)(.*?)(<!-- end of keys -->)", re.DOTALL)
+# Tables of their own in a file.
+_TABLES = {name: f"[{name}]" for name in ("tcp", "network", "population")}
+_LISTS = {name: f"[[{name}]]" for name in ("application", "arm")}
+
+
+def page(text: str) -> str:
+    """The page with its tables made anew."""
+
+    def made(found: re.Match[str]) -> str:
+        rows = "\n".join(row for name in found[2].split() for row in _rows(MODELS[name]))
+        return f"{found[1]}\n| key | value | default |\n|---|---|---|\n{rows}\n\n{found[4]}"
+
+    return _BLOCK.sub(made, text)
+
+
+def _rows(model: type[Table]) -> Iterator[str]:
+    """A row for each described field of the model itself; those of its bases are in their own rows."""
+    for name, field in model.model_fields.items():
+        if name not in model.__annotations__ or field.description is None:
+            continue
+        value, _, words = field.description.partition("; default: ")
+        key = _TABLES.get(name, _LISTS.get(name, name)) if model is scenario.Scenario else name
+        default = words or ("required" if field.is_required() else _spelled(field.default))
+        yield f"| `{key}` | {value} | {default} |"
+
+
+def _spelled(default: object) -> str:
+    if default in (None, []):
+        return "none"
+    if isinstance(default, Quantity):
+        return f'`"{default}"`'
+    # As people write it: 5 for 5.0.
+    return f"`{default:g}`" if isinstance(default, float) else f"`{toml_value(default)}`"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
