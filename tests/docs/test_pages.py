@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import runpy
 import shlex
@@ -144,14 +143,10 @@ def _headings(path: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in lines if line[:1] == "#"}
 
 
-def test_the_reference_is_what_the_code_says(capsys: pytest.CaptureFixture[str]) -> None:
-    spec = importlib.util.spec_from_file_location("reference_page", DOCS / "reference_page.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.main()
-    assert (DOCS / "reference.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+@pytest.mark.parametrize(("page", "program"), [("reference.md", "reference_page.py"), ("api.md", "api_page.py")])
+def test_a_generated_page_is_what_the_code_says(page: str, program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(DOCS / program))["main"]()
+    assert (DOCS / page).read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
 
 
 @pytest.mark.slow
