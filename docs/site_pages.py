@@ -8,7 +8,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from firstflight.explain.words import TERMS
+from firstflight.explain.words import FURTHER_TERMS, TERMS
 from firstflight.explore.page import PAGE
 
 ROOT = Path(__file__).parents[1]
@@ -62,7 +62,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def glossary() -> str:
-    """The terms that `firstflight explain` defines, in their order of the alphabet."""
-    entries = [f"{term}\n:   {TERMS[term]}" for term in sorted(TERMS, key=str.lower)]
+    """The terms of `firstflight explain` and of the pages, in the order of the alphabet."""
+    terms = TERMS | FURTHER_TERMS
+    entries = [f"{term}\n:   {terms[term]}" for term in sorted(terms, key=str.lower)]
     first = "One sentence for each term that the pages, reports and `firstflight explain` use. Next: [Start](start.md)."
     return "\n\n".join(["# Glossary", first, *entries]) + "\n"

@@ -143,7 +143,10 @@ def _headings(path: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in lines if line[:1] == "#"}
 
 
-@pytest.mark.parametrize(("page", "program"), [("reference.md", "reference_page.py"), ("api.md", "api_page.py")])
+@pytest.mark.parametrize(
+    ("page", "program"),
+    [("reference.md", "reference_page.py"), ("api.md", "api_page.py"), ("commands.md", "commands_page.py")],
+)
 def test_a_generated_page_is_what_the_code_says(page: str, program: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(DOCS / program))["main"]()
     assert (DOCS / page).read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
