@@ -141,7 +141,7 @@ impl Endpoint {
 
     /// Data arrived in order, and RCV.NXT has moved; no hole that it filled counts yet.
     pub(crate) fn note_arrival(&mut self, now: Nanos, seq: Position, segment: &Segment) {
-        self.make_room();
+        self.make_room(seq, segment, true);
         let arrived = self.arrived(now, seq, segment);
         let (received, rto) = (self.rcv_nxt, self.rtt.rto());
         let Some(Memory { arrivals, window, .. }) = self.extras.memory_mut() else { return };
@@ -173,7 +173,7 @@ impl Endpoint {
 
     /// Data arrived ahead of a hole.
     pub(crate) fn note_gap(&mut self, now: Nanos, seq: Position, segment: &Segment) {
-        self.make_room();
+        self.make_room(seq, segment, false);
         let arrived = self.arrived(now, seq, segment);
         let (distance, has_sack) = (self.bytes_ahead(), self.features & feature::SACK != 0);
         if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
@@ -193,9 +193,9 @@ impl Endpoint {
         }
     }
 
-    fn make_room(&mut self) {
+    fn make_room(&mut self, seq: Position, segment: &Segment, in_order: bool) {
         if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
-            if window.make_room() {
+            if window.make_room(seq, segment.payload_bytes, segment.option_bytes(), in_order) {
                 if let Some(arrivals) = arrivals {
                     arrivals.end_quick();
                 }

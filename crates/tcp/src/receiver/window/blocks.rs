@@ -12,6 +12,8 @@ const DESCRIPTION: u32 = 256;
 /// What blocks are aligned to, and the smallest (`skb_small_head_cache`).
 const ALIGNMENT: u32 = 64;
 const SMALLEST: u32 = 576;
+/// Memory is set aside by the page.
+const PAGE: u32 = 4096;
 
 /// One segment, or several that fit its block [sk_buff].
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,8 @@ pub(crate) struct Blocks {
     ahead: Vec<Block>,
     /// Memory in use [sk_rmem_alloc].
     memory: u64,
+    /// Memory that is set aside and not in use, less than a page between two arrivals [sk_forward_alloc].
+    reserved: u32,
 }
 
 impl Blocks {
@@ -64,7 +68,7 @@ impl Blocks {
     pub(crate) fn emptied(mut self) -> Self {
         self.ready.clear();
         self.ahead.clear();
-        self.memory = 0;
+        (self.memory, self.reserved) = (0, 0);
         self
     }
 
@@ -72,19 +76,46 @@ impl Blocks {
         self.memory
     }
 
+    /// Whether a block that is next in order fits what is set aside, so that nobody asks whether there is room.
+    // Linux, tcp_rcv_established: `if ((int)skb->truesize > sk->sk_forward_alloc) goto step5`; header prediction is off
+    // while anything lies ahead of a hole.
+    pub(crate) fn has_reserved(&self, block: &Block) -> bool {
+        self.ahead.is_empty() && block.memory <= self.reserved
+    }
+
+    /// Sets memory aside for a block.
+    // Linux, sk_rmem_schedule and __sk_mem_schedule.
+    pub(crate) fn reserve(&mut self, block: &Block) {
+        self.reserved += block.memory.saturating_sub(self.reserved).next_multiple_of(PAGE);
+    }
+
+    // Linux, sk_mem_charge.
+    fn charge(&mut self, memory: u32) {
+        self.memory += u64::from(memory);
+        self.reserved = self.reserved.saturating_sub(memory);
+    }
+
+    // Linux, sk_mem_uncharge: whole pages are given back.
+    fn free(&mut self, memory: u32) {
+        self.memory -= u64::from(memory);
+        self.reserved = (self.reserved + memory) % PAGE;
+    }
+
     /// Payload arrived in order.
     // Linux, tcp_queue_rcv.
     pub(crate) fn push(&mut self, block: Block) {
-        self.memory += u64::from(block.memory);
-        self.queue(block);
+        if !self.queue(block) {
+            self.charge(block.memory);
+        }
     }
 
-    fn queue(&mut self, block: Block) {
-        if self.ready.back_mut().is_some_and(|last| last.merge(&block)) {
-            self.memory -= u64::from(block.memory);
-        } else {
+    /// Whether the last block took it in.
+    fn queue(&mut self, block: Block) -> bool {
+        let merged = self.ready.back_mut().is_some_and(|last| last.merge(&block));
+        if !merged {
             self.ready.push_back(block);
         }
+        merged
     }
 
     /// Payload arrived ahead of a hole; false if all of it is held already.
@@ -103,8 +134,9 @@ impl Blocks {
             }
         }
         let covered = self.ahead[place..].iter().take_while(|held| held.end <= block.end).count();
-        let freed: u64 = self.ahead.splice(place..place + covered, [block]).map(|held| u64::from(held.memory)).sum();
-        self.memory = self.memory + u64::from(block.memory) - freed;
+        let freed = self.ahead.splice(place..place + covered, [block]).map(|held| held.memory).sum();
+        self.charge(block.memory);
+        self.free(freed);
         true
     }
 
@@ -115,10 +147,12 @@ impl Blocks {
         let mut edge = before;
         for block in std::mem::replace(&mut self.ahead, beyond) {
             if block.end <= edge {
-                self.memory -= u64::from(block.memory);
+                self.free(block.memory);
             } else {
                 edge = block.end;
-                self.queue(block);
+                if self.queue(block) {
+                    self.free(block.memory);
+                }
             }
         }
     }
@@ -126,10 +160,10 @@ impl Blocks {
     /// The application reads up to `position`: the next block of which it takes something, up to where; none once it has
     /// all. The block is free once it is read to its end.
     pub(crate) fn read_next(&mut self, from: Position, position: Position) -> Option<Position> {
-        let block = self.ready.front().filter(|_| from < position)?;
+        let block = *self.ready.front().filter(|_| from < position)?;
         let end = block.end.min(position);
         if end == block.end {
-            self.memory -= u64::from(block.memory);
+            self.free(block.memory);
             self.ready.pop_front();
         }
         Some(end)

@@ -237,9 +237,15 @@ impl GrowingWindow {
         self.blocks.advance(before, next);
     }
 
-    /// Whether more arrived than the buffer has room for, which grows then.
-    // Linux, tcp_try_rmem_schedule, tcp_prune_queue and tcp_clamp_window.
-    pub(crate) fn make_room(&mut self) -> bool {
+    /// Makes room for a segment; whether more arrived before than the buffer has room for, which grows then.
+    // Linux, tcp_try_rmem_schedule, tcp_prune_queue and tcp_clamp_window. Of in-order segments only those are looked at for
+    // which no memory is set aside, every third of 536 bytes.
+    pub(crate) fn make_room(&mut self, start: Position, payload_bytes: u32, option_bytes: u32, in_order: bool) -> bool {
+        let block = Block::of(start, payload_bytes, option_bytes);
+        if in_order && self.blocks.has_reserved(&block) {
+            return false;
+        }
+        self.blocks.reserve(&block);
         let used = self.blocks.memory() as i64;
         let is_over = used > self.memory;
         if is_over {

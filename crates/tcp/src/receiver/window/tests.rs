@@ -185,20 +185,45 @@ fn a_longer_segment_than_before_tells_the_share_of_payload() {
     assert_eq!((window.clamp(), limit(&window)), (30_720, 30_420), "of which the segment takes 300");
 }
 
+/// A segment comes for which no memory is set aside.
+fn has_no_room(window: &mut GrowingWindow) -> bool {
+    window.make_room(0, MSS, 0, false)
+}
+
+// Linux, tcp_rcv_established: header prediction looks at the memory that is set aside, by the page, and at nothing else.
+#[test]
+fn the_buffer_is_looked_at_only_where_a_page_begins() {
+    let mut growing = window(65_535);
+    let mut asked = Vec::new();
+    // Blocks of 1280 bytes; 103 of them are more than 131,072 bytes.
+    for number in 0..110 {
+        let at = number * 536;
+        let before = growing.memory;
+        growing.make_room(at, 536, 0, true);
+        growing.on_data(0, &Arrived { start: at, ..segment(0, 536) }, at + 536);
+        if growing.memory > before {
+            asked.push((number, growing.memory));
+        }
+    }
+    assert_eq!(asked, [(105, 105 * 1280), (108, 108 * 1280)]);
+    // Ahead of a hole each is looked at.
+    assert!(growing.make_room(0, 536, 0, false));
+}
+
 // Linux, tcp_clamp_window.
 #[test]
 fn a_buffer_over_its_limit_grows_to_what_it_holds_and_no_further_than_the_largest() {
     let mut growing = window(65_535);
     fill(&mut growing, 0, 56);
-    assert!(!growing.make_room(), "56 blocks are 129,024 bytes of 131,072");
+    assert!(!has_no_room(&mut growing), "56 blocks are 129,024 bytes of 131,072");
     fill(&mut growing, 0, 1);
-    assert!(growing.make_room());
-    assert!(!growing.make_room(), "the buffer has grown");
+    assert!(has_no_room(&mut growing));
+    assert!(!has_no_room(&mut growing), "the buffer has grown");
     assert_eq!(limit(&growing), 0);
     // The largest is what it has: the window becomes two segments.
     let mut full = of_buffer(65_536, 65_535, 65_536);
     fill(&mut full, 0, 57);
-    assert!(full.make_room() && full.make_room());
+    assert!(has_no_room(&mut full) && has_no_room(&mut full));
     full.on_read(0, 57 * u64::from(MSS), 57 * u64::from(MSS), 0);
     assert_eq!(limit(&full), 2 * u64::from(MSS));
 }
