@@ -6,9 +6,9 @@ mod blocks;
 #[cfg(test)]
 mod tests;
 
+use crate::Nanos;
 use crate::profile::ReceiveWindowGrowth;
 use crate::sequence::Position;
-use crate::{NEVER, Nanos};
 use blocks::Block;
 pub(crate) use blocks::Blocks;
 
@@ -64,11 +64,11 @@ pub(crate) struct GrowingWindow {
     /// Where and when the present round of reading began [rcvq_space].
     round_start: Position,
     round_start_at: Nanos,
-    /// RTT as the receiver sees it, in eighths of a microsecond [rcv_rtt_est.rtt_us]; 0 if unknown.
-    rtt_eighths_us: u64,
-    /// A window's worth of data is timed up to here, since then; never before the first data.
+    /// RTT as the receiver sees it, in eighths of a microsecond [rcv_rtt_est.rtt_us]; none before the first sample.
+    rtt_eighths_us: Option<u64>,
+    /// A window's worth of data is timed up to here, since then; not before the first data.
     timed_end: Position,
-    timed_at: Nanos,
+    timed_at: Option<Nanos>,
     /// The latest echo of a timestamp [rcv_rtt_last_tsecr].
     pub last_echo: u32,
     /// When something last arrived or left [tcp_mstamp].
@@ -115,9 +115,9 @@ impl GrowingWindow {
             read_in_round: limit.min(FIRST_SEGMENTS * own_mss).max(1),
             round_start: next,
             round_start_at: 0,
-            rtt_eighths_us: 0,
+            rtt_eighths_us: None,
             timed_end: next,
-            timed_at: NEVER,
+            timed_at: None,
             last_echo: 0,
             touched_at: 0,
         }
@@ -184,7 +184,7 @@ impl GrowingWindow {
 
     /// RTT as the receiver sees it.
     pub(crate) fn rtt(&self) -> Option<Nanos> {
-        (self.rtt_eighths_us > 0).then(|| self.rtt_eighths_us * 1_000 / 8)
+        self.rtt_eighths_us.map(|eighths| eighths * 1_000 / 8)
     }
 
     /// Something arrived or left, of which the clock of reading takes note.
@@ -201,11 +201,16 @@ impl GrowingWindow {
         }
         self.last_echo = echo;
         let Some(sample) = age.filter(|&age| age > 0).map(|age| age / 1_000) else { return };
-        if self.rtt_eighths_us == 0 || 8 * sample < self.rtt_eighths_us {
-            self.rtt_eighths_us = 8 * sample;
-        } else if is_read {
-            self.rtt_eighths_us = self.rtt_eighths_us - self.rtt_eighths_us / 8 + sample;
-        }
+        self.rtt_eighths_us = Some(match self.rtt_eighths_us {
+            Some(known) if 8 * sample >= known => {
+                if is_read {
+                    known - known / 8 + sample
+                } else {
+                    known
+                }
+            }
+            _ => 8 * sample,
+        });
     }
 
     /// Data arrived in order, up to `received`; true if that opened the window.
@@ -260,17 +265,15 @@ impl GrowingWindow {
     /// Without timestamps, a window's worth of data takes at least an RTT.
     // Linux, tcp_rcv_rtt_measure.
     fn time_window(&mut self, now: Nanos, segment: &Arrived, received: Position) {
-        if self.timed_at != NEVER && received < self.timed_end {
-            return;
-        }
-        if self.timed_at != NEVER {
-            let sample = 8 * (now.saturating_sub(self.timed_at) / 1_000).max(1);
-            if self.rtt_eighths_us == 0 || sample < self.rtt_eighths_us {
-                self.rtt_eighths_us = sample;
+        if let Some(timed_at) = self.timed_at {
+            if received < self.timed_end {
+                return;
             }
+            let sample = 8 * (now.saturating_sub(timed_at) / 1_000).max(1);
+            self.rtt_eighths_us = Some(self.rtt_eighths_us.map_or(sample, |known| known.min(sample)));
         }
         self.timed_end = received + u64::from(segment.window_bytes);
-        self.timed_at = now;
+        self.timed_at = Some(now);
     }
 
     /// Opens the window by two segments for each that arrives, as far as the buffer has room; by less, if segments waste
@@ -339,7 +342,7 @@ impl GrowingWindow {
     // Linux, tcp_rcv_space_adjust: once an RTT, less what waits to be read still.
     fn end_round(&mut self, read: Position, received: Position, ahead: u32) {
         let elapsed_us = self.touched_at.saturating_sub(self.round_start_at) / 1_000;
-        if self.rtt_eighths_us == 0 || elapsed_us < self.rtt_eighths_us / 8 {
+        if self.rtt_eighths_us.is_none_or(|eighths| elapsed_us < eighths / 8) {
             return;
         }
         let waiting = received - read;
