@@ -33,6 +33,7 @@ _STUDIES = {
     "learned-window": "firstflight.studies.learned_window",
     "cellular": "firstflight.studies.cellular",
     "shared-queue": "firstflight.studies.shared_queue",
+    "pages": "firstflight.studies.pages",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

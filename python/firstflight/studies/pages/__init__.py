@@ -1,0 +1,335 @@
+"""Pages by connections, sharding, kept connections, HTTP version and weight, with IW 3 to 32; bulk and video."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    named,
+    near,
+    panels,
+    table,
+)
+
+APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
+PAGE, SHORT = APPLICATION == "page", APPLICATION == "short"
+TIME = 1e3 * pl.col("completion_time_s").mean()
+PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+OPENED = 100 * pl.col("connection").n_unique() / pl.len()
+PAGES, FLOW = ("Page time", "ms", TIME, DONE, "pages"), ("Time of a competing short flow", "ms", TIME, DONE & SHORT)
+QUANTITIES = (
+    Quantity("page", *PAGES, grid="connections", digits=0),
+    Quantity("short", *FLOW, grid="connections", digits=0),
+    Quantity(
+        "mos", "MOS of a call", "", pl.col("mos").mean(), pl.col("from_server") == 1, "streams", (), 2, "connections"
+    ),
+    Quantity("premature", "Drops in the first flight", "percent", PREMATURE, PAGE, grid="connections", digits=2),
+    Quantity("sharded_page", *PAGES, grid="sharding", digits=0),
+    Quantity("sharded_short", *FLOW, grid="sharding", digits=0),
+    Quantity("kept_page", *PAGES, grid="reuse", digits=0),
+    Quantity("opened", "Requests that open a connection", "percent", OPENED, PAGE & DONE, grid="reuse"),
+    Quantity("year_page", *PAGES, grid="weight", digits=0),
+    Quantity("transfer", "Time of a transfer or chunk", "ms", TIME, DONE & ~SHORT, grid="bulk", digits=0),
+    Quantity("bulk_short", *FLOW, grid="bulk", digits=0),
+)
+THREE, FOUR, APPENDIX = (f"RFC 6928 {place}" for place in ("section 3", "section 4", "appendix A"))
+OURS = "this study, before its first simulation"
+TODAY = {"scheme": "6", "iw": 3}
+NUMBERS = ["1", "2", "3", "6", "9"]
+RTT_GEO_MS = 600
+
+
+def change(array: xr.DataArray, iw: int = 10) -> xr.DataArray:
+    """Percent against IW 3."""
+    return 100 * (array.sel(iw=iw, drop=True) / array.sel(iw=3, drop=True) - 1)
+
+
+def against(array: xr.DataArray, name: str = "relative_page") -> xr.DataArray:
+    """Percent of what six connections with IW 3 have on the same path."""
+    return named(100 * array / array.sel(TODAY, drop=True), name, "Time", "% of six with IW 3", 0)
+
+
+def best(q: Quantities, schemes: Sequence[str]) -> xr.DataArray:
+    """Cells of the fastest pair of each path, by mean times: 1 there and 0 elsewhere."""
+    times = q.page.isel(draw=0).sel(scheme=schemes)
+    return (times == times.min(["scheme", "iw"])).astype(float)
+
+
+def of_best(q: Quantities, array: xr.DataArray, schemes: Sequence[str]) -> xr.DataArray:
+    """What `array` is at the fastest pair of each path."""
+    return array.where(best(q, schemes) == 1).max(["scheme", "iw"])
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What RFC 6928 expects, and hypotheses."""
+    page, short, percent = against(q.page), against(q.short), "percent"
+    fewer = q.short.sel(scheme="2", iw=10) / q.short.sel(scheme="6", iw=10) - 1
+    shards = [
+        100 * (of.sel(hosts="7", iw=10) / of.sel(hosts="1", iw=10) - 1) for of in (q.sharded_page, q.sharded_short)
+    ]
+    kept, year = -change(q.kept_page), -change(q.year_page.sel(http="2"))
+    rounds = (q.page.sel(iw=3) - q.page.sel(iw=10)).sel(path="GEO", scheme="HTTP/2") / RTT_GEO_MS
+    fastest = q.page.sel(scheme="6").idxmin("iw")
+    slow = q.premature.sel(path="1 Mbit/s", iw=10)
+    bulk = abs(change(q.transfer.sel(transfer=["10 MB", "20 MB"]))).max("transfer")
+    video = abs(change(q.transfer.sel(transfer="video", path=["5 Mbit/s", "LTE", "GEO"]))).max("path")
+    call = q.mos.sel(TODAY) - q.mos.sel(scheme="9", iw=32)
+    of_three, five = "% of six with IW 3", "5 % is what a user may notice."
+    return (
+        ClaimSpec(
+            "one-with-ten-is-as-fast-as-six-with-three",
+            THREE,
+            "One HTTP/2 connection with IW 10 loads the page as fast as six connections with IW 3 (slowest path).",
+            page.sel(scheme="HTTP/2", iw=10).max("path"),
+            at_most(100),
+            of_three,
+            "A sign.",
+        ),
+        ClaimSpec(
+            "one-with-ten-spares-others",
+            THREE,
+            "There a competing short flow is no slower (slowest path).",
+            short.sel(scheme="HTTP/2", iw=10).max("path"),
+            at_most(105),
+            of_three,
+            five,
+        ),
+        ClaimSpec(
+            "three-with-ten-are-as-fast-as-six-with-three",
+            FOUR,
+            "A browser can open fewer connections: three with IW 10 are as fast as six with IW 3 (slowest path).",
+            page.sel(scheme="3", iw=10).max("path"),
+            at_most(105),
+            of_three,
+            five,
+        ),
+        ClaimSpec(
+            "fewer-connections-spare-others",
+            FOUR,
+            "With IW 10 two connections instead of six make a competing short flow faster (mean of the paths).",
+            100 * fewer.mean("path"),
+            below(0),
+            percent,
+            "A sign.",
+        ),
+        ClaimSpec(
+            "sharding-harms-others",
+            THREE,
+            "With IW 10 six connections to each of seven hosts instead of one slow a competing short flow (mean of 1 "
+            "and 5 Mbit/s).",
+            shards[1].sel(path=["1 Mbit/s", "5 Mbit/s"]).mean("path"),
+            above(5),
+            percent,
+            five,
+        ),
+        ClaimSpec(
+            "sharding-does-not-pay-on-slow-paths",
+            OURS,
+            "At 1 Mbit/s with IW 10 they load the page no faster.",
+            shards[0].sel(path="1 Mbit/s"),
+            at_least(0),
+            percent,
+            "A sign.",
+        ),
+        ClaimSpec(
+            "a-third-of-requests-open-a-connection",
+            FOUR,
+            "With two connections to each of seven hosts some 35 % of requests open one (mean).",
+            q.opened.sel(kept="within a page").mean(["path", "iw"]),
+            near(35),
+            percent,
+            "14 of 44 are 32 %.",
+            tolerance=5,
+        ),
+        ClaimSpec(
+            "gain-survives-keep-alive",
+            FOUR,
+            "There IW 10 still gains (least gain of the paths).",
+            kept.sel(kept="within a page").min("path"),
+            above(0),
+            percent,
+            "A sign.",
+        ),
+        ClaimSpec(
+            "gain-survives-kept-connections",
+            FOUR,
+            "Connections kept from page to page leave at least half of the gain (mean of the paths).",
+            kept.sel(kept="between pages").mean("path") / kept.sel(kept="never").mean("path"),
+            at_least(0.5),
+            "share",
+            "Half was chosen before the first run; Linux restarts an idle connection with IW.",
+        ),
+        ClaimSpec(
+            "gain-survives-pipelining",
+            FOUR,
+            "With pipelining IW 10 still gains (least gain of the paths).",
+            (-change(q.page)).sel(scheme="pipelined").min("path"),
+            above(0),
+            percent,
+            "A sign.",
+        ),
+        ClaimSpec(
+            "one-connection-saves-a-round-trip",
+            "RFC 6928 section 5.2",
+            "A page of 2010 on one HTTP/2 connection takes at least one round trip less with IW 10 (GEO).",
+            rounds,
+            at_least(1),
+            "round trips",
+            "31 kB take two with IW 10 and three or four with IW 3.",
+        ),
+        ClaimSpec(
+            "heavier-pages-gain-less",
+            OURS,
+            "IW 10 saves a smaller share of a page of 2025 than of one of 2010 (HTTP/2, mean of the paths).",
+            (year.sel(year="2025") - year.sel(year="2010")).mean("path"),
+            below(0),
+            "pp",
+            "The same round trips of a longer time.",
+        ),
+        ClaimSpec(
+            "best-window-depends-on-the-path",
+            "RFC 6928 section 11, on AERG11",
+            "With six connections the fastest IW is larger on GEO than at 1 Mbit/s (difference).",
+            fastest.sel(path="GEO") - fastest.sel(path="1 Mbit/s"),
+            above(0),
+            "segments",
+            "A sign.",
+            needs="value",
+        ),
+        ClaimSpec(
+            "ten-is-near-the-best",
+            "RFC 6928 section 11, on AERG11",
+            "With six connections IW 10 takes at most a tenth longer than the fastest IW (worst path).",
+            (100 * q.page.sel(scheme="6", iw=10) / q.page.sel(scheme="6").min("iw")).max("path"),
+            at_most(110),
+            "% of the fastest",
+            "A tenth was chosen before the first run.",
+        ),
+        ClaimSpec(
+            "one-first-flight-fits",
+            "RFC 6928 section 1, on DGHS07",
+            "130 ms of buffer at 1 Mbit/s hold the first flight of one connection with IW 10 (dropped).",
+            slow.sel(scheme="HTTP/2"),
+            at_most(1),
+            percent,
+            "The RFC gives no share; 1 % was chosen before the first run.",
+        ),
+        ClaimSpec(
+            "six-first-flights-do-not-fit",
+            "RFC 6928 section 6, on DGHS07",
+            "They do not hold those of six connections.",
+            slow.sel(scheme="6"),
+            above(1),
+            percent,
+            "As above.",
+        ),
+        ClaimSpec(
+            "bulk-is-unaffected",
+            APPENDIX,
+            "10 MB and more take the same time within 1 % with IW 10 (largest change, paths without a satellite).",
+            bulk.drop_sel(path="GEO").max("path"),
+            at_most(1),
+            percent,
+            "The limit of the question.",
+        ),
+        ClaimSpec(
+            "bulk-over-geo-is-affected",
+            OURS,
+            "Over GEO they do not (largest change).",
+            bulk.sel(path="GEO"),
+            above(5),
+            percent,
+            "Two of some fifteen round trips.",
+        ),
+        ClaimSpec(
+            "video-is-unaffected",
+            APPENDIX,
+            "Chunks of a video of 2 Mbit/s take the same time within 1 % (largest change, 5 Mbit/s and more).",
+            video,
+            at_most(1),
+            percent,
+            "The limit of the question.",
+        ),
+        ClaimSpec(
+            "many-connections-cost-a-call",
+            "RFC 6928 section 12",
+            "At 5 Mbit/s nine connections with IW 32 cost a call 0.1 MOS, compared with six with IW 3.",
+            call.sel(path="5 Mbit/s"),
+            at_least(0.1),
+            "MOS",
+            "The limit of `real-time`.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """The best pairs and their cost, reuse and weight, bulk."""
+    every, page, short = list(q.page["scheme"].values), against(q.page), against(q.short)
+    chosen = best(q, every)
+    pairs, cost = [], of_best(q, short, every).isel(draw=0) - 100
+    for path in q.page["path"].values:
+        scheme, iw = max(
+            ((scheme, iw) for scheme in every for iw in q.page["iw"].values),
+            key=lambda pair: float(chosen.sel(path=path, scheme=pair[0], iw=pair[1])),
+        )
+        time = float(page.isel(draw=0).sel(path=path, scheme=scheme, iw=iw))
+        pairs.append(f"{path}: {scheme} with IW {iw} ({time:.0f} %, {float(cost.sel(path=path)):+.0f} %)")
+    one = [of.isel(draw=0).sel(scheme="HTTP/2", iw=10) for of in (page, short)]
+    kept, year = -change(q.kept_page).isel(draw=0), -change(q.year_page).isel(draw=0).sel(http="2").mean("path")
+    return (
+        "Fastest for a page of 2010, with its time in percent of that of six connections with IW 3, and the change of "
+        f"a competing short flow's time: {'; '.join(pairs)}.",
+        f"One HTTP/2 connection with IW 10 takes {float(one[0].min()):.0f} to {float(one[0].max()):.0f} % of that time, "
+        f"and a competing short flow {float(one[1].min()):.0f} to {float(one[1].max()):.0f} %.",
+        f"IW 10 saves {float(kept.sel(kept='never').mean()):.0f} % with a connection per request, "
+        f"{float(kept.sel(kept='within a page').mean()):.0f} % where a third of the requests open one, and "
+        f"{float(kept.sel(kept='between pages').mean()):.0f} % with connections kept between pages; "
+        f"{float(year.sel(year='2010')):.0f} % of a page of 2010 with HTTP/2 and {float(year.sel(year='2025')):.0f} % of "
+        "one of 2025 (means of the paths).",
+    )
+
+
+def compared(q: Quantities) -> xr.DataArray:
+    """Pages and the competing short flow, against six connections with IW 3."""
+    who = xr.DataArray(["page", "short flow beside it"], dims="who", attrs={"long_name": "time of"})
+    both = [against(of).sel(scheme=["1", "3", "6", "9", "HTTP/2"]) for of in (q.page, q.short)]
+    found = xr.concat(both, who, combine_attrs="override", coords="minimal", compat="override")
+    return named(found, "page_and_others", "Time", "% of six with IW 3", 0)
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("connections", "By connections", "A page of 2010. Means.", [q.page, q.short, q.mos, q.premature], "iw"),
+        table("sharding", "By hosts", "Six connections to each. Means.", [q.sharded_page, q.sharded_short], "iw"),
+        table("reuse", "By the reuse of connections", "Means.", [q.kept_page, q.opened], "iw"),
+        table("weight", "By the year of the page", "Means.", [q.year_page], "iw"),
+        table("bulk", "Bulk and video", "Means; of a video, of a chunk.", [q.transfer, q.bulk_short], "iw"),
+    ],
+    lambda q: [
+        panels(
+            compared(q),
+            "Connections or window: who gains and who pays",
+            "A page of 2010, and a competing short flow of IW 10, in percent of their times with six connections and IW 3.",
+            "iw",
+            "path",
+            "who",
+            100,
+            "scheme",
+            log=True,
+        ),
+    ],
+    answer,
+)
