@@ -149,3 +149,12 @@ def test_the_traces_are_what_their_model_makes() -> None:
         assert (folder / f"{name}.trace").read_text().split() == [str(time) for time in times]
         assert times[-1] == radio.length_ms
         assert len(times) * 1500 * 8e3 / radio.length_ms == pytest.approx(radio.mean_bps, rel=0.01)
+
+
+def test_one_http_2_connection_loads_a_page_faster_than_six_and_two_to_each_of_seven_hosts_open_for_a_third() -> None:
+    q = measured("pages", {"experiment": "connections", "path": "LTE", "scheme": ["6", "HTTP/2"], "iw": ["3", "10"]})
+    one, six = (value(q.page, path="LTE", scheme=scheme, iw=iw) for scheme, iw in (("HTTP/2", 10), ("6", 3)))
+    assert one < 0.6 * six
+    q = measured("pages", {"experiment": "reuse", "path": "LTE", "iw": "10"})
+    opened = [value(q.opened, path="LTE", kept=kept, iw=10) for kept in ("never", "within a page", "between pages")]
+    assert opened[0] == 100 > 35 > opened[1] > 30 > 5 > opened[2]

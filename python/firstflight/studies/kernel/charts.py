@@ -84,7 +84,9 @@ def panels(
         heading = alt.TitleParams(
             quantity[x].attrs.get("long_name", x), orient="bottom", anchor="middle", fontSize=11, fontWeight="normal"
         )
-        size = {"width": (560 if wide else 230) // quantity.sizes[columns], "height": 80 if wide else 64}
+        # Few rows are higher.
+        height = max(320 // quantity.sizes[rows], 80) if wide else 64
+        size = {"width": (560 if wide else 230) // quantity.sizes[columns], "height": height}
         picture: altair.TopLevelMixin = (
             alt.layer(*layers, data=inline(found))
             .properties(**size)
