@@ -84,7 +84,7 @@ def page(name: str) -> str:
 
 def answers() -> str:
     """The page of answers. ValueError where a verdict is another than when its answer was written."""
-    rows = ["| | question | answer | number (95 % interval) | study |", "|---|---|---|---|---|"]
+    rows = ["| | question | answer (95 % interval) | study |", "|---|---|---|---|"]
     with QUESTIONS.open("rb") as file:
         questions = tomllib.load(file)["question"]
     for question in questions:
@@ -97,20 +97,36 @@ def answers() -> str:
                 f'and it is "{claim["verdict"]}": write the answer anew'
             )
         link = f"[{name}](evidence/{name}.md)"
-        cells = (question["of"], question["asks"], question["answer"], _found(claim), link)
+        if question["answer"].count("{}") != 1:
+            raise ValueError(f'{QUESTIONS.name}: the answer to "{question["asks"]}" needs one {{}} for the number')
+        cells = (question["of"], question["asks"], question["answer"].replace("{}", _number(claim, question)), link)
         rows.append(f"| {' | '.join(cells)} |")
     return (
         "\n\n".join(
             (
                 "<!-- Made by docs/evidence_page.py of questions.toml and the claims kept: change these. -->",
                 "# What we found",
-                "One line a question that RFC 6928 and its sources ask or leave open. The number is that of one claim "
-                "of the study, which has the others, its assumptions and its limitations.",
+                "Questions that RFC 6928 and its sources ask or leave open. The number is that of one claim of the "
+                "study, which has the others, its assumptions and its limitations; pp are percentage points.",
                 "\n".join(rows),
             )
         )
         + "\n"
     )
+
+
+def _number(claim: dict[str, Any], question: dict[str, Any]) -> str:
+    """What a claim found, as its answer puts it, and its interval if it has a width in these digits."""
+    found, *ends = (
+        f"{question.get('factor', 1) * claim[of]:.{question['digits']}f}"
+        for of in ("found", "low", "high")
+        if claim[of] is not None
+    )
+    number = f"**{found} {question['unit']}**" if question["unit"] else f"**{found}**"
+    if len(set(ends)) < 2:
+        return number
+    low, high = sorted(ends, key=float)
+    return f"{number} ({low} to {high})"
 
 
 def _found(claim: dict[str, Any]) -> str:

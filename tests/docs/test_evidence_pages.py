@@ -59,3 +59,15 @@ def test_an_answer_does_not_outlive_its_verdict(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(pages, "QUESTIONS", changed)
     with pytest.raises(ValueError, match=r'"Is a receive window of ten segments enough\?" was answered when'):
         pages.answers()
+
+
+def test_an_answer_has_one_place_for_its_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pages = _pages()
+    changed = tmp_path / "questions.toml"
+    changed.write_text(
+        (DOCS / "questions.toml").read_text(encoding="utf-8").replace(": 21 take {}", ": 21 take some"),
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(pages, "QUESTIONS", changed)
+    with pytest.raises(ValueError, match=r"needs one \{\} for the number"):
+        pages.answers()
