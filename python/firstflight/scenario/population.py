@@ -28,12 +28,23 @@ class Population(Table, ABC):
     full packets; `farther` is added to every round trip.
     """
 
-    name: str | None = None
-    users: int = Field(ge=1, le=MOST_USERS)
-    keep: Literal["rows", "aggregates"] = "rows"
-    least_buffer: Packets = Packets("10p")
-    farther: Duration = Duration("0s")
-    buckets: Buckets = Field(default_factory=Buckets)
+    name: str | None = Field(
+        default=None, description="a built-in population; the keys beside it take the place of its own"
+    )
+    users: int = Field(
+        ge=1, le=MOST_USERS, description="of a replicate; of a table drawn row by row its rows, if it is left out"
+    )
+    keep: Literal["rows", "aggregates"] = Field(
+        default="rows", description='`"rows"`: each connection; `"aggregates"`: counts, sums and histograms by bucket'
+    )
+    least_buffer: Packets = Field(default=Packets("10p"), description="each queue holds at least so many full packets")
+    farther: Duration = Field(default=Duration("0s"), description="added to every round trip")
+    buckets: Buckets = Field(
+        default_factory=Buckets,
+        description="`{ rtt_s, down_bps, bdp_bytes, segments }`: lists of upper edges by which aggregates are "
+        "counted; a value on an edge belongs to the bucket below it; default: those of Dukkipati et al. 2010, "
+        "figures 5 and 7",
+    )
 
     @field_validator("least_buffer")
     @classmethod
@@ -71,14 +82,32 @@ class Marginals(Population):
     """
 
     paths: Literal["marginals"] = "marginals"
-    rtt: TimeLaw
-    down: RateLaw
-    up: RateLaw
-    buffer: TimeLaw
-    loss: ProbabilityLaw = Field(default=0.0, validate_default=True)
-    dependence: dict[str, float] = Field(default={})
-    subnet_users: int = Field(default=1, ge=1, le=MOST_USERS)
-    subnet_share: float = Field(default=0.0, ge=0, lt=1)
+    rtt: TimeLaw = Field(
+        description="round trip without queueing and without the time that packets take to be sent (law of times)"
+    )
+    down: RateLaw = Field(description="rate of the access line towards the user (law of rates)")
+    up: RateLaw = Field(description="rate of the access line from the user (law of rates)")
+    buffer: TimeLaw = Field(
+        description="the queue before the line, as time at its rate (law of times); the same time in both directions"
+    )
+    loss: ProbabilityLaw = Field(
+        default=0.0,
+        validate_default=True,
+        description="probability with which each packet on the way down is lost, independently (law of "
+        "probabilities, below 1)",
+    )
+    dependence: dict[str, float] = Field(
+        default={}, description="`{ rtt_down = -0.3 }`: correlations, see below; default: `{}`, independent"
+    )
+    subnet_users: int = Field(
+        default=1, ge=1, le=MOST_USERS, description="so many consecutive users share an access network, like a /24"
+    )
+    subnet_share: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="part of the variance of every normal score that the access network explains, below 1",
+    )
 
     @field_validator("dependence")
     @classmethod
@@ -116,12 +145,21 @@ class PathsTable(Population):
     model_config = ConfigDict(json_schema_extra=_without_what_the_file_gives)
 
     paths: Literal["table"] = "table"
-    file: str | None = None
-    columns: Columns
-    draw: Literal["each", "weighted"] = "each"
-    up: RateLaw | None = None
-    buffer: TimeLaw | None = None
-    loss: ProbabilityLaw | None = None
+    file: str | None = Field(
+        default=None, description="CSV or Parquet beside the scenario, one user a row; default: this or `columns`"
+    )
+    columns: Columns = Field(
+        description="the same in place: `{ rtt_s = [...], down_bps = [...] }`; default: read from `file`"
+    )
+    draw: Literal["each", "weighted"] = Field(
+        default="each",
+        description='`"each"`: user i is row i; `"weighted"`: rows are drawn by weight, with replacement',
+    )
+    up: RateLaw | None = Field(default=None, description="rates for a table that lacks the column (law of rates)")
+    buffer: TimeLaw | None = Field(default=None, description="queues for a table that lacks the column (law of times)")
+    loss: ProbabilityLaw | None = Field(
+        default=None, description="losses for a table that lacks the column (law of probabilities)"
+    )
 
     @model_validator(mode="before")
     @classmethod
