@@ -17,7 +17,7 @@ _MOST_TICKS = 10
 _LINE = 16
 _GAP, _MARGIN = 10, 16
 # Of a letter of the caption.
-_LETTER = 6.6
+_LETTER = 7.4
 
 CAPTION = (
     "Time runs down, on one axis. Blue: segments with data. Thin: ACKs. Dashed: handshake and request. "
