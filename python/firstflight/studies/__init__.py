@@ -31,6 +31,7 @@ _STUDIES = {
     "receive-window": "firstflight.studies.receive_window",
     "bottleneck-place": "firstflight.studies.bottleneck_place",
     "learned-window": "firstflight.studies.learned_window",
+    "why-ten": "firstflight.studies.why_ten",
     "cellular": "firstflight.studies.cellular",
     "shared-queue": "firstflight.studies.shared_queue",
     "pages": "firstflight.studies.pages",

@@ -1,0 +1,227 @@
+"""Why ten: gain and cost of IW 1 to 46 on populations of 2010 and of today."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    named,
+    panels,
+    table,
+)
+
+DONE, APPLICATION = pl.col("completed") == 1, pl.col("application").cast(pl.String)
+LOADS = {"search": "a search page", "one": "180 kB, one connection", "six": "180 kB, six connections"}
+TIME = pl.col("completion_time_s").log().mean()
+NEVER_REDUCED = (pl.col("fast_retransmits") == 0) & (pl.col("timeouts") == 0)
+
+
+def of_load(
+    name: str, title: str, unit: str, value: pl.Expr, where: pl.Expr | None, grid: str, digits: int
+) -> Quantity:
+    """A quantity of each load."""
+    return Quantity(name, title, unit, value, where, by={"application": list(LOADS)}, grid=grid, digits=digits)
+
+
+def of_grid(prefix: str, grid: str) -> tuple[Quantity, ...]:
+    """Time and cost."""
+    sent = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
+    return (
+        # The primary of the page is small and comes before the six.
+        of_load(f"{prefix}time", "Mean logarithm of the time", "", TIME, DONE & (pl.col("bytes") > 2000), grid, 4),
+        of_load(f"{prefix}retransmitted", "Retransmitted", "percent", sent, None, grid, 2),
+    )
+
+
+QUANTITIES = (
+    *of_grid("", "windows"),
+    of_load("slow_start", "End in slow start", "percent", 100 * NEVER_REDUCED.mean(), DONE, "windows", 1),
+    *of_grid("factor_", "factors"),
+)
+RFC, TALK, OURS = "RFC 6928, appendix A", "Thalheim's talk", "this study, before its first simulation"
+OF_2010, BASE = ["AvgDC", "SlowDC"], 3
+
+
+def gain(time: xr.DataArray, iw: int | None = None, base: int = BASE) -> xr.DataArray:
+    """Time saved since `base`, in percent of its time: of the geometric mean over users."""
+    own = time if iw is None else time.sel(iw=iw, drop=True)
+    return 100 * (1 - (own - time.sel(iw=base, drop=True)).pipe(np.exp))
+
+
+def share(q: Quantities, iw: int = 10) -> xr.DataArray:
+    """Of the largest gain of any window."""
+    of = gain(q.time)
+    return 100 * of.sel(iw=iw, drop=True) / of.max("iw")
+
+
+def cost(q: Quantities, iw: int, base: int = BASE) -> xr.DataArray:
+    """More retransmissions than with `base`, in points."""
+    return q.retransmitted.sel(iw=iw, drop=True) - q.retransmitted.sel(iw=base, drop=True)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """The argument for ten, what turns the sign above it, and today."""
+    beyond = gain(q.factor_time, 46, 10)
+    loads = "application"
+    return (
+        ClaimSpec(
+            "ten-has-most-of-the-gain",
+            RFC,
+            "In 2010 IW 10 has most of the gain over IW 3 that any window up to 46 has (least share, mean over loads).",
+            share(q).sel(population=OF_2010).mean(loads).min("population"),
+            above(50),
+            "percent",
+            "Most is more than half.",
+        ),
+        ClaimSpec(
+            "ten-costs-little",
+            RFC,
+            "In 2010 IW 10 retransmits little more than IW 3 (largest rise, mean over loads).",
+            cost(q, 10).sel(population=OF_2010).mean(loads).max("population"),
+            at_most(0.5),
+            "pp",
+            "RFC 6928 section 10: about half a point.",
+        ),
+        ClaimSpec(
+            "above-ten-is-mixed",
+            RFC,
+            "In 2010 above ten results are mixed: IW 46 is slower than IW 10 for some load (least gain).",
+            gain(q.time, 46, 10).sel(population=OF_2010).min(["population", loads]),
+            below(0),
+            "percent",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "many-connections-turn-the-sign",
+            RFC,
+            "Many connections do it: the gain of IW 46 over 10 falls from one connection to six (least fall).",
+            (beyond.sel(factor="as is", application="one") - beyond.sel(factor="as is", application="six"))
+            .sel(population=OF_2010)
+            .min("population"),
+            above(0),
+            "pp",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "the-queue-turns-the-sign",
+            OURS,
+            "The queue does it: with queues of 20 ms IW 46 is slower than IW 10 for six connections (largest gain, 2010).",
+            beyond.sel(factor="queue of 20 ms", application="six", population=OF_2010).max("population"),
+            below(0),
+            "percent",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "without-sack-above-ten-is-worse",
+            OURS,
+            "Without SACK the gain of IW 46 over 10 is smaller for six connections (least difference).",
+            (beyond.sel(factor="as is") - beyond.sel(factor="no SACK")).sel(application="six").min("population"),
+            above(0),
+            "pp",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "pacing-makes-above-ten-safe",
+            OURS,
+            "A paced start makes IW 46 no slower than IW 10 for six connections on any population (least gain).",
+            beyond.sel(factor="paced start", application="six").min("population"),
+            at_least(0),
+            "percent",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "today-ten-is-less-than-most",
+            OURS,
+            "In UK homes of 2023 IW 10 has at most half of the largest gain for 180 kB over one connection.",
+            share(q).sel(population="UK 2023", application="one"),
+            at_most(50),
+            "percent",
+            "125 segments: six round trips with IW 3, four with ten, two with 46, and the handshake.",
+        ),
+        ClaimSpec(
+            "the-same-reasoning-today",
+            OURS,
+            "There IW 32 costs no more than ten cost in 2010: at most 0.5 points of retransmissions (mean over loads).",
+            cost(q, 32, 10).sel(population="UK 2023").mean(loads),
+            at_most(0.5),
+            "pp",
+            "The limit that RFC 6928 took.",
+        ),
+        ClaimSpec(
+            "most-responses-end-in-slow-start",
+            TALK,
+            "Most responses end in slow start, without a loss (least share of search pages with IW 10).",
+            q.slow_start.sel(iw=10, application="search").min("population"),
+            above(50),
+            "percent",
+            "Most is more than half.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Then, the sign, now."""
+    of = share(q).isel(draw=0).mean("application")
+    now = gain(q.time, 32, 10).isel(draw=0).sel(population="UK 2023")
+    more, less = (cost(q, iw, base).isel(draw=0).mean("application") for iw, base in ((32, 10), (10, 3)))
+    beyond = gain(q.factor_time, 46, 10).isel(draw=0).sel(population="AvgDC", application="six")
+    by_factor = ", ".join(f"{name} {float(beyond.sel(factor=name)):+.1f} %" for name in beyond["factor"].values)
+    return (
+        f"IW 10 has {float(of.sel(population='AvgDC')):.0f} % of the largest gain over IW 3 on AvgDC, "
+        f"{float(of.sel(population='SlowDC')):.0f} % on SlowDC and {float(of.sel(population='UK 2023')):.0f} % in UK "
+        f"homes of 2023, for {float(less.sel(population='AvgDC')):+.2f} points of retransmissions on AvgDC.",
+        f"What IW 46 gains over 10 for six connections on AvgDC: {by_factor}.",
+        f"In UK homes of 2023 IW 32 saves another {float(now.sel(application='one')):.0f} % of 180 kB over one "
+        f"connection, for {float(more.sel(population='UK 2023')):+.2f} points.",
+    )
+
+
+def by_window(q: Quantities) -> xr.DataArray:
+    """Times in percent of IW 3's."""
+    relative = 100 * (q.time - q.time.sel(iw=BASE, drop=True)).pipe(np.exp)
+    relative["application"] = relative["application"].assign_attrs(long_name="load", titles=LOADS)
+    relative["iw"] = relative["iw"].assign_attrs(long_name="IW")
+    relative["population"] = relative["population"].assign_attrs(long_name="population")
+    return named(relative, "relative_time", "Time", "% of IW 3's", 0)
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("times", "Times", "Geometric means.", [by_window(q)], across="iw"),
+        table("costs", "Retransmissions", "Of data segments.", [q.retransmitted], across="iw"),
+        table(
+            "factors",
+            "Gain over IW 3 by factor",
+            "",
+            [named(gain(q.factor_time), "gain", "Gain", "percent")],
+            across="iw",
+        ),
+        table("slow_start", "Responses without a loss", "", [q.slow_start], across="iw"),
+    ],
+    lambda q: [
+        panels(
+            by_window(q),
+            "Time by the initial window, then and now",
+            "In percent of IW 3's; geometric means over users.",
+            "iw",
+            "application",
+            "population",
+            100,
+        ),
+    ],
+    answer,
+)
