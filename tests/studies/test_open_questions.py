@@ -158,3 +158,12 @@ def test_one_http_2_connection_loads_a_page_faster_than_six_and_two_to_each_of_s
     q = measured("pages", {"experiment": "reuse", "path": "LTE", "iw": "10"})
     opened = [value(q.opened, path="LTE", kept=kept, iw=10) for kept in ("never", "within a page", "between pages")]
     assert opened[0] == 100 > 35 > opened[1] > 30 > 5 > opened[2]
+
+
+def test_a_larger_window_saves_round_trips_of_each_population_and_few_connections_lose() -> None:
+    q = measured("why-ten", {"experiment": "windows", "population": ["AvgDC", "UK 2023"], "iw": [3, 10, 46]})
+    for population in ("AvgDC", "UK 2023"):
+        few, ten = (value(q.time, population=population, iw=iw, application="search") for iw in (3, 10))
+        assert ten < few - 0.05
+        once = value(q.retransmitted, population=population, iw=46, application="one")
+        assert once < value(q.retransmitted, population=population, iw=46, application="six")

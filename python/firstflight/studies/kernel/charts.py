@@ -18,6 +18,8 @@ _ABREAST = 4
 """Names in a line of a legend."""
 _SMALL = 9
 """Font size of the labels of small panels, px."""
+_LABELS = 8
+"""Labels that stand beside each other below a panel of a wide page."""
 
 
 def panels(
@@ -54,7 +56,13 @@ def panels(
             f"{x}:Q",
             title=None,
             scale=alt.Scale(type="log", base=2, nice=False, padding=6),
-            axis=alt.Axis(values=labels, format="d", labelFontSize=_SMALL, grid=False, labelOverlap=not wide),
+            axis=alt.Axis(
+                values=labels,
+                format="d",
+                labelFontSize=_SMALL,
+                grid=False,
+                labelOverlap=not wide or len(labels) > _LABELS,
+            ),
         )
         scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
         axis = alt.Axis(tickCount=3, labelFontSize=_SMALL)
