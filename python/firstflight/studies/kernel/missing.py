@@ -32,14 +32,21 @@ def depending(
     # What is filled in may be divided by, and make infinite numbers.
     with xr.set_options(arithmetic_join="exact"), np.errstate(all="ignore"):  # type: ignore[no-untyped-call]
         absent = {grid: gaps for grid, gaps in quantities.absent().items() if gaps.any()}
-        found = list(results(quantities.filled(absent, {}, 0)))
+        first = quantities.filled(absent, {}, 0)
+        found = list(results(first))
+        read = first.grids_read()
         lacking: list[Lacking] = [{} for _ in found]
+        nowhere = [False] * len(found)
 
         # Only values are compared.
         values = quantities.values()
 
         def changing(gaps: Mapping[str, xr.DataArray], trials: Iterable[int]) -> list[bool]:
-            made = [results(values.filled(absent, gaps, trial)) for trial in trials]
+            made = []
+            for trial in trials:
+                filled = values.filled(absent, gaps, trial)
+                made.append(list(results(filled)))
+                read.update(filled.grids_read())
             return [any(differ(own, other) for other in of) for own, *of in zip(found, *made, strict=True)]
 
         every = range(quantities.trials)
@@ -47,7 +54,8 @@ def depending(
         if not any(needing):
             return list(zip(found, lacking, strict=True))
         whole = {grid: {str(key): gaps[key].values.tolist() for key in gaps.dims} for grid, gaps in absent.items()}
-        for grid, gaps in absent.items():
+        # What is never read changes nothing.
+        for grid, gaps in ((grid, gaps) for grid, gaps in absent.items() if grid in read):
             # Of an experiment that is not there at all only its name is said: two trials are enough.
             nothing = quantities.is_empty(grid)
             depends = changing({grid: gaps}, _TWO_TRIALS if nothing else every)
@@ -58,7 +66,11 @@ def depending(
                 continue
             for key, labels in whole[grid].items():
                 own = [gaps & (gaps[key] == label) for label in labels]
-                by_label = [changing({grid: cells}, every) if cells.any() else [False] * len(found) for cells in own]
+                by_label = [
+                    # Changed already, with the grid.
+                    depends if cells.equals(gaps) else changing({grid: cells}, every) if cells.any() else nowhere
+                    for cells in own
+                ]
                 for named, *matters in zip(lacking, *by_label, strict=True):
                     if grid in named and any(matters):
                         named[grid][key] = [label for label, needed in zip(labels, matters, strict=True) if needed]

@@ -188,15 +188,25 @@ def _jackknife(values: Array) -> Array:
 class Quantities:
     """A study's quantities of one run, by name: `q.completion_time`. AttributeError names what there is."""
 
-    def __init__(self, measured: Mapping[Quantity, xr.DataArray], run: Run | None = None) -> None:
-        self._run = run
+    def __init__(
+        self,
+        measured: Mapping[Quantity, xr.DataArray],
+        run: Run | None = None,
+        fill: Callable[[Quantity, xr.DataArray], xr.DataArray] = lambda of, array: array,
+    ) -> None:
+        """`fill` makes of an array what is given out; it is called once for those that are asked for."""
+        self._run, self._fill = run, fill
         self._measured = {quantity.name: (quantity, array) for quantity, array in measured.items()}
+        self._given: dict[str, xr.DataArray] = {}
 
     def __getattr__(self, name: str) -> xr.DataArray:
-        try:
-            return self._measured[name][1]
-        except KeyError:
-            raise AttributeError(f'no quantity "{name}"; there are {", ".join(self._measured)}') from None
+        if name not in self._given:
+            try:
+                own = self._measured[name]
+            except KeyError:
+                raise AttributeError(f'no quantity "{name}"; there are {", ".join(self._measured)}') from None
+            self._given[name] = self._fill(*own)
+        return self._given[name]
 
     def __contains__(self, name: str) -> bool:
         """Whether the run's engine has the grid of the quantity called `name`."""
@@ -247,11 +257,16 @@ class Quantities:
 
     def filled(self, absent: Mapping[str, xr.DataArray], changed: Mapping[str, xr.DataArray], trial: int) -> Quantities:
         """The same with values in the cells of `absent`, another one in those of `changed` in every `trial`."""
-        found = {}
-        for quantity, array in self._measured.values():
+
+        def fill(quantity: Quantity, array: xr.DataArray) -> xr.DataArray:
             own = self._fillings[quantity] if quantity.grid in absent else None
-            found[quantity] = own.filled(changed.get(quantity.grid), trial) if own and own.is_needed else array
-        return Quantities(found, self._run)
+            return own.filled(changed.get(quantity.grid), trial) if own and own.is_needed else array
+
+        return Quantities(dict(self._measured.values()), self._run, fill)
+
+    def grids_read(self) -> set[str]:
+        """Names of the grids of the quantities that were asked for."""
+        return {self._measured[name][0].grid for name in self._given}
 
 
 def by_replicate(array: xr.DataArray) -> xr.DataArray:
