@@ -52,7 +52,7 @@ BOUNDED = {"max_send_window_segments": SEND_BUFFER_SEGMENTS}
 
 @pytest.mark.parametrize(
     ("link", "tcp", "expected"),
-    [(LINE, {}, 10), (HTB, {}, 11), (WHOLE_15_KB, {}, 15), (LINE, BOUNDED, 16), (HTB, BOUNDED, 15)],
+    [(LINE, {}, 10), (HTB, {}, 11), (WHOLE_15_KB, {}, 15), (LINE, BOUNDED, 16), (HTB, BOUNDED, 16)],
 )
 def test_the_twenty_values_do_not_tell_the_shaper_from_the_send_buffer(
     link: dict[str, object], tcp: dict[str, object], expected: int

@@ -135,8 +135,9 @@ def test_the_data_file_is_json_whose_missing_numbers_are_null(tmp_path: Path) ->
 
 
 def test_a_page_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(MachineError, match="cannot be written"):
-        page.write(advice(), [], [], tmp_path / "nowhere")
+        page.write(advice(), [], [], tmp_path / "file")
 
 
 def test_the_terminal_shows_the_answer_each_candidate_and_the_line_to_set_it() -> None:

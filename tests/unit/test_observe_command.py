@@ -66,7 +66,8 @@ def test_the_table_it_writes_is_read_again(run, tmp_path, ending):
 
 def test_a_place_that_cannot_be_written_and_a_name_that_says_no_format_are_told(run, tmp_path):
     assert run(EXAMPLES / "ss.txt", "--out", tmp_path / "flows.txt")[0] == 2
-    assert run(EXAMPLES / "ss.txt", "--out", tmp_path / "nowhere" / "flows.csv")[0] == 3
+    (tmp_path / "file").touch()
+    assert run(EXAMPLES / "ss.txt", "--out", tmp_path / "file" / "flows.csv")[0] == 3
 
 
 def test_the_page_has_the_line_to_configure_every_kind_and_every_column():
