@@ -454,3 +454,11 @@ def test_a_sample_resamples_clusters_the_same_in_every_cell() -> None:
     for quantity in (mean, count):
         assert found[quantity].sel(place="b").isnull().all()
         assert found[quantity].sel(place="a", iw=16).isnull().all()
+
+
+@pytest.mark.parametrize("name", ["rfc6928-cluster", "uk-homes"])
+def test_ids_of_claims_are_known_without_a_run(name: str) -> None:
+    # Their claims pick percentiles of quantities that have no row here.
+    study = find(name)
+    ids = study.claim_ids(study.engines[0])
+    assert len(ids) == len(set(ids)) > 10

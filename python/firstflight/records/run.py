@@ -177,7 +177,7 @@ class Run:
 
     @property
     def scenario_file(self) -> Path | None:
-        """The scenario of the first finished cell as a file; None if there is none."""
+        """The scenario of the first finished cell as a file, or None."""
         return next((place / SCENARIO for _, place in self._finished()), None)
 
     @property

@@ -70,7 +70,7 @@ class Study(ABC):
         return []
 
     def cases(self, run: "Run") -> "list[Judged]":
-        """Rows of a scorecard, which a study has none of."""
+        """Rows of a scorecard; empty for other studies."""
         return []
 
     @property

@@ -21,7 +21,7 @@ import xarray as xr
 from firstflight.analysis.intervals import CONFIDENCE, Estimate, seed_of, t_quantile
 from firstflight.studies.kernel.filling import Filling
 from firstflight.studies.kernel.grid import EXPERIMENT
-from firstflight.studies.kernel.sample import DRAW, METHOD, REPLICATE, Sample, draws
+from firstflight.studies.kernel.sample import DRAW, METHOD, PERCENTILE, REPLICATE, Sample, draws
 
 if TYPE_CHECKING:
     from firstflight.records import Run
@@ -107,6 +107,8 @@ class Quantity:
     def blank(self, coordinates: Mapping[str, Sequence[Any]]) -> xr.DataArray:
         """As `measure` without a row: of a run that lacks everything."""
         labels = self._labels(coordinates)
+        if self.percentiles:
+            labels |= {PERCENTILE: list(self.percentiles)}
         return self._summarized(np.full([*(len(found) for found in labels.values()), 1], np.nan), labels)
 
     def _labels(self, coordinates: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
