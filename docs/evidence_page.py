@@ -3,7 +3,8 @@
     .venv/bin/python docs/evidence_page.py store runs/rfc6928-rounds    keeps a run's claims and tables
     .venv/bin/python docs/evidence_page.py                              makes the pages of all that is kept
 
-Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that are kept.
+Both make docs/what-we-found.md, too, of docs/questions.toml and the claims that are kept, and the list of studies in
+docs/validation.md.
 
 A page holds what docs/evidence/STUDY.json keeps, what study.toml says, and docs/evidence/STUDY.notes.md, in which a
 person explains what differs and why. A test compares the pages with what this makes.
@@ -24,6 +25,7 @@ from firstflight.studies import find, of
 EVIDENCE = Path(__file__).parent / "evidence"
 QUESTIONS = EVIDENCE.parent / "questions.toml"
 ANSWERS = EVIDENCE.parent / "what-we-found.md"
+VALIDATION = EVIDENCE.parent / "validation.md"
 # Longer tables are named only.
 _LINES = 90
 
@@ -153,6 +155,21 @@ def _claims(claims: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def validation() -> str:
+    """The page of evidence, with the list of studies as it is now."""
+    rows = [f"| study | about | cells | {' | '.join(VERDICTS)} |", f"|{'---|' * (3 + len(VERDICTS))}"]
+    for name in names():
+        kept = json.loads((EVIDENCE / f"{name}.json").read_text(encoding="utf-8"))
+        verdicts = [claim["verdict"] for claim in kept["claims"]]
+        counts = " | ".join(str(verdicts.count(verdict) or "") for verdict in VERDICTS)
+        rows.append(f"| [{name}](evidence/{name}.md) | {find(name).title} | {kept['cells']} | {counts} |")
+    before, begin, rest = VALIDATION.read_text(encoding="utf-8").partition(
+        "<!-- studies: made by docs/evidence_page.py -->"
+    )
+    _, end, after = rest.partition("<!-- end of studies -->")
+    return "\n".join((before + begin, *rows, end + after))
+
+
 def names() -> list[str]:
     """The studies of which something is kept."""
     return sorted(path.stem for path in EVIDENCE.glob("*.json"))
@@ -163,8 +180,9 @@ def main(arguments: list[str]) -> None:
     for name in [store(directory) for directory in arguments[1:]] or names():
         (EVIDENCE / f"{name}.md").write_text(page(name), encoding="utf-8")
         print(EVIDENCE / f"{name}.md")
-    ANSWERS.write_text(answers(), encoding="utf-8")
-    print(ANSWERS)
+    for path, text in ((ANSWERS, answers()), (VALIDATION, validation())):
+        path.write_text(text, encoding="utf-8")
+        print(path)
 
 
 if __name__ == "__main__":
