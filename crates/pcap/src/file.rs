@@ -10,7 +10,8 @@ use std::{
 
 use firstflight_segment::Unrepresentable;
 
-use crate::writer::{Format, Record, Writer};
+use crate::record::Record;
+use crate::writer::{Format, Writer};
 
 /// Why there is no capture file.
 #[derive(Debug)]

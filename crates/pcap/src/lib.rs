@@ -7,7 +7,9 @@
 mod file;
 mod pcap;
 mod pcapng;
+mod record;
 mod writer;
 
 pub use file::{CaptureFile, FileError};
-pub use writer::{Direction, Format, Record, Writer};
+pub use record::{Direction, Record};
+pub use writer::{Format, Writer};

@@ -2,7 +2,7 @@
 
 use crate::{
     pcap::{LINKTYPE_RAW, SNAPSHOT_BYTES},
-    writer::{Direction, Record},
+    record::{Direction, Record},
 };
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// How deep arguments, expressions and statements may nest.
+pub(crate) const DEEPEST: u32 = 50;
+
 /// Why a script cannot be read or run as it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use crate::{
-    Ecn, Malformed, Options, QUICK_START_BYTES, QuickStart, Segment, TCP, checksum::Checksum, kind, packet::Envelope,
+    Ecn, Malformed, Options, QUICK_START_BYTES, QuickStart, Segment, TCP, checksum::Checksum, envelope::Envelope, kind,
 };
 
 /// A header without options.

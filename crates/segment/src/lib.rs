@@ -8,6 +8,7 @@
 //! it: [`Ipv4`], [`Ipv6`], [`Tcp`], [`Options`].
 
 mod checksum;
+mod envelope;
 mod ipv4;
 mod ipv6;
 mod malformed;
@@ -20,11 +21,12 @@ pub mod sequence;
 mod tcp;
 mod udp;
 
+pub use envelope::{Envelope, Unrepresentable};
 pub use ipv4::{FIXED_BYTES as IPV4_BYTES, Ipv4, answer_quick_start, mark};
 pub use ipv6::{Ipv6, Upper};
 pub use malformed::Malformed;
 pub use options::{Options, QUICK_START_BYTES, TIMESTAMPS_BYTES, kind};
-pub use packet::{Envelope, Unrepresentable, write_packet, write_packet_with};
+pub use packet::{write_packet, write_packet_with};
 pub use payload::write_payload;
 pub use read::{Packet, read_headers, read_packet};
 pub use segment::{Ecn, Flags, MOST_SACK_BLOCKS, PathOption, QuickStart, SackBlocks, Segment, SentAt, Timestamps};

@@ -1,5 +1,8 @@
 //! The options of a header: IPv4 and TCP spell them alike.
 
+/// The header length counts up to 15 words, and a header without options has five.
+pub(crate) const MOST_BYTES: usize = 40;
+
 /// What ends the list.
 const END: u8 = 0;
 

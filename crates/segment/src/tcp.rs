@@ -4,15 +4,13 @@ use std::num::NonZeroU16;
 
 use crate::{
     Flags, Malformed, Options, PathOption, QUICK_START_BYTES, SackBlocks, Segment, Timestamps,
+    envelope::{Envelope, Unrepresentable},
     kind::{MSS, NO_OPERATION, QUICK_START_RESPONSE, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE},
-    packet::{Envelope, Unrepresentable},
+    options::MOST_BYTES,
 };
 
 /// A header without options.
 pub const FIXED_BYTES: usize = 20;
-
-/// The data offset counts up to 15 words.
-pub(crate) const MOST_OPTION_BYTES: usize = 40;
 
 /// Where the checksum stands in the header.
 pub(crate) const CHECKSUM_AT: usize = 16;
@@ -138,7 +136,7 @@ impl Written {
             options.put(&[QUICK_START_RESPONSE, QUICK_START_BYTES as u8, rate & 15, 0, 0, 0, 0, 0]);
         }
         debug_assert_eq!(options.length % 4, 0);
-        if options.length > MOST_OPTION_BYTES { Err(Unrepresentable::Options(options.length)) } else { Ok(options) }
+        if options.length > MOST_BYTES { Err(Unrepresentable::Options(options.length)) } else { Ok(options) }
     }
 
     fn put(&mut self, bytes: &[u8]) -> &mut Self {

@@ -1,6 +1,6 @@
 //! The UDP header (RFC 768).
 
-use crate::{Ecn, UDP, Unrepresentable, checksum, ipv4, packet::Envelope};
+use crate::{Ecn, UDP, Unrepresentable, checksum, envelope::Envelope, ipv4};
 
 /// Bytes of the header.
 pub const UDP_BYTES: usize = 8;

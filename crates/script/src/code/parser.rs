@@ -2,8 +2,7 @@
 
 use super::lexer::{Line, Token};
 use super::{Expression, Operator, Program, Relation, Statement, StatementKind, Value};
-use crate::problem::Problem;
-use crate::reader::DEEPEST;
+use crate::problem::{DEEPEST, Problem};
 
 /// Python's words that begin a statement which is not understood here.
 const OTHER_STATEMENTS: [&str; 14] = [

@@ -1,8 +1,8 @@
 //! System calls: `write(4, ..., 1000) = 1000`, `read(4, ..., 1) = -1 EAGAIN (why)`.
 
-use super::{DEEPEST, Reader};
+use super::Reader;
 use crate::lexer::Kind;
-use crate::problem::Problem;
+use crate::problem::{DEEPEST, Problem};
 use crate::script::{Argument, Call, When};
 
 impl Reader<'_> {

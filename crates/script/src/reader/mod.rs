@@ -10,9 +10,6 @@ use crate::lexer::{Kind, Token, tokens};
 use crate::problem::Problem;
 use crate::script::{Action, Event, OptionLine, Script, Shell, When};
 
-/// How deep arguments and expressions may nest.
-pub(crate) const DEEPEST: u32 = 50;
-
 impl Script {
     /// Reads a script.
     ///

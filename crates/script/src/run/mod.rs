@@ -8,6 +8,7 @@ mod descriptors;
 mod errno;
 mod expect;
 mod numbers;
+mod outcome;
 mod socket_options;
 mod stop;
 mod world;

@@ -1,11 +1,11 @@
 //! `setsockopt` and `getsockopt`, and the profile that options and settings make together.
 
 use super::Runner;
-use super::calls::Outcome;
 use super::calls::arguments::{integer, shown, symbols, wrong};
 use super::connection::Connection;
 use super::descriptors::{Role, SocketOptions};
 use super::errno::Errno;
+use super::outcome::Outcome;
 use super::stop::Stop;
 use crate::problem::Problem;
 use crate::refusal::Refusal;

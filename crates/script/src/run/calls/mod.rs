@@ -8,20 +8,12 @@ mod opening;
 
 use super::blocking::Blocked;
 use super::errno::Errno;
+use super::outcome::Outcome;
 use super::stop::Stop;
 use super::{Runner, seconds};
 use crate::problem::Problem;
 use crate::script::{Argument, Call, Event, When};
 use firstflight_tcp::Nanos;
-
-/// What came of a call.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Outcome {
-    Returned(i64),
-    Failed(Errno),
-    /// It cannot go on before something else happens.
-    WouldBlock,
-}
 
 impl Runner<'_> {
     pub(super) fn call(&mut self, event: &Event, call: &Call, base: Nanos) -> Result<(), Stop> {

@@ -1,0 +1,55 @@
+//! What a packet has beside its segment, and why some segments fit no packet.
+
+use std::{error::Error, fmt, net::SocketAddrV4};
+
+use crate::options::MOST_BYTES;
+
+/// What a segment does not know about the packet that carries it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Envelope {
+    /// Address and port of the sender.
+    pub source: SocketAddrV4,
+    /// Address and port of the receiver.
+    pub destination: SocketAddrV4,
+    /// IP identification.
+    pub identification: u16,
+    /// Hops that the packet may still take.
+    pub time_to_live: u8,
+    /// Offset in the sender's stream at which the payload begins: it says which bytes [`write_packet`] gives the payload.
+    /// Nothing else reads it, and a packet that is read does not tell it: it is then 0.
+    pub stream_offset: u64,
+}
+
+/// Why a segment cannot be a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unrepresentable {
+    /// The options take so many bytes; a TCP header has room for 40 (RFC 9293 §3.1).
+    Options(usize),
+    /// Headers and payload take so many bytes; an IPv4 packet has at most 65535 (RFC 791 §3.1).
+    Length(usize),
+    /// The payload given is not as long as the segment says.
+    Payload {
+        /// Bytes that the segment counts.
+        counted: u32,
+        /// Bytes that were given.
+        given: usize,
+    },
+}
+
+impl fmt::Display for Unrepresentable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Options(bytes) => {
+                write!(f, "a segment has {bytes} bytes of TCP options; a header has room for {}", MOST_BYTES)
+            }
+            Self::Length(bytes) => {
+                write!(f, "a packet of {bytes} bytes does not fit into IPv4, whose packets have at most 65535")
+            }
+            Self::Payload { counted, given } => {
+                write!(f, "a segment counts {counted} bytes of payload, and was given {given}")
+            }
+        }
+    }
+}
+
+impl Error for Unrepresentable {}
