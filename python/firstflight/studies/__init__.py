@@ -13,6 +13,7 @@ from firstflight.studies.varied import VariedScenario
 # Name, and the module whose STUDY it is.
 _STUDIES = {
     "rfc2415": "firstflight.studies.rfc2415",
+    "rfc2415-extended": "firstflight.studies.rfc2415_extended",
     "rfc6928-rounds": "firstflight.studies.rfc6928_rounds",
     "rfc6928-cluster": "firstflight.studies.rfc6928_cluster",
     "congestion-control": "firstflight.studies.congestion_control",

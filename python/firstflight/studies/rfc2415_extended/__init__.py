@@ -1,0 +1,190 @@
+"""RFC 2415 extended: initial windows of 1 to 11 segments by load, queue and distribution of file sizes."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies import rfc2415
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    heat_map,
+    lines,
+    named,
+    table,
+)
+
+DELAY = pl.col("completion_time_s") - pl.col("connect_time_s")
+PAGES = rfc2415.DONE & rfc2415.of("web")
+
+
+def of_grid(prefix: str, grid: str) -> Iterator[Quantity]:
+    """Delays of pages, goodput of the ftp, the bottleneck."""
+    yield Quantity(f"{prefix}median", "Median page delay", "s", DELAY.median(), PAGES, "pages", digits=2, grid=grid)
+    yield Quantity(f"{prefix}mean", "Mean page delay", "s", DELAY.mean(), PAGES, "pages", digits=2, grid=grid)
+    yield rfc2415.goodput(grid, f"{prefix}ftp", "ftp", {"ftps": [1]})
+    yield from rfc2415.bottleneck(grid, prefix)
+
+
+QUANTITIES = (*of_grid("", "load"), *of_grid("sizes_", "sizes"))
+RFC, OURS = "RFC 2415 section 3", "this study, before its first simulation"
+QUIET = slice(None, 16)
+
+
+def gain(delay: xr.DataArray, iw: int, base: int = 1) -> xr.DataArray:
+    """How much sooner pages arrive than with IW `base`, percent."""
+    return 100 * (1 - delay.sel(iw=iw, drop=True) / delay.sel(iw=base, drop=True))
+
+
+def claim(name: str, text: str, found: xr.DataArray, expected: object, why: str, source: str = OURS) -> ClaimSpec:
+    """In percent."""
+    return ClaimSpec(name, source, text, found, expected, "percent", why)  # type: ignore[arg-type]
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What the RFC supposes of windows above four, and hypotheses of queues, sizes and load."""
+    beyond, ftp = gain(q.mean, 11, 4), 100 * (q.ftp.sel(iw=11) / q.ftp.sel(iw=4) - 1)
+    four, five = gain(q.mean, 4).sel(ftps=1), "5 % is what a user may notice."
+    sizes = gain(q.sizes_mean, 11, 4).sel(ftps=0)
+    return (
+        claim(
+            "above-four-the-median-gains-little",
+            "IW 11 brings the median page at most 5 % sooner than IW 4 (16 webs, no ftp, drop tail).",
+            gain(q.median, 11, 4).sel(queue="drop tail", webs=16, ftps=0),
+            at_most(5),
+            five,
+            RFC,
+        ),
+        claim(
+            "above-four-the-mean-gains",
+            "The mean page, of which large files are a part, gains more (8 webs, no ftp, drop tail).",
+            beyond.sel(queue="drop tail", webs=8, ftps=0),
+            above(5),
+            five,
+        ),
+        claim(
+            "a-win-up-to-16-webs",
+            "IW 4 instead of 1 is a win up to 16 webs, in every queue, with an ftp and without (least gain, median).",
+            gain(q.median, 4).sel(webs=QUIET).min(["queue", "webs", "ftps"]),
+            above(0),
+            "A sign.",
+        ),
+        claim(
+            "no-win-in-overload",
+            "In overload IW 11 instead of 4 is no win (48 webs, one ftp, drop tail; mean page).",
+            beyond.sel(queue="drop tail", webs=48, ftps=1),
+            at_most(0),
+            "A sign.",
+        ),
+        claim(
+            "aqm-keeps-the-gain",
+            "Next to an ftp RED and CoDel leave IW 4 at least the gain over IW 1 that drop tail does (least difference "
+            "of the means over loads).",
+            (four.sel(queue=["RED", "CoDel"]) - four.sel(queue="drop tail", drop=True)).mean("webs").min("queue"),
+            at_least(-5),
+            five,
+        ),
+        claim(
+            "codel-is-worth-a-larger-window",
+            "Next to an ftp CoDel with IW 1 brings pages sooner than drop tail with IW 4 (mean over loads).",
+            100 * (1 - q.mean.sel(queue="CoDel", iw=1) / q.mean.sel(queue="drop tail", iw=4)).sel(ftps=1).mean("webs"),
+            above(0),
+            "A sign.",
+        ),
+        claim(
+            "the-ftp-keeps-its-goodput",
+            "IW 11 instead of 4 costs the ftp at most 5 % of its goodput up to 16 webs (largest cost, by queue).",
+            ftp.sel(webs=QUIET).min(["queue", "webs", "ftps"]),
+            at_least(-5),
+            five,
+        ),
+        claim(
+            "every-distribution-gains",
+            "With 8 webs and no ftp IW 11 is faster than IW 4 for every distribution of sizes (least gain, mean page).",
+            sizes.sel(webs=8).min("sizes"),
+            above(0),
+            "A sign.",
+        ),
+        claim(
+            "today-gains-most",
+            "Today's objects gain more from IW 11 than the fitted ones (8 webs, no ftp; difference).",
+            (sizes.sel(sizes="today") - sizes.sel(sizes="fitted")).sel(webs=8),
+            above(5),
+            five,
+        ),
+    )
+
+
+def shown(q: Quantities, ftps: int) -> xr.DataArray:
+    """The map of wins and losses."""
+    found = 100 * (1 - q.mean / q.mean.sel(iw=1)).sel(ftps=ftps, drop=True).sel(iw=slice(2, None))
+    return named(found, f"gain_{ftps}", "Mean page sooner than with IW 1", "percent", 0)
+
+
+def maps(q: Quantities) -> Iterator[object]:
+    """Where it is a win."""
+    for ftps, beside in ((0, "without ftp"), (1, "next to one ftp")):
+        yield heat_map(
+            shown(q, ftps),
+            f"When is it a win? Pages {beside}",
+            "Mean page delay saved since IW 1, percent, by number of webs; below 0 it is a loss.",
+            "webs",
+            "iw",
+            "queue",
+        )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Where it is a win, queues, sizes."""
+    tail, best = (gain(q.mean, iw, base).sel(queue="drop tail", draw=0) for iw, base in ((11, 4), (4, 1)))
+    sizes = gain(q.sizes_mean, 11, 4).sel(webs=8, ftps=0, draw=0)
+    both = gain(q.mean, 11, 4).sel(ftps=1, draw=0).mean("webs")
+    return (
+        f"With drop tail IW 4 instead of 1 brings the mean page {float(best.min()):.0f} to {float(best.max()):.0f} % "
+        f"sooner, by load; IW 11 instead of 4 {float(tail.sel(ftps=0, webs=4)):+.0f} % with 4 webs alone and "
+        f"{float(tail.sel(ftps=1, webs=48)):+.0f} % with 48 webs and an ftp.",
+        f"Next to an ftp IW 11 instead of 4 brings it {float(both.sel(queue='drop tail')):+.0f} % sooner with drop "
+        f"tail (mean over loads), {float(both.sel(queue='RED')):+.0f} % with RED and "
+        f"{float(both.sel(queue='CoDel')):+.0f} % with CoDel.",
+        f"By distribution of sizes it is {float(sizes.min()):+.0f} to {float(sizes.max()):+.0f} % with 8 webs alone, "
+        f"{float(sizes.sel(sizes='today')):+.0f} % with today's objects.",
+    )
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("delays", "Page delays", "Fitted sizes.", [q.median, q.mean], across="iw"),
+        table("costs", "Costs", "Fitted sizes.", [q.ftp, q.drops, q.utilization], across="iw"),
+        table("sizes", "By distribution of sizes", "Drop tail.", [q.sizes_median, q.sizes_mean], across="iw"),
+        table("size_costs", "Costs, by distribution", "Drop tail.", [q.sizes_ftp, q.sizes_drops], across="iw"),
+    ],
+    lambda q: [
+        *maps(q),
+        lines(
+            named(
+                100 * (1 - q.sizes_mean / q.sizes_mean.sel(iw=1)).sel(ftps=0, drop=True),
+                "sizes_gain",
+                "Mean page sooner than with IW 1",
+                "percent",
+                0,
+            ),
+            "By distribution of sizes",
+            "Mean page delay saved since IW 1; no ftp, drop tail. A panel per number of webs.",
+            "iw",
+            "sizes",
+            columns="webs",
+        ),
+    ],
+    answer,
+    lambda grid, labels, scenario: rfc2415.build("base", labels, scenario),
+)
