@@ -167,3 +167,11 @@ def test_a_larger_window_saves_round_trips_of_each_population_and_few_connection
         assert ten < few - 0.05
         once = value(q.retransmitted, population=population, iw=46, application="one")
         assert once < value(q.retransmitted, population=population, iw=46, application="six")
+
+
+def test_iw_11_is_a_win_on_rfc_2415_s_idle_link_and_drops_more_on_its_full_one() -> None:
+    q = measured("rfc2415-extended", {"experiment": "load", "webs": ["4", "48"], "ftps": "0", "iw": ["1", "11"]})
+    for queue in ("drop tail", "RED", "CoDel"):
+        for quantity, webs in ((q.median, 4), (q.drops, 48)):
+            one, eleven = (value(quantity, queue=queue, webs=webs, ftps=0, iw=iw) for iw in (1, 11))
+            assert eleven < 0.8 * one if webs == 4 else eleven > one + 1

@@ -134,7 +134,7 @@ def maps(q: Quantities) -> Iterator[object]:
         yield heat_map(
             shown(q, ftps),
             f"When is it a win? Pages {beside}",
-            "Mean page delay saved since IW 1, percent, by number of webs; below 0 it is a loss.",
+            "Mean page delay saved since IW 1, percent, by IW (rows) and number of webs; below 0 it is a loss.",
             "webs",
             "iw",
             "queue",
