@@ -46,12 +46,21 @@ def of_position(name: str, title: str, unit: str, value: pl.Expr, kinds: tuple[s
     return Quantity(name, title, unit, value.max(), DONE, positions, by, grid="one_loss", kinds=kinds)
 
 
+def segments(run: "Run") -> pl.LazyFrame:
+    """Every segment of the captured cells."""
+    return run.table("segments", experiment="duplicates")
+
+
+ARRIVED = (pl.col("event") == 1) & (pl.col("from_server") == 1) & (pl.col("length") > 0)
+TWICE = 100 * (1 - pl.struct("connection", "seq").n_unique() / pl.len())
+
 QUANTITIES = (
     of_position("time", "Completion time", "ms", 1e3 * pl.col("completion_time_s")),
     of_position("repair", "Repair", "", REPAIR, REPAIRS),
     of_position("retransmissions", "Retransmitted segments", "segments", pl.col("retransmissions")),
     Quantity("random_loss", "Mean completion time", "s", TIME, DONE, digits=3, grid="random_loss"),
     Quantity("congested", "Mean completion time", "s", TIME, DONE, digits=3, grid="congested"),
+    Quantity("duplicates", "Segments that arrive twice", "percent", TWICE, ARRIVED, segments, grid="duplicates"),
 )
 
 

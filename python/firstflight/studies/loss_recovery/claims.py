@@ -38,8 +38,8 @@ def share(q: Quantities, *repairs: int, **place: str | int) -> xr.DataArray:
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
-    """Section 5.3's claims, those of the means it names, then IW 10 without SACK against IW 3 with it."""
-    return [*_larger_window(q), *_rules(q), *_against_sack(q)]
+    """Section 5.3's claims, those of the means it names, IW 10 without SACK against IW 3 with it, duplicates."""
+    return [*_larger_window(q), *_rules(q), *_against_sack(q), *_duplicates(q)]
 
 
 def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
@@ -190,6 +190,59 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
         "percent",
         COMPARISON,
         note=f"Part by part: {', '.join(each)}.",
+    )
+
+
+def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
+    """Section 7's sentence, and hypotheses fixed before the first run of their grid."""
+    means, worst = q.duplicates.mean(["size_segments", "rate_kbps"]), q.duplicates.max(["size_segments", "rate_kbps"])
+    section, hypothesis = "RFC 6928 section 7", "this study, before the first run of this grid"
+    sack, few = "One in a hundred; fixed before the first run.", "A sign."
+    where = "five at once, 20 and 100 segments, 256 and 1024 kbit/s"
+
+    def claim(name: str, text: str, found: xr.DataArray, expected: object, why: str, source: str) -> ClaimSpec:
+        text = f"{text}; {where})."
+        return ClaimSpec(f"rfc6928-s7-{name}", source, text, found, expected, "percentage points", why)  # type: ignore[arg-type]
+
+    yield claim(
+        "newreno-duplicates",
+        f"With NewReno a larger window makes more segments arrive twice (IW {MANY} against {FEW}, mean",
+        means.sel(stack="new_reno", iw=MANY) - means.sel(stack="new_reno", iw=FEW),
+        above(0),
+        few,
+        section,
+    )
+    yield claim(
+        "sack-in-check",
+        f"SACK keeps them in check: at most one segment in a hundred, IW {FEW} to 32 (largest share",
+        worst.sel(stack="sack").max("iw"),
+        at_most(1),
+        sack,
+        section,
+    )
+    yield claim(
+        "newreno-above-sack",
+        "NewReno has more than SACK with each window from ten on (least difference of means",
+        (means.sel(stack="new_reno") - means.sel(stack="sack")).sel(iw=slice(MANY, None)).min("iw"),
+        above(0),
+        few,
+        hypothesis,
+    )
+    yield claim(
+        "newreno-grows",
+        f"They go on growing above ten (NewReno, IW 32 against {MANY}, mean",
+        means.sel(stack="new_reno", iw=32) - means.sel(stack="new_reno", iw=MANY),
+        above(0),
+        few,
+        hypothesis,
+    )
+    yield claim(
+        "linux-in-check",
+        f"Linux with SACK keeps them in check as well, IW {FEW} to 32 (largest share",
+        worst.sel(stack="linux").max("iw"),
+        at_most(1),
+        sack,
+        hypothesis,
     )
 
 

@@ -59,6 +59,13 @@ def tables(q: Quantities) -> Sequence[Table]:
             [q.congested],
             "iw",
         ),
+        table(
+            "duplicates",
+            "What arrives twice",
+            "Of the data segments that reach a client: the share that had arrived before. Five responses at once.",
+            [q.duplicates],
+            "iw",
+        ),
     ]
 
 
@@ -83,6 +90,14 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             *_AXES,
             "rate_kbps",
             log=True,
+        ),
+        lines(
+            q.duplicates.mean("size_segments", keep_attrs=True),
+            "Segments that arrive twice, by IW",
+            "Five responses at once over a congested link, mean of 20 and 100 segments. A panel per rate, kbit/s.",
+            "iw",
+            "stack",
+            columns="rate_kbps",
         ),
     ]
 
