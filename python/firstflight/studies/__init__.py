@@ -17,6 +17,7 @@ _STUDIES = {
     "rfc6928-rounds": "firstflight.studies.rfc6928_rounds",
     "rfc6928-cluster": "firstflight.studies.rfc6928_cluster",
     "congestion-control": "firstflight.studies.congestion_control",
+    "long-pipes": "firstflight.studies.long_pipes",
     "loss-recovery": "firstflight.studies.loss_recovery",
     "kernel-check": "firstflight.studies.kernel_check",
     "thalheim": "firstflight.studies.thalheim",

@@ -1,0 +1,194 @@
+"""Long fat pipes and random loss: which congestion control fills which path, and what it leaves to Reno."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import xarray as xr
+
+from firstflight.analysis.claim import Expectation
+from firstflight.scenario import Scenario
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    below,
+    lines,
+    named,
+    near,
+    table,
+)
+
+DURATION_S = 60
+GOODPUT = 8e-6 / DURATION_S * pl.col("delivered_bytes").sum()
+APPLICATION, LINK = (pl.col(name).cast(pl.String) for name in ("application", "link"))
+AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
+
+
+def of_grid(prefix: str, grid: str) -> Iterator[Quantity]:
+    """Goodput, retransmissions and queue of the download."""
+    own = APPLICATION == "download"
+    yield Quantity(f"{prefix}goodput", "Goodput", "Mbit/s", GOODPUT, own, grid=grid, digits=2)
+    yield Quantity(f"{prefix}again", "Retransmitted", "percent", AGAIN, own, grid=grid, digits=3)
+    waiting = pl.col("queue_mean_packets").mean()
+    yield Quantity(f"{prefix}queue", "Mean queue", "packets", waiting, LINK == "links[0]", "links", grid=grid)
+
+
+QUANTITIES = (
+    *of_grid("", "long"),
+    *of_grid("radio_", "radio"),
+    *of_grid("beside_", "rival"),
+    Quantity("rival", "Goodput of Reno beside it", "Mbit/s", GOODPUT, APPLICATION == "rival", grid="rival", digits=2),
+)
+TALK, OURS = "Thalheim's talk", "this study, before its first simulation"
+SIGN = "A sign: the talk compares and gives no number."
+
+
+def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
+    """The Reno flow where it is meant."""
+    return scenario if grid == "rival" else scenario.replace("application", scenario.to_dict()["application"][:1])
+
+
+def against(goodput: xr.DataArray, control: str, others: list[str]) -> xr.DataArray:
+    """Goodput of `control` over that of the best of `others`."""
+    return goodput.sel(control=control, drop=True) / goodput.sel(control=others).max("control")
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """The talk's two recommendations, and hypotheses."""
+    long, radio = q.goodput.sel(rtt_ms=300, loss_percent=0.001), q.radio_goodput.sel(loss_percent=1.0)
+    short = against(q.goodput, "cubic", ["reno"]).sel(rtt_ms=20, loss_percent=0.0)
+    left = (q.rival / q.rival.sel(control="reno")).sel(path="100 Mbit/s, 100 ms")
+    beside = (q.beside_goodput / q.beside_goodput.sel(control="reno")).sel(path="100 Mbit/s, 100 ms")
+
+    def claim(
+        name: str,
+        text: str,
+        found: xr.DataArray,
+        expected: Expectation,
+        why: str,
+        source: str = OURS,
+        tolerance: float = 0,
+    ) -> ClaimSpec:
+        return ClaimSpec(name, source, text, found, expected, "ratio", why, tolerance)
+
+    return (
+        claim(
+            "cubic-for-long-pipes",
+            "On a long fat pipe CUBIC has more goodput than Reno (300 ms, 0.001 % loss; least ratio by queue).",
+            against(long, "cubic", ["reno"]).min("queue_bdp"),
+            above(1),
+            SIGN,
+            TALK,
+        ),
+        claim(
+            "cubic-best-of-four",
+            "It has more than any other of the talk's four (300 ms, 0.001 % loss; least ratio by queue).",
+            against(long, "cubic", ["reno", "westwood", "vegas"]).min("queue_bdp"),
+            above(1),
+            SIGN,
+            TALK,
+        ),
+        claim(
+            "vegas-for-wireless",
+            "Under random loss of 1 % Vegas has more goodput than Reno and CUBIC (least ratio by RTT).",
+            against(radio, "vegas", ["reno", "cubic"]).min("rtt"),
+            above(1),
+            SIGN,
+            TALK,
+        ),
+        claim(
+            "westwood-rather",
+            "Under random loss of 1 % Westwood+, made for wireless, has more goodput than Vegas (least ratio by RTT).",
+            against(radio, "westwood", ["vegas"]).min("rtt"),
+            above(1),
+            "A sign.",
+        ),
+        claim(
+            "bbr-ignores-loss",
+            "Under random loss of 1 % BBR has at least twice the goodput of any other (least ratio by RTT).",
+            against(radio, "bbr", ["reno", "cubic", "westwood", "vegas"]).min("rtt"),
+            at_least(2),
+            "Fixed before the first run.",
+        ),
+        claim(
+            "no-matter-on-short-pipes",
+            "On a short pipe without loss CUBIC and Reno do not differ (20 ms, mean ratio by queue).",
+            short.mean("queue_bdp"),
+            near(1),
+            "5 %; fixed before the first run.",
+            tolerance=0.05,
+        ),
+        claim(
+            "bbr-takes-from-reno",
+            "A Reno flow beside BBR has less than half of what it has beside Reno (100 Mbit/s, 100 ms).",
+            left.sel(control="bbr"),
+            below(0.5),
+            "Half, fixed before the first run.",
+        ),
+        claim(
+            "vegas-yields-to-reno",
+            "Vegas beside Reno has less than half of what Reno has there (100 Mbit/s, 100 ms).",
+            beside.sel(control="vegas"),
+            below(0.5),
+            "Half, fixed before the first run.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Long pipes, radio, and the Reno flow beside."""
+    long = q.goodput.sel(rtt_ms=300, loss_percent=0.001, queue_bdp=1.0, draw=0)
+    radio = q.radio_goodput.sel(loss_percent=1.0, rtt="40 ms", draw=0)
+    left = q.rival.sel(path="100 Mbit/s, 100 ms", draw=0)
+
+    def each(of: xr.DataArray) -> str:
+        titles = of["control"].attrs["titles"]
+        return ", ".join(f"{titles[str(name)]} {float(of.sel(control=name)):.1f}" for name in of["control"].values)
+
+    return (
+        f"100 Mbit/s, 300 ms and a loss in 100,000 packets leave, in Mbit/s: {each(long)}.",
+        f"10 Mbit/s, 40 ms and 1 % of random loss: {each(radio)}.",
+        f"A Reno flow at 100 Mbit/s and 100 ms has beside each: {each(left)}.",
+    )
+
+
+def shown(goodput: xr.DataArray, name: str, rate: float) -> xr.DataArray:
+    """In percent of the link."""
+    return named(100 * goodput / rate, name, "Goodput", "% of the link", 0)
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("long", "Long fat pipes", "100 Mbit/s.", [q.goodput, q.queue, q.again], across="control"),
+        table("radio", "Radio", "10 Mbit/s.", [q.radio_goodput, q.radio_queue, q.radio_again], across="control"),
+        table("rival", "Next to a Reno flow", "Both together.", [q.beside_goodput, q.rival, q.beside_queue]),
+    ],
+    lambda q: [
+        lines(
+            shown(q.goodput, "long", 100).sel(loss_percent=0.001, drop=True),
+            "Long fat pipes: who fills 100 Mbit/s",
+            "Goodput over a minute with a loss in 100,000 packets. A panel per queue, bandwidth-delay products.",
+            "rtt_ms",
+            "control",
+            columns="queue_bdp",
+        ),
+        lines(
+            shown(q.radio_goodput, "radio", 10),
+            "Radio: who fills 10 Mbit/s under random loss",
+            "Goodput over a minute. A panel per RTT.",
+            "loss_percent",
+            "control",
+            columns="rtt",
+        ),
+    ],
+    answer,
+    build,
+)
