@@ -175,3 +175,11 @@ def test_iw_11_is_a_win_on_rfc_2415_s_idle_link_and_drops_more_on_its_full_one()
         for quantity, webs in ((q.median, 4), (q.drops, 48)):
             one, eleven = (value(quantity, queue=queue, webs=webs, ftps=0, iw=iw) for iw in (1, 11))
             assert eleven < 0.8 * one if webs == 4 else eleven > one + 1
+
+
+def test_a_random_loss_halves_vegas_as_it_does_reno_and_leaves_bbr_alone() -> None:
+    q = measured("long-pipes", {"experiment": "radio", "rtt": "40 ms", "loss_percent": [0.0, 1.0]})
+    for control, least, most in (("reno", 0.2, 0.5), ("vegas", 0.2, 0.5), ("bbr", 0.95, 1.05)):
+        clean, lossy = (value(q.radio_goodput, control=control, rtt="40 ms", loss_percent=loss) for loss in (0.0, 1.0))
+        assert 9 < clean < 10
+        assert least < lossy / clean < most
