@@ -19,7 +19,7 @@ def test_an_unresolved_address_costs_a_round_trip_and_a_route_change_or_idle_tim
     found = json.loads(ran.stdout)
     metrics = found.pop("cached metrics before and after a route change")
     assert metrics == [1, 1]
-    assert "after 4 s, the client's entry stale" in found
+    assert "the client's entry stale" in found
     asked = {name for name, (_, requests) in found.items() if requests}
     assert asked == {
         "first connection, IW 10",
