@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,7 @@ class Arms:
     def spreads(self, resamples: int, generator: np.random.Generator) -> dict[str, Spread]:
         """Each figure with its resamples."""
         whole = self._whole()
-        pieces = [self._figures(drawn) for drawn in draws(self._blocks, resamples, generator)]
+        resampled = self._figures(draws(self._blocks, resamples, generator))
         quantiles = [statistic for statistic in self._made if isinstance(statistic, Quantile)]
         smooth = self._paired and all(statistic.smooth for statistic in quantiles)
         # Of arms that are equal, rounding leaves some 1e-8 of their errors as that of the difference.
@@ -62,7 +62,7 @@ class Arms:
             if equal and name in ("difference", "percent"):
                 found[name] = Studentised(0.0 * value, 0.0, np.zeros(1), np.zeros(1), free)
                 continue
-            drawn = Drawn(*(np.concatenate([getattr(piece[name], part) for piece in pieces]) for part in _PARTS))
+            drawn = resampled[name]
             if not quantiles or (smooth and name in ("difference", "percent")):
                 found[name] = Studentised(value, error, drawn.line - at.line, drawn.error, free)
             else:
@@ -79,10 +79,14 @@ class Arms:
         return {name: float(at.value[0]) for name, at in self._whole().items()}
 
     def _whole(self) -> Mapping[str, Drawn]:
-        return self._figures([np.ones((1, blocks.count)) for blocks in self._blocks])
+        return self._figures([[np.ones((1, blocks.count)) for blocks in self._blocks]])
 
-    def _figures(self, drawn: Sequence[Values]) -> Mapping[str, Drawn]:
-        found = [sums.of(piece) for sums, piece in zip(self._sums, drawn, strict=True)]
+    def _figures(self, drawn: Iterable[Sequence[Values]]) -> Mapping[str, Drawn]:
+        """Of all resamples, whose draws come in pieces: of each arm, shape (some resamples, blocks)."""
+        pieces = [[sums.drawn(piece) for sums, piece in zip(self._sums, each, strict=True)] for each in drawn]
+        found = [
+            sums.of(np.concatenate(of_arm)) for sums, of_arm in zip(self._sums, zip(*pieces, strict=True), strict=True)
+        ]
         sums = np.concatenate([each for each, _ in found], axis=1)
         parts = (sums[:, : self._split], sums[:, self._split :])
         values = [statistic.of(part) for statistic, part in zip(self._made, parts, strict=True)]
@@ -96,9 +100,6 @@ class Arms:
         parts = [slope] if self._paired else [slope[:, : self._split], slope[:, self._split :]]
         squares = [np.einsum("ri,rij,rj->r", part, each, part) for part, (_, each) in zip(parts, found, strict=True)]
         return np.asarray(np.sqrt(np.maximum(sum(squares), 0)), dtype=np.float64)
-
-
-_PARTS = ("value", "line", "error")
 
 
 def _both(base: Values, treat: Values) -> dict[str, Values]:

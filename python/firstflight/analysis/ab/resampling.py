@@ -125,15 +125,21 @@ class Sums:
         self._columns = np.concatenate([centred, products], axis=1)
         self._count = columns.shape[1]
 
+    def drawn(self, counts: Values) -> Values:
+        """What `of` takes, of each draw: from how often each block is drawn, shape (resamples, blocks). Many draws go
+        in pieces.
+        """
+        ends = self._blocks.starts + self._blocks.sizes
+        parts = zip(self._blocks.starts, ends, strict=True)
+        return np.stack([counts[:, start:end] @ self._columns[start:end] for start, end in parts], axis=1)
+
     def of(self, drawn: Values) -> tuple[Values, Values]:
-        """Sums (resamples, sums) and their covariances (resamples, sums, sums)."""
+        """Sums (resamples, sums) and their covariances (resamples, sums, sums) of all `drawn`."""
         rows, count = len(drawn), self._count
         sums, spread = np.zeros((rows, count)), np.zeros((rows, count, count))
-        ends = self._blocks.starts + self._blocks.sizes
-        for stratum, (start, end) in enumerate(zip(self._blocks.starts, ends, strict=True)):
-            found = drawn[:, start:end] @ self._columns[start:end]
-            size = end - start
-            off, squares = found[:, :count], found[:, count:].reshape(rows, count, count)
+        for stratum, size in enumerate(self._blocks.sizes):
+            off = drawn[:, stratum, :count]
+            squares = drawn[:, stratum, count:].reshape(rows, count, count)
             covariance = (squares - off[:, :, None] * off[:, None, :] / size) * (size / max(size - 1, 1))
             total = off + size * self._means[stratum]
             if self._shares is not None:

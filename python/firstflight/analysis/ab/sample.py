@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,9 @@ import polars as pl
 
 Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
-_BLOCK, _WEIGHT, _STRATUM = "__block", "__weight", "__stratum"
+_WEIGHT = "__weight"
 
 
 @dataclass(frozen=True)
@@ -83,87 +85,77 @@ def read(
     if missing:
         raise ValueError(f"the frame lacks the column {', '.join(missing)}: it has {', '.join(names)}")
     plain = pl.col(arm).cast(pl.String) if lazy.collect_schema()[arm] in (pl.Enum, pl.Categorical) else pl.col(arm)
-    drawn = groups or unit
-    rows = lazy.select(
-        *dict.fromkeys([*unit, *layers, *groups]),
-        plain.alias("__arm"),
-        (pl.col(weight).cast(pl.Float64) if weight else pl.lit(1.0)).alias(_WEIGHT),
-        *(pl.col(name).cast(pl.Float64).alias(f"__value{place}") for place, name in enumerate(values)),
-    ).filter(pl.col("__arm").is_in([baseline, treatment]))
-    collected = rows.collect()
-    odd = collected.filter(pl.col(_WEIGHT).is_null() | ~(pl.col(_WEIGHT) >= 0) | pl.col(_WEIGHT).is_infinite())
-    if odd.height:
-        raise ValueError(f"{weight}: {odd.height} rows have a weight that is not a finite number of at least 0")
-    taken = [f"__value{place}" for place in range(len(values))]
-    sides = [collected.filter(pl.col("__arm") == side).drop("__arm") for side in (baseline, treatment)]
-    counts = []
-    for place, side in enumerate(sides):
-        unknown = pl.any_horizontal(pl.col(name).is_null() for name in taken)
-        known = side.filter(~unknown)
-        open_ = pl.any_horizontal(pl.col(name).is_nan() for name in taken)
-        counts.append({"unknown": side.height - known.height, "unfinished": known.filter(open_).height})
-        sides[place] = known
+    known = [plain.alias("__arm"), (pl.col(weight).cast(pl.Float64) if weight else pl.lit(1.0)).alias(_WEIGHT)]
+    taken = [pl.col(name).cast(pl.Float64).alias(f"__value{place}") for place, name in enumerate(values)]
+    null = pl.any_horizontal(pl.col(name).is_null() for name in values).alias("__unknown")
+    rows = lazy.select(*dict.fromkeys([*unit, *layers, *groups]), *known, *taken, null)
+    rows = rows.filter(pl.col("__arm").is_in([baseline, treatment])).collect()
+    weights = rows[_WEIGHT].to_numpy()
+    odd = np.count_nonzero(~((weights >= 0) & np.isfinite(weights)))
+    if odd:
+        raise ValueError(f"{weight}: {odd} rows have a weight that is not a finite number of at least 0")
+    numbers = rows.select(f"__value{place}" for place in range(len(values))).to_numpy().astype(np.float64)
+    unknown = rows["__unknown"].to_numpy()
+    unfinished = np.isnan(numbers).any(axis=1) & ~unknown
+    of_unit = _places(rows, unit)
+    of_drawn = _places(rows, groups) if groups else of_unit
+    in_arm = [(rows["__arm"] == side).to_numpy() for side in (baseline, treatment)]
+    sides = [side & ~unknown for side in in_arm]
+    counts = [(np.count_nonzero(side & unknown), np.count_nonzero(side & unfinished)) for side in in_arm]
+    unmatched = [0, 0]
     if paired:
-        kept = _matched(sides, unit)
-        for count, side, match in zip(counts, sides, kept, strict=True):
-            count["unmatched"] = _number(side, unit) - _number(match, unit)
-        sides = kept
+        matched = _matched(sides, of_unit)
+        unmatched = [_number(of_unit[all_]) - _number(of_unit[kept]) for all_, kept in zip(sides, matched, strict=True)]
+        sides = matched
     if unfinished_last:
-        sides = [side.with_columns(pl.col(taken).fill_nan(float("inf"))) for side in sides]
+        numbers = np.where(np.isnan(numbers), math.inf, numbers)
     else:
-        sides = [side.filter(~pl.any_horizontal(pl.col(name).is_nan() for name in taken)) for side in sides]
-        if paired:
-            sides = _matched(sides, unit)
-    together = pl.concat(sides)
+        sides = [side & ~unfinished for side in sides]
+        sides = _matched(sides, of_unit) if paired else sides
+    together = sides[0] | sides[1]
+    levels = rows.filter(together).select(layers).unique().sort(layers) if layers else None
+    of_stratum = np.zeros(len(of_unit), dtype=np.int64)
+    if levels is not None:
+        of_stratum[together] = _places(rows.filter(together), layers)
     # Not paired, a unit of the same name in the other arm is another one.
-    for rows_of_units in [together] if paired else sides:
-        _nested(rows_of_units, unit, groups, "cluster")
-        _nested(rows_of_units, drawn, layers, "stratum")
-    levels = together.select(layers).unique().sort(layers) if layers else None
-    shared = _blocks(together, drawn, layers, levels) if paired else None
+    for mask in [together] if paired else sides:
+        if groups:
+            _nested(of_unit[mask], of_drawn[mask], unit, groups, "cluster")
+        if levels is not None:
+            _nested(of_drawn[mask], of_stratum[mask], groups or unit, layers, "stratum")
+    # By stratum and then by name: the order of the rows does not change the resamples.
+    key = of_stratum * (of_drawn.max(initial=0) + 1) + of_drawn
     arms = []
-    for side, count in zip(sides, counts, strict=True):
-        blocks = _blocks(side, drawn, layers, levels) if shared is None else shared
-        placed = side.join(blocks.select(*drawn, _BLOCK), on=drawn, how="left", nulls_equal=True, maintain_order="left")
-        arms.append(
-            Arm(
-                placed.select(taken).to_numpy().astype(np.float64).reshape(placed.height, len(taken)),
-                placed[_WEIGHT].to_numpy(),
-                placed[_BLOCK].to_numpy().astype(np.int64),
-                blocks[_STRATUM].to_numpy().astype(np.int64),
-                _number(side, unit),
-                count.get("unmatched", 0),
-                count["unfinished"],
-                count["unknown"],
-            )
-        )
+    for side, missing_partner, (null_rows, open_rows) in zip(sides, unmatched, counts, strict=True):
+        _, first, block = np.unique(key[together if paired else side], return_index=True, return_inverse=True)
+        stratum = of_stratum[together if paired else side][first]
+        block = block[side[together]] if paired else block
+        number = _number(of_unit[side])
+        arms.append(Arm(numbers[side], weights[side], block, stratum, number, missing_partner, open_rows, null_rows))
     titles = ("",) if levels is None else tuple(", ".join(map(str, row)) for row in levels.iter_rows())
-    return Sample(arms[0], arms[1], paired, titles, " and ".join(drawn))
+    return Sample(arms[0], arms[1], paired, titles, " and ".join(groups or unit))
 
 
-def _number(rows: pl.DataFrame, unit: list[str]) -> int:
-    return rows.select(unit).unique().height
+def _places(rows: pl.DataFrame, names: list[str]) -> Places:
+    """Of each row the place of its values of columns `names` among all that there are, in rising order."""
+    found = rows.select(names)
+    levels = found.unique().sort(names).with_row_index("__place")
+    placed = found.join(levels, on=names, how="left", nulls_equal=True, maintain_order="left")
+    return placed["__place"].to_numpy().astype(np.int64)
 
 
-def _matched(sides: list[pl.DataFrame], unit: list[str]) -> list[pl.DataFrame]:
-    one, other = sides
-    return [
-        one.join(other.select(unit).unique(), on=unit, how="semi", nulls_equal=True, maintain_order="left"),
-        other.join(one.select(unit).unique(), on=unit, how="semi", nulls_equal=True, maintain_order="left"),
-    ]
+def _number(places: Places) -> int:
+    return int(np.count_nonzero(np.bincount(places)))
 
 
-def _nested(rows: pl.DataFrame, inner: list[str], outer: list[str], what: str) -> None:
-    more = [name for name in outer if name not in inner]
-    if more and rows.select(*inner, *more).unique().height != rows.select(inner).unique().height:
-        raise ValueError(f"a {' and '.join(inner)} is in more than one {what} ({', '.join(outer)})")
+def _matched(sides: Sequence[Mask], of_unit: Places) -> list[Mask]:
+    """Of the rows of each side those whose unit the other has, too."""
+    size = of_unit.max(initial=0) + 1
+    here = [np.bincount(of_unit[side], minlength=size) > 0 for side in sides]
+    both = (here[0] & here[1])[of_unit]
+    return [side & both for side in sides]
 
 
-def _blocks(rows: pl.DataFrame, drawn: list[str], layers: list[str], levels: pl.DataFrame | None) -> pl.DataFrame:
-    """One row a block, sorted by stratum and then by key: the order of the rows does not change the resamples."""
-    keys = rows.select(*dict.fromkeys([*drawn, *layers])).unique()
-    if levels is None:
-        keys = keys.with_columns(pl.lit(0).alias(_STRATUM))
-    else:
-        keys = keys.join(levels.with_row_index(_STRATUM), on=layers, how="left", nulls_equal=True)
-    return keys.sort(_STRATUM, *drawn).with_row_index(_BLOCK)
+def _nested(inner: Places, outer: Places, inner_names: list[str], outer_names: list[str], what: str) -> None:
+    if _number(inner) != len(np.unique(inner * (outer.max(initial=0) + 1) + outer)):
+        raise ValueError(f"a {' and '.join(inner_names)} is in more than one {what} ({', '.join(outer_names)})")
