@@ -88,8 +88,8 @@ def read(
     known = [plain.alias("__arm"), (pl.col(weight).cast(pl.Float64) if weight else pl.lit(1.0)).alias(_WEIGHT)]
     taken = [pl.col(name).cast(pl.Float64).alias(f"__value{place}") for place, name in enumerate(values)]
     null = pl.any_horizontal(pl.col(name).is_null() for name in values).alias("__unknown")
-    rows = lazy.select(*dict.fromkeys([*unit, *layers, *groups]), *known, *taken, null)
-    rows = rows.filter(pl.col("__arm").is_in([baseline, treatment])).collect()
+    asked = lazy.select(*dict.fromkeys([*unit, *layers, *groups]), *known, *taken, null)
+    rows = asked.filter(pl.col("__arm").is_in([baseline, treatment])).collect()
     weights = rows[_WEIGHT].to_numpy()
     odd = np.count_nonzero(~((weights >= 0) & np.isfinite(weights)))
     if odd:
@@ -101,7 +101,7 @@ def read(
     of_drawn = _places(rows, groups) if groups else of_unit
     in_arm = [(rows["__arm"] == side).to_numpy() for side in (baseline, treatment)]
     sides = [side & ~unknown for side in in_arm]
-    counts = [(np.count_nonzero(side & unknown), np.count_nonzero(side & unfinished)) for side in in_arm]
+    counts = [(int((side & unknown).sum()), int((side & unfinished).sum())) for side in in_arm]
     unmatched = [0, 0]
     if paired:
         matched = _matched(sides, of_unit)
