@@ -37,6 +37,7 @@ _STUDIES = {
     "cellular": "firstflight.studies.cellular",
     "shared-queue": "firstflight.studies.shared_queue",
     "pages": "firstflight.studies.pages",
+    "rfc2415-ensemble": "firstflight.studies.rfc2415_ensemble",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.

@@ -7,6 +7,7 @@ from firstflight.analysis.claim import above, at_least, at_most, below, between,
 from firstflight.studies.kernel.charts import heat_map, intervals, panels, scatter
 from firstflight.studies.kernel.claim import ClaimSpec
 from firstflight.studies.kernel.declared import DeclaredStudy
+from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter
 from firstflight.studies.kernel.figure import lines
 from firstflight.studies.kernel.quantity import (
     Quantities,
@@ -24,8 +25,13 @@ from firstflight.studies.kernel.sample import Sample
 from firstflight.studies.kernel.table import table
 
 __all__ = [
+    "MEMBER",
     "ClaimSpec",
     "DeclaredStudy",
+    "Ensemble",
+    "Matched",
+    "Number",
+    "Parameter",
     "Quantities",
     "Quantity",
     "Sample",

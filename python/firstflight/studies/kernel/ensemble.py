@@ -1,0 +1,259 @@
+"""Ensembles: many settings of what a publication leaves open, of which its baseline selects (history matching).
+
+A member of an ensemble is one setting of the open parameters. Member 0 has the reference values, the others come from a
+Sobol sequence over stated ranges. A member is compatible with a publication if none of the published numbers of its
+baseline is farther off than `CUTOFF` standard deviations, which the study states. The effect is never looked at for
+that; its spread over the compatible members is the prediction.
+
+Craig et al., "Pressure matching for hydrocarbon reservoirs", 1997; Vernon, Goldstein, Bower, "Galaxy formation: a
+Bayesian uncertainty analysis", Bayesian Analysis 5 (4), 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from firstflight.analysis.table import Table
+from firstflight.report.figure import Figure, inline
+from firstflight.report.style import BASE, ORDERED
+from firstflight.studies.kernel.claim import ClaimSpec
+from firstflight.studies.kernel.figure import heading_of
+from firstflight.studies.kernel.quantity import named
+from firstflight.studies.kernel.sample import DRAW, METHOD
+from firstflight.studies.kernel.table import table
+
+if TYPE_CHECKING:
+    import altair
+
+MEMBER = "member"
+"""The key of a grid that names the members: 0, 1, ..."""
+CUTOFF = 3.0
+"""Standard deviations: at most 5 % of any unimodal distribution is farther off (Pukelsheim, "The three sigma rule", The
+American Statistician 48 (2), 1994)."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a publication leaves open: a range, even in the logarithm with `log`, and the `reference` of member 0; with
+    `whole` only whole numbers, each end included.
+    """
+
+    title: str
+    low: float
+    high: float
+    reference: float
+    log: bool = False
+    whole: bool = False
+
+    def at(self, share: float) -> float:
+        """The value at this share, 0 to 1, of the range."""
+        if self.whole:
+            return float(self.low + np.floor(share * (self.high - self.low + 1)))
+        if self.log:
+            return float(self.low * (self.high / self.low) ** share)
+        return self.low + share * (self.high - self.low)
+
+
+class Ensemble:
+    """The members of `parameters`: the reference and `count` others, a power of two."""
+
+    def __init__(self, parameters: Mapping[str, Parameter], count: int) -> None:
+        self.parameters, self._count = parameters, count
+
+    @cached_property
+    def values(self) -> xr.DataArray:
+        """Of each `parameter` and `member`. The points of the sequence are moved to the middle of their strata, so that
+        none is at the end of a range; nothing is random.
+        """
+        from scipy.stats import qmc
+
+        points = qmc.Sobol(len(self.parameters), scramble=False).random(self._count) + 0.5 / self._count
+        own = [
+            [of.reference, *(round(of.at(share), 6) for share in shares)]
+            for of, shares in zip(self.parameters.values(), points.T.tolist(), strict=True)
+        ]
+        members = list(range(self._count + 1))
+        return xr.DataArray(own, {"parameter": list(self.parameters), MEMBER: members}, ["parameter", MEMBER])
+
+    def member(self, number: int) -> dict[str, float]:
+        """The setting of one member, by the parameter's name."""
+        return dict(zip(self.parameters, self.values.sel({MEMBER: number}).values.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Number:
+    """A published number of the baseline: what each member has (along `member`), what is printed, and the standard
+    deviation that the study states, in the same unit.
+    """
+
+    title: str
+    found: xr.DataArray
+    published: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Matched:
+    """An ensemble next to the baseline; `effect` along `member`, with title and unit, and its `published` value."""
+
+    ensemble: Ensemble
+    baseline: Sequence[Number]
+    effect: xr.DataArray
+    published: float
+
+    @cached_property
+    def distances(self) -> xr.DataArray:
+        """Of each `number` and `member`, in standard deviations, signed; NaN where the run lacks it."""
+        titles = [number.title for number in self.baseline]
+        own = [(value(number.found) - number.published) / number.deviation for number in self.baseline]
+        return xr.concat(own, "number").assign_coords(number=titles)
+
+    @cached_property
+    def distance(self) -> xr.DataArray:
+        """Of each member: that of the number that is farthest off."""
+        largest = abs(self.distances).max("number", skipna=False)
+        return named(largest, "distance", "Largest distance from the baseline", "standard deviations")
+
+    @cached_property
+    def compatible(self) -> xr.DataArray:
+        """Whether a member is."""
+        return self.distance <= CUTOFF
+
+    @cached_property
+    def effects(self) -> xr.DataArray:
+        """The effect of the compatible members."""
+        return self.of_compatible(self.effect)
+
+    def of_compatible(self, array: xr.DataArray) -> xr.DataArray:
+        """The values of the compatible members, in the order of the members."""
+        own = value(array)
+        return own.isel({MEMBER: np.flatnonzero(self.compatible.reindex_like(own).values & own.notnull().values)})
+
+    def judged(self, claim: ClaimSpec) -> ClaimSpec:
+        """The claim, whose `found` is along `member`, about the compatible members: their median, and 95 % of them
+        as the interval. It says for how many of them it holds.
+        """
+        own = self.of_compatible(claim.found).values
+        lowest, highest = claim.expected.lowest - claim.tolerance, claim.expected.highest + claim.tolerance
+        within = int(((own >= lowest) & (own <= highest)).sum())
+        note = f"It holds for {within} of {len(own)} members that are compatible with the baseline."
+        drawn = np.array([np.median(own), *own]) if len(own) else np.array([np.nan])
+        found = xr.DataArray(drawn, {DRAW: np.arange(len(drawn)), METHOD: "members"}, [DRAW])
+        return replace(claim, found=found, note=note if len(own) else "No member is compatible with the baseline.")
+
+    @cached_property
+    def influence(self) -> xr.DataArray:
+        """Rank correlation of each `parameter` with the effect over the compatible members; NaN with fewer than four,
+        or where all have one value.
+        """
+        effects = self.effects
+        own = self.ensemble.values.sel({MEMBER: effects[MEMBER]})
+        found = [rank_correlation(values, effects.values) for values in own.values]
+        of = xr.DataArray(found, {"parameter": own["parameter"].values}, ["parameter"])
+        return named(of, "influence", "Rank correlation with the effect", "ratio", 2)
+
+    def decisive(self) -> tuple[str, float]:
+        """The title of the parameter with the largest rank correlation, and that; empty and NaN if there is none."""
+        known = self.influence.dropna("parameter")
+        if not known.size:
+            return "", np.nan
+        name = str(abs(known).idxmax("parameter").item())
+        return self.ensemble.parameters[name].title, float(known.sel(parameter=name))
+
+    def ruled_out(self) -> tuple[xr.DataArray, xr.DataArray]:
+        """Of each `number`: the members that it rules out, and those that it alone rules out, in percent of those there
+        are.
+        """
+        far = abs(self.distances.isel({MEMBER: np.flatnonzero(self.distance.notnull().values)})) > CUTOFF
+        alone = far & (far.sum("number") == 1)
+        return (
+            named(100 * far.mean(MEMBER), "ruled_out", "Members ruled out", "percent", 0),
+            named(100 * alone.mean(MEMBER), "alone", "By this number alone", "percent", 0),
+        )
+
+    def tables(self, others: Sequence[xr.DataArray] = ()) -> list[Table]:
+        """The numbers of the baseline, the parameters, and the members with their effect and `others`."""
+        titles = [number.title for number in self.baseline]
+        found = xr.concat([value(number.found) for number in self.baseline], "number").assign_coords(number=titles)
+        ends = [
+            named(of, name, title, "as published", 2)
+            for name, title, of in (("least", "Least", found.min(MEMBER)), ("most", "Most", found.max(MEMBER)))
+        ]
+        printed = {("least", number.title): number.published for number in self.baseline}
+        parameters = self.ensemble.parameters.values()
+        open_ = xr.DataArray(
+            [[of.low, of.high, of.reference] for of in parameters], {"parameter": [of.title for of in parameters]},
+            ["parameter", "end"],
+        )  # fmt: skip
+        ranges = [
+            named(open_.isel(end=place), name, title, "", 2)
+            for place, (name, title) in enumerate((("low", "From"), ("high", "To"), ("reference", "Member 0")))
+        ]
+        influence = self.influence.assign_coords(open_.coords)
+        limit = f"{CUTOFF:g} standard deviations"
+        return [
+            table("baseline", "The published baseline", f"Of all members; ruled out are those more than {limit} away.",
+                  [*ends, *self.ruled_out()], published=printed),
+            table("parameters", "What is open", "Ranges, and the rank correlation with the effect over the compatible "
+                  "members.", [*ranges, influence]),
+            table("members", "Members", f"Compatible up to {limit}.", [self.distance, self.effect, *others]),
+        ]  # fmt: skip
+
+    def figure(self, title: str, caption: str) -> Figure | None:
+        """The effect of each member against its distance from the baseline, with the published effect as a rule."""
+        rows = [
+            {
+                "member": member,
+                "distance": float(distance),
+                "effect": float(effect),
+                "kind": _KINDS[int(distance > CUTOFF)],
+            }
+            for member, distance, effect in zip(
+                self.distance[MEMBER].values.tolist(), self.distance.values, value(self.effect).values, strict=True
+            )
+            if distance == distance and effect == effect
+        ]
+        if not rows:
+            return None
+        wide, narrow = (self._chart(rows, width) for width in (560, 300))
+        return Figure("effect", title, caption, wide, narrow)
+
+    def _chart(self, rows: list[dict[str, Any]], width: int) -> altair.TopLevelMixin:
+        import altair as alt
+
+        x = alt.X("distance:Q", title=heading_of(self.distance), scale=alt.Scale(type="log", nice=False, padding=10))
+        y = alt.Y("effect:Q", title=heading_of(self.effect), scale=alt.Scale(zero=False, padding=10))
+        color = alt.Color("kind:N", title=None, sort=_KINDS, scale=alt.Scale(domain=_KINDS, range=[ORDERED[0], BASE]))
+        points = alt.Chart().mark_circle(size=45, opacity=0.8).encode(x=x, y=y, color=color)
+        first = alt.Chart().transform_filter("datum.member == 0")
+        ring = first.mark_point(size=140, color=ORDERED[1], strokeWidth=2).encode(x=x, y=y)
+        name = first.mark_text(align="left", dx=10, color=ORDERED[1], text="member 0").encode(x=x, y=y)
+        printed = alt.Chart().mark_rule(color=ORDERED[1], strokeDash=[5, 3]).encode(y=alt.datum(self.published))
+        said = alt.Chart().mark_text(align="right", dy=-6, color=ORDERED[1], text=f"published: {self.published:g}")
+        limit = alt.Chart().mark_rule(color=BASE).encode(x=alt.datum(CUTOFF))
+        layers = [limit, printed, points, ring, name, said.encode(x=alt.value(width), y=alt.datum(self.published))]
+        picture: altair.TopLevelMixin = alt.layer(*layers, data=inline(rows)).properties(width=width, height=280)
+        return picture
+
+
+_KINDS = ["compatible with the baseline", "not compatible"]
+
+
+def value(array: xr.DataArray) -> xr.DataArray:
+    """Of a quantity without the draws that intervals come from."""
+    return array.isel({DRAW: 0}, drop=True).drop_vars(METHOD, errors="ignore") if DRAW in array.dims else array
+
+
+def rank_correlation(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float:
+    """Spearman's; NaN with fewer than four pairs or where either has one value only."""
+    from scipy.stats import spearmanr
+
+    if len(one) < 4 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return np.nan
+    return float(spearmanr(one, other).statistic)
