@@ -156,8 +156,9 @@ def measured(
             continue
         columns = {*coordinates[grid], "replicate"}.union(*(quantity.columns() for quantity in own))
         rows = records(run) if callable(records) else run.table(str(records), **of_grid)
-        # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts.
-        frame = rows.select(sorted(columns)).collect()
+        # Sums of floating-point numbers depend in the last digit on how a lazy frame is cut into parts. The streaming
+        # engine needs 10 ms a file, and there may be thousands.
+        frame = rows.select(sorted(columns)).collect(engine="in-memory")
         found |= {quantity: quantity.measure(frame, coordinates[grid]) for quantity in own}
     most = max([0, *(array.sizes[DRAW] for of, array in found.items() if of.is_jackknifed)])
     # An experiment that the run lacks has as many draws as another, with which it may be compared.
