@@ -11,6 +11,7 @@ Bayesian uncertainty analysis", Bayesian Analysis 5 (4), 2010.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -147,24 +148,32 @@ class Matched:
         found = xr.DataArray(drawn, {DRAW: np.arange(len(drawn)), METHOD: "members"}, [DRAW])
         return replace(claim, found=found, note=note if len(own) else "No member is compatible with the baseline.")
 
-    @cached_property
-    def influence(self) -> xr.DataArray:
-        """Rank correlation of each `parameter` with the effect over the compatible members; NaN with fewer than four,
-        or where all have one value.
+    def influence(self, chosen: xr.DataArray) -> xr.DataArray:
+        """Rank correlation of each `parameter` with the effect over the members of `chosen`; NaN with fewer than
+        four, or where all have one value.
         """
-        effects = self.effects
+        effects = value(self.effect).sel({MEMBER: chosen[MEMBER]}).dropna(MEMBER)
         own = self.ensemble.values.sel({MEMBER: effects[MEMBER]})
         found = [rank_correlation(values, effects.values) for values in own.values]
         of = xr.DataArray(found, {"parameter": own["parameter"].values}, ["parameter"])
-        return named(of, "influence", "Rank correlation with the effect", "ratio", 2)
+        return named(of, "influence", "Rank correlation with the effect", "", 2)
 
-    def decisive(self) -> tuple[str, float]:
-        """The title of the parameter with the largest rank correlation, and that; empty and NaN if there is none."""
-        known = self.influence.dropna("parameter")
+    def decisive(self) -> str:
+        """A sentence on the parameter with the largest rank correlation over all members; empty without one."""
+        known = self.influence(self.distance).dropna("parameter")
         if not known.size:
-            return "", np.nan
+            return ""
         name = str(abs(known).idxmax("parameter").item())
-        return self.ensemble.parameters[name].title, float(known.sel(parameter=name))
+        title, of = self.ensemble.parameters[name].title, float(known.sel(parameter=name))
+        limit = chance(self.distance[MEMBER].size)
+        if abs(of) <= limit:
+            return (
+                f"No parameter decides: the largest rank correlation with the gain is {of:+.2f} (chance: {limit:.2f})."
+            )
+        return (
+            f'What decides most is "{title}": the rank correlation with the gain over all settings is {of:+.2f} (chance: '
+            f"{limit:.2f}). This one number, if published, would explain {100 * of**2:.0f}% of the variance."
+        )
 
     def ruled_out(self) -> tuple[xr.DataArray, xr.DataArray]:
         """Of each `number`: the members that it rules out, and those that it alone rules out, in percent of those there
@@ -195,13 +204,20 @@ class Matched:
             named(open_.isel(end=place), name, title, "", 2)
             for place, (name, title) in enumerate((("low", "From"), ("high", "To"), ("reference", "Member 0")))
         ]
-        influence = self.influence.assign_coords(open_.coords)
+        by_title = {"parameter": open_["parameter"]}
+        influence = [
+            named(self.influence(of).assign_coords(by_title), name, title, "", 2)
+            for name, title, of in (
+                ("influence", "Rank correlation, all", self.distance),
+                ("influence_kept", "Compatible members", self.effects),
+            )
+        ]
         limit = f"{CUTOFF:g} standard deviations"
         return [
             table("baseline", "The published baseline", f"Of all members; ruled out are those more than {limit} away.",
                   [*ends, *self.ruled_out()], published=printed),
             table("parameters", "What is open", "Ranges, and the rank correlation with the effect over the compatible "
-                  "members.", [*ranges, influence]),
+                  "members.", [*ranges, *influence]),
             table("members", "Members", f"Compatible up to {limit}.", [self.distance, self.effect, *others]),
         ]  # fmt: skip
 
@@ -248,6 +264,11 @@ _KINDS = ["compatible with the baseline", "not compatible"]
 def value(array: xr.DataArray) -> xr.DataArray:
     """Of a quantity without the draws that intervals come from."""
     return array.isel({DRAW: 0}, drop=True).drop_vars(METHOD, errors="ignore") if DRAW in array.dims else array
+
+
+def chance(members: int) -> float:
+    """Rank correlations up to this one have 95 % of all sets of so many members by chance."""
+    return 1.96 / math.sqrt(max(members - 1, 1))
 
 
 def rank_correlation(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float:
