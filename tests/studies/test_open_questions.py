@@ -183,3 +183,9 @@ def test_a_random_loss_halves_vegas_as_it_does_reno_and_leaves_bbr_alone() -> No
         clean, lossy = (value(q.radio_goodput, control=control, rtt="40 ms", loss_percent=loss) for loss in (0.0, 1.0))
         assert 9 < clean < 10
         assert least < lossy / clean < most
+
+
+def test_member_0_of_an_ensemble_is_the_study_that_it_varies() -> None:
+    at = {"webs": 8, "ftps": 1, "iw": 3}
+    member = value(measured("rfc2415-ensemble", {"member": 0, **at}).delay, member=0, **at)
+    assert member == value(measured("rfc2415", {"experiment": "base", "http": "1.0", **at}).delay, http="1.0", **at)

@@ -171,8 +171,8 @@ class Matched:
                 f"No parameter decides: the largest rank correlation with the gain is {of:+.2f} (chance: {limit:.2f})."
             )
         return (
-            f'What decides most is "{title}": the rank correlation with the gain over all settings is {of:+.2f} (chance: '
-            f"{limit:.2f}). This one number, if published, would explain {100 * of**2:.0f}% of the variance."
+            f'What decides most is "{title}": the rank correlation with the gain over all settings is {of:+.2f} '
+            f"(chance: {limit:.2f}). This one number, if published, would explain {100 * of**2:.0f}% of the variance."
         )
 
     def ruled_out(self) -> tuple[xr.DataArray, xr.DataArray]:
@@ -250,9 +250,11 @@ class Matched:
         first = alt.Chart().transform_filter("datum.member == 0")
         ring = first.mark_point(size=140, color=ORDERED[1], strokeWidth=2).encode(x=x, y=y)
         name = first.mark_text(align="left", dx=10, color=ORDERED[1], text="member 0").encode(x=x, y=y)
-        printed = alt.Chart().mark_rule(color=ORDERED[1], strokeDash=[5, 3]).encode(y=alt.datum(self.published))
-        said = alt.Chart().mark_text(align="right", dy=-6, color=ORDERED[1], text=f"published: {self.published:g}")
-        limit = alt.Chart().mark_rule(color=BASE).encode(x=alt.datum(CUTOFF))
+        # A mark for each row of the data lies on top of the others.
+        once = alt.Chart(inline([{}]))
+        printed = once.mark_rule(color=ORDERED[1], strokeDash=[5, 3]).encode(y=alt.datum(self.published))
+        said = once.mark_text(align="right", dy=-6, color=ORDERED[1], text=f"published: {self.published:g}")
+        limit = once.mark_rule(color=BASE).encode(x=alt.datum(CUTOFF))
         layers = [limit, printed, points, ring, name, said.encode(x=alt.value(width), y=alt.datum(self.published))]
         picture: altair.TopLevelMixin = alt.layer(*layers, data=inline(rows)).properties(width=width, height=280)
         return picture

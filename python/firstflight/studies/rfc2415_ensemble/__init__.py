@@ -187,7 +187,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         ours(
             "some-are-compatible", "A tenth of the members or more is compatible with the RFC's IW 1.", share,
-            at_least(10), "percent", "Fewer would be too few for a spread. In the first wave, with wider ranges, it was 0%.",
+            at_least(10), "percent", "Fewer are no spread. In the first wave it was 0%.",
         ),
         ours(
             "the-baseline-tells-the-gain", "IW 1's numbers fix the gain to 10 points (width of the 95% spread).",
