@@ -319,7 +319,7 @@ impl Endpoint {
             // RFC 5681 §3.1: the initial value of ssthresh SHOULD be set arbitrarily high.
             ssthresh_bytes: profile.initial_ssthresh_segments.map(|n| n.saturating_mul(mss_bytes)),
             loss_window_bytes: profile.loss_window_segments.saturating_mul(mss_bytes),
-            algorithm: profile.congestion_control,
+            algorithm: profile.startup.controller(profile.congestion_control),
             slow_start_growth: profile.slow_start_growth,
             congestion_avoidance: profile.congestion_avoidance,
             whole_segment_ssthresh: profile.ssthresh.whole_segments,

@@ -75,7 +75,7 @@ impl Endpoint {
             (None, CwndRule::Reduce { segments }) => self.reduce(facts, segments),
             (None, CwndRule::Keep) => {}
         }
-        self.apply_to_startup(facts);
+        self.apply_to_startup(now, facts);
         if facts.edges != Edges::NONE || facts.retransmit {
             self.apply_rest(now, facts, cwnd_before);
         }
@@ -110,7 +110,7 @@ impl Endpoint {
     fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
         let sample = RoundTrip { rtt, una: self.una, nxt: self.nxt };
         self.controller.on_round_trip(now, &sample);
-        self.tell_startup_rtt(rtt);
+        self.tell_startup_rtt(now, rtt);
     }
 
     /// Step 2, the edges.
@@ -159,6 +159,7 @@ impl Endpoint {
 
     /// Congestion: the controller sets a new ssthresh, towards which cwnd moves at once or bit by bit.
     fn begin_reduction(&mut self, now: Nanos, facts: &Facts) {
+        self.settle_startup(now);
         let cwnd = self.controller.window();
         self.controller.on_congestion(now, self.congestion_base(facts));
         if let Some(scoreboard) = self.recovery.scoreboard_mut() {

@@ -26,13 +26,13 @@ const MOST_CUSHION_US: u64 = 1000;
 
 /// Which of the two detectors are on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Detectors {
+pub(in crate::sender) struct Detectors {
     pub ack_train: bool,
     pub delay: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Hystart {
+pub(in crate::sender) struct Hystart {
     detectors: Detectors,
     /// Segments leave at a rate, so that a train may be half a round trip long by itself.
     paced: bool,
@@ -49,7 +49,7 @@ pub(super) struct Hystart {
 }
 
 impl Hystart {
-    pub(super) fn new(detectors: Detectors, paced: bool) -> Self {
+    pub(in crate::sender) fn new(detectors: Detectors, paced: bool) -> Self {
         Self {
             detectors,
             paced,
@@ -71,40 +71,47 @@ impl Hystart {
     }
 
     /// The timer expired: slow start begins anew, and with it the search for its end.
-    pub(super) fn restart(&mut self, now: Nanos) {
+    pub(in crate::sender) fn restart(&mut self, now: Nanos) {
         self.found = false;
         self.begin_round(now / 1000, None);
     }
 
-    pub(super) fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip, progress: &Progress) -> bool {
-        if self.found {
+    pub(in crate::sender) fn on_round_trip(&mut self, now: Nanos, sample: &RoundTrip, progress: &Progress) -> bool {
+        if !self.looks(now, sample, progress) {
             return false;
         }
-        let now_us = now / 1000;
-        if sample.una > *self.round_end.get_or_insert(sample.nxt) {
-            self.begin_round(now_us, Some(sample.nxt));
-        }
-        if progress.window.full_segments(progress.mss) < LOW_WINDOW {
-            return false;
-        }
-        self.found = self.detectors.ack_train && self.train_is_long(now_us, progress);
-        self.found |= self.detectors.delay && self.delay_has_risen(sample.rtt / 1000, progress);
+        self.found = self.detectors.ack_train && self.train_is_long(now, progress, 1);
+        self.found |= self.detectors.delay && self.delay_has_risen(sample.rtt, progress);
         self.found
     }
 
+    /// Keeps the rounds. Whether the detectors are to look at this sample.
+    pub(in crate::sender) fn looks(&mut self, now: Nanos, sample: &RoundTrip, progress: &Progress) -> bool {
+        if self.found {
+            return false;
+        }
+        if sample.una > *self.round_end.get_or_insert(sample.nxt) {
+            self.begin_round(now / 1000, Some(sample.nxt));
+        }
+        progress.window.full_segments(progress.mss) >= LOW_WINDOW
+    }
+
     /// The acknowledgements since the round began form a train as long as the path: half the round trip, or all of it
-    /// if pacing may have spread them.
-    fn train_is_long(&mut self, now_us: u64, progress: &Progress) -> bool {
+    /// if pacing may have spread them. What is seen of the train is one of so many parts of it.
+    pub(in crate::sender) fn train_is_long(&mut self, now: Nanos, progress: &Progress, parts: u64) -> bool {
+        let now_us = now / 1000;
         if now_us - self.train_us > TRAIN_SPACING_US {
             return false;
         }
         self.train_us = now_us;
         let threshold = progress.min_rtt_us + cushion_us(progress);
         let threshold = if self.paced { threshold } else { threshold / 2 };
-        now_us - self.round_start_us > threshold
+        (now_us - self.round_start_us) * parts > threshold
     }
 
-    fn delay_has_risen(&mut self, rtt_us: u64, progress: &Progress) -> bool {
+    /// The shortest round trip of the round is too long.
+    pub(in crate::sender) fn delay_has_risen(&mut self, rtt: Nanos, progress: &Progress) -> bool {
+        let rtt_us = rtt / 1000;
         let shortest_us = self.round_rtt_us.measure(rtt_us);
         if self.samples < SAMPLES {
             self.samples += 1;

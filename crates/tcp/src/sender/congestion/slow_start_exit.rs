@@ -34,7 +34,7 @@ pub(super) enum SlowStartExit {
 
 /// What the rule needs to know of the controller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
+pub(in crate::sender) struct Progress {
     pub window: Bytes,
     pub mss: Bytes,
     /// Shortest round trip that the controller knows of, this one included, in microseconds.

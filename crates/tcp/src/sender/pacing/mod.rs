@@ -56,8 +56,8 @@ pub(crate) enum PacedBy {
     Controller,
     /// cwnd and the smoothed RTT.
     Window(WindowPacing),
-    /// The start-up scheme, from here to `end`.
-    Startup { flight: PacedFlight, end: Position, began: Option<Nanos> },
+    /// The start-up scheme, from `start` to `end`.
+    Startup { flight: PacedFlight, start: Position, end: Position, began: Option<Nanos> },
 }
 
 /// Releases segments burst by burst.
@@ -101,6 +101,16 @@ impl Pacer {
             sent: 0,
             waiting: false,
         }
+    }
+
+    /// As [`new`](Self::new), but the first burst waits until `at`.
+    pub(crate) fn new_at(at: Nanos, by: PacedBy) -> Self {
+        Self { release: Some(at), ..Self::new(by) }
+    }
+
+    /// Whether what leaves next precedes the flight of a start-up scheme.
+    fn is_ahead(&self, nxt: Position) -> bool {
+        matches!(self.by, PacedBy::Startup { start, .. } if nxt < start)
     }
 
     /// Sets the rate of what is sent from now on; none: no pacing.
@@ -184,7 +194,7 @@ impl Pacer {
     /// Whether it is a start-up scheme's flight, and all of that that is paced has left or been given up.
     fn is_over(&self, now: Nanos, nxt: Position) -> bool {
         match self.by {
-            PacedBy::Startup { flight, end, began } => {
+            PacedBy::Startup { flight, end, began, .. } => {
                 nxt >= end || began.is_some_and(|began| now >= began.saturating_add(flight.time))
             }
             _ => false,
@@ -224,6 +234,9 @@ impl Endpoint {
             self.extras.end_pacing();
             return false;
         }
+        if pacer.is_ahead(self.nxt) {
+            return false;
+        }
         let (controller, profile) = (&self.controller, &self.profile);
         pacer.set_rate(match &pacer.by {
             PacedBy::Controller => controller.pacing_rate().map(|rate| Rate::new(rate, 1_000_000_000)),
@@ -254,7 +267,7 @@ impl Endpoint {
 
     fn pace_segment(&mut self, now: Nanos, bytes: u32) {
         let train = self.recovery.scoreboard().map_or(0, |scoreboard| scoreboard.train.left());
-        let Some(pacer) = self.extras.pacer_mut() else { return };
+        let Some(pacer) = self.extras.pacer_mut().filter(|pacer| !pacer.is_ahead(self.nxt)) else { return };
         if let PacedBy::Startup { began, .. } = &mut pacer.by {
             began.get_or_insert(now);
         }
@@ -285,7 +298,7 @@ mod tests {
     /// A pacer of single segments from the first one on.
     fn of_segments(rate: Option<Rate>) -> Pacer {
         let flight = PacedFlight { bytes: 0, rate: Rate::new(1, 1), time: 0, until_ack: false };
-        let mut pacer = Pacer::new(PacedBy::Startup { flight, end: 0, began: None });
+        let mut pacer = Pacer::new(PacedBy::Startup { flight, start: 0, end: 0, began: None });
         pacer.set_rate(rate);
         pacer
     }

@@ -10,13 +10,14 @@ mod jump_start;
 mod paced;
 mod quick_start;
 mod rapid_start;
+mod suss;
 
 use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::connection::timestamps::OPTION_BYTES;
 use crate::connection::{Endpoint, feature};
 use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
-use crate::sender::congestion::{Acknowledged, Controller, Window};
+use crate::sender::congestion::{Acknowledged, CongestionAlgorithm, Controller, Hystart, Window};
 use crate::sender::pacing::{PacedBy, PacedFlight, Pacer};
 use crate::sender::recovery::{Edges, Facts};
 use crate::sequence::Position;
@@ -46,12 +47,16 @@ pub struct FirstSend {
 /// Where the sender stands.
 #[derive(Clone, Copy, Debug)]
 pub struct SendState {
+    /// Time of the event.
+    pub now: Nanos,
     /// First position not acknowledged.
     pub una: Position,
     /// Next position to send.
     pub nxt: Position,
     /// Bytes in flight.
     pub flight_bytes: u32,
+    /// Bytes that the application has written and that were not sent.
+    pub queued_bytes: u64,
     /// Effective segment size.
     pub mss_bytes: u32,
 }
@@ -66,6 +71,15 @@ pub struct Growth<'a> {
     /// Window validation lets cwnd grow.
     pub allowed: bool,
     controller: &'a mut Controller,
+    pace: NextPace,
+}
+
+/// What a scheme makes of the pace of what is sent from now on.
+#[derive(Clone, Copy, Debug)]
+enum NextPace {
+    Unchanged,
+    None,
+    Flight { flight: PacedFlight, start: Position, at: Nanos },
 }
 
 impl Growth<'_> {
@@ -79,6 +93,16 @@ impl Growth<'_> {
         if self.allowed {
             self.controller.on_ack(self.now, Acknowledged { bytes: self.bytes });
         }
+    }
+
+    /// What follows position `start` leaves at a rate, not before `at`; what precedes it leaves as the window opens.
+    pub fn begin_pacing(&mut self, flight: PacedFlight, start: Position, at: Nanos) {
+        self.pace = NextPace::Flight { flight, start, at };
+    }
+
+    /// Nothing is paced any more.
+    pub fn end_pacing(&mut self) {
+        self.pace = NextPace::None;
     }
 }
 
@@ -94,7 +118,14 @@ pub trait StartupScheme: std::fmt::Debug + Send + Sync {
     }
 
     /// An ACK gave an RTT. Called before `grow` for the same ACK.
-    fn on_round_trip(&mut self, _rtt: Nanos, _state: &SendState) {}
+    fn on_round_trip(&mut self, _rtt: Nanos, _state: &SendState, _window: &mut Window) {}
+
+    /// ACKs show a loss or a CE mark, and the controller is about to answer it: a scheme that has opened cwnd beyond what
+    /// was used of it takes that back.
+    fn before_reduction(&mut self, _state: &SendState, _window: &mut Window) {}
+
+    /// An ACK echoed a CE mark, and the controller has answered it.
+    fn on_mark(&mut self, _state: &SendState, _window: &mut Window) {}
 
     /// ACKs show a loss, and the controller has answered it.
     fn on_loss(&mut self, _state: &SendState, _window: &mut Window) {}
@@ -283,9 +314,22 @@ schemes! {
         #[serde(default = "rapid_start::queue_delay_percent")]
         queue_delay_percent: u32 => |_| 1..=1000,
     } => rapid_start::RapidStart;
+    /// Slow start that grows fourfold in a round trip while acknowledgements say that doubling will go on, with HyStart
+    /// (Arghavani, Zhang, Eyers, Arghavani, SIGCOMM 2024).
+    Suss => suss::Suss;
 }
 
 impl Startup {
+    /// The controller of a connection that begins so: SUSS has a HyStart of its own in place of the controller's.
+    pub(crate) fn controller(self, algorithm: CongestionAlgorithm) -> CongestionAlgorithm {
+        match algorithm {
+            CongestionAlgorithm::Cubic { .. } if self == Self::Suss => {
+                CongestionAlgorithm::Cubic { hystart: Hystart::Off }
+            }
+            _ => algorithm,
+        }
+    }
+
     /// Whether it asks the routers on the path for a rate.
     pub fn asks_for_rate(self) -> bool {
         StartupState::new(self).is_some_and(|state| state.scheme().requested_rate() > 0)
@@ -344,8 +388,15 @@ impl Endpoint {
         self.extras.startup_mut()
     }
 
-    fn send_state(&self) -> SendState {
-        SendState { una: self.una, nxt: self.nxt, flight_bytes: self.flight_bytes(), mss_bytes: self.mss }
+    fn send_state(&self, now: Nanos) -> SendState {
+        SendState {
+            now,
+            una: self.una,
+            nxt: self.nxt,
+            flight_bytes: self.flight_bytes(),
+            queued_bytes: self.data_end.saturating_sub(self.nxt),
+            mss_bytes: self.mss,
+        }
     }
 
     /// The first data is about to leave: the scheme, if there is one, begins.
@@ -364,7 +415,7 @@ impl Endpoint {
         self.end_startup_if_over();
         if let Some(flight) = flight.filter(|_| self.extras.pacer().is_none()) {
             let end = first.position + flight.bytes;
-            self.set_pacer(Pacer::new(PacedBy::Startup { flight, end, began: None }));
+            self.set_pacer(Pacer::new(PacedBy::Startup { flight, start: first.position, end, began: None }));
         }
     }
 
@@ -376,12 +427,20 @@ impl Endpoint {
 
     /// An ACK gave an RTT.
     #[inline]
-    pub(crate) fn tell_startup_rtt(&mut self, rtt: Nanos) {
+    pub(crate) fn tell_startup_rtt(&mut self, now: Nanos, rtt: Nanos) {
         if self.extras.startup().is_some() {
-            let state = self.send_state();
+            let state = self.send_state(now);
             if let Some(startup) = self.extras.startup_mut() {
-                startup.scheme_mut().on_round_trip(rtt, &state);
+                startup.scheme_mut().on_round_trip(rtt, &state, self.controller.window_mut());
             }
+        }
+    }
+
+    /// The controller is about to answer congestion.
+    pub(crate) fn settle_startup(&mut self, now: Nanos) {
+        let state = self.send_state(now);
+        if let Some(startup) = self.extras.startup_mut() {
+            startup.scheme_mut().before_reduction(&state, self.controller.window_mut());
         }
     }
 
@@ -398,32 +457,45 @@ impl Endpoint {
                 self.extras.end_pacing();
             }
         }
-        let state = self.send_state();
+        let state = self.send_state(now);
         let Some(startup) = self.extras.startup_mut().filter(|startup| startup.begun) else { return false };
-        let mut growth = Growth { now, bytes: Bytes(bytes), allowed, controller: &mut self.controller };
+        let controller = &mut self.controller;
+        let mut growth = Growth { now, bytes: Bytes(bytes), allowed, controller, pace: NextPace::Unchanged };
         startup.scheme_mut().grow(&mut growth, &state);
+        match growth.pace {
+            NextPace::Unchanged => {}
+            NextPace::None => self.extras.end_pacing(),
+            NextPace::Flight { flight, start, at } => {
+                let end = start + flight.bytes;
+                self.set_pacer(Pacer::new_at(at, PacedBy::Startup { flight, start, end, began: None }));
+            }
+        }
         true
     }
 
     /// What an ACK or a timeout means to the scheme. An ACK that ends one recovery and begins the next is neither to it.
     #[inline]
-    pub(crate) fn apply_to_startup(&mut self, facts: &Facts) {
+    pub(crate) fn apply_to_startup(&mut self, now: Nanos, facts: &Facts) {
         if self.extras.may_hold_back() {
-            self.apply_edges_to_startup(facts);
+            self.apply_edges_to_startup(now, facts);
         }
     }
 
     #[inline(never)]
-    fn apply_edges_to_startup(&mut self, facts: &Facts) {
+    fn apply_edges_to_startup(&mut self, now: Nanos, facts: &Facts) {
         let undone = facts.edges.has(Edges::UNDONE);
+        let marked = facts.edges.has(Edges::REDUCED);
         let timed_out = facts.edges.has(Edges::RESTARTED) || facts.edges.has(Edges::TIMED_OUT);
         let lost = !timed_out && facts.recovering && !facts.was_recovering;
         if !undone && (timed_out || lost) {
             self.end_paced_flight();
         }
-        let state = self.send_state();
+        let state = self.send_state(now);
         let Some(startup) = self.extras.startup_mut() else { return };
         let (scheme, window) = (startup.scheme_mut(), self.controller.window_mut());
+        if marked {
+            scheme.on_mark(&state, window);
+        }
         if undone {
             scheme.on_undone();
         } else if timed_out {

@@ -110,7 +110,7 @@ impl StartupScheme for RapidStart {
         }
     }
 
-    fn on_round_trip(&mut self, rtt: Nanos, state: &SendState) {
+    fn on_round_trip(&mut self, rtt: Nanos, state: &SendState, _window: &mut Window) {
         self.min_rtt = self.min_rtt.min(rtt);
         if state.una >= self.round_end {
             self.round_end = state.nxt;
