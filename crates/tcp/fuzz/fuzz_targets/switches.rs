@@ -180,18 +180,23 @@ fn pacing(u: &mut Unstructured<'_>) -> Result<Option<WindowPacing>> {
 }
 
 fn startup(u: &mut Unstructured<'_>) -> Result<Startup> {
-    Ok(match u.int_in_range(0..=4)? {
+    Ok(match u.int_in_range(0..=6)? {
         0 => Startup::Window,
         1 => Startup::Paced { over_rtt_percent: u.int_in_range(1..=100)? },
         2 => Startup::JumpStart,
         3 => {
             Startup::QuickStart { rate: u.int_in_range(1..=15)?, limited_slow_start_segments: u.int_in_range(1..=20)? }
         }
-        _ => Startup::RapidStart {
+        4 => Startup::RapidStart {
             window_factor: u.int_in_range(1..=10)?,
             growth: u.int_in_range(2..=4)?,
             queue_delay_ns: u.int_in_range(1..=100)? * MS,
             queue_delay_percent: u.int_in_range(1..=1000)?,
+        },
+        5 => Startup::Suss,
+        _ => Startup::CarefulResume {
+            saved_window_segments: u.int_in_range(2..=300)?,
+            saved_rtt_ns: u.int_in_range(1..=400)? * MS,
         },
     })
 }

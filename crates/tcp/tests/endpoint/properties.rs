@@ -88,6 +88,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
         (1u32..=10, 2u32..=4, 1u64..20, 1u32..50).prop_map(|(window_factor, growth, ms, queue_delay_percent)| {
             Startup::RapidStart { window_factor, growth, queue_delay_ns: ms * MS, queue_delay_percent }
         }),
+        Just(Startup::Suss),
+        (2u32..300, 1u64..400).prop_map(|(saved_window_segments, ms)| Startup::CarefulResume {
+            saved_window_segments,
+            saved_rtt_ns: ms * MS
+        }),
     ];
     let controls = prop_oneof![
         Just(CongestionAlgorithm::Reno),

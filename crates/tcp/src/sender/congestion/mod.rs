@@ -26,8 +26,8 @@ mod window;
 
 pub(crate) use controller::Controller;
 pub(crate) use delivery_rate::DeliveryRate;
-pub use law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
 pub(in crate::sender) use hystart::{Detectors, Hystart as LinuxHystart};
+pub use law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
 pub(crate) use max_filter::MaxFilter;
 pub use slow_start_exit::Hystart;
 pub(in crate::sender) use slow_start_exit::Progress;

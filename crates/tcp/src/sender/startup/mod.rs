@@ -5,6 +5,7 @@
 //! losses and their recovery until the scheme is over; then nothing of it is left, and the controller is alone. A
 //! connection that begins with its initial window alone has none of this.
 
+mod careful_resume;
 mod first_loss;
 mod jump_start;
 mod paced;
@@ -317,6 +318,16 @@ schemes! {
     /// Slow start that grows fourfold in a round trip while acknowledgements say that doubling will go on, with HyStart
     /// (Arghavani, Zhang, Eyers, Arghavani, SIGCOMM 2024).
     Suss => suss::Suss;
+    /// Half of the window that an earlier connection left, over a round trip, once the initial window has arrived and its
+    /// round trip fits (RFC 9959).
+    CarefulResume {
+        /// saved_cwnd, in segments, 2 or more.
+        #[serde(default = "careful_resume::saved_window")]
+        saved_window_segments: u32 => |most_segments| 2..=most_segments,
+        /// saved_rtt, the shortest round trip of that connection.
+        #[serde(default = "careful_resume::saved_rtt_ns")]
+        saved_rtt_ns: Nanos => |_| 1..=LONGEST_TIMEOUT,
+    } => careful_resume::CarefulResume;
 }
 
 impl Startup {

@@ -146,16 +146,16 @@ impl Suss {
                 && delay_will_fit(self.round_rtt, self.min_rtt, self.round - self.min_rtt_round);
         // What the paced part leaves of the round trip for the clocked one.
         let rest = self.min_rtt >> (self.round - 1);
-        let window = growth.window();
-        let slow_start = window.cwnd < window.ssthresh;
-        if !goes_on || rest <= train || !growth.allowed || !slow_start {
+        let base = growth.window().cwnd.saturating_add(growth.bytes);
+        let slow_start = base < growth.window().ssthresh;
+        let has_data = u64::from(state.flight_bytes) + state.queued_bytes > u64::from(base);
+        if !goes_on || rest <= train || !slow_start || !growth.allowed || !has_data {
             return Some(Phase::Doubling);
         }
         let clocked = self.clocked_flight();
         let paced = (clocked << steps << 1) - clocked;
         // ACKs of the paced part of the round before do not open the window further.
         let paced_acks = (clocked / 2 << steps) - clocked / 2;
-        let base = growth.window().cwnd.saturating_add(growth.bytes);
         let opened = Bytes((paced - paced_acks).min(u64::from(u32::MAX)) as u32);
         growth.window().set_cwnd(base.saturating_add(opened));
         let time = self.min_rtt - rest;
@@ -276,5 +276,41 @@ impl StartupScheme for Suss {
     // HyStart is looked for again after each timeout.
     fn is_over(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    #[test]
+    fn a_first_train_is_short_below_a_quarter_of_an_rtt_above_ten_milliseconds() {
+        assert!(first_train_is_short(25 * MS - 1, 100 * MS));
+        assert!(!first_train_is_short(25 * MS, 100 * MS));
+        assert!(!first_train_is_short(0, 10 * MS));
+    }
+
+    #[test]
+    fn a_train_that_quadrupled_fits_if_it_takes_a_quarter_of_the_rtt() {
+        // Four times as long as the one before, it would be 100 ms after the next fourfold round.
+        assert!(train_will_fit(25 * MS, 25 * MS / 4, 100 * MS));
+        assert!(!train_will_fit(26 * MS, 26 * MS / 4, 100 * MS));
+        // One that only doubled may take half.
+        assert!(train_will_fit(50 * MS, 25 * MS, 100 * MS));
+        assert!(!train_will_fit(51 * MS, 51 * MS / 2, 100 * MS));
+        assert!(train_will_fit(0, 0, 100 * MS), "ACKs of one moment");
+    }
+
+    #[test]
+    fn a_delay_that_rises_by_an_eighth_more_is_too_much() {
+        // One round after the shortest: 100 ms, then 1/16 more, then 1/8 more.
+        assert!(delay_will_fit(106_250_000, 100 * MS, 1));
+        assert!(!delay_will_fit(106_250_001, 100 * MS, 1));
+        // Two rounds after: another half of the rise is to come.
+        assert!(delay_will_fit(108_333_333, 100 * MS, 2));
+        assert!(!delay_will_fit(108_333_334, 100 * MS, 2));
+        assert!(delay_will_fit(100 * MS, 100 * MS, 0));
     }
 }
