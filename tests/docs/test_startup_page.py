@@ -24,7 +24,7 @@ def _tables() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["schemes", "remembered", "adaptive"])
+@pytest.mark.parametrize("name", ["schemes", "suss", "remembered", "adaptive"])
 def test_the_page_shows_what_its_command_prints(name: str) -> None:
     assert getattr(_tables(), name)() in PAGE
 

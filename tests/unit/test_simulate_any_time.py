@@ -15,6 +15,8 @@ FIELDS: dict[str, dict[str, object]] = {
     "paced": {"startup": "paced", "initial_window": 32},
     "quick_start": {"startup": {"scheme": "quick_start", "rate": 11}},
     "rapid_start": {"startup": "rapid_start"},
+    "suss": {"startup": "suss"},
+    "careful_resume": {"startup": "careful_resume"},
     "remembered": {"initial_window": "remembered"},
     "adaptive": {"initial_window": "adaptive"},
     "vegas": {"congestion_control": "vegas"},

@@ -34,6 +34,8 @@ SCHEMES: dict[str, dict[str, Any]] = {
     "jump_start": {"startup": {"scheme": "jump_start"}},
     "quick_start": {"startup": {"scheme": "quick_start", "rate": 11}},
     "rapid_start": {"startup": {"scheme": "rapid_start"}},
+    "suss": {"startup": {"scheme": "suss"}},
+    "careful_resume": {"startup": {"scheme": "careful_resume"}},
     "bbr": {"congestion_control": {"algorithm": "bbr"}},
 }
 

@@ -274,6 +274,21 @@ pub const CASES: &[Case] = &[
         ..CASE
     },
     Case {
+        name: "suss",
+        what: "SUSS until HyStart ends slow start.",
+        server: ("linux", r#"{"startup": {"scheme": "suss"}}"#),
+        ..CASE
+    },
+    Case {
+        name: "careful_resume",
+        what: "A jump to half of a saved window that is too large, and the retreat.",
+        server: (
+            "linux",
+            r#"{"startup": {"scheme": "careful_resume", "saved_window_segments": 400, "saved_rtt_ns": 50000000}}"#,
+        ),
+        ..CASE
+    },
+    Case {
         name: "quick_start",
         what: "Quick-Start at 640 kbit/s x 2, granted by all routers.",
         server: ("linux", r#"{"startup": {"scheme": "quick_start", "rate": 7}}"#),
