@@ -153,9 +153,9 @@ impl Suss {
             return Some(Phase::Doubling);
         }
         let clocked = self.clocked_flight();
-        let paced = (clocked << steps << 1) - clocked;
+        let paced = (clocked << (steps + 1)) - clocked;
         // ACKs of the paced part of the round before do not open the window further.
-        let paced_acks = (clocked / 2 << steps) - clocked / 2;
+        let paced_acks = ((clocked / 2) << steps) - clocked / 2;
         let opened = Bytes((paced - paced_acks).min(u64::from(u32::MAX)) as u32);
         growth.window().set_cwnd(base.saturating_add(opened));
         let time = self.min_rtt - rest;
