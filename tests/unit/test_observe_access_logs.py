@@ -1,7 +1,9 @@
 """The access logs that everybody has: recognised, used for sizes and times, and told how to log round trips."""
 
+from functools import partial
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from firstflight import observe
@@ -9,6 +11,8 @@ from firstflight.advise import advise, paths
 from firstflight.advise.assume import parse
 from firstflight.advise.fit import fit
 from firstflight.errors import RequestError
+from firstflight.observe import access_log, lines, sample
+from firstflight.observe.room import Room
 
 COMBINED = '203.0.113.{i} - - [22/Nov/2026:10:00:00 +0000] "GET /a{{b}} HTTP/1.1" 200 {size} "-" "curl/8 \\"x\\""'
 LOGS = {
@@ -121,3 +125,34 @@ def test_iis_without_sizes_says_which_field_to_log(tmp_path: Path) -> None:
     path.write_text("#Fields: date time c-ip time-taken\n2026-11-22 10:00:00 203.0.113.1 15\n")
     with pytest.raises(RequestError, match="lacks sc-bytes"):
         observe.read(path)
+
+
+@pytest.mark.parametrize("name", ["common or combined log", "JSON lines"])
+def test_rows_kept_do_not_grow_with_the_log_and_are_a_uniform_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    held: list[int] = []
+    keep = Room.keep_only
+
+    def counted(room: Room, *frames: pl.DataFrame) -> None:
+        held.append(sum(frame.height for frame in frames))
+        keep(room, *frames)
+
+    monkeypatch.setattr(sample, "MOST_ROWS", 1000)
+    monkeypatch.setattr(access_log, "pieces", partial(lines.pieces, size=1 << 14))
+    monkeypatch.setattr(Room, "keep_only", counted)
+    for count in (900, 20_000, 60_000):
+        held.clear()
+        seen = observe.read(written(tmp_path / "access.log", name, lines=count, size=0))
+        sizes = seen.transfers["bytes"]
+        if count < 1000:
+            assert sizes.to_list() == list(range(count))
+            continue
+        assert len(held) > 10
+        assert max(held) <= 1000
+        assert 400 <= sizes.len() == seen.users.height
+        assert sizes.is_sorted()
+        # Of a uniform sample of 400, the median is within five standard errors.
+        assert abs(sizes.median() / count - 0.5) < 5 * 0.5 / 20  # type: ignore[operator]
+        assert f"{count:,} responses read, of which a random sample of {sizes.len()} is kept" in seen.source.notes
+        assert observe.read(tmp_path / "access.log").transfers.equals(seen.transfers)

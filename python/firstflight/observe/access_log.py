@@ -17,6 +17,7 @@ from firstflight.errors import RequestError
 from firstflight.observe.lines import pieces
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
+from firstflight.observe.sample import Sample
 from firstflight.observe.tables import Parts, Subnets, mean_rate
 
 NGINX = "log_format firstflight '... tcpinfo_rtt=$tcpinfo_rtt ...' (the whole line: docs/observe.md#nginx)"
@@ -124,27 +125,25 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
     if form is None:
         titles = ", ".join(each.title for each in FORMATS)
         raise RequestError(f"{path} is no access log of a known format ({titles}); give nginx's with --log-format")
-    room, subnets = Room(path), Subnets()
-    frames = []
+    room, subnets, sample = Room(path), Subnets(), Sample()
     for frame in _rows(path, problems, form):
         known = {name: frame[name] for name in frame.columns}
-        made = frame.select("line", *(_number(name).alias(name) for name in _NUMBERS if name in known))
+        address = [pl.col("address").cast(pl.String)] if "address" in known else []
+        made = frame.select("line", *address, *(_number(name).alias(name) for name in _NUMBERS if name in known))
         made = made.with_columns(
             pl.coalesce(pl.col("^(bytes|kib)$")).alias("bytes"),
             pl.coalesce(pl.col("^time_(s|ms)$"), pl.lit(None, dtype=pl.Float64)).alias("time_s"),
             pl.coalesce(pl.col("^rtt_(us|ms)$"), pl.lit(None, dtype=pl.Float64)).alias("rtt_s"),
         )
-        if "address" in known:
-            made = made.with_columns(subnets.numbers(known["address"].cast(pl.String)).alias("subnet"))
-        else:
-            made = made.with_columns(subnet=pl.lit(None, dtype=pl.UInt32))
         problems.add("without a size", made.filter(pl.col("bytes").is_null())["line"])
-        made = made.filter(pl.col("bytes").is_not_null()).select("bytes", "time_s", "rtt_s", "subnet")
-        frames.append(made)
-        room.add(made)
-    if not frames:
+        made = sample.chosen(made.filter(pl.col("bytes").is_not_null()))
+        subnet = subnets.numbers(made["address"]) if address else pl.lit(None, dtype=pl.UInt32)
+        sample.add(made.with_columns(subnet.alias("subnet")).drop("line", "^(address|kib|time_ms|rtt_(us|ms))$"))
+        room.keep_only(*sample.held)
+    found = sample.rows
+    if found is None:
         return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
-    rows = pl.concat(frames).with_row_index("client")
+    rows = found.with_row_index("client")
     rate = mean_rate(pl.col("bytes") - _HELD_BYTES, pl.col("time_s"))
     bounds = rows.select("client", pl.when(pl.col("bytes") > _HELD_BYTES).then(rate).alias("least_down_bps"))
     told = "sizes" if rows["time_s"].null_count() == rows.height else "sizes and times"
@@ -152,6 +151,8 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
         f"{form.title}: it tells {told}; each line is taken for the first response of a connection, since lines of "
         "kept connections are not told apart"
     ]
+    if sample.note:
+        notes.append(sample.note)
     if rows["rtt_s"].null_count() == rows.height:
         notes.append(f"no RTT in it; to log it: {form.add}")
     connections = rows.select("client", "rtt_s", "subnet")
