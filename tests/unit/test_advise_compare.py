@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 from firstflight.advise.arms import ArmsCompared, Change, compare_arms
+from firstflight.advise.comparison_page import interval, light, render
 from firstflight.cli.comparing_arms import lines
 from firstflight.errors import RequestError
 
@@ -189,7 +191,30 @@ def test_the_command_prints_and_stores_every_number(tmp_path: Path, shifted: tup
     stored = json.loads((tmp_path / "out" / "comparison.json").read_text(), parse_constant=pytest.fail)
     assert stored["schema"] == 1
     assert stored["after"]["in_use"]["window"] == 20
+    assert "<h1>" in (tmp_path / "out" / "comparison.html").read_text()
     for words in (["x.csv", "--compare", before, after], ["x.csv", "--concurrent"], []):
         refused = subprocess.run([PROGRAM, "advise", *words], capture_output=True, text=True)
         assert refused.returncode == 2
         assert refused.stderr.count("\n") == 1
+
+
+def test_the_page_opens_with_verdict_number_doubt_and_what_removes_it(
+    tmp_path: Path, shifted: tuple[Path, Path]
+) -> None:
+    before_after = compare_arms(*shifted, harm="mean=+50%")
+    page = render(before_after, "firstflight advise --compare a b")
+    first_screen = page[page.index('id="answer"') : page.index('id="change"')]
+    assert light(before_after)[0] == "care"
+    assert "After is faster" in first_screen
+    assert interval(change(before_after, "mean").change, "%") in first_screen.replace("\u00a0", " ")
+    assert "it need not be the window" in first_screen
+    assert "--concurrent" in first_screen
+    assert "mix of RTTs and sizes changed" in first_screen
+    pair = [
+        homes(tmp_path / f"{name}.csv", seed, factor=by, lost=0) for name, seed, by in (("a", 1, 1.0), ("b", 2, 0.8))
+    ]
+    arms = compare_arms(pair[0], pair[1], harm="mean=+5%", concurrent=True)
+    clean = render(replace(arms, doubts=()), "")
+    assert light(replace(arms, doubts=()))[0] == "go"
+    assert "it need not be the window" not in clean
+    assert light(replace(arms, outcome="over the budget"))[0] == "stop"

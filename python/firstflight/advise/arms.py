@@ -27,6 +27,12 @@ from firstflight.observe import Observation
 
 BEFORE, AFTER = "before", "after"
 RETRANSMISSIONS = "retransmissions"
+CONFOUNDED = (
+    "before and after are not concurrent: load, time of day, routes, content and users may have changed too. Only "
+    "the mix of RTTs and sizes is evened out. For a clean answer serve both windows at the same time to users "
+    "split at random, and compare these with --concurrent"
+)
+"""The doubt of each comparison of before and after."""
 LEAST_IN_CELL = 20
 """Connections of each arm in a cell of RTT and size. A thinner cell would put much weight on few connections."""
 _CHANCE = 0.001
@@ -364,11 +370,7 @@ def _doubts(before: Side, after: Side, concurrent: bool, p_value: float, left_ou
                 "were assigned; until then this is no clean comparison"
             )
         return
-    yield (
-        "before and after are not concurrent: load, time of day, routes, content and users may have changed too. Only "
-        "the mix of RTTs and sizes is evened out. For a clean answer serve both windows at the same time to users "
-        "split at random, and compare these with --concurrent"
-    )
+    yield CONFOUNDED
     if before.median_rtt_s is None or after.median_rtt_s is None:
         yield "a data set without RTTs: their mix is not evened out"
     if p_value < _CHANCE:

@@ -19,6 +19,7 @@ from firstflight.report.figure import Figure, svg
 from firstflight.report.page import TEMPLATES, unbreakable
 
 if TYPE_CHECKING:
+    import jinja2
     from markupsafe import Markup
 
 PAGE, DATA = "advice.html", "advice.json"
@@ -41,29 +42,38 @@ def write(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], di
 
 def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str]) -> str:
     """The page's HTML."""
-    import jinja2
+    drawn = {figure.name: figure for figure in figures}
+    html = (
+        environment()
+        .get_template("advice.html.j2")
+        .render(
+            advice=advice,
+            light=light(advice.decision.outcome, advice.level),
+            figures=drawn,
+            commands=commands,
+            by_setting=_by_setting(advice),
+            reference=advice.settings[0].name,
+            percentiles=_percentiles(advice),
+            costs=_costs(advice),
+        )
+    )
+    return unbreakable(html)
 
-    environment = jinja2.Environment(
+
+def environment() -> jinja2.Environment:
+    """Templates of this room, with the words that they share."""
+    import jinja2  # late: a short command writes no page
+
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader([_HERE, TEMPLATES]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals.update(pictures=_pictures, stopped_by=stopped_by, worst=worst)
-    environment.filters.update(change=change, span=span, ms=milliseconds, short=short)
-    drawn = {figure.name: figure for figure in figures}
-    html = environment.get_template("advice.html.j2").render(
-        advice=advice,
-        light=light(advice.decision.outcome, advice.level),
-        figures=drawn,
-        commands=commands,
-        by_setting=_by_setting(advice),
-        reference=advice.settings[0].name,
-        percentiles=_percentiles(advice),
-        costs=_costs(advice),
-    )
-    return unbreakable(html)
+    made.globals.update(pictures=_pictures, stopped_by=stopped_by, worst=worst)
+    made.filters.update(change=change, span=span, ms=milliseconds, short=short)
+    return made
 
 
 def light(outcome: str, level: str) -> tuple[str, str]:

@@ -1,20 +1,13 @@
 """`firstflight advise --compare`: what two observed data sets say, in a few lines."""
 
-import math
+import json
+import shlex
 from pathlib import Path
 
 from firstflight.advise.arms import RETRANSMISSIONS, ArmsCompared, Change, Side, compare_arms
 from firstflight.advise.budget import DEFAULT, Check
-from firstflight.analysis.intervals import Estimate
-from firstflight.records import files
-
-_ANSWERS = {
-    "faster": "After is faster. Each term of the harm budget that could be judged is within its limit.",
-    "faster, budget not shown": "After is faster, but a term of the harm budget is not shown to be within its limit.",
-    "slower": "After is slower.",
-    "over the budget": "After is over the harm budget.",
-    "inconclusive": "Inconclusive: the 95% CI of the mean change includes 0.",
-}
+from firstflight.advise.comparison_page import ANSWERS, DATA, PAGE, interval, judged, render
+from firstflight.records import output
 
 
 def compare_arms_command(
@@ -26,10 +19,23 @@ def compare_arms_command(
     )
     print("\n".join(lines(found)))
     if out is not None:
-        with files.explained(out):
-            out.mkdir(parents=True, exist_ok=True)
-            files.write_json(out / "comparison.json", found.as_json())
-        print(f"\n{out / 'comparison.json'}")
+        texts = {
+            DATA: json.dumps(found.as_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+            PAGE: render(found, _command(pair, harm, kind, out, seed, concurrent)),
+        }
+        for name, text in texts.items():
+            output.write(out / name, text.encode())
+        print(f"\n{out / PAGE}")
+
+
+def _command(
+    pair: tuple[Path, Path], harm: str | None, kind: str | None, out: Path, seed: int | None, concurrent: bool
+) -> str:
+    words = ["firstflight", "advise", "--compare", *map(str, pair), "--harm", harm or DEFAULT]
+    words += ["--kind", kind] if kind else []
+    words += ["--seed", str(seed)] if seed is not None else []
+    words += ["--concurrent"] if concurrent else []
+    return shlex.join([*words, "--out", str(out)])
 
 
 def lines(found: ArmsCompared) -> list[str]:
@@ -38,7 +44,7 @@ def lines(found: ArmsCompared) -> list[str]:
         f"before  {_side(found.before)}",
         f"after   {_side(found.after)}",
         "",
-        _ANSWERS[found.outcome],
+        ANSWERS[found.outcome],
         *(f"  doubt: {text}" for text in found.doubts),
         "",
         f"{'statistic':<16}{'before':>10}{'after':>10}  {'change (95% CI)':<30}"
@@ -65,20 +71,8 @@ def _row(each: Change, concurrent: bool) -> str:
     )
     unit = " pp" if again else "%"
     seen = "" if concurrent else f"{each.as_seen.value:+.3g}{unit}"
-    return f"{each.statistic:<16}{values}  {_interval(each.change, unit):<30}{seen}".rstrip()
-
-
-def _interval(found: Estimate, unit: str) -> str:
-    if math.isnan(found.low):
-        return "too few connections"
-    return f"{found.value:+.3g}{unit} ({found.low:+.3g} to {found.high:+.3g})"
+    return f"{each.statistic:<16}{values}  {interval(each.change, unit):<30}{seen}".rstrip()
 
 
 def _judged(each: Check) -> str:
-    if math.isnan(each.found.low):
-        text = each.reason
-    else:
-        where = f"{each.where}: " if each.where else ""
-        text = where + _interval(each.found, " pp" if each.term.unit == "points" else "%")
-        text += f"; {each.flows_needed:,} connections would settle it" if each.flows_needed else ""
-    return f"  {each.term.text:<22} {each.verdict:<14} {text}"
+    return f"  {each.term.text:<22} {each.verdict:<14} {judged(each)}"

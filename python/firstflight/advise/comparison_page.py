@@ -1,0 +1,89 @@
+"""Two data sets compared, in words and as a page: comparison.html, one file that needs nothing else."""
+
+from __future__ import annotations
+
+import math
+
+from firstflight.advise.arms import CONFOUNDED, RETRANSMISSIONS, ArmsCompared, Change
+from firstflight.advise.budget import Check
+from firstflight.advise.page import environment, milliseconds
+from firstflight.analysis.intervals import Estimate
+from firstflight.report.page import unbreakable
+
+PAGE, DATA = "comparison.html", "comparison.json"
+ANSWERS = {
+    "faster": "After is faster. Each term of the harm budget that could be judged is within its limit.",
+    "faster, budget not shown": "After is faster, but a term of the harm budget is not shown to be within its limit.",
+    "slower": "After is slower.",
+    "over the budget": "After is over the harm budget.",
+    "inconclusive": "Inconclusive: the 95% CI of the mean change includes 0.",
+}
+_NAMES = {
+    "mean": "Mean completion time",
+    "p50": "Median",
+    **{f"p{percent}": f"{percent}th percentile" for percent in (75, 90, 95, 99)},
+    RETRANSMISSIONS: "Retransmission rate",
+}
+
+
+def render(found: ArmsCompared, command: str) -> str:
+    """The page's HTML. `command`: the line that gives the same comparison."""
+    html = (
+        environment()
+        .get_template("comparison.html.j2")
+        .render(
+            found=found,
+            command=command,
+            light=light(found),
+            answer=ANSWERS[found.outcome],
+            names=_NAMES,
+            unit=_unit,
+            value=value,
+            signed=_signed,
+            interval=interval,
+            judged=judged,
+            not_within=[each for each in found.checks if each.verdict in ("over", "not shown")],
+            doubts=[text for text in found.doubts if text != CONFOUNDED],
+        )
+    )
+    return unbreakable(html)
+
+
+def light(found: ArmsCompared) -> tuple[str, str]:
+    """Of the traffic light: which is lit, and what it says. Green takes concurrent arms without a doubt."""
+    if found.outcome in ("slower", "over the budget"):
+        return "stop", "Worse"
+    if found.outcome == "inconclusive":
+        return "care", "These data do not settle it"
+    if found.outcome == "faster" and not found.doubts:
+        return "go", "Better"
+    return "care", "Better, with a doubt"
+
+
+def value(found: Estimate, of: Change) -> str:
+    """A value of one data set with its unit."""
+    return f"{found.value:.2f}%" if of.statistic == RETRANSMISSIONS else f"{milliseconds(found.value)} ms"
+
+
+def interval(found: Estimate, unit: str) -> str:
+    """A change with its 95% CI."""
+    if math.isnan(found.low):
+        return "too few connections"
+    return f"{found.value:+.3g}{unit} ({found.low:+.3g} to {found.high:+.3g})"
+
+
+def judged(each: Check) -> str:
+    """What a term of the harm budget was compared with."""
+    if math.isnan(each.found.low):
+        return each.reason
+    where = f"{each.where}: " if each.where else ""
+    text = where + interval(each.found, " pp" if each.term.unit == "points" else "%")
+    return text + (f"; {each.flows_needed:,} connections would settle it" if each.flows_needed else "")
+
+
+def _unit(of: Change) -> str:
+    return " pp" if of.statistic == RETRANSMISSIONS else "%"
+
+
+def _signed(found: Estimate, unit: str) -> str:
+    return f"{found.value:+.3g}{unit}" if math.isfinite(found.value) else "\u2013"
