@@ -68,6 +68,38 @@ def test_behind_a_handshake_that_leaves_room_the_count_is_a_lower_bound() -> Non
         assert 10 <= found["segments"] <= window
 
 
+SESSIONS = {
+    "TLS 1.3, tickets": {"tls": "ssl_protocols TLSv1.3; ssl_session_tickets on;"},
+    "TLS 1.3, no tickets": {"tls": "ssl_protocols TLSv1.3; ssl_session_tickets off;"},
+    "TLS 1.2, tickets": {"tls": "ssl_protocols TLSv1.2; ssl_session_tickets on;"},
+    "TLS 1.2, session cache": {
+        "tls": "ssl_protocols TLSv1.2; ssl_session_tickets off; ssl_session_cache shared:sessions:1m;"
+    },
+    "TLS 1.3, HTTP/2": {"http2": True, "tls": "ssl_protocols TLSv1.3;"},
+}
+
+
+@pytest.mark.parametrize("session", sorted(SESSIONS))
+def test_a_server_that_keeps_sessions_or_speaks_http2_changes_no_count(session: str) -> None:
+    asked = [4, 10]
+    # Of three connections the server could resume the second and third.
+    for window, (answer,) in zip(asked, _probed("nginx", asked, repeats=3, **SESSIONS[session]), strict=True):
+        (found,) = answer["verdict"]["windows"]
+        assert (found["segments"], found["at_least"], found["agreeing"], found["confidence"]) == (
+            window,
+            False,
+            3,
+            "sure",
+        )
+    # Tickets that come before the response are part of the flight.
+    (answer,) = _probed("nginx", [32], mss=[536], repeats=3, **SESSIONS[session])[0]
+    (found,) = answer["verdict"]["windows"]
+    assert found["at_least"]
+    assert 10 <= found["segments"] <= 32
+    assert any("TLS handshake left room" in doubt for doubt in found["doubts"])
+    assert {flight["status"] for flight in answer["flights"]} == {200}
+
+
 def test_a_redirection_is_followed_and_a_small_object_gives_a_lower_bound() -> None:
     (moved, small) = _probed("nginx", [32], urls=["http://{server}/moved", "http://{server}/small"], mss=[1460])[0]
     assert moved["url"] == "http://10.77.0.2/large"

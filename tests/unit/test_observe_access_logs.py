@@ -1,5 +1,6 @@
 """The access logs that everybody has: recognised, used for sizes and times, and told how to log round trips."""
 
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -156,3 +157,19 @@ def test_rows_kept_do_not_grow_with_the_log_and_are_a_uniform_sample(
         assert abs(sizes.median() / count - 0.5) < 5 * 0.5 / 20  # type: ignore[operator]
         assert f"{count:,} responses read, of which a random sample of {sizes.len()} is kept" in seen.source.notes
         assert observe.read(tmp_path / "access.log").transfers.equals(seen.transfers)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '203.0.113.{i} - - [22/Nov/2026:10:00:{i:02} +0100] "GET / HTTP/1.1" 200 9000',
+        '{{"time": "2026-11-22T09:00:{i:02}Z", "client_ip": "203.0.113.{i}", "bytes": 9000}}',
+        '{{"@timestamp": "2026-11-22T10:00:{i:02}.000+01:00", "bytes": 9000}}',
+    ],
+)
+def test_times_of_lines_are_read(tmp_path: Path, line: str) -> None:
+    log = tmp_path / "access.log"
+    log.write_text("\n".join(line.format(i=i) for i in range(5, 60)) + "\n")
+    seen = observe.read(log)
+    assert seen.source.began_s == datetime(2026, 11, 22, 9, 0, 5, tzinfo=UTC).timestamp()
+    assert seen.transfers["start_s"].to_list() == list(range(55))

@@ -1,6 +1,10 @@
 """What several flights say together, and what a probe says to a server."""
 
+import shutil
+import socket
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -160,3 +164,38 @@ def test_a_wrong_request_is_told_before_anything_is_sent(arguments, said):
     result = CliRunner().invoke(app, ["probe", *arguments])
     assert isinstance(result.exception, RequestError)
     assert said in str(result.exception)
+
+
+def test_a_server_that_speaks_only_http2_is_refused_clearly_or_doubted(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl")
+    key = ["-newkey", "rsa:2048", "-nodes", "-keyout", "key", "-out", "certificate", "-subj", "/CN=test"]
+    subprocess.run(["openssl", "req", "-x509", *key], cwd=tmp_path, check=True, capture_output=True)
+    served = ["openssl", "s_server", "-accept", "127.0.0.1:0", "-key", "key", "-cert", "certificate", "-alpn", "h2"]
+    # Its standard input stays open: it ends with it.
+    server = subprocess.Popen(served, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        port = int(next(line for line in server.stdout if line.startswith("ACCEPT")).rpartition(":")[2])
+        speech = Speech(Target.parse("https://test/"), client_context())
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as there:
+            there.sendall(speech.begin())
+            answer = there.recv(1 << 16)
+            with pytest.raises(RequestError, match=r"refuses HTTP/1\.1, the only protocol that is offered"):
+                speech.hear(answer)
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_an_answer_in_another_protocol_is_a_doubt() -> None:
+    speech = Speech(Target.parse("http://test/"), client_context())
+    speech.begin()
+    assert not speech.is_other()
+    # A frame of SETTINGS.
+    speech.hear(bytes.fromhex("000006040000000000000300000064"))
+    assert speech.is_other()
+    assert speech.status() is None
+    (window,) = judge([replace(TEN, status=None, other_protocol=True)] * 2).windows
+    assert window.doubts == ("the server did not answer in HTTP/1.1 (HTTP/2?), so it was asked for no object",)
+    assert window.confidence == "sure"

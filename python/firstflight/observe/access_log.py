@@ -18,7 +18,7 @@ from firstflight.observe.lines import pieces
 from firstflight.observe.problem import Problems
 from firstflight.observe.room import Room
 from firstflight.observe.sample import Sample
-from firstflight.observe.tables import Parts, Subnets, mean_rate
+from firstflight.observe.tables import Parts, Subnets, mean_rate, since_first
 
 NGINX = "log_format firstflight '... tcpinfo_rtt=$tcpinfo_rtt ...' (the whole line: docs/observe.md#nginx)"
 _HELD_BYTES = 4 << 20
@@ -30,7 +30,7 @@ _QUOTED = r'"(?:[^"\\]|\\.)*"'
 class Format:
     """A format of access logs. `title`; `add`: how to have it log RTTs. Either a `pattern` of a line, with groups
     `address`, `bytes` or `kib`, and a time (`time_s`, `time_ms`), or `names` of fields: what each is, in the same words
-    and `rtt_us`, `rtt_ms`. `sure`: text that a beginning of the file must hold.
+    and `rtt_us`, `rtt_ms`; `at`: when it was. `sure`: text that a beginning of the file must hold.
     """
 
     title: str
@@ -52,6 +52,7 @@ _JSON = {
     **dict.fromkeys(("request_time", "time_elapsed_s"), "time_s"),
     **dict.fromkeys(("transfertimemsec", "time_elapsed_msec", "duration_ms"), "time_ms"),
     **dict.fromkeys(("tcpinfo_rtt", "tcpi_rtt", "tcp_rtt_us", "client_rtt_us"), "rtt_us"),
+    **dict.fromkeys(("time", "timestamp", "@timestamp", "time_iso8601", "time_local"), "at"),
     **dict.fromkeys(("clienttcprttms", "rtt_ms", "tcp_rtt_ms"), "rtt_ms"),
 }
 FORMATS = (
@@ -82,12 +83,14 @@ FORMATS = (
     Format(
         "Envoy access log",
         "take a capture where users' connections end",
-        rf"^\[[^\]]+\] {_QUOTED} \d{{3}} \S+ (?:\S+ {_QUOTED} )?(?:{_QUOTED} )?\d+ (?P<bytes>\d+) (?P<time_ms>\d+) ",
+        rf"^\[(?P<at>[^\]]+)\] {_QUOTED} \d{{3}} \S+ (?:\S+ {_QUOTED} )?(?:{_QUOTED} )?\d+ "
+        r"(?P<bytes>\d+) (?P<time_ms>\d+) ",
     ),
     Format(
         "common or combined log",
         NGINX,
-        rf"^(?P<address>\S+) \S+ \S+ \[[^\]]+\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-)(?: {_QUOTED} {_QUOTED})?{_TIME}",
+        rf"^(?P<address>\S+) \S+ \S+ \[(?P<at>[^\]]+)\] {_QUOTED} \d{{3}} (?P<bytes>\d+|-)"
+        rf"(?: {_QUOTED} {_QUOTED})?{_TIME}",
     ),
     Format(
         "tcplife (bcc)",
@@ -128,8 +131,8 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
     room, subnets, sample = Room(path), Subnets(), Sample()
     for frame in _rows(path, problems, form):
         known = {name: frame[name] for name in frame.columns}
-        address = [pl.col("address").cast(pl.String)] if "address" in known else []
-        made = frame.select("line", *address, *(_number(name).alias(name) for name in _NUMBERS if name in known))
+        words = [pl.col(name).cast(pl.String) for name in ("address", "at") if name in known]
+        made = frame.select("line", *words, *(_number(name).alias(name) for name in _NUMBERS if name in known))
         made = made.with_columns(
             pl.coalesce(pl.col("^(bytes|kib)$")).alias("bytes"),
             pl.coalesce(pl.col("^time_(s|ms)$"), pl.lit(None, dtype=pl.Float64)).alias("time_s"),
@@ -137,8 +140,10 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
         )
         problems.add("without a size", made.filter(pl.col("bytes").is_null())["line"])
         made = sample.chosen(made.filter(pl.col("bytes").is_not_null()))
-        subnet = subnets.numbers(made["address"]) if address else pl.lit(None, dtype=pl.UInt32)
-        sample.add(made.with_columns(subnet.alias("subnet")).drop("line", "^(address|kib|time_ms|rtt_(us|ms))$"))
+        subnet = subnets.numbers(made["address"]) if "address" in known else pl.lit(None, dtype=pl.UInt32)
+        start = _moments(made["at"]) if "at" in known else pl.lit(None, dtype=pl.Float64)
+        made = made.with_columns(subnet.alias("subnet"), start.alias("start_s"))
+        sample.add(made.drop("line", "^(address|at|kib|time_ms|rtt_(us|ms))$"))
         room.keep_only(*sample.held)
     found = sample.rows
     if found is None:
@@ -156,7 +161,19 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
     if rows["rtt_s"].null_count() == rows.height:
         notes.append(f"no RTT in it; to log it: {form.add}")
     connections = rows.select("client", "rtt_s", "subnet")
-    return Parts(rows.select("client", pl.col("bytes").cast(pl.Int64)), connections, notes=tuple(notes), bounds=bounds)
+    responses, began_s = rows.select("client", pl.col("bytes").cast(pl.Int64)), None
+    if rows["start_s"].count():
+        responses, began_s = since_first(responses.with_columns(rows["start_s"]))
+    return Parts(responses, connections, began_s, notes=tuple(notes), bounds=bounds)
+
+
+def _moments(text: pl.Series) -> pl.Series:
+    """Unix times, of the common log's words or of RFC 3339; null for others. Logs write the second in which the program
+    was done with the response, so they are late by its time.
+    """
+    formats = ("%d/%b/%Y:%H:%M:%S %z", "%Y-%m-%dT%H:%M:%S%.f%#z")
+    each = [text.str.to_datetime(form, time_unit="us", time_zone="UTC", strict=False) for form in formats]
+    return each[0].fill_null(each[1]).dt.epoch("us") / 1e6
 
 
 def _number(name: str) -> pl.Expr:
@@ -188,7 +205,7 @@ def _rows(path: Path, problems: Problems, form: Format) -> Iterator[pl.DataFrame
                 for line, row in zip(frame["line"].to_list(), found, strict=True)
                 if row is not None
             ]
-            columns = {"line": pl.Int64} | dict.fromkeys((*_NUMBERS, "address"), pl.String)
+            columns = {"line": pl.Int64} | dict.fromkeys((*_NUMBERS, "address", "at"), pl.String)
             yield pl.DataFrame(kept, schema=columns)
             continue
         for line in frame["text"].filter(frame["text"].str.starts_with("#Fields:")):

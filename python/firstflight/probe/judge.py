@@ -95,6 +95,8 @@ def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
         yield "there was one connection only"
     if any(flight.ended == "silent" for flight in flights):
         yield "the server stopped and repeated nothing"
+    if any(flight.other_protocol for flight in flights):
+        yield "the server did not answer in HTTP/1.1 (HTTP/2?), so it was asked for no object"
     if best.status is not None and best.status >= _REFUSED:
         yield f"the server answered with status {best.status}"
 

@@ -72,6 +72,7 @@ class Flight:
     behind_handshake: bool
     status: int | None
     redirection: str | None
+    other_protocol: bool = False
 
 
 def measure(target: Target, address: tuple[socket.AddressFamily, str], mss: int, tls: ssl.SSLContext) -> Flight:
@@ -231,6 +232,7 @@ class _Connection:
             behind_handshake=self._speech.is_secure and self._speech.has_asked,
             status=self._speech.status(),
             redirection=self._speech.redirection(),
+            other_protocol=self._speech.is_other(),
         )
 
     def close(self) -> None:

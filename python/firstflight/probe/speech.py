@@ -10,6 +10,9 @@ from firstflight.records.machine import version
 _PORTS = {"http": 80, "https": 443}
 # A redirection's head is shorter; a body is not kept.
 _HEAD_BYTES = 16384
+# RFC 7301 section 3.2, in OpenSSL's words.
+_NOT_OFFERED = "no application protocol"
+_HTTP = b"HTTP/"
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,11 @@ class Speech:
         except (ssl.SSLWantReadError, ssl.SSLZeroReturnError, ssl.SSLEOFError):
             pass
         except ssl.SSLError as error:
+            if _NOT_OFFERED in str(error):
+                raise RequestError(
+                    f"{self._url}: the server refuses HTTP/1.1, the only protocol that is offered (it may speak HTTP/2 "
+                    "alone); name another of its host names"
+                ) from None
             raise RequestError(f"{self._url}: TLS failed: {error.reason or error}") from None
         return self._outgoing.read()
 
@@ -95,7 +103,11 @@ class Speech:
     def status(self) -> int | None:
         """The response's status, if it came."""
         code = self._head[9:12]
-        return int(code) if self._head[:5] == b"HTTP/" and code.isdigit() else None
+        return int(code) if self._head.startswith(_HTTP) and code.isdigit() else None
+
+    def is_other(self) -> bool:
+        """Whether the response is of another protocol: HTTP/2 without having been offered (RFC 9113 section 3.4)."""
+        return not _HTTP.startswith(self._head[: len(_HTTP)])
 
     def _ask(self) -> bytes:
         if self.has_asked:
