@@ -7,7 +7,6 @@ mod data;
 mod opening;
 
 use super::blocking::Blocked;
-use super::errno::Errno;
 use super::outcome::Outcome;
 use super::stop::Stop;
 use super::{Runner, seconds};
