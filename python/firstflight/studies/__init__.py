@@ -20,6 +20,7 @@ _STUDIES = {
     "long-pipes": "firstflight.studies.long_pipes",
     "loss-recovery": "firstflight.studies.loss_recovery",
     "kernel-check": "firstflight.studies.kernel_check",
+    "kernel-slices": "firstflight.studies.kernel_slices",
     "thalheim": "firstflight.studies.thalheim",
     "cs244-2014": "firstflight.studies.cs244_2014",
     "uk-homes": "firstflight.studies.uk_homes",

@@ -1,0 +1,233 @@
+"""Slices of four simulated studies over the running kernel, beside the simulator."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import xarray as xr
+
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    intervals,
+    named,
+    near,
+    table,
+)
+
+DONE = pl.col("completed") == 1
+MS = 1e3 * pl.col("completion_time_s").mean()
+APPLICATION, LINK = pl.col("application").cast(pl.String), pl.col("link").cast(pl.String)
+FAST = pl.col("client") == 0
+PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
+# A window is learned of some connections first.
+LATER = pl.col("start_s") > 10
+QUANTITIES = (
+    Quantity("page", "Page time", "ms", MS, DONE, "pages", digits=0, grid="home"),
+    Quantity("premature", "Drops in the first flight", "percent", PREMATURE, APPLICATION == "page", grid="home"),
+    Quantity("dropped", "Dropped", "percent", DROPPED, LINK == "access[0]", "links", digits=2, grid="home"),
+    Quantity("adopters", "Adopters", "ms", MS, DONE & (APPLICATION != "page"), "pages", digits=0, grid="crowd"),
+    Quantity("others", "Others", "ms", MS, DONE & (APPLICATION == "page"), "pages", digits=0, grid="crowd"),
+    Quantity("fast", "Time on the fast host", "ms", MS, DONE & FAST & LATER, grid="learned"),
+    Quantity("slow", "Time on the slow host", "ms", MS, DONE & ~FAST & LATER, digits=0, grid="learned"),
+    Quantity(
+        "lossy",
+        "First flights with a loss on the slow host",
+        "percent",
+        100 * (pl.col("first_flight_lost") > 0).mean(),
+        ~FAST & LATER,
+        grid="learned",
+        digits=0,
+    ),
+    Quantity("time", "Time of 300 kB", "ms", MS, DONE, digits=0, grid="startup"),
+    Quantity("again", "Retransmitted segments", "segments", pl.col("retransmissions").mean(), DONE, grid="startup"),
+)
+OURS = "this study, before its first run over the kernel"
+
+
+def change(of: xr.DataArray, **base: object) -> xr.DataArray:
+    """Change against `base`, percent of it."""
+    return 100 * (of / of.sel(base, drop=True) - 1)
+
+
+def apart(of: xr.DataArray) -> xr.DataArray:
+    """What the kernel takes more than the simulator, percent."""
+    return change(of, engine="simulate").sel(engine="emulate", drop=True)
+
+
+def agreement(name: str, of: xr.DataArray, what: str, tolerance: float, why: str) -> ClaimSpec:
+    """That both engines have the same mean over the cells of a slice."""
+    over = [str(dimension) for dimension in of.dims if dimension not in ("engine", "draw")]
+    return ClaimSpec(
+        f"same-{name}",
+        OURS,
+        f"Kernel and simulator agree on {what} (mean difference over the cells).",
+        apart(of).mean(over),
+        near(0),
+        "percent",
+        why,
+        tolerance=tolerance,
+    )
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """Each slice's agreement, then the claims of its study over the kernel, with their limits."""
+    closed = "Ten percent: who drops what is decided by packets that are microseconds apart, and users wait for pages."
+    alone = "Five percent, as kernel-check has it for single transfers with losses."
+    kernel = {"engine": "emulate"}
+    page, premature = change(q.page.sel(kernel), iw=3), q.premature.sel(kernel)
+    adopters, others = (change(of.sel(kernel), iw=3) for of in (q.adopters, q.others))
+    fast, lossy, time = q.fast.sel(kernel), q.lossy.sel(kernel), q.time.sel(kernel)
+    return (
+        agreement("pages", q.page, "page times at home", 10, closed),
+        agreement("adopters", q.adopters, "page times of adopters", 10, closed),
+        agreement("others", q.others, "page times of the others", 10, closed),
+        agreement("fast", q.fast, "times of the fast host of a server that learns", 5, alone),
+        agreement("startup", q.time, "times of start-up schemes", 5, alone),
+        ClaimSpec(
+            "page-gains-in-every-queue",
+            "queues",
+            "IW 10 instead of 3 makes pages faster in every queue (largest change).",
+            page.sel(iw=10).max("queue"),
+            at_most(-5),
+            "percent",
+            "5 % faster is worth having.",
+        ),
+        ClaimSpec(
+            "aqm-fewer-premature-drops",
+            "queues",
+            "Next to a download AQM drops less of the first flight than drop tail of 50 ms (largest difference).",
+            (premature.sel(queue=["CoDel", "FQ-CoDel"]) - premature.sel(queue="drop tail 50 ms", drop=True)).max(
+                ["queue", "iw"]
+            ),
+            below(0),
+            "pp",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "adopters-gain-in-a-long-queue",
+            "shared-queue",
+            "In a queue of 1 s adopters of IW 10 gain 5 % (change of page times).",
+            adopters.sel(queue="1s", iw=10),
+            at_most(-5),
+            "percent",
+            "5 % faster is worth having.",
+        ),
+        ClaimSpec(
+            "others-pay-for-32",
+            "shared-queue",
+            "In a queue of 1 s IW 32 of half of the users makes the others 5 % slower.",
+            others.sel(queue="1s", iw=32),
+            above(5),
+            "percent",
+            "5 % is what a user may notice.",
+        ),
+        ClaimSpec(
+            "learning-gains-on-fast-hosts",
+            "learned-window",
+            "Each learning rule saves at least 10 % of the time on the fast host (worst rule).",
+            change(fast, policy="static 10").sel(policy=["ewma", "loss-aware"]).max("policy"),
+            at_most(-10),
+            "percent",
+            "One round trip of three or four.",
+        ),
+        ClaimSpec(
+            "ewma-harms-slow-hosts",
+            "learned-window",
+            "The average of the largest cwnd loses in at least 5 pp more first flights on the slow host than IW 10.",
+            lossy.sel(policy="ewma") - lossy.sel(policy="static 10"),
+            at_least(5),
+            "pp",
+            "cwnd overshoots a queue of 15 packets before it is reduced.",
+        ),
+        ClaimSpec(
+            "a-loss-rule-halves-the-harm",
+            "learned-window",
+            "The loss-aware rule has at most half of ewma's first-flight losses on the slow host.",
+            lossy.sel(policy="loss-aware") / lossy.sel(policy="ewma"),
+            at_most(0.5),
+            "",
+            "The limit of that study.",
+        ),
+        ClaimSpec(
+            "larger-windows-are-faster",
+            "startup-schemes",
+            "With a queue of one BDP IW 32 is faster than IW 10, and IW 10 than IW 3 (least gain).",
+            -xr.concat(
+                [
+                    change(time.sel(queue="133p"), scheme=slower).sel(scheme=faster, drop=True)
+                    for slower, faster in (("IW 3", "IW 10"), ("IW 10", "IW 32"))
+                ],
+                "pair",
+            ).max("pair"),
+            above(0),
+            "percent",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "pacing-spares-a-short-queue",
+            "startup-schemes",
+            "With a queue of 30 packets IW 32 paced retransmits less than IW 32 at once (difference).",
+            (q.again.sel(scheme="IW 32, paced") - q.again.sel(scheme="IW 32")).sel(kernel).sel(queue="30p"),
+            below(0),
+            "segments",
+            "A sign: 32 segments at once do not fit.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """How far the engines are apart."""
+    means = [float(apart(of).isel(draw=0).mean()) for of in (q.page, q.adopters, q.others, q.fast, q.time)]
+    return (
+        "Against the simulator pages take {:+.1f} % over the kernel, those of twelve users {:+.1f} % (adopters) and "
+        "{:+.1f} %, downloads from a server that learns {:+.1f} %, start-up schemes {:+.1f} %.".format(*means),
+    )
+
+
+def difference(of: xr.DataArray) -> xr.DataArray:
+    """What the kernel takes more, as a quantity."""
+    return named(apart(of), f"{of.name}_difference", f"{of.attrs['long_name']}: kernel against simulator", "percent")
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("home", "Pages beside a download", "Means.", [q.page, q.premature, q.dropped], across="iw"),
+        table("crowd", "Twelve users", "Means of page times.", [q.adopters, q.others], across="iw"),
+        table("learned", "A server that learns", "After ten seconds.", [q.fast, q.slow, q.lossy], across="policy"),
+        table("startup", "Start-up schemes", "Means.", [q.time, q.again], across="scheme"),
+        *(
+            table(f"{name}_difference", "Kernel against simulator", "Of each cell.", [difference(of)], across=across)
+            for name, of, across in (("home", q.page, "iw"), ("crowd", q.adopters, "iw"), ("startup", q.time, "scheme"))
+        ),
+    ],
+    lambda q: [
+        intervals(
+            q.time,
+            "Start-up schemes over the kernel and in the simulator",
+            "300 kB over 20 Mbit/s, 80 ms away; the server is our own TCP, the client the kernel's.",
+            "scheme",
+            "engine",
+            "queue",
+        ),
+        intervals(
+            q.page,
+            "Pages beside a download, over the kernel and in the simulator",
+            "10 Mbit/s, 40 ms away, six connections.",
+            "iw",
+            "engine",
+            "queue",
+        ),
+    ],
+    answer,
+)
