@@ -21,6 +21,7 @@ _STUDIES = {
     "loss-recovery": "firstflight.studies.loss_recovery",
     "kernel-check": "firstflight.studies.kernel_check",
     "kernel-slices": "firstflight.studies.kernel_slices",
+    "startup-schemes": "firstflight.studies.startup_schemes",
     "thalheim": "firstflight.studies.thalheim",
     "cs244-2014": "firstflight.studies.cs244_2014",
     "uk-homes": "firstflight.studies.uk_homes",

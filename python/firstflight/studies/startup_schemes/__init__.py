@@ -1,0 +1,286 @@
+"""Start-up schemes side by side: time, retransmissions, and what others pay."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import xarray as xr
+
+from firstflight.scenario import Scenario
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    intervals,
+    lines,
+    named,
+    near,
+    table,
+)
+
+APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
+OWN, OTHER = APPLICATION == "own", APPLICATION == "other"
+MS = 1e3 * pl.col("completion_time_s").mean()
+REQUEST = (pl.col("completion_time_s") - pl.col("handshake_time_s")).mean()
+AGAIN = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
+SEGMENT_BITS = 8 * 1500
+NETWORKS, TESTBED, HOMES, BURSTS = "networks", "testbed", "homes", "bursts"
+QUANTITIES = (
+    Quantity("time", "Time", "ms", MS, OWN & DONE, digits=0, grid=NETWORKS),
+    Quantity("again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=NETWORKS),
+    Quantity("other", "Time of others' 20 kB", "ms", MS, OTHER & DONE, digits=0, grid=NETWORKS),
+    Quantity(
+        "queue",
+        "Longest queue",
+        "packets",
+        pl.col("queue_max_packets").max(),
+        pl.col("link").cast(pl.String) == "spokes[0]",
+        "links",
+        digits=0,
+        grid=NETWORKS,
+    ),
+    Quantity("testbed_time", "Time from the request on", "s", REQUEST, DONE, digits=2, grid=TESTBED),
+    Quantity("testbed_lost", "Lost", "packets", pl.col("retransmissions").sum(), digits=0, grid=TESTBED),
+    Quantity("home_time", "Mean logarithm of the time", "", pl.col("completion_time_s").log().mean(), DONE, grid=HOMES),
+    Quantity("home_again", "Retransmitted", "percent", AGAIN, digits=2, grid=HOMES),
+    Quantity("burst_time", "Time", "ms", MS, OWN & DONE, grid=BURSTS),
+    Quantity("burst_again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=BURSTS),
+)
+OURS = "this study, before its first simulation"
+SUSS, FIGURES = "SUSS (SIGCOMM 2024)", "SUSSdeveloper/HyStartPP:evaluation/index.html"
+LONG = ["LTE", "congested", "GEO"]
+FAST = ["Jump-Start", "Quick-Start", "Rapid Start", "SUSS", "Careful Resume"]
+PUBLISHED = {"no HyStart": (1.50, 1105), "IW 10": (1.29, 40), "HyStart++": (1.50, 704), "SUSS": (1.11, 35)}
+
+
+def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
+    """What Careful Resume has saved: the bandwidth-delay product of the line, and its RTT."""
+    if labels.get("scheme") != "Careful Resume":
+        return scenario
+    link = scenario.to_plan()["network"]["spokes"][0]["forward"]
+    rtt_ns = 2 * link["delay_ns"]
+    saved = max(2, round(link["rate_bps"] * rtt_ns / 1e9 / SEGMENT_BITS))
+    startup = {"scheme": "careful_resume", "saved_window_segments": saved, "saved_rtt": f"{rtt_ns}ns"}
+    return scenario.replace("application.own.server_tcp.startup", startup)
+
+
+def change(of: xr.DataArray, base: str = "IW 10") -> xr.DataArray:
+    """Change against a scheme, percent of it."""
+    return 100 * (of / of.sel(scheme=base, drop=True) - 1)
+
+
+def testbed(q: Quantities) -> list[ClaimSpec]:
+    """The published figures of one download."""
+    why = "Ten percent: a kernel's tick, nginx and the clock's beginning."
+    loose = "A fifth of it or ten packets, whichever is more."
+    found = []
+    for scheme, (time, lost) in PUBLISHED.items():
+        word = "hystart" if scheme == "IW 10" else scheme.lower().replace(" ", "-").replace("++", "-plus-plus")
+        own = "HyStart" if scheme == "IW 10" else scheme
+        of_time, of_lost = q.testbed_time.sel(scheme=scheme, size="5MB"), q.testbed_lost.sel(scheme=scheme, size="20MB")
+        found += [
+            ClaimSpec(
+                f"testbed-time-{word}",
+                FIGURES,
+                f"5 MB take {time} s with {own}.",
+                of_time,
+                near(time),
+                "s",
+                why,
+                tolerance=0.1 * time,
+                needs="value",
+            ),
+            ClaimSpec(
+                f"testbed-lost-{word}",
+                FIGURES,
+                f"Of 20 MB {lost} packets are lost with {own}.",
+                of_lost,
+                near(lost),
+                "packets",
+                loose,
+                tolerance=max(0.2 * lost, 10),
+                needs="value",
+            ),
+        ]
+    return found
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """The testbed's figures, what the sources say, and hypotheses."""
+    gain, harm = -change(q.time), change(q.other)
+    notice = "5 % is what a user may notice."
+    burst = 100 * (1 - q.burst_time.sel(start="at once") / q.burst_time.sel(start="paced"))
+    homes = 100 * (1 - math.e ** (q.home_time - q.home_time.sel(scheme="IW 10", drop=True)))
+    return (
+        *testbed(q),
+        ClaimSpec(
+            "suss-is-a-fifth-faster",
+            SUSS,
+            "SUSS is over 20 % faster below 5 MB and above 50 ms (least of LTE and GEO, mean of 100 kB to 2 MB).",
+            gain.sel(scheme="SUSS", network=["LTE", "GEO"], size=["100kB", "500kB", "2MB"]).mean("size").min("network"),
+            above(20),
+            "percent",
+            "The authors' number.",
+        ),
+        ClaimSpec(
+            "hystart-plus-plus-halves-retransmissions",
+            "RFC 9406",
+            "HyStart++ retransmits half as much as slow start without an exit (5 MB, mean of the networks).",
+            q.again.sel(scheme="HyStart++", size="5MB").mean("network")
+            / q.again.sel(scheme="no HyStart", size="5MB").mean("network"),
+            at_most(0.5),
+            "ratio",
+            "The RFC's number, which the testbed's figures above do not bear out.",
+        ),
+        ClaimSpec(
+            "ten-need-no-pacing",
+            "RFC 6928 section 4 (VH97)",
+            "Pacing is unnecessary for moderate bursts: ten segments at once are no slower than paced (least gain).",
+            burst.sel(iw=10).min("queue"),
+            at_least(0),
+            "percent",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "large-bursts-need-it",
+            OURS,
+            "64 segments at once into 20 packets are slower than paced.",
+            burst.sel(iw=64, queue=20),
+            below(0),
+            "percent",
+            "A sign: half of them are dropped.",
+        ),
+        ClaimSpec(
+            "ten-is-fair",
+            "RFC 6928 section 11 (Sch08, Sch11)",
+            "IW 10 is fair: next to it others are at most 5 % slower than next to IW 3 (largest difference).",
+            change(q.other, "IW 3").sel(scheme="IW 10").max(["network", "size"]),
+            at_most(5),
+            "percent",
+            notice,
+        ),
+        *(
+            ClaimSpec(
+                f"{scheme.lower().replace(' ', '-')}-spares-others",
+                OURS,
+                f"Next to {scheme} others are at most 5 % slower than next to IW 10 (largest, any network and size).",
+                harm.sel(scheme=scheme).max(["network", "size"]),
+                at_most(5),
+                "percent",
+                notice,
+            )
+            for scheme in FAST
+        ),
+        ClaimSpec(
+            "jump-start-harms-where-it-guesses-wrong",
+            OURS,
+            "On the congested network Jump-Start retransmits at least 10 % of 500 kB.",
+            q.again.sel(scheme="Jump-Start", network="congested", size="500kB"),
+            at_least(10),
+            "percent",
+            "500 kB are 345 segments; line and queue hold 50.",
+        ),
+        ClaimSpec(
+            "memory-beats-guessing",
+            OURS,
+            "Careful Resume is faster than Rapid Start and SUSS for 500 kB (least gain over the better, LTE and GEO).",
+            (gain.sel(scheme="Careful Resume") - gain.sel(scheme=["Rapid Start", "SUSS"]).max("scheme"))
+            .sel(size="500kB", network=["LTE", "GEO"])
+            .min("network"),
+            above(0),
+            "pp of IW 10's time",
+            "It knows the path; half of the window comes in the second round trip.",
+        ),
+        ClaimSpec(
+            "short-responses-gain-little",
+            OURS,
+            "Of 20 kB no scheme that begins with ten segments saves 10 % of IW 10's time (largest, any network).",
+            gain.sel(scheme=["paced", "SUSS", "Careful Resume"], size="20kB").max(["scheme", "network"]),
+            at_most(10),
+            "percent",
+            "14 segments: ten in the first round trip, and the rest in the second with or without.",
+        ),
+        ClaimSpec(
+            "rapid-start-pays-in-homes",
+            OURS,
+            "In British homes of 2023 Rapid Start makes 100 kB at least 10 % faster than IW 10.",
+            homes.sel(scheme="Rapid Start"),
+            at_least(10),
+            "percent",
+            "One round trip of five.",
+        ),
+        ClaimSpec(
+            "at-little-cost",
+            OURS,
+            "And retransmits at most 0.5 points more there.",
+            q.home_again.sel(scheme="Rapid Start") - q.home_again.sel(scheme="IW 10"),
+            at_most(0.5),
+            "pp",
+            "The limit that RFC 6928 took.",
+        ),
+    )
+
+
+def answer(q: Quantities) -> Sequence[str]:
+    """Who is fast, and who pays."""
+    gain, harm = (-change(q.time)).isel(draw=0), change(q.other).isel(draw=0)
+    of = gain.sel(scheme=FAST, size="500kB").mean("network")
+    worst = harm.sel(scheme=FAST).max(["network", "size"])
+    each = ", ".join(f"{name} {float(of.sel(scheme=name)):.0f} %" for name in FAST)
+    paid = ", ".join(f"{name} {float(worst.sel(scheme=name)):+.0f} %" for name in FAST)
+    return (
+        f"Of IW 10's time for 500 kB these save, as a mean over seven networks: {each}.",
+        f"Others' responses of 20 kB beside them change by at most: {paid}.",
+    )
+
+
+def saved(q: Quantities) -> xr.DataArray:
+    """Time saved since IW 10."""
+    return named(-change(q.time), "saved", "Time saved since IW 10", "percent", 0)
+
+
+def harmed(q: Quantities) -> xr.DataArray:
+    """Others' time."""
+    return named(change(q.other), "harm", "Others' time against IW 10's neighbours", "percent", 0)
+
+
+STUDY = DeclaredStudy(
+    Path(__file__).parent,
+    QUANTITIES,
+    claims,
+    lambda q: [
+        table("saved", "Time saved since IW 10", "Means.", [saved(q)], across="size"),
+        table("harm", "What others pay", "Change of the time of 20 kB.", [harmed(q)], across="size"),
+        table("queues", "Longest queue", "", [q.queue], across="size"),
+        table("testbed", "The testbed", "", [q.testbed_time, q.testbed_lost], across="size"),
+        table("homes", "British homes of 2023", "", [q.home_again], across="scheme"),
+        table("bursts", "At once or paced", "100 kB.", [q.burst_time, q.burst_again], across="queue"),
+    ],
+    lambda q: [
+        intervals(
+            saved(q).sel(size=["20kB", "500kB", "5MB"], network=["DSL", "LTE", "congested", "GEO"]),
+            "What each start saves, by network and size",
+            "Against ten segments at once; to the left it is slower.",
+            "scheme",
+            "size",
+            "network",
+        ),
+        lines(
+            q.burst_time.sel(iw=[10, 32, 64]),
+            "A window at once or paced, by the queue that it meets",
+            "100 kB over 30 Mbit/s, 30 ms away.",
+            "queue",
+            "start",
+            "iw",
+        ),
+    ],
+    answer,
+    build,
+)
