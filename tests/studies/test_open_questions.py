@@ -189,3 +189,15 @@ def test_member_0_of_an_ensemble_is_the_study_that_it_varies() -> None:
     at = {"webs": 8, "ftps": 1, "iw": 3}
     member = value(measured("rfc2415-ensemble", {"member": 0, **at}).delay, member=0, **at)
     assert member == value(measured("rfc2415", {"experiment": "base", "http": "1.0", **at}).delay, http="1.0", **at)
+
+
+def test_a_start_that_knows_the_path_saves_round_trips_of_it_and_a_burst_overflows_a_short_queue() -> None:
+    schemes = ["IW 10", "SUSS", "Careful Resume"]
+    q = measured("startup-schemes", {"experiment": "networks", "network": "GEO", "scheme": schemes, "size": "500kB"})
+    ten, suss, resumed = (value(q.time, network="GEO", scheme=scheme, size="500kB") for scheme in schemes)
+    assert resumed < suss - 500 < suss < ten - 500
+    q = measured("startup-schemes", {"experiment": "bursts", "iw": "32", "queue": ["10", "80"]})
+    burst, paced = (value(q.burst_again, iw=32, start=start, queue=10) for start in ("at once", "paced"))
+    assert 20 < burst < 35
+    assert paced < burst / 4
+    assert value(q.burst_again, iw=32, start="at once", queue=80) < 1

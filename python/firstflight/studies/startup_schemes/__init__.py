@@ -271,7 +271,7 @@ STUDY = DeclaredStudy(
     ],
     lambda q: [
         intervals(
-            saved(q).sel(size=["20kB", "500kB", "5MB"], network=["DSL", "LTE", "congested", "GEO"]),
+            saved(q).sel(scheme=["IW 3", "IW 32", *FAST], size=["20kB", "500kB", "5MB"], network=["LTE", "GEO"]),
             "What each start saves, by network and size",
             "Against ten segments at once; to the left it is slower.",
             "scheme",
