@@ -40,6 +40,7 @@ _STUDIES = {
     "shared-queue": "firstflight.studies.shared_queue",
     "pages": "firstflight.studies.pages",
     "rfc2415-ensemble": "firstflight.studies.rfc2415_ensemble",
+    "rfc6928-cluster-ensemble": "firstflight.studies.rfc6928_cluster_ensemble",
 }
 NAMES = tuple(_STUDIES)
 # What `firstflight advise` stores is a run of this name, whose grid comes from the flows.
