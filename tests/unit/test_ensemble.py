@@ -1,11 +1,13 @@
 """Ensembles of what a publication leaves open, on numbers whose answers are known."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from firstflight.studies import find
 from firstflight.studies.kernel import MEMBER, ClaimSpec, Ensemble, Matched, Number, Parameter, above, estimate, named
 from firstflight.studies.kernel.ensemble import chance
 
@@ -82,3 +84,14 @@ def test_tables_and_the_figure_show_each_number_parameter_and_member() -> None:
     figure = of.figure("Gain", "By distance.")
     assert figure
     assert figure.narrow
+
+
+def test_member_0_of_the_cluster_s_ensemble_is_the_cell_that_it_varies() -> None:
+    def cell(study: str, **key: object) -> dict[str, Any]:
+        found = next(of for of in find(study).cells("simulate") if key.items() <= of.key.items())
+        scenario = found.scenario.replace("population.users", 1).to_dict()
+        assert scenario["tcp"]["rto"].pop("minimum", "0.2s") == "0.2s"
+        return scenario
+
+    own = cell("rfc6928-cluster-ensemble", member=0, iw=10)
+    assert own == cell("rfc6928-cluster", experiment="stated", population="avgdc", service="web-search", iw=10)

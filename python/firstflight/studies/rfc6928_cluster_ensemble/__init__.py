@@ -90,7 +90,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
 
 def measured(run: Run) -> pl.LazyFrame:
     """Responses of every member, with the latency of the same response with IW 3."""
-    members = sorted({int(cell[MEMBER]) for cell in run.cells})  # type: ignore[arg-type]
+    members = sorted({int(cell[MEMBER]) for cell in run.cells})
     return pl.concat([responses(run, {MEMBER: of}).with_columns(pl.lit(of).alias(MEMBER)) for of in members]).lazy()
 
 
@@ -170,7 +170,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ClaimSpec("latencies-do-not-tell-the-gain", OURS,
                   "IW 3's latencies leave the gain open by 10 points or more (range of the compatible members).",
                   xr.DataArray(width), at_least(10), "pp", "About the gain itself.", needs="value"),
-        ClaimSpec("reuse-decides", OURS, "Responses per connection decide about the gain (less the rank correlation, all).",
+        ClaimSpec("reuse-decides", OURS, "Responses per connection decide about the gain (less its rank correlation).",
                   xr.DataArray(-turns), at_least(0.5), "", "A quarter of the variance.", needs="value"),
     )  # fmt: skip
 
