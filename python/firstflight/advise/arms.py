@@ -134,7 +134,10 @@ def compare_arms(
     measured = _Measured(rows, every, seed)
     changes = tuple(measured.changes())
     if not changes:
-        raise RequestError(f"{before} and {after} tell neither completion times nor retransmissions; log one of them")
+        raise RequestError(
+            f"{before} and {after} tell neither completion times nor retransmissions; log one of them, such as nginx's "
+            "$request_time at the end of a combined log, or take captures"
+        )
     checks = tuple(each for term in budget for each in measured.checks(term, sides[1].in_use.window))
     found = tuple(_doubts(sides[0], sides[1], concurrent, p_value, every.height - rows.height))
     return ArmsCompared(sides[0], sides[1], concurrent, _outcome(changes, checks), changes, checks, p_value, found)

@@ -69,7 +69,9 @@ def run_command(request: Request) -> None:
         prefix_lengths=(prefix_lengths[0], prefix_lengths[1]),
         metrics_port=request.metrics,
     )
-    guard(host)
+    does = f"raises windows up to {largest} segments" if host.acts else "changes nothing"
+    line = f"guard {does}; `firstflight guard status --state {request.state}` shows what it sees and does"
+    guard(host, lambda: print(line, file=sys.stderr, flush=True))
 
 
 def status_command(state: Path, as_json: bool) -> int:

@@ -5,7 +5,7 @@ import os
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -78,8 +78,8 @@ class _Stop(BaseException):
     """SIGTERM or SIGINT came."""
 
 
-def guard(host: Host) -> None:
-    """Run until SIGTERM or SIGINT, then undo.
+def guard(host: Host, started: Callable[[], None] = lambda: None) -> None:
+    """Run until SIGTERM or SIGINT, then undo. `started` is called when it watches.
 
     Raises MachineError without CAP_NET_ADMIN, where another guard has the state, or when connections are no longer told
     of: then, too, everything is undone first.
@@ -98,6 +98,7 @@ def guard(host: Host) -> None:
         with _signals(), Metrics.served(host.metrics_port) as metrics:
             watch = _Watch(host, closed, windows, log, metrics)
             try:
+                started()
                 watch.run()
             finally:
                 watch.close()
