@@ -22,6 +22,7 @@ mod recovery;
 mod rtt;
 mod sack_receiver;
 mod startup_careful_resume;
+mod startup_excess;
 mod startup_jump_start;
 mod startup_paced;
 mod startup_quick_start;

@@ -1,7 +1,9 @@
 //! Careful Resume (RFC 9959): half of a saved window once the path is confirmed, and a retreat if it does not fit.
 
+use crate::startup_excess::excess;
 use crate::wire::*;
 use firstflight_tcp::{AckPolicy, Nanos, Profile, Startup};
+use proptest::prelude::*;
 
 /// A path of 100 ms whose window of so many segments was saved.
 fn resuming(saved_window_segments: u32, saved_rtt_ns: Nanos) -> Profile {
@@ -147,4 +149,25 @@ fn after_a_timeout_the_controller_is_alone() {
     wire.run();
     assert!(wire.server.stats().timeouts > 0);
     assert_eq!(wire.client.received_bytes(), 2000 * 1460);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Half of what was saved, or slow start's twice the largest flight so far, with a segment for each of three duplicates.
+    #[test]
+    fn cwnd_is_at_most_half_of_the_saved_one_or_slow_starts_and_all_data_arrives(
+        saved in 2u32..1000,
+        saved_rtt in MS..300 * MS,
+        segments in 1u64..1500,
+        service in 1_000u64..4 * MS,
+        queue in 1u64..300,
+        every in 20u64..2000,
+        linux in any::<bool>(),
+    ) {
+        let startup = resuming(saved, saved_rtt).startup;
+        let profile = if linux { Profile { startup, ..Profile::linux() } } else { resuming(saved, saved_rtt) };
+        let bound = |flight: u32| (saved / 2 * 1460).max(2 * flight) + 4 * 1460;
+        prop_assert_eq!(excess(&profile, (service, queue, every), segments * 1448, bound), None);
+    }
 }

@@ -1,7 +1,9 @@
 //! SUSS (SIGCOMM 2024): a fourfold window while ACK trains and RTTs say that doubling will go on.
 
+use crate::startup_excess::excess;
 use crate::wire::*;
 use firstflight_tcp::{AckPolicy, CongestionAlgorithm, Hystart, InitialWindow, Nanos, Profile, Startup, WindowPacing};
+use proptest::prelude::*;
 
 /// SUSS as the profile `linux` would have it, over an initial window of so many segments.
 fn suss(segments: u32) -> Profile {
@@ -179,4 +181,21 @@ fn it_is_refused_with_other_pacing_and_with_bbr() {
         .is_err()
     );
     assert!(Profile { congestion_control: CongestionAlgorithm::Bbr, ..suss(10) }.validate().is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Four times the largest flight so far, and a segment that was not full.
+    #[test]
+    fn cwnd_grows_at_most_fourfold_and_all_data_arrives(
+        initial in 1u32..30,
+        segments in 1u64..1500,
+        service in 1_000u64..4 * MS,
+        queue in 1u64..300,
+        every in 20u64..2000,
+    ) {
+        let profile = suss(initial);
+        prop_assert_eq!(excess(&profile, (service, queue, every), segments * 1448, |flight| 4 * flight + 2 * MSS), None);
+    }
 }

@@ -157,7 +157,8 @@ impl Suss {
         // ACKs of the paced part of the round before do not open the window further.
         let paced_acks = ((clocked / 2) << steps) - clocked / 2;
         let opened = Bytes((paced - paced_acks).min(u64::from(u32::MAX)) as u32);
-        growth.window().set_cwnd(base.saturating_add(opened));
+        let window = growth.window();
+        window.set_cwnd(base.saturating_add(opened).min(window.ssthresh));
         let time = self.min_rtt - rest;
         let flight = PacedFlight { bytes: paced, rate: Rate::new(paced, time), time, until_ack: false };
         growth.begin_pacing(flight, state.una + u64::from(base), state.now + (rest - train) / 2);

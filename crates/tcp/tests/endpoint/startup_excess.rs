@@ -1,0 +1,42 @@
+//! How far cwnd goes beyond a rule, over a link with a queue and losses.
+
+use crate::wire::*;
+use firstflight_tcp::{NEVER, Nanos, Profile};
+
+/// Sends so many bytes over a link that serves one in so much time, drops what would wait behind `queue` others, and loses each
+/// n-th. Returns the largest cwnd above what `bound` allows for the largest flight before, and that flight, in bytes.
+pub fn excess(
+    profile: &Profile,
+    link: (Nanos, u64, u64),
+    bytes: u64,
+    bound: impl Fn(u32) -> u32,
+) -> Option<(u32, u32)> {
+    let (service, queue, every) = link;
+    let mut wire = Wire::connected(profile, 50 * MS);
+    let (mut free_at, mut count) = (0, 0);
+    wire.set_fate(Box::new(move |sent| {
+        let waiting: Nanos = free_at.max(sent.at) - sent.at;
+        if sent.from == Client || sent.segment.payload_bytes == 0 {
+            return vec![50 * MS];
+        }
+        count += 1;
+        if waiting / service >= queue || count % every == 0 {
+            return vec![];
+        }
+        free_at = free_at.max(sent.at) + service;
+        vec![waiting + service + 50 * MS]
+    }));
+    wire.server.write(wire.now, bytes);
+    wire.pump();
+    let (mut flight, mut excess) = (wire.server.cwnd_bytes(), None);
+    while wire.next() != NEVER {
+        wire.step();
+        let cwnd = wire.server.cwnd_bytes();
+        if cwnd > bound(flight) {
+            excess = excess.max(Some((cwnd, flight)));
+        }
+        flight = flight.max(wire.server.flight_bytes());
+    }
+    assert_eq!(wire.client.received_bytes(), bytes);
+    excess
+}
