@@ -13,7 +13,7 @@ export const TERMS: Record<string, string> = {
   loss: "The share of packets that the link loses at random, whatever the queue does.",
   lose: "Data packets to lose, by number: 1 is the first that the link sends.",
   seed: "Chooses the random numbers. The same seed gives the same losses.",
-  startup: "How sending begins. window: the initial window leaves back to back. paced: it is spread over one RTT. jump start: everything is paced over one RTT. rapid start: growth by three.",
+  startup: "How sending begins. window: the initial window leaves back to back. paced: it is spread over one RTT. jump start: everything is paced over one RTT. rapid start: growth by three. suss: growth by four while ACKs allow it. careful resume: half of a saved cwnd after one RTT.",
   cc: "Congestion control: the rule by which cwnd grows and shrinks, such as Reno, CUBIC (the default of Linux) or BBR.",
   profile: "A complete set of TCP rules: Linux's, those of the RFCs, or those of ns-2 in 1998. A change of profile starts from its own rules, with the knobs here set again.",
   delivered: "Bytes that have arrived in order, so that an application can read them.",

@@ -183,6 +183,8 @@ fn start_up_schemes_send_real_bytes() {
         serde_json::from_str(r#"{"scheme": "paced"}"#).unwrap(),
         serde_json::from_str(r#"{"scheme": "jump_start"}"#).unwrap(),
         serde_json::from_str(r#"{"scheme": "rapid_start"}"#).unwrap(),
+        serde_json::from_str(r#"{"scheme": "suss"}"#).unwrap(),
+        serde_json::from_str(r#"{"scheme": "careful_resume"}"#).unwrap(),
     ] {
         let mut world = World::new(&Profile { startup, ..Profile::linux() }, Disturbance::default());
         world.fetch(&Profile::linux(), fetch(&["/300000"]));

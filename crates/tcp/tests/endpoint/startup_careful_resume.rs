@@ -2,7 +2,7 @@
 
 use crate::startup_excess::excess;
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, Nanos, Profile, Startup};
+use firstflight_tcp::{AckPolicy, EcnPolicy, Flags, Nanos, Profile, Segment, Startup};
 use proptest::prelude::*;
 
 /// A path of 100 ms whose window of so many segments was saved.
@@ -113,6 +113,18 @@ fn after_the_retreat_the_threshold_is_half_of_all_that_was_delivered() {
     wire.run();
     assert_eq!(wire.client.received_bytes(), 2000 * 1460);
     assert_eq!(wire.server.stats().timeouts, 0);
+}
+
+#[test]
+fn a_mark_among_the_unvalidated_retreats_as_a_loss_does() {
+    let (mut wire, start) = serving(&Profile { ecn: EcnPolicy::On, ..resuming(200, 100 * MS) });
+    wire.run_until(start + 150 * MS);
+    let ack = bare_ack(CLIENT_ISN + 1, SERVER_ISN + 1 + 10 * 1460);
+    wire.inject(Server, Segment { flags: Flags::ACK | Flags::ECE, ..ack });
+    // Half of the 18 that were in flight at the jump.
+    assert_eq!((cwnd(&wire), wire.server.ssthresh_bytes()), (9, Some(9 * 1460)));
+    wire.run();
+    assert_eq!(wire.client.received_bytes(), 2000 * 1460);
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use crate::startup_excess::excess;
 use crate::wire::*;
-use firstflight_tcp::{AckPolicy, CongestionAlgorithm, Hystart, InitialWindow, Nanos, Profile, Startup, WindowPacing};
+use firstflight_tcp::{
+    AckPolicy, CongestionAlgorithm, EcnPolicy, Flags, Hystart, InitialWindow, Nanos, Profile, Segment, Startup,
+    WindowPacing,
+};
 use proptest::prelude::*;
 
 /// SUSS as the profile `linux` would have it, over an initial window of so many segments.
@@ -149,6 +152,17 @@ fn a_loss_is_answered_from_what_was_in_flight() {
     assert!(wire.server.ssthresh_bytes().unwrap() <= in_flight_at_most);
     wire.run();
     assert_eq!(wire.client.received_bytes(), 10_000 * 1448);
+}
+
+#[test]
+fn a_mark_is_answered_from_what_was_in_flight() {
+    let (mut wire, start) = serving(&Profile { ecn: EcnPolicy::On, ..suss(4) });
+    // Eight clocked segments are in flight, and a window of 16 is open.
+    wire.run_until(start + 120 * MS);
+    assert_eq!((cwnd(&wire), wire.server.flight_bytes()), (16, 8 * MSS));
+    let ack = bare_ack(CLIENT_ISN + 1, SERVER_ISN + 1 + 4 * MSS);
+    wire.inject(Server, Segment { flags: Flags::ACK | Flags::ECE, ..ack });
+    assert_eq!(wire.server.ssthresh_bytes(), Some(5 * MSS), "seven tenths of eight segments, rounded down");
 }
 
 #[test]
