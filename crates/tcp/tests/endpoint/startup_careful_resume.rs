@@ -167,18 +167,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Half of what was saved, or slow start's twice the largest flight so far, with a segment for each of three duplicates.
+    /// All data fits the peer's window, which would bound the flight and, without validation, not cwnd.
     #[test]
     fn cwnd_is_at_most_half_of_the_saved_one_or_slow_starts_and_all_data_arrives(
         saved in 2u32..1000,
         saved_rtt in MS..300 * MS,
-        segments in 1u64..1500,
+        segments in 1u64..700,
         service in 1_000u64..4 * MS,
         queue in 1u64..300,
         every in 20u64..2000,
-        linux in any::<bool>(),
     ) {
-        let startup = resuming(saved, saved_rtt).startup;
-        let profile = if linux { Profile { startup, ..Profile::linux() } } else { resuming(saved, saved_rtt) };
+        let profile = resuming(saved, saved_rtt);
         let bound = |flight: u32| (saved / 2 * 1460).max(2 * flight) + 4 * 1460;
         prop_assert_eq!(excess(&profile, (service, queue, every), segments * 1448, bound), None);
     }
