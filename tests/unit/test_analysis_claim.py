@@ -11,6 +11,7 @@ from firstflight.analysis.claim import (
     at_least,
     at_most,
     below,
+    between,
     counts,
     near,
 )
@@ -102,3 +103,43 @@ def test_claim_without_data_says_what_is_missing():
     found = sentence.unchecked("The run holds no cell with 32 webs.")
     assert (found.verdict, found.found, found.expected) == ("cannot be checked", None, 3.5)
     assert counts([found]) == {"holds": 0, "differs": 0, "undecided": 0, "cannot be checked": 1}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        # The range with its tolerance is 1.5 to 5.5, both ends within.
+        (1.5, 5.5, "holds"),
+        (1.25, 5.5, "undecided"),
+        (1.5, 5.75, "undecided"),
+        (5.5, 8, "undecided"),
+        (5.75, 8, "differs"),
+        (-3, 1.5, "undecided"),
+        (-3, 1.25, "differs"),
+    ],
+)
+def test_an_interval_that_ends_at_the_limit_is_within_it(low, high, verdict):
+    assert claim(between(2, 5), 0.5, Estimate((low + high) / 2, low, high, 10)).verdict == verdict
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 4), (-4, 0)])
+def test_an_interval_that_ends_at_zero_detects_no_effect(low, high):
+    assert claim(near(0), 5, Estimate((low + high) / 2, low, high, 10), "absence").verdict == "holds"
+
+
+def test_a_judged_claim_gives_value_and_ends_of_the_interval_each_in_its_place():
+    sentence = Sentence("x", "a book", "A sentence.", between(2, 5), 0.5, "s", "Because.")
+    found = sentence.judge(Estimate(4.0, 3.0, 6.0, 10), "At 20 ms.").as_dict()
+    assert found == {
+        "id": "x",
+        "source": "a book",
+        "text": "A sentence.",
+        "expected": "2 to 5",
+        "found": 4.0,
+        "low": 3.0,
+        "high": 6.0,
+        "unit": "s",
+        "tolerance": 0.5,
+        "verdict": "undecided",
+        "reason": "At 20 ms. Because. The 95 % interval reaches beyond the limit; more replicates could decide.",
+    }
