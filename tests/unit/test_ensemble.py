@@ -57,7 +57,9 @@ def test_a_claim_is_judged_by_the_compatible_members_and_counts_those_it_holds_f
     assert found.value == pytest.approx(np.median(kept))
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(kept, [0.025, 0.975])))
     assert f"{sum(value > 50 for value in kept)} of {len(kept)} members" in claim.note
-    assert claim.judge().verdict == "undecided"
+    undecided = claim.judge()
+    assert undecided.verdict == "undecided"
+    assert undecided.reason.endswith("The spread reaches beyond the limit.")
 
 
 def test_where_nothing_is_compatible_a_claim_says_so() -> None:

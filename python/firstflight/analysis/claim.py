@@ -119,7 +119,7 @@ class Sentence:
     """A published sentence as it is checked, without a run yet.
 
     `tolerance` widens the range of `expectation` on both sides; both are in `unit`. `why` justifies
-    the tolerance. `needs` says what decides.
+    the tolerance. `needs` says what decides. With `spread` the interval is not one of chance: no replicate narrows it.
     """
 
     id: str
@@ -130,6 +130,7 @@ class Sentence:
     unit: str
     why: str
     needs: Needs = field(default="interval", kw_only=True)
+    spread: bool = field(default=False, kw_only=True)
 
     def judge(self, found: Estimate, note: str = "") -> Claim:
         """The claim with its verdict; `note` adds what was found beside the value."""
@@ -163,6 +164,8 @@ class Sentence:
             return "differs", f"The 95 % interval excludes {self.expectation.shown}: an effect is detected."
         if lowest <= found.low and found.high <= highest:
             return "holds", ""
+        if self.spread:
+            return "undecided", "The spread reaches beyond the limit."
         return "undecided", "The 95 % interval reaches beyond the limit; more replicates could decide."
 
     def unchecked(self, reason: str) -> Claim:

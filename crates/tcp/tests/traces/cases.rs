@@ -281,7 +281,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "careful_resume",
-        what: "A jump to half of a saved window that is too large, and the retreat.",
+        what: "A jump to half of a saved window, and a loss once it is validated.",
         server: (
             "linux",
             r#"{"startup": {"scheme": "careful_resume", "saved_window_segments": 400, "saved_rtt_ns": 50000000}}"#,

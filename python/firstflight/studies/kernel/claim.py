@@ -12,7 +12,7 @@ import xarray as xr
 from firstflight.analysis.claim import Claim, Expectation, Needs, Sentence
 from firstflight.studies.kernel.missing import Lacking, depending
 from firstflight.studies.kernel.quantity import Quantities, estimate
-from firstflight.studies.kernel.sample import DRAW
+from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class ClaimSpec:
 
     def judge(self, lacking: str = "") -> Claim:
         """The claim with its verdict; "cannot be checked" if it depends on what the run is `lacking`."""
-        sentence = Sentence(
-            self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why, needs=self.needs
-        )
+        said = (self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why)
+        spread = METHOD in self.found.coords and self.found[METHOD].item() == MEMBERS
+        sentence = Sentence(*said, needs=self.needs, spread=spread)
         if lacking or math.isnan(_value(self.found)):
             return sentence.unchecked(
                 f"This run lacks {lacking}." if lacking else self.note or "This run lacks what the claim is about."

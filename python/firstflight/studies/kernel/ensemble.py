@@ -26,7 +26,7 @@ from firstflight.report.style import BASE, ORDERED
 from firstflight.studies.kernel.claim import ClaimSpec
 from firstflight.studies.kernel.figure import heading_of
 from firstflight.studies.kernel.quantity import named
-from firstflight.studies.kernel.sample import DRAW, METHOD
+from firstflight.studies.kernel.sample import DRAW, MEMBERS, METHOD
 from firstflight.studies.kernel.table import table
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Matched:
         within = int(((own >= lowest) & (own <= highest)).sum())
         note = f"It holds for {within} of {len(own)} members that are compatible with the baseline."
         drawn = np.array([np.median(own), *own]) if len(own) else np.array([np.nan])
-        found = xr.DataArray(drawn, {DRAW: np.arange(len(drawn)), METHOD: "members"}, [DRAW])
+        found = xr.DataArray(drawn, {DRAW: np.arange(len(drawn)), METHOD: MEMBERS}, [DRAW])
         return replace(claim, found=found, note=note if len(own) else "No member is compatible with the baseline.")
 
     def influence(self, chosen: xr.DataArray) -> xr.DataArray:

@@ -29,6 +29,8 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Labels = Mapping[str, Sequence[Any]]
 # Dimensions and coordinates beside the keys of a grid.
 DRAW, REPLICATE, PERCENTILE, METHOD = "draw", "replicate", "percentile", "interval"
+MEMBERS = "members"
+"""The interval of an ensemble: the spread of its members."""
 _CLUSTER = "_cluster"
 _RESAMPLES = 500
 """Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
