@@ -1,0 +1,193 @@
+//! What a start-up scheme is asked, told, and may change; and how users of the crate bring their own.
+
+use crate::Nanos;
+use crate::amounts::Bytes;
+use crate::sender::congestion::{Acknowledged, Controller, Window};
+use crate::sender::pacing::PacedFlight;
+use crate::sequence::Position;
+
+/// What a scheme knows when the first data is about to leave.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstSend {
+    /// The position of the first byte.
+    pub position: Position,
+    /// Bytes that the application has written.
+    pub queued_bytes: u64,
+    /// What the peer's window, and the profile's bound on the send window, allow.
+    pub send_window: u32,
+    /// Effective segment size.
+    pub mss_bytes: u32,
+    /// TCP and IP headers of a segment.
+    pub header_bytes: u32,
+    /// RTT of the handshake; none if its segments had to be retransmitted.
+    pub rtt: Option<Nanos>,
+}
+
+/// Where the sender stands.
+#[derive(Clone, Copy, Debug)]
+pub struct SendState {
+    /// Time of the event.
+    pub now: Nanos,
+    /// First position not acknowledged.
+    pub una: Position,
+    /// Next position to send.
+    pub nxt: Position,
+    /// Bytes in flight.
+    pub flight_bytes: u32,
+    /// Bytes that the application has written and that were not sent.
+    pub queued_bytes: u64,
+    /// Effective segment size.
+    pub mss_bytes: u32,
+}
+
+/// New data is acknowledged outside of recovery: cwnd may grow, by the scheme's law or by the controller's.
+#[derive(Debug)]
+pub struct Growth<'a> {
+    /// Time of the ACK.
+    pub now: Nanos,
+    /// Newly acknowledged; with SACK, newly delivered.
+    pub bytes: Bytes,
+    /// Window validation lets cwnd grow.
+    pub allowed: bool,
+    pub(super) controller: &'a mut Controller,
+    pub(super) pace: NextPace,
+}
+
+/// What a scheme makes of the pace of what is sent from now on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NextPace {
+    Unchanged,
+    None,
+    Flight { flight: PacedFlight, start: Position, at: Nanos },
+}
+
+impl Growth<'_> {
+    /// cwnd and ssthresh.
+    pub fn window(&mut self) -> &mut Window {
+        self.controller.window_mut()
+    }
+
+    /// Growth by the controller's law.
+    pub fn by_controller(&mut self) {
+        if self.allowed {
+            self.controller.on_ack(self.now, Acknowledged { bytes: self.bytes });
+        }
+    }
+
+    /// What follows position `start` leaves at a rate, not before `at`; what precedes it leaves as the window opens.
+    pub fn begin_pacing(&mut self, flight: PacedFlight, start: Position, at: Nanos) {
+        self.pace = NextPace::Flight { flight, start, at };
+    }
+
+    /// Nothing is paced any more.
+    pub fn end_pacing(&mut self) {
+        self.pace = NextPace::None;
+    }
+}
+
+/// A start-up scheme. cwnd and ssthresh are the sender's; the controller changes them, and a scheme that wants others sets
+/// them after it.
+pub trait StartupScheme: std::fmt::Debug + Send + Sync {
+    /// The first data is about to leave, and cwnd is the initial window. Returns what is to leave at a rate.
+    fn begin(&mut self, first: &FirstSend, window: &mut Window) -> Option<PacedFlight>;
+
+    /// New data is acknowledged outside of recovery.
+    fn grow(&mut self, growth: &mut Growth<'_>, _state: &SendState) {
+        growth.by_controller();
+    }
+
+    /// An ACK gave an RTT. Called before `grow` for the same ACK.
+    fn on_round_trip(&mut self, _rtt: Nanos, _state: &SendState, _window: &mut Window) {}
+
+    /// ACKs show a loss or a CE mark, and the controller is about to answer it: a scheme that has opened cwnd beyond what
+    /// was used of it takes that back.
+    fn before_reduction(&mut self, _state: &SendState, _window: &mut Window) {}
+
+    /// An ACK echoed a CE mark, and the controller has answered it.
+    fn on_mark(&mut self, _state: &SendState, _window: &mut Window) {}
+
+    /// ACKs show a loss, and the controller has answered it.
+    fn on_loss(&mut self, _state: &SendState, _window: &mut Window) {}
+
+    /// While that loss is recovered: bytes newly delivered, and bytes newly known to be lost.
+    fn on_delivery(&mut self, _delivered_bytes: u32, _lost_bytes: u32, _window: &mut Window) {}
+
+    /// That loss was spurious: cwnd and ssthresh are those before it.
+    fn on_undone(&mut self) {}
+
+    /// Recovery is over.
+    fn on_recovered(&mut self, _state: &SendState, _window: &mut Window) {}
+
+    /// The retransmission timer expired, and the controller has answered it.
+    fn on_timeout(&mut self, _state: &SendState, _window: &mut Window) {}
+
+    /// From now on the controller is alone.
+    fn is_over(&self) -> bool;
+
+    /// Rate code that the SYN or SYN-ACK asks of the routers on the path, 1 to 15 (Quick-Start, RFC 4782); 0: none.
+    fn requested_rate(&self) -> u8 {
+        0
+    }
+
+    /// The routers and the peer answered the request: this is what they granted, 0 for nothing. Not called if there is no
+    /// answer.
+    fn on_rate_granted(&mut self, _rate: u8) {}
+
+    /// Rate code that the sender goes by, which the first segment after the handshake reports to the routers.
+    fn granted_rate(&self) -> u8 {
+        0
+    }
+}
+
+/// A start-up scheme of the crate's user: how one is made for a connection.
+#[derive(Clone, Copy)]
+pub struct CustomStartup {
+    /// Tells it from others.
+    pub name: &'static str,
+    /// Makes one for a connection.
+    pub build: fn() -> Box<dyn CustomScheme>,
+}
+
+impl PartialEq for CustomStartup {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for CustomStartup {}
+
+impl std::fmt::Debug for CustomStartup {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+/// A [`StartupScheme`] that can be cloned in its box, as endpoints are. Every one that is `Clone` is.
+pub trait CustomScheme: StartupScheme {
+    /// The clone.
+    fn boxed_clone(&self) -> Box<dyn CustomScheme>;
+    /// The scheme itself.
+    fn as_scheme(&self) -> &dyn StartupScheme;
+    /// The scheme itself.
+    fn as_scheme_mut(&mut self) -> &mut dyn StartupScheme;
+}
+
+impl<S: StartupScheme + Clone + 'static> CustomScheme for S {
+    fn boxed_clone(&self) -> Box<dyn CustomScheme> {
+        Box::new(self.clone())
+    }
+
+    fn as_scheme(&self) -> &dyn StartupScheme {
+        self
+    }
+
+    fn as_scheme_mut(&mut self) -> &mut dyn StartupScheme {
+        self
+    }
+}
+
+impl Clone for Box<dyn CustomScheme> {
+    fn clone(&self) -> Self {
+        (**self).boxed_clone()
+    }
+}
