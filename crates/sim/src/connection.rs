@@ -313,3 +313,15 @@ impl std::ops::IndexMut<u32> for Arena {
         &mut self.slots[slot as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What every open connection takes, before anything that it allocates. `firstflight bench` measures the whole.
+    #[test]
+    fn a_connection_takes_no_more_than_it_did() {
+        assert!(size_of::<Endpoint>() <= 400, "an endpoint has {} bytes", size_of::<Endpoint>());
+        assert!(size_of::<Connection>() <= 1024, "a connection has {} bytes", size_of::<Connection>());
+    }
+}
