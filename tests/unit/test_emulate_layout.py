@@ -3,10 +3,10 @@
 import pytest
 
 from firstflight.engines import simulate
-from firstflight.engines.emulate.campaign import Campaign
+from firstflight.engines.emulate.campaign import Campaign, jobs
 from firstflight.engines.emulate.layout import MOST_HOSTS, Layout, lay_out
 from firstflight.errors import RequestError
-from firstflight.scenario import Scenario
+from firstflight.scenario import Cell, Scenario
 
 LINK = 'rate = "10Mbit", delay = "5ms", queue = "100p"'
 NETWORKS = {
@@ -129,3 +129,10 @@ def test_the_packets_between_two_hosts_have_the_class_of_the_application_there()
     }
     with pytest.raises(RequestError, match=r"only has 0 between left\[0\] and right\[1\], not 5;"):
         lay_out(scenario(NETWORKS["dumbbell"], 'server_hosts = "right[1]"', second))
+
+
+def test_pages_and_fast_networks_have_the_machine_for_themselves() -> None:
+    files = scenario(NETWORKS["one link"])
+    pages = files.replace("application", [{"name": "only", "kind": "web_page", "primary": "30kB", "inline": "10kB"}])
+    fast = files.replace("network.links[0].rate", "20Mbit")
+    assert [jobs([Cell({}, made)]) > 1 for made in (files, pages, fast)] == [True, False, False]
