@@ -133,6 +133,8 @@ def test_the_packets_between_two_hosts_have_the_class_of_the_application_there()
 
 def test_pages_and_fast_networks_have_the_machine_for_themselves() -> None:
     files = scenario(NETWORKS["one link"])
-    pages = files.replace("application", [{"name": "only", "kind": "web_page", "primary": "30kB", "inline": "10kB"}])
+    pages = files.replace(
+        "application", [{"name": "only", "kind": "web_page", "primary": "30kB", "inline": "10kB", "think": "1s"}]
+    )
     fast = files.replace("network.links[0].rate", "20Mbit")
     assert [jobs([Cell({}, made)]) > 1 for made in (files, pages, fast)] == [True, False, False]
