@@ -55,7 +55,6 @@ QUANTITIES = (
 )
 OURS = "this study, before its first simulation"
 SUSS, FIGURES = "SUSS (SIGCOMM 2024)", "SUSSdeveloper/HyStartPP:evaluation/index.html"
-LONG = ["LTE", "congested", "GEO"]
 FAST = ["Jump-Start", "Quick-Start", "Rapid Start", "SUSS", "Careful Resume"]
 PUBLISHED = {"no HyStart": (1.50, 1105), "IW 10": (1.29, 40), "HyStart++": (1.50, 704), "SUSS": (1.11, 35)}
 
