@@ -18,7 +18,12 @@ TEMPLATES = sorted((Path(__file__).parents[2] / "python" / "firstflight").rglob(
 
 
 def test_every_page_forbids_what_it_does_not_need() -> None:
-    assert {path.name for path in TEMPLATES} == {"report.html.j2", "advice.html.j2", "explain.html.j2"}
+    assert {path.name for path in TEMPLATES} == {
+        "report.html.j2",
+        "advice.html.j2",
+        "comparison.html.j2",
+        "explain.html.j2",
+    }
     for path in TEMPLATES:
         text = path.read_text()
         head = text[text.index("<head>") : text.index("</head>")]
