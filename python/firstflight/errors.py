@@ -3,6 +3,8 @@
 The exit statuses are the map's: 2 when the request was wrong, 3 when the machine cannot do it.
 """
 
+import platform
+
 
 class FirstflightError(Exception):
     """Base of the errors this package raises on purpose; `exit_status` is what the command line returns."""
@@ -24,3 +26,12 @@ class MachineError(FirstflightError):
     """The machine cannot do it: a missing program, a missing privilege, a full disk (exit status 3)."""
 
     exit_status = 3
+
+
+def require_linux(what: str) -> None:
+    """Raise MachineError on another system: `what`, which the sentence begins with, is done by Linux itself."""
+    if platform.system() != "Linux":
+        raise MachineError(
+            f"{what} needs Linux's TCP, and this is {platform.system()}: use a Linux machine, a virtual one will do; "
+            "everything else works here"
+        )

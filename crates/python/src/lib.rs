@@ -1,9 +1,12 @@
 //! The Python binding: plans in, tables out. No logic lives here.
 
+#[cfg(target_os = "linux")]
 mod closed;
+#[cfg(target_os = "linux")]
 mod linkbox;
 mod observe;
 mod population;
+#[cfg(target_os = "linux")]
 mod wire;
 
 use std::{collections::BTreeMap, fmt::Display, hint::black_box, path::PathBuf, time::Instant};
@@ -205,12 +208,19 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write_packets, module)?)?;
     module.add_function(wrap_pyfunction!(run_script, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler_cost, module)?)?;
+    module.add_class::<observe::CaptureReader>()?;
+    #[cfg(target_os = "linux")]
+    add_what_calls_linux(module)?;
+    Ok(())
+}
+
+/// What emulation and the guard need; on other systems the module has none of it.
+#[cfg(target_os = "linux")]
+fn add_what_calls_linux(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(linkbox::open_device, module)?)?;
     module.add_function(wrap_pyfunction!(linkbox::run_box, module)?)?;
     module.add_function(wrap_pyfunction!(linkbox::run_capture, module)?)?;
     module.add("CALIBRATED_BPS", firstflight_linkbox::CALIBRATED_BPS)?;
     module.add_function(wrap_pyfunction!(wire::run_wire, module)?)?;
-    module.add_class::<observe::CaptureReader>()?;
-    module.add_class::<closed::ClosedConnections>()?;
-    Ok(())
+    module.add_class::<closed::ClosedConnections>()
 }

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from firstflight.cli.guarding import guard
+from firstflight.errors import require_linux
 
 app = typer.Typer(
     name="firstflight",
@@ -257,6 +258,7 @@ def shell(
     """Run a shell or any program on a host of a scenario's network, over its links, with the TCP of this kernel as the
     scenario sets it. Programs find hosts by name (server, client, node0 ...). Needs user namespaces, not root.
     """
+    require_linux("firstflight shell")
     from firstflight.cli.shelling import Wanted, shell_command
 
     wanted = Wanted(program or [], host, beside or [], serve, pcap, plot)
@@ -295,6 +297,7 @@ def conform(
     """Record random connections of this machine's kernel as packet scripts, run them through the linux profile, and
     shrink what differs. Needs user namespaces and a TUN device, not root.
     """
+    require_linux("firstflight conform")
     from firstflight.cli.conforming import conform_command
 
     raise typer.Exit(conform_command(count, seed, cc, record))
@@ -316,6 +319,7 @@ def probe(
     """Open connections that acknowledge nothing, ask for the object, and count what the server sends until it repeats
     itself. Needs CAP_NET_RAW (sudo); changes nothing on this machine.
     """
+    require_linux("firstflight probe")
     from firstflight.cli.probing import probe_command
 
     raise typer.Exit(probe_command(urls or [], listed, mss, repeats, pause, as_json))

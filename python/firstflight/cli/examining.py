@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from firstflight.engines import NAMES
-from firstflight.engines.emulate import probe
 from firstflight.records import machine
 
 # Below this much free space a large run could fill the disk.
 _ENOUGH_DISK_BYTES = 1_000_000_000
+_OF_LINUX = "run --engine emulate, shell, conform, probe, guard"
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,12 @@ def _optional() -> list[Finding]:
 
 
 def _emulation() -> list[Finding]:
+    if platform.system() != "Linux":
+        return [
+            Finding("linux", _OF_LINUX, platform.system(), False, False, "use a Linux machine, a virtual one will do")
+        ]
+    from firstflight.engines.emulate import probe
+
     needed_for = {
         "namespaces": "run --engine emulate",
         "tun": "a link box that is exact to microseconds; packet sockets serve without it",

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from firstflight.errors import require_linux
+
 guard = typer.Typer(
     help="Raise the initial window safely: per destination, with a stop rule and a way back.",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -116,6 +118,7 @@ def run(
     routes of its own, and fall back where that does harm. Ends with SIGTERM or Ctrl-C, which removes every route it
     set. Needs Linux and CAP_NET_ADMIN.
     """
+    require_linux("firstflight guard run")
     from firstflight.cli.guarding_host import Limits, Request, run_command
 
     limits = Limits(iw, policy, advice, alpha, period, least, fallback.value)
@@ -125,6 +128,7 @@ def run(
 @guard.command(short_help="What a running guard does.")
 def status(state: State = _STATE, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show what a running guard has seen, set and found. Exit status 1 if none runs."""
+    require_linux("firstflight guard status")
     from firstflight.cli.guarding_host import status_command
 
     raise typer.Exit(status_command(state, json))
@@ -133,6 +137,7 @@ def status(state: State = _STATE, json: Annotated[bool, typer.Option("--json", h
 @guard.command(short_help="Remove the routes of a guard that was killed.")
 def undo(state: State = _STATE) -> None:
     """Remove every route that a guard has set and not removed, as after kill -9. Does nothing else."""
+    require_linux("firstflight guard undo")
     from firstflight.cli.guarding_host import undo_command
 
     undo_command(state)

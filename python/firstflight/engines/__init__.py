@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from firstflight.errors import RequestError
+from firstflight.errors import RequestError, require_linux
 
 # A testbed's own processes pass through here on the way to their module and should not wait for Polars.
 if TYPE_CHECKING:
@@ -75,9 +75,11 @@ def source(name: str) -> Path:
 
 
 def find(name: str) -> Engine:
-    """The engine called `name`; RequestError with the nearest known one."""
+    """The engine called `name`; RequestError with the nearest known one, MachineError for emulation without Linux."""
     from firstflight.scenario.table import nearest
 
     if name not in _ENGINES:
         raise RequestError(f'unknown engine "{name}"; {nearest(name, _ENGINES)}')
+    if name == "emulate":
+        require_linux("emulation")
     return cast(Engine, importlib.import_module(_ENGINES[name]))

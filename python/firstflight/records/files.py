@@ -5,7 +5,6 @@ A directory of records holds a checksum of each of its files, in the format of s
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import io
 import itertools
@@ -13,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +20,11 @@ from typing import IO, Any
 import polars as pl
 
 from firstflight.errors import MachineError, RequestError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 # Names that only an unfinished write has; whoever holds the lock may remove them.
 TEMPORARY = ".unfinished-"
@@ -35,6 +40,9 @@ _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What Polars raises for a Parquet file that is damaged: some damage makes it panic."""
 _NOT_A_NAME = {errno.ENAMETOOLONG, errno.ELOOP}
+# Windows has neither; a child process inherits nothing there that is not passed on.
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NOT_INHERITED = getattr(os, "O_CLOEXEC", 0)
 
 
 @contextlib.contextmanager
@@ -183,13 +191,16 @@ def size_bytes(directory: Path) -> int:
 
 def _write(path: Path, content: bytes | memoryview) -> None:
     # A link is not followed: what it points to is somebody else's.
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666), "wb") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o666), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
 
 def _sync_directory(path: Path) -> None:
+    if sys.platform == "win32":
+        # A directory cannot be opened there.
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -223,6 +234,17 @@ def refuse_link(path: Path) -> None:
         )
 
 
+def _take(descriptor: int) -> None:
+    """Lock a file without waiting; BlockingIOError if another process has it locked (on Windows PermissionError)."""
+    if sys.platform == "win32":
+        # A byte that is locked cannot be read by others, and the first ones name the holder.
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 class Lock:
     """The right to write in a directory, held by one process and gone with it, however it ends."""
 
@@ -230,13 +252,14 @@ class Lock:
         """Take the lock; RequestError if another process has it."""
         path = directory / LOCK
         refuse_link(path)
-        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK | _NOT_INHERITED, 0o666)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(self._file)
             os.ftruncate(self._file, 0)
             os.write(self._file, f"{os.getpid()}\n".encode())
-        except BlockingIOError:
-            holder = os.pread(self._file, 20, 0).decode(errors="replace").strip() or "unknown"
+        except (BlockingIOError, PermissionError):
+            os.lseek(self._file, 0, os.SEEK_SET)
+            holder = os.read(self._file, 20).decode(errors="replace").strip() or "unknown"
             self.release()
             raise RequestError(
                 f"another process (pid {holder}) is writing in {directory}: wait for it, or choose another --out"
