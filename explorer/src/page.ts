@@ -8,7 +8,7 @@ import { Ladder } from "./ladder";
 import { Lines } from "./lines";
 import type { Start } from "./plan";
 import { comparison, SizeChart, SIZES, type Times } from "./sizes";
-import { fromFragment, opening, type Settings, toFragment, Unfit, write } from "./settings";
+import { fromFragment, linkedPlan, opening, type Settings, toFragment, Unfit, unpacked, write } from "./settings";
 import { defineAll } from "./terms";
 import { completionNs, type Row, type Segment, traced, type Transfer, transferOf, valueAt } from "./transfer";
 import { bytes, count, ms, story } from "./words";
@@ -46,7 +46,10 @@ class Page {
   constructor(
     private readonly start: Start,
     private readonly engine: Engine,
+    /** The part of the address that the transfer came with. */
+    private readonly linked: string,
   ) {
+    element("name").textContent = start.name;
     this.opened = opening(start);
     this.ladders = { a: new Ladder(element("ladder-a")), b: new Ladder(element("ladder-b")) };
     const packets = (value: number): string => value.toLocaleString("en");
@@ -66,7 +69,7 @@ class Page {
   private move(): void {
     const began = performance.now();
     const { settings } = this.board;
-    const fragment = toFragment(settings, this.opened);
+    const fragment = [this.linked === "" ? "" : `plan=${this.linked}`, toFragment(settings, this.opened)].filter((part) => part !== "").join("&");
     history.replaceState(null, "", fragment === "" ? location.href.split("#")[0] : `#${fragment}`);
     this.chosen = undefined;
     this.cursorNs = undefined;
@@ -258,6 +261,7 @@ class Page {
     element("zoom-out").addEventListener("click", () => this.zoom(2));
     element("zoom-all").addEventListener("click", () => this.zoom(Infinity));
     window.addEventListener("hashchange", () => {
+      if (linkedPlan(location.hash) !== this.linked) return;
       this.board.settings = fromFragment(location.hash, this.opened);
       this.board.show();
       this.move();
@@ -345,9 +349,11 @@ async function module(): Promise<ArrayBuffer> {
 }
 
 async function begin(): Promise<void> {
-  const start = JSON.parse(block("start")) as Start;
+  const linked = linkedPlan(location.hash);
+  window.addEventListener("hashchange", () => linkedPlan(location.hash) === linked || location.reload());
+  const start = { ...(JSON.parse(block("start")) as Start), ...(linked === "" ? {} : await unpacked(linked)) };
   defineAll();
-  const page = new Page(start, await Engine.load(await module()));
+  const page = new Page(start, await Engine.load(await module()), linked);
   // For the browser's console: firstflight.rows("a").
   Object.assign(window, { firstflight: page });
   document.documentElement.dataset["ready"] = "";

@@ -46,11 +46,15 @@ export interface Plan {
   applications: Application[];
 }
 
-/** What Python writes when the page is built or served (python/firstflight/explore/start.py). */
-export interface Start {
+/** The transfer that the page opens with. */
+export interface Opening {
   name: string;
   seed: number;
   plan: Plan;
+}
+
+/** What Python writes when the page is built or served (python/firstflight/explore/start.py). */
+export interface Start extends Opening {
   profiles: Record<string, Profile>;
   startup: { scheme: string }[];
   congestion_control: { algorithm: string }[];

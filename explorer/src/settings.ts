@@ -1,6 +1,6 @@
 /** What the knobs say, read from a plan, written to one, and kept in the address. */
 
-import { type Limit, type Link, type Plan, type Start, dataGoesForward, linkPairs, queueLimit, withLimit } from "./plan";
+import { type Limit, type Link, type Opening, type Plan, type Start, dataGoesForward, linkPairs, queueLimit, withLimit } from "./plan";
 
 /** What both sides share. */
 export interface Path {
@@ -160,6 +160,26 @@ function isSame(one: unknown, other: unknown): boolean {
   const keys = Object.keys(one);
   if (keys.length !== Object.keys(other).length) return false;
   return keys.every((key) => isSame((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]));
+}
+
+const PLAN = /(?:^|&)plan=([\w-]+)/;
+
+/** The transfer that an address opens with, still packed; "" if it is the page's own. */
+export function linkedPlan(fragment: string): string {
+  return PLAN.exec(fragment.replace(/^#/, ""))?.[1] ?? "";
+}
+
+/** Reads what `fragment` of python/firstflight/explore/start.py packs. */
+export async function unpacked(linked: string): Promise<Opening> {
+  try {
+    const bytes = Uint8Array.from(atob(linked.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
+    const text = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+    const { name, seed, plan } = JSON.parse(await text) as Opening;
+    if (plan.applications.length === 0 || linkPairs(plan.network).length === 0) throw new Unfit("no transfer");
+    return { name: String(name), seed: Number(seed), plan };
+  } catch {
+    throw new Unfit("the plan in the address is damaged; copy the whole address");
+  }
 }
 
 /** The part of the address that says what differs from the opening: "a.iw=4&rate_bps=2000000". */

@@ -91,6 +91,23 @@ test("a setting that makes no sense is refused in one sentence", async (t) => {
   assert.equal(await text(wrong, "#problem"), "A: rate: -4 is not from 1000 to 100,000,000,000. B: rate: -4 is not from 1000 to 100,000,000,000.");
 });
 
+test("a damaged plan in the address is said, and a link to another transfer opens it", async (t) => {
+  const tab = await browser.newPage();
+  t.after(() => tab.close());
+  await tab.goto(`${page}#plan=eJyLjgUAARUAuQ`);
+  await tab.waitForFunction(() => document.getElementById("problem").textContent !== "");
+  assert.match(await text(tab, "#problem"), /the plan in the address is damaged; copy the whole address/);
+  const [linked] = JSON.parse(readFileSync(CASES, "utf8")).filter(({ fragment }) => fragment.startsWith("#plan="));
+  await tab.goto(page + linked.fragment);
+  await tab.waitForSelector("html[data-ready]");
+  assert.equal(await text(tab, "#name"), "homes");
+  await tab.$eval("#a-iw", (input) => {
+    input.value = "4";
+    input.dispatchEvent(new Event("input"));
+  });
+  assert.equal(tab.url(), `${page}${linked.fragment}&a.iw=4`);
+});
+
 test("the arrow keys tell what happened at each segment", async (t) => {
   const tab = await opened(t, "#lose=3&size_bytes=60000");
   await tab.focus("#ladder-b");

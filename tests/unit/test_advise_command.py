@@ -1,21 +1,27 @@
 """`firstflight advise` from flows to page: what it stores, what it takes up again, what it refuses."""
 
+import base64
 import json
+import re
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import advise_flows
 import firstflight
+from firstflight import _native
 from firstflight.advise import advise, experiment
 from firstflight.advise.brackets import Setting, settings
 from firstflight.advise.fit import Population
 from firstflight.analysis.ab import least_units
 from firstflight.errors import RequestError
+from firstflight.explore.page import PAGE
 from firstflight.records import Run
 
 BUDGET = "retransmissions=+0.5,mean=+5%"
@@ -241,3 +247,19 @@ def test_a_wrong_request_ends_with_status_2_and_one_sentence(
     assert told in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not out.exists()
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the explorer is not built: make explore")
+def test_the_page_links_users_to_the_explorer_and_they_take_the_time_that_was_stored(done: Path) -> None:
+    links = re.findall(
+        r'<a href="explorer\.html#plan=([\w-]+)&amp;a\.iw=(\d+)&amp;b\.iw=(\d+)">', (done / "advice.html").read_text()
+    )
+    assert (done / "explorer.html").read_text() == PAGE.read_text()
+    assert [(int(a), int(b)) for _, a, b in links] == 4 * [(10, 16)]
+    rows = Run.open(done).table("transfers", setting="typical", iw=10).collect()
+    every = set(rows["completion_time_s"])
+    for packed, *_ in links:
+        opening = json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "==")))
+        alone = _native.simulate(json.dumps(opening["plan"]), opening["seed"], 0, 1, False)
+        (took,) = np.frombuffer(alone["tables"]["transfers"]["completion_time_s"][1])
+        assert took in every

@@ -1,12 +1,15 @@
 """The explorer: the command in this process, the page in headless Chromium."""
 
+import base64
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import urllib.request
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +17,17 @@ from typing import Any
 import polars as pl
 import pytest
 
+import firstflight
 from firstflight.engines.simulate import capture
 from firstflight.explore.page import PAGE, page
+from firstflight.explore.start import fragment, transfer
+from firstflight.records import Run
 from firstflight.scenario import Scenario
 from firstflight.tracing import first_connection
 
 ROOT = Path(__file__).parents[2]
 EXPLORER = ROOT / "explorer"
+HOMES = ROOT / "examples" / "homes.toml"
 DOWNLOAD = ROOT / "examples" / "download.toml"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 COLUMNS = ["time_ns", "event", "from_server", "seq", "length", "ack", "window_bytes", "cwnd_segments", "flags"]
@@ -105,6 +112,59 @@ def test_the_page_opens_with_the_scenario(firstflight: Callable[..., Any], tmp_p
     assert "[population]" in firstflight("explore", ROOT / "examples" / "population.toml").err
 
 
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with two sizes and two windows."""
+    directory = tmp_path_factory.mktemp("runs") / "rounds"
+    firstflight.run("rfc6928-rounds", only={"segments": [12, 25]}, out=directory)
+    return directory
+
+
+def _start(html: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(html.split('id="start">')[1].split("</script>")[0])
+    return found
+
+
+@needs_page
+def test_the_page_opens_with_a_cell_of_a_run(firstflight: Callable[..., Any], rounds: Path, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    refused = firstflight("explore", rounds, "--only", "iw=10", "--out", file)
+    assert refused.status == 2
+    assert "2 cells are left, and the explorer opens with one; add --only segments=12|25" in refused.err
+    assert firstflight("explore", rounds, "--only", "iw=10", "--only", "segments=12", "--out", file).status == 0
+    start = _start(file.read_text())
+    stored = next(path for key, path in Run.open(rounds).scenario_files if key == {"segments": 12, "iw": 10})
+    assert start["name"] == "rfc6928-rounds: segments 12, iw 10"
+    assert (start["seed"], start["plan"]) == (1, Scenario.load(stored).to_plan())
+
+
+@needs_page
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((DOWNLOAD, "--only", "iw=3"), "--only chooses a cell of a run"),
+        (("--only", "iw=3"), "--only chooses a cell of a run: name it"),
+        ((ROOT / "examples",), "is not a run"),
+    ],
+)
+def test_only_a_run_has_cells(firstflight: Callable[..., Any], arguments: tuple[Any, ...], says: str) -> None:
+    refused = firstflight("explore", *arguments)
+    assert refused.status == 2
+    assert says in refused.err
+
+
+@needs_page
+def test_a_report_links_its_transfers_to_the_explorer_beside_it(firstflight: Callable[..., Any], rounds: Path) -> None:
+    assert firstflight("report", rounds).status == 0
+    report = (rounds / "report.html").read_text()
+    links = re.findall(r'<a href="(explorer\.html)#plan=([\w-]+)">(.*?)</a>', report)
+    # Of each size the larger window; the explorer has IW 3 beside it.
+    assert [text for *_, text in links] == [f"rfc6928-rounds: segments {size}, iw 10" for size in (12, 25)]
+    assert (rounds / links[0][0]).read_text() == page()
+    opening = json.loads(zlib.decompress(base64.urlsafe_b64decode(links[0][1] + "==")))
+    assert opening["plan"]["applications"][0]["size"]["value"] == 12 * 1460
+
+
 @needs_page
 def test_it_is_served_on_loopback_until_it_is_interrupted() -> None:
     program = [Path(sys.executable).with_name("firstflight"), "explore"]
@@ -130,10 +190,19 @@ def test_it_is_served_on_loopback_until_it_is_interrupted() -> None:
 @pytest.mark.skipif(not (EXPLORER / "node_modules").exists(), reason="npm packages are missing: make explore")
 def test_the_page_in_a_browser(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(page())
-    (tmp_path / "home.html").write_text(page(Scenario.load(ROOT / "examples" / "transfer-20-segments.toml")))
+    own = transfer(Scenario.load(ROOT / "examples" / "transfer-20-segments.toml"))
+    (tmp_path / "home.html").write_text(page(own))
     cases = [_case(tmp_path / "page.html", Scenario.load(DOWNLOAD), *case) for case in CASES]
-    own = Scenario.load(ROOT / "examples" / "transfer-20-segments.toml")
-    cases.append(_case(tmp_path / "home.html", own, "", {}))
+    cases.append(_case(tmp_path / "home.html", Scenario.load(ROOT / "examples" / "transfer-20-segments.toml"), "", {}))
+    # A link from elsewhere: the transfer is in the address.
+    cases.append(
+        _case(
+            tmp_path / "page.html",
+            Scenario.load(HOMES),
+            f"#{fragment(transfer(Scenario.load(HOMES)))}",
+            {"tcp.initial_window": 3},
+        )
+    )
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     told = {"CHROMIUM": CHROMIUM, "PAGE": str(tmp_path / "page.html"), "CASES": str(tmp_path / "cases.json")}
     ran = subprocess.run(
@@ -153,7 +222,7 @@ def _case(file: Path, scenario: Scenario, fragment: str, settings: dict[str, Any
     tables = capture(scenario, 7 if "seed=7" in fragment else 1)
     rows = first_connection(tables).select(pl.col(COLUMNS).cast(pl.Float64)).rows()
     completion = tables["transfers"]["completion_time_s"][0]
-    name = fragment or scenario.name
+    name = fragment[:60] or scenario.name
     return {
         "name": name,
         "file": str(file),

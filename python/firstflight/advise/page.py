@@ -14,6 +14,7 @@ from firstflight.advise.advice import Advice, Gain
 from firstflight.advise.budget import Check
 from firstflight.advise.words import stopped_by
 from firstflight.analysis.intervals import Estimate
+from firstflight.explore.links import Link, put_beside
 from firstflight.records import output
 from firstflight.report.figure import Figure, svg
 from firstflight.report.page import TEMPLATES, unbreakable
@@ -26,21 +27,26 @@ PAGE, DATA = "advice.html", "advice.json"
 _HERE = Path(__file__).parent
 
 
-def write(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], directory: Path) -> Path:
-    """Write both files into `directory` and return the path of the page. MachineError where they cannot be written.
+def write(
+    advice: Advice, figures: Sequence[Figure], commands: Sequence[str], directory: Path, transfers: Sequence[Link] = ()
+) -> Path:
+    """Write both files into `directory` and return the path of the page; beside it the explorer, if the page links to
+    `transfers` there. MachineError where they cannot be written.
 
     Each is written beside and renamed, so that a reader never sees half of it.
     """
     texts = {
         DATA: json.dumps(advice.as_dict(), indent=1, ensure_ascii=False) + "\n",
-        PAGE: render(advice, figures, commands),
+        PAGE: render(advice, figures, commands, transfers),
     }
+    if transfers:
+        put_beside(directory / PAGE)
     for name, text in texts.items():
         output.write(directory / name, text.encode())
     return directory / PAGE
 
 
-def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str]) -> str:
+def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], transfers: Sequence[Link] = ()) -> str:
     """The page's HTML."""
     drawn = {figure.name: figure for figure in figures}
     html = (
@@ -51,6 +57,7 @@ def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str]) -
             light=light(advice.decision.outcome, advice.level),
             figures=drawn,
             commands=commands,
+            transfers=transfers,
             by_setting=_by_setting(advice),
             reference=advice.settings[0].name,
             percentiles=_percentiles(advice),

@@ -19,6 +19,7 @@ from firstflight.advise.first_look import check_enough, doubts
 from firstflight.advise.fit import fit
 from firstflight.advise.measure import Measurements
 from firstflight.advise.sizes import assumed
+from firstflight.advise.transfers import transfers
 from firstflight.errors import RequestError
 from firstflight.records import Run
 from firstflight.scenario import Cell
@@ -95,7 +96,8 @@ def advise(
             execute.carry_out(wanted, run, on_replicates)
         measured = Measurements(run, experiment)
         advice = advise_on(observed, population, experiment, measured, asked.budget, jobs, found, compared)
-        path = page.write(advice, all_figures(advice, experiment), commands(asked, directory), directory)
+        links = transfers(advice, experiment, measured)
+        path = page.write(advice, all_figures(advice, experiment), commands(asked, directory), directory, links)
     return advice, path
 
 

@@ -205,11 +205,16 @@ def trace(
 
 @app.command(short_help="Open the explorer in a browser.")
 def explore(
-    file: Annotated[
+    what: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE.toml", help="A scenario file to open with; without one, a download.", show_default=False
+            metavar="FILE.toml|RUN",
+            help="A scenario file, or a run's directory; without one, a download.",
+            show_default=False,
         ),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Of a run, open the cell with this value.")
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
@@ -223,7 +228,7 @@ def explore(
     """
     from firstflight.cli.exploring import explore_command
 
-    explore_command(file, settings or [], seed, out, port)
+    explore_command(what, only or [], settings or [], seed, out, port)
 
 
 @app.command(short_help="Any program inside a scenario's network.")

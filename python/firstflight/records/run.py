@@ -6,6 +6,7 @@
     DIR/cells/HASH/SHA256SUMS                      checksums of these files; a table is checked when first read
     DIR/chunks/                                    while a long cell is worked on: what it has so far, see `chunks`
     DIR/report.html                                written by the report
+    DIR/explorer.html                              beside it where it links to transfers
 
 HASH stands for everything a cell's records depend on, so a finished cell is never computed again and never taken
 for another. Changing the code or the scenario changes it; a directory holds one version only.
@@ -176,9 +177,9 @@ class Run:
         return scenario
 
     @property
-    def scenario_file(self) -> Path | None:
-        """The scenario of the first finished cell as a file, or None."""
-        return next((place / SCENARIO for _, place in self._finished()), None)
+    def scenario_files(self) -> list[tuple[dict[str, Any], Path]]:
+        """Key and scenario file of each finished cell, in the study's order."""
+        return [(dict(key), place / SCENARIO) for key, place in self._finished()]
 
     @property
     def vary(self) -> dict[str, list[Any]] | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import Claim
 from firstflight.analysis.table import Table
+from firstflight.explore.links import Link, of_run
 from firstflight.report.distribution import completion_times, stream_delays
 from firstflight.report.figure import Figure
 from firstflight.scenario.toml import value as toml_value
@@ -35,6 +36,8 @@ class Content:
     claims: list[Claim] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    transfers: list[Link] = field(default_factory=list)
+    directory: str = ""
     commands: list[str] = field(default_factory=list)
     limitations: tuple[str, ...] = ()
     scenario: str = ""
@@ -78,6 +81,8 @@ def gather(run: Run) -> Content:
             *(_distributions(run, keys) if alone else []),
         ],
         tables=study.tables(run),
+        transfers=of_run(run),
+        directory=str(run.directory),
         commands=_commands(run, study.words, study.replicates, study.engines[0]),
         limitations=study.limitations,
         scenario=_without_long_lists(run.scenario or ""),
@@ -116,7 +121,8 @@ def _commands(run: Run, study: list[str], replicates: int, engine: str) -> list[
     """What gives the same records once more, beside these. The file of a scenario is the one that is kept with a cell:
     what was varied has a value of its own there, and is varied again.
     """
-    words = ["firstflight", *(study if run.scenario is None else ["run", str(run.scenario_file or "FILE.toml")])]
+    file = next((str(path) for _, path in run.scenario_files), "FILE.toml")
+    words = ["firstflight", *(study if run.scenario is None else ["run", file])]
     words += ["--seed", str(run.seed)]
     if run.engine != engine:
         words += ["--engine", run.engine]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from firstflight.analysis.claim import VERDICTS, counts
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, number
+from firstflight.explore.links import put_beside
 from firstflight.records import output
 from firstflight.records.files import explained
 from firstflight.report.content import Content, gather
@@ -25,13 +26,17 @@ TEMPLATES = Path(__file__).parent / "templates"
 def write(run: Run, path: Path | None = None) -> Path:
     """Write the report of a run, by default to `report.html` in its directory; returns the path.
 
-    The file is written beside and renamed, so that a reader never sees half a report. Works for any
+    If it links to transfers, the explorer is written beside it. Each file is written beside and renamed, so that a
+    reader never sees half of it. Works for any
     study, for a plain scenario, and for a run of which only some cells are finished. RequestError if
     something else is there; MachineError if it cannot be written.
     """
     target = path or run.directory / "report.html"
     output.check(target)
-    output.write(target, render(gather(run)).encode())
+    content = gather(run)
+    if content.transfers:
+        put_beside(target)
+    output.write(target, render(content).encode())
     return target
 
 

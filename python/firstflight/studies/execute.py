@@ -81,9 +81,7 @@ def prepare(
         scenario=study.scenario.to_toml() if isinstance(study, SingleScenario) else None,
         vary=study.vary if isinstance(study, VariedScenario) else None,
     )
-    cells = [cell for cell in grid if _is_chosen(cell, _checked(only or {}, grid))]
-    if not cells:
-        raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
+    cells = [grid[index] for index in chosen([cell.key for cell in grid], only or {})]
     if place.cluster is not None:
         _check_for_cluster(place, cells, engine, jobs)
     if not place.cluster:
@@ -123,23 +121,30 @@ def check_seed(seed: int) -> None:
         raise RequestError(f"the seed is {seed}; write a whole number from 0 to 2^64 - 1")
 
 
-def _checked(only: Only, grid: Sequence[Cell]) -> dict[str, set[str]]:
-    chosen: dict[str, set[str]] = {}
+def chosen(keys: Sequence[Mapping[str, str | int | float | None]], only: Only) -> list[int]:
+    """Indices of the cells, known by their `keys`, that have the values of `only`. RequestError for an unknown key or
+    value, and if no cell has them all.
+    """
+    allowed = _checked(only, keys)
+    found = [index for index, key in enumerate(keys) if all(str(key[of]) in values for of, values in allowed.items())]
+    if not found:
+        raise RequestError("no cell of the grid has all the values asked for; drop one of the --only")
+    return found
+
+
+def _checked(only: Only, keys: Sequence[Mapping[str, str | int | float | None]]) -> dict[str, set[str]]:
+    allowed: dict[str, set[str]] = {}
     for key, values in only.items():
-        if key not in grid[0].key:
-            raise RequestError(f'the cells have no key "{key}"; {nearest(key, grid[0].key)}')
-        known = list(dict.fromkeys(str(cell.key[key]) for cell in grid if cell.key[key] is not None))
+        if key not in keys[0]:
+            raise RequestError(f'the cells have no key "{key}"; {nearest(key, keys[0])}')
+        known = list(dict.fromkeys(str(own[key]) for own in keys if own[key] is not None))
         # A value by itself means itself; a text would else be taken letter by letter.
         values = [values] if isinstance(values, str | int | float) else values
         for value in values:
             if str(value) not in known:
                 raise RequestError(f'no cell has {key} = "{value}"; known: {", ".join(known)}')
-        chosen[key] = {str(value) for value in values}
-    return chosen
-
-
-def _is_chosen(cell: Cell, chosen: Mapping[str, set[str]]) -> bool:
-    return all(str(cell.key[key]) in values for key, values in chosen.items())
+        allowed[key] = {str(value) for value in values}
+    return allowed
 
 
 @contextlib.contextmanager
