@@ -1,5 +1,7 @@
 /** What the drawings share: a canvas as sharp as the screen, the time axis, and the page's colours. */
 
+import { placeAt, type Steps } from "./steps";
+
 /** The span of time that all drawings show. */
 export interface View {
   fromNs: number;
@@ -66,6 +68,39 @@ export class Surface {
     this.context.clip();
     draw();
     this.context.restore();
+  }
+
+  /** A line that keeps each value until the next time. Of what falls on one half pixel only the extent is drawn. */
+  steps({ timeNs, values }: Steps, view: View, y: (value: number) => number, colour: string, dash: number[]): void {
+    const { context } = this;
+    const from = Math.max(0, placeAt(timeNs, view.fromNs));
+    if (from >= timeNs.length) return;
+    context.beginPath();
+    let [column, low, high, last] = [NaN, 0, 0, values[from]!];
+    context.moveTo(this.x(timeNs[from]!, view), y(last));
+    for (let index = from; index < timeNs.length && timeNs[index]! <= view.toNs; index++) {
+      const value = values[index]!;
+      const here = Math.round(2 * this.x(timeNs[index]!, view)) / 2;
+      if (here === column) {
+        [low, high, last] = [Math.min(low, value), Math.max(high, value), value];
+        continue;
+      }
+      if (low < high) this.column(column, y(low), y(high), y(last));
+      context.lineTo(here, y(last));
+      context.lineTo(here, y(value));
+      [column, low, high, last] = [here, value, value, value];
+    }
+    if (low < high) this.column(column, y(low), y(high), y(last));
+    context.lineTo(this.x(view.toNs, view), y(last));
+    context.setLineDash(dash);
+    context.lineWidth = 2;
+    context.strokeStyle = colour;
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  private column(x: number, ...ys: number[]): void {
+    for (const y of ys) this.context.lineTo(x, y);
   }
 
   text(words: string, x: number, y: number, colour: string, align: CanvasTextAlign = "left"): void {

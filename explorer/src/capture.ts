@@ -1,10 +1,18 @@
-/** One's own capture: the responses in it, and the path of one of them for the knobs. */
+/** One's own capture: the responses in it, the path of one of them for the knobs, and its segments. */
 
-import type { Observed } from "./engine";
+import type { Observed, Table } from "./engine";
+import { push, type Steps } from "./steps";
+import type { Segment, Transfer } from "./transfer";
 import { bytes, count, ms } from "./words";
+
+const SYN = 2;
 
 /** The first response of a connection that the capture has from its SYN on, as a transfer here begins. */
 export interface Response {
+  /** Its number in the capture. */
+  readonly connection: number;
+  /** The capture was taken nearer to the client. */
+  readonly isAtClient: boolean;
   readonly bytes: number;
   readonly completionNs: number;
   readonly rttMs: number;
@@ -17,7 +25,7 @@ export interface Response {
 export function comparable(observed: Observed): Response[] {
   const connections = observed.table("connections");
   const rows = new Map(Array.from(connections.column("connection"), (connection, row) => [connection, row]));
-  const [rtt, rate, leastRate] = ["rtt_s", "down_bps", "least_down_bps"].map((name) => connections.column(name));
+  const [rtt, rate, leastRate, atClient] = ["rtt_s", "down_bps", "least_down_bps", "at_client"].map((name) => connections.column(name));
   const responses = observed.table("responses");
   const of = ["connection", "object", "handshake_time_s", "completion_time_s", "bytes", "segments_sent", "first_flight_segments", "completed"];
   const [connection, object, handshake, completion, size, sent, flight, completed] = of.map((name) => responses.column(name));
@@ -28,6 +36,8 @@ export function comparable(observed: Observed): Response[] {
     if (row === undefined || object![index] !== 0 || completed![index] !== 1 || Number.isNaN(handshake![index]!)) continue;
     if (!(completion![index]! > 0 && rtt![row]! > 0)) continue;
     found.push({
+      connection: connection![index]!,
+      isAtClient: atClient![row] === 1,
       bytes: size![index]!,
       completionNs: Math.round(completion![index]! * 1e9),
       rttMs: Math.round(rtt![row]! * 1e4) / 10,
@@ -55,4 +65,53 @@ export function summary(observed: Observed, found: Response[]): string {
   const problems = observed.problems.map(([what, times]) => ` ${what}: ${times}.`).join("");
   if (found.length > 0) return `${read}; ${count(found.length, "dot")} in the chart.${problems}`;
   return `${read}, none of which can be compared: that needs a connection's first response, from its SYN on, without TLS.${problems}`;
+}
+
+/** Data or an ACK of a capture, in the order of time. */
+export interface Mark {
+  /** Since the client's SYN passed the capture. */
+  readonly timeNs: number;
+  readonly isData: boolean;
+  /** Bytes of the response before it. */
+  readonly from: number;
+  /** Bytes of the response up to its end, or that it acknowledges. */
+  readonly to: number;
+}
+
+/** The segments of a response as they passed the place of the capture. */
+export function marks(segments: Table, { bytes: size }: Response): Mark[] {
+  const of = ["time_ns", "from_server", "seq", "length", "ack", "flags"];
+  const [time, fromServer, seq, length, ack, flags] = of.map((name) => segments.column(name));
+  const opened = Array.from(flags!).findIndex((flag, index) => (flag & SYN) !== 0 && fromServer![index] === 0);
+  const found: Mark[] = [];
+  for (let index = 0; index < time!.length; index++) {
+    const isData = fromServer![index] === 1;
+    const from = isData ? seq![index]! - 1 : 0;
+    const to = isData ? from + length![index]! : ack![index]! - 1;
+    // Handshake, FIN and what belongs to later responses.
+    if (to <= from || from >= size) continue;
+    found.push({ timeNs: time![index]! - time![opened]!, isData, from, to: Math.min(to, size) });
+    if (!isData && to >= size) break;
+  }
+  return found;
+}
+
+/** The highest byte of the data that has passed the client's or the server's end of the path. */
+export function passed({ segments }: Transfer, isAtClient: boolean): Steps {
+  const data = segments.filter((segment) => segment.isDataWay && segment.length > 0 && (!isAtClient || segment.fate === "arrived"));
+  const at = (segment: Segment): number => (isAtClient ? (segment.fateNs ?? 0) : segment.sentNs);
+  const steps: Steps = { timeNs: [0], values: [0] };
+  let highest = 0;
+  for (const segment of data.sort((one, other) => at(one) - at(other))) {
+    if (segment.seq + segment.length - 1 <= highest) continue;
+    highest = segment.seq + segment.length - 1;
+    push(steps, at(segment), highest);
+  }
+  return steps;
+}
+
+/** When the client's SYN passes that end. */
+export function openedNs({ segments }: Transfer, isAtClient: boolean): number {
+  const syn = segments.find(({ isDataWay, flags }) => !isDataWay && (flags & SYN) !== 0);
+  return (isAtClient ? syn?.sentNs : syn?.fateNs) ?? 0;
 }

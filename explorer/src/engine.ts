@@ -5,6 +5,7 @@ interface Exports {
   input(bytes: number): number;
   simulate(seed: bigint, capture: number): number;
   observe(): number;
+  segments(connection: number): number;
   output(): number;
   output_length(): number;
 }
@@ -29,8 +30,16 @@ export class Table {
   column(name: string): ArrayLike<number> {
     const values = this.columns.get(name);
     if (values === undefined) throw new Error(`the records have no column ${name}`);
-    return values instanceof BigInt64Array || values instanceof BigUint64Array ? Array.from(values, Number) : values;
+    return values instanceof BigInt64Array || values instanceof BigUint64Array ? asNumbers(values) : values;
   }
+}
+
+/** By halves: a BigInt for each value would take ten times as long. */
+function asNumbers({ buffer, byteOffset, length }: BigInt64Array | BigUint64Array): Float64Array {
+  const [low, high] = [new Uint32Array(buffer, byteOffset, 2 * length), new Int32Array(buffer, byteOffset, 2 * length)];
+  const numbers = new Float64Array(length);
+  for (let index = 0; index < length; index++) numbers[index] = low[2 * index]! + high[2 * index + 1]! * 2 ** 32;
+  return numbers;
 }
 
 /** Tables by name. */
@@ -63,15 +72,19 @@ export class Engine {
     return instance.exports as unknown as Exports;
   }
 
-  /** One replicate of a plan, with every segment if `capture`. Throws Refused. */
-  simulate(plan: unknown, seed: number, capture: boolean): Records {
-    const text = new TextEncoder().encode(JSON.stringify(plan));
-    return this.called(text, () => this.exports.simulate(BigInt(seed), capture ? 1 : 0));
+  /** One replicate of a plan, which is JSON, with every segment if `capture`. Throws Refused. */
+  simulate(plan: string, seed: number, capture: boolean): Records {
+    return this.called(new TextEncoder().encode(plan), () => this.exports.simulate(BigInt(seed), capture ? 1 : 0));
   }
 
   /** The connections and responses of a pcap or pcapng file. Throws Refused. */
   observe(capture: Uint8Array): Observed {
     return this.called(capture, () => this.exports.observe()) as Observed;
+  }
+
+  /** The segments of one connection of that file. Throws Refused. */
+  segments(capture: Uint8Array, connection: number): Table {
+    return this.called(capture, () => this.exports.segments(connection)).table("segments");
   }
 
   private called(input: Uint8Array, call: () => number): Records {

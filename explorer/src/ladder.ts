@@ -11,11 +11,15 @@ interface Point {
 const TOP = 8;
 /** As near as a pointer must come to a line, in pixels. */
 const REACH = 14;
+/** Of a segment's line: sender, into the queue, out of it, receiver. */
+const MOST_POINTS = 4;
 
 export class Ladder {
   private readonly surface: Surface;
   private transfer: Transfer | undefined;
   private view: View = { fromNs: 0, toNs: 1 };
+  private at: [number, number, number, number] = [0, 0, 0, 0];
+  private readonly points = new Float64Array(2 * MOST_POINTS);
 
   constructor(canvas: HTMLCanvasElement) {
     this.surface = new Surface(canvas);
@@ -26,7 +30,8 @@ export class Ladder {
     const { surface } = this;
     surface.begin();
     const { context, width, height } = surface;
-    const [sender, queueTop, queueBottom, receiver] = this.levels();
+    this.at = this.levels();
+    const [sender, queueTop, queueBottom, receiver] = this.at;
     context.fillStyle = colours.ground;
     context.fillRect(LEFT, queueTop, width - LEFT - RIGHT, queueBottom - queueTop);
     surface.timeAxis(view, sender, height - 20, colours);
@@ -57,16 +62,21 @@ export class Ladder {
       [(one) => one.isDataWay && !one.isRetransmission && one.fate === "arrived", own, one(shown.length)],
       [(one) => one.isDataWay && (one.isRetransmission || one.fate !== "arrived"), colours.alarm, 1.6],
     ];
+    const last = new Float64Array(2 * MOST_POINTS);
     for (const [belongs, colour, lineWidth] of kinds) {
       context.beginPath();
-      let last = "";
+      last.fill(NaN);
       for (const segment of shown) {
         if (!belongs(segment)) continue;
-        const points = this.points(segment);
+        const numbers = this.place(segment);
         // Lines that fall on the same half pixels are drawn once.
-        const place = points.map(({ x }) => Math.round(2 * x)).join();
-        if (place !== last) this.trace(points);
-        last = place;
+        let isNew = false;
+        for (let at = 0; at < numbers; at += 2) {
+          const x = Math.round(2 * this.points[at]!);
+          isNew ||= x !== last[at];
+          last[at] = x;
+        }
+        if (isNew) this.trace(numbers);
       }
       context.strokeStyle = colour;
       context.lineWidth = lineWidth;
@@ -74,48 +84,60 @@ export class Ladder {
     }
     context.strokeStyle = colours.alarm;
     context.lineWidth = 2;
-    for (const segment of shown) if (segment.fate === "dropped" || segment.fate === "lost") this.cross(this.points(segment).at(-1));
+    for (const segment of shown) if (segment.fate === "dropped" || segment.fate === "lost") this.cross(this.place(segment));
     if (chosen === undefined) return;
     context.beginPath();
-    this.trace(this.points(chosen));
+    this.trace(this.place(chosen));
     context.strokeStyle = colours.text;
     context.lineWidth = 3;
     context.stroke();
   }
 
-  private trace(points: Point[]): void {
+  /** Draws the line that was placed last, of so many numbers. */
+  private trace(numbers: number): void {
     const { context } = this.surface;
-    points.forEach(({ x, y }, index) => (index === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
+    context.moveTo(this.points[0]!, this.points[1]!);
+    for (let at = 2; at < numbers; at += 2) context.lineTo(this.points[at]!, this.points[at + 1]!);
   }
 
-  private cross(point: Point | undefined): void {
-    if (point === undefined) return;
+  /** A cross where the line that was placed last ends. */
+  private cross(numbers: number): void {
     const { context } = this.surface;
+    const [x, y] = [this.points[numbers - 2]!, this.points[numbers - 1]!];
     context.beginPath();
     for (const side of [-1, 1]) {
-      context.moveTo(point.x - 4, point.y - 4 * side);
-      context.lineTo(point.x + 4, point.y + 4 * side);
+      context.moveTo(x - 4, y - 4 * side);
+      context.lineTo(x + 4, y + 4 * side);
     }
     context.stroke();
   }
 
-  /** Data: down to the queue, across it while it waits, and on to the receiver. An ACK: straight back. */
-  private points(segment: Segment): Point[] {
-    const [sender, queueTop, queueBottom, receiver] = this.levels();
-    const x = (timeNs: number): number => this.surface.x(timeNs, this.view);
-    const { sentNs, queuedNs, startNs, endNs, fate, fateNs } = segment;
-    if (!segment.isDataWay) {
-      const end = fateNs ?? sentNs;
-      const y = fate === "arrived" ? sender : (sender + receiver) / 2;
-      return [{ x: x(sentNs), y: receiver }, { x: x(end), y }];
+  /**
+   * Writes a segment's line into `points`, x and y in turn, and returns how many numbers these are: an array for each
+   * would take longer. Data: down to the queue, across it while it waits, and on to the receiver. An ACK: straight back.
+   */
+  private place({ isDataWay, sentNs, queuedNs, startNs, endNs, fate, fateNs }: Segment): number {
+    const [sender, queueTop, queueBottom, receiver] = this.at;
+    let numbers = 0;
+    const go = (timeNs: number, y: number): void => {
+      this.points[numbers++] = this.surface.x(timeNs, this.view);
+      this.points[numbers++] = y;
+    };
+    if (!isDataWay) {
+      go(sentNs, receiver);
+      go(fateNs ?? sentNs, fate === "arrived" ? sender : (sender + receiver) / 2);
+      return numbers;
     }
-    const points = [{ x: x(sentNs), y: sender }];
-    if (queuedNs !== undefined) points.push({ x: x(queuedNs), y: queueTop });
-    if (fate === "dropped") return [...points, { x: x(fateNs ?? sentNs), y: (queueTop + queueBottom) / 2 }];
-    if (startNs !== undefined) points.push({ x: x(startNs), y: queueBottom });
-    if (fate === "lost") return [...points, { x: x(fateNs ?? endNs ?? sentNs), y: (queueBottom + receiver) / 2 }];
-    if (fateNs !== undefined) points.push({ x: x(fateNs), y: receiver });
-    return points;
+    go(sentNs, sender);
+    if (queuedNs !== undefined) go(queuedNs, queueTop);
+    if (fate === "dropped") {
+      go(fateNs ?? sentNs, (queueTop + queueBottom) / 2);
+      return numbers;
+    }
+    if (startNs !== undefined) go(startNs, queueBottom);
+    if (fate === "lost") go(fateNs ?? endNs ?? sentNs, (queueBottom + receiver) / 2);
+    else if (fateNs !== undefined) go(fateNs, receiver);
+    return numbers;
   }
 
   private isShown({ sentNs, fateNs }: Segment): boolean {
@@ -127,9 +149,10 @@ export class Ladder {
     let [best, distance]: [Segment | undefined, number] = [undefined, REACH];
     for (const segment of this.transfer?.segments ?? []) {
       if (!this.isShown(segment)) continue;
-      const points = this.points(segment);
-      for (let index = 1; index < points.length; index++) {
-        const away = toLine(at, points[index - 1]!, points[index]!);
+      const numbers = this.place(segment);
+      for (let to = 2; to < numbers; to += 2) {
+        const [x0, y0, x1, y1] = this.points.subarray(to - 2, to + 2) as unknown as [number, number, number, number];
+        const away = toLine(at, { x: x0, y: y0 }, { x: x1, y: y1 });
         if (away < distance) [best, distance] = [segment, away];
       }
     }

@@ -1,7 +1,7 @@
 /** A quantity of both sides over time, as steps. */
 
 import { type Colours, LEFT, RIGHT, Surface, ticks, type View } from "./canvas";
-import type { Steps } from "./transfer";
+import type { Steps } from "./steps";
 
 export class Lines {
   readonly surface: Surface;
@@ -30,8 +30,8 @@ export class Lines {
       surface.text(this.label(value), LEFT - 5, y(value) + 4, colours.text, "right");
     }
     surface.clipped(0, bottom + 2, () => {
-      this.line(a, view, y, colours.a, []);
-      this.line(b, view, y, colours.b, [6, 3]);
+      if (a !== undefined) surface.steps(a, view, y, colours.a, []);
+      if (b !== undefined) surface.steps(b, view, y, colours.b, [6, 3]);
       if (cursorNs === undefined) return;
       context.setLineDash([]);
       context.strokeStyle = colours.text;
@@ -40,24 +40,6 @@ export class Lines {
       context.lineTo(surface.x(cursorNs, view), bottom);
       context.stroke();
     });
-  }
-
-  private line(steps: Steps | undefined, view: View, y: (value: number) => number, colour: string, dash: number[]): void {
-    if (steps === undefined) return;
-    const { surface } = this;
-    const { context } = surface;
-    context.beginPath();
-    steps.timeNs.forEach((timeNs, index) => {
-      const x = surface.x(timeNs, view);
-      if (index > 0) context.lineTo(x, y(steps.values[index - 1]!));
-      context[index === 0 ? "moveTo" : "lineTo"](x, y(steps.values[index]!));
-    });
-    context.lineTo(surface.x(view.toNs, view), y(steps.values.at(-1) ?? 0));
-    context.setLineDash(dash);
-    context.lineWidth = 2;
-    context.strokeStyle = colour;
-    context.stroke();
-    context.setLineDash([]);
   }
 }
 

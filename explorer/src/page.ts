@@ -1,16 +1,18 @@
 /** The page: settings in, drawings and sentences out, at every move. */
 
-import { comparable, described, type Response, summary } from "./capture";
+import { comparable, described, type Mark, marks, type Response, summary } from "./capture";
 import { colours, type View } from "./canvas";
-import { Engine, type Records, Refused } from "./engine";
+import { Engine, Refused } from "./engine";
 import { Board } from "./knobs";
 import { Ladder } from "./ladder";
 import { Lines } from "./lines";
 import type { Start } from "./plan";
+import { Captured, SequenceChart } from "./sequence";
 import { comparison, SizeChart, SIZES, type Times } from "./sizes";
 import { fromFragment, linkedPlan, opening, type Settings, toFragment, Unfit, unpacked, write } from "./settings";
 import { defineAll } from "./terms";
-import { completionNs, type Row, type Segment, traced, type Transfer, transferOf, valueAt } from "./transfer";
+import { valueAt } from "./steps";
+import { completionNs, type Segment, traced, type Transfer, transferOf } from "./transfer";
 import { bytes, count, ms, story } from "./words";
 
 const SIDES = ["a", "b"] as const;
@@ -18,6 +20,8 @@ type Name = (typeof SIDES)[number];
 
 /** How long the page may be busy with other sizes before it looks whether a knob has moved. */
 const SLICE_MS = 12;
+/** How long the knobs rest before the page's address has their settings. */
+const ADDRESS_MS = 100;
 /** Responses of a capture to choose from. */
 const MOST_LISTED = 200;
 
@@ -34,6 +38,7 @@ class Page {
   private readonly board: Board;
   private readonly opened: Settings;
   private transfers: Partial<Record<Name, Transfer>> = {};
+  private readonly simulated: Partial<Record<Name, { plan: string; seed: number; transfer: Transfer }>> = {};
   private view: View = { fromNs: 0, toNs: 1 };
   private whole: View = this.view;
   private chosen: { side: Name; segment: Segment } | undefined;
@@ -41,7 +46,14 @@ class Page {
   private times: Record<Name, Times> = { a: [], b: [] };
   private sizeIndex: number | undefined;
   private responses: Response[] = [];
+  private readonly sequence = new SequenceChart(element("sequence"));
+  private file: Uint8Array | undefined;
+  /** The response of the capture that is drawn. */
+  private own: { response: Response; marks: readonly Mark[] } | undefined;
+  private captured: Captured | undefined;
+  private mark: Mark | undefined;
   private sizesLater: number | undefined;
+  private addressLater: number | undefined;
 
   constructor(
     private readonly start: Start,
@@ -68,23 +80,27 @@ class Page {
   /** Simulates both sides and shows them. */
   private move(): void {
     const began = performance.now();
-    const { settings } = this.board;
-    const fragment = [this.linked === "" ? "" : `plan=${this.linked}`, toFragment(settings, this.opened)].filter((part) => part !== "").join("&");
-    history.replaceState(null, "", fragment === "" ? location.href.split("#")[0] : `#${fragment}`);
+    // Later, for it takes as long as a simulation, and browsers refuse hundreds of changes in a short time.
+    clearTimeout(this.addressLater);
+    this.addressLater = window.setTimeout(() => this.writeAddress(), ADDRESS_MS);
     this.chosen = undefined;
     this.cursorNs = undefined;
     const problems: string[] = [];
     for (const side of SIDES) {
       delete this.transfers[side];
       try {
-        this.transfers[side] = transferOf(this.simulated(side));
+        this.transfers[side] = this.transfer(side);
       } catch (error) {
         if (!(error instanceof Unfit || error instanceof Refused)) throw error;
         problems.push(`${side.toUpperCase()}: ${error.message}.`);
       }
     }
     element("problem").textContent = [...new Set(problems)].join(" ");
-    const end = Math.max(1, ...SIDES.map((side) => lastNs(this.transfers[side])));
+    const { a, b } = this.transfers;
+    this.captured = this.own === undefined || a === undefined || b === undefined ? undefined : new Captured(this.own.marks, this.own.response.isAtClient, a, b);
+    this.mark = undefined;
+    element("captured").hidden = this.captured === undefined;
+    const end = Math.max(1, this.captured?.endNs ?? 0, lastNs(a), lastNs(b));
     this.whole = { fromNs: 0, toNs: end * 1.02 };
     this.view = this.whole;
     this.times = { a: [], b: [] };
@@ -97,9 +113,25 @@ class Page {
     document.documentElement.dataset["moveMs"] = (performance.now() - began).toFixed(1);
   }
 
-  private simulated(side: Name, capture = true, size_bytes = this.board.settings.path.size_bytes): Records {
+  private writeAddress(): void {
+    const fragment = [this.linked === "" ? "" : `plan=${this.linked}`, toFragment(this.board.settings, this.opened)].filter((part) => part !== "").join("&");
+    history.replaceState(null, "", fragment === "" ? location.href.split("#")[0] : `#${fragment}`);
+  }
+
+  /** A side's transfer, simulated unless it is the one that was shown before. */
+  private transfer(side: Name): Transfer {
+    const { seed } = this.board.settings.path;
+    const plan = this.plan(side);
+    const before = this.simulated[side];
+    if (before?.plan === plan && before.seed === seed) return before.transfer;
+    const transfer = transferOf(this.engine.simulate(plan, seed, true));
+    this.simulated[side] = { plan, seed, transfer };
+    return transfer;
+  }
+
+  private plan(side: Name, size_bytes = this.board.settings.path.size_bytes): string {
     const { path, [side]: own } = this.board.settings;
-    return this.engine.simulate(write(this.start, { ...path, size_bytes }, own), path.seed, capture);
+    return JSON.stringify(write(this.start, { ...path, size_bytes }, own));
   }
 
   /** Computes sizes until the slice of time is over, and goes on later: a knob that moves comes first. */
@@ -107,7 +139,7 @@ class Page {
     const until = performance.now() + SLICE_MS;
     while (this.times.b.length < SIZES.length && performance.now() < until) {
       const size = SIZES[this.times.b.length];
-      for (const side of SIDES) this.times[side].push(completionNs(this.simulated(side, false, size)));
+      for (const side of SIDES) this.times[side].push(completionNs(this.engine.simulate(this.plan(side, size), this.board.settings.path.seed, false)));
     }
     this.drawSizes();
     if (this.times.b.length < SIZES.length) this.sizesLater = window.setTimeout(() => this.timeSizes());
@@ -122,9 +154,10 @@ class Page {
   private async read(file: File | undefined): Promise<void> {
     if (file === undefined) return;
     const list = element<HTMLSelectElement>("response");
-    this.responses = [];
+    [this.responses, this.file, this.own] = [[], undefined, undefined];
     try {
-      const observed = this.engine.observe(new Uint8Array(await file.arrayBuffer()));
+      this.file = new Uint8Array(await file.arrayBuffer());
+      const observed = this.engine.observe(this.file);
       this.responses = comparable(observed);
       element("capture-says").textContent = `${file.name}: ${summary(observed, this.responses)}`;
     } catch (error) {
@@ -137,7 +170,9 @@ class Page {
 
   /** Sets the knobs to a response's path: B has its first flight, A stays what it is held against. */
   private take(response: Response | undefined): void {
-    if (response !== undefined) {
+    if (response !== undefined && this.file !== undefined) {
+      this.own = { response, marks: marks(this.engine.segments(this.file, response.connection), response) };
+      element("place").textContent = response.isAtClient ? "at the client" : "at the server";
       const { path, b } = this.board.settings;
       // Observed bytes include the response's header, which a plan may have beside the size.
       const header = this.start.plan.applications[0]?.response_header_bytes ?? 0;
@@ -159,15 +194,35 @@ class Page {
     });
   }
 
+  private chooseMark(mark: Mark | undefined): void {
+    if (mark === undefined || this.captured === undefined || mark === this.mark) return;
+    this.mark = mark;
+    element("story").textContent = this.captured.story(mark);
+    if (mark.timeNs < this.view.fromNs || mark.timeNs > this.view.toNs) this.shift(mark.timeNs - (this.view.fromNs + this.view.toNs) / 2);
+    this.draw();
+  }
+
+  /** The next mark of the capture, or the one before. */
+  private stepMark(by: number): void {
+    const all = this.captured?.marks ?? [];
+    const now = this.mark === undefined ? (by > 0 ? -1 : all.length) : all.indexOf(this.mark);
+    this.chooseMark(all[Math.max(0, Math.min(all.length - 1, now + by))]);
+  }
+
   private pointSize(index: number): void {
     this.sizeIndex = Math.max(0, Math.min(SIZES.length - 1, index));
     element("story").textContent = comparison(this.sizeIndex, this.times.a, this.times.b);
     this.drawSizes();
   }
 
-  /** The segment events of a side, as `firstflight trace --csv` writes them. */
-  rows(side: Name): Row[] {
-    return traced(this.simulated(side));
+  /** Columns of the segment events of a side, as `firstflight trace --csv` writes them. */
+  rows(side: Name, names: readonly string[]): number[][] {
+    return traced(this.engine.simulate(this.plan(side), this.board.settings.path.seed, true), names);
+  }
+
+  /** How many segments and ACKs the ladders hold. */
+  get marks(): number {
+    return SIDES.reduce((sum, side) => sum + (this.transfers[side]?.segments.length ?? 0), 0);
   }
 
   private summarise(): void {
@@ -191,6 +246,7 @@ class Page {
       if (transfer !== undefined) this.ladders[side].draw(transfer, this.view, palette[side], palette, chosen);
     }
     for (const { name, chart } of this.lines) chart.draw(a?.[name], b?.[name], this.view, palette, this.cursorNs);
+    if (this.captured !== undefined) this.sequence.draw(this.captured, this.view, palette, this.mark);
     this.drawSizes();
   }
 
@@ -252,6 +308,9 @@ class Page {
       const step = (by: number): void => this.point(name, (this.cursorNs ?? this.view.fromNs) + (by * (this.view.toNs - this.view.fromNs)) / 100);
       this.listenTo(canvas, step);
     }
+    const own = this.sequence.surface.canvas;
+    for (const kind of ["pointermove", "pointerdown"] as const) own.addEventListener(kind, ({ offsetX, offsetY }) => this.chooseMark(this.sequence.nearest(offsetX, offsetY)));
+    this.listenTo(own, (by) => this.stepMark(by));
     const { canvas } = this.sizes.surface;
     const atSize = ({ offsetX }: PointerEvent): void => this.pointSize(this.sizes.indexAt(offsetX));
     canvas.addEventListener("pointermove", atSize);

@@ -1,6 +1,7 @@
 /** One transfer out of the records: its segments with what became of them, and three lines over time. */
 
 import { type Records, Refused, type Table } from "./engine";
+import { push, type Steps } from "./steps";
 
 const [SENT, RECEIVED, DROPPED, LOST] = [0, 1, 2, 3];
 const [FIN, SYN, ACK] = [1, 2, 16];
@@ -27,20 +28,14 @@ export interface Segment {
   /** Sent before the first ACK of data arrived. */
   isFirstFlight: boolean;
   /** At the bottleneck: when it came there, and when its transmission began and ended. */
-  queuedNs?: number;
-  startNs?: number;
-  endNs?: number;
+  queuedNs: number | undefined;
+  startNs: number | undefined;
+  endNs: number | undefined;
   fate: Fate;
   /** When it arrived, or was dropped or lost. */
-  fateNs?: number;
+  fateNs: number | undefined;
   /** Of an ACK at the data's sender: its number in a row of duplicates; 0: none. */
   duplicates: number;
-}
-
-/** A line that keeps each value until the next time. */
-export interface Steps {
-  readonly timeNs: number[];
-  readonly values: number[];
 }
 
 export interface Transfer {
@@ -67,28 +62,27 @@ export function transferOf(records: Records): Transfer {
   const at = (name: string): number => transfers.column(name)[row]!;
   const toNs = (seconds: number): number => Math.round(seconds * 1e9);
 
-  const rows = segmentRows(records.table("segments"), connection);
-  const dataFrom = busier(rows);
-  const segments = matched(rows, dataFrom);
-  const crossings = crossingRows(records.table("crossings"));
-  const own = crossings.filter((crossing) => crossing.connection === connection);
-  const link = bottleneck(own.filter((crossing) => crossing.from === dataFrom));
-  for (const from of [0, 1]) throughLinks(segments.filter((one) => (one.isDataWay ? dataFrom : 1 - dataFrom) === from), own.filter((one) => one.from === from), link);
+  const events = new Events(records.table("segments"), connection);
+  const dataFrom = busier(events);
+  const segments = matched(events, dataFrom);
+  const crossings = new Crossings(records.table("crossings"), connection);
+  const link = crossings.bottleneck(dataFrom);
+  for (const from of [0, 1]) throughLinks(segments.filter((one) => (one.isDataWay ? dataFrom : 1 - dataFrom) === from), crossings, from, link);
   const completion = at("completion_time_s");
-  const lastRow = rows[rows.length - 1];
+  const last = events.rows.at(-1);
   return {
     segments,
     startNs: toNs(at("start_s")),
     completionNs: Number.isNaN(completion) ? null : toNs(completion),
     handshakeNs: toNs(at("handshake_time_s")),
     bytes: at("bytes"),
-    delivered: delivered(rows, dataFrom),
-    cwnd: cwndSteps(rows, dataFrom),
-    queue: waiting(crossings.filter((crossing) => crossing.link === link)),
+    delivered: delivered(events, dataFrom),
+    cwnd: cwndSteps(events, dataFrom),
+    queue: crossings.waiting(link),
     dropped: segments.filter(({ isDataWay, fate }) => isDataWay && (fate === "dropped" || fate === "lost")).length,
     retransmissions: at("retransmissions"),
     timeouts: at("timeouts"),
-    endNs: lastRow === undefined ? 0 : lastRow.timeNs,
+    endNs: last === undefined ? 0 : events.timeNs[last]!,
   };
 }
 
@@ -103,10 +97,15 @@ function firstTransfer(transfers: Table): number {
   return row;
 }
 
-/** The segment events of that connection, as `firstflight trace --csv` writes them. */
-export function traced(records: Records): Row[] {
+/** The segment events of that connection, as `firstflight trace --csv` writes them: a column for each name. */
+export function traced(records: Records, names: readonly string[]): number[][] {
   const transfers = records.table("transfers");
-  return segmentRows(records.table("segments"), transfers.column("connection")[firstTransfer(transfers)]!);
+  const table = records.table("segments");
+  const { rows } = new Events(table, transfers.column("connection")[firstTransfer(transfers)]!);
+  return names.map((name) => {
+    const column = table.column(name);
+    return rows.map((row) => column[row]!);
+  });
 }
 
 /** The time from the start until the last byte arrived, without any picture; null: not before the end of the run. */
@@ -115,232 +114,240 @@ export function completionNs(records: Records): number | null {
   return seconds === undefined || Number.isNaN(seconds) ? null : Math.round(seconds * 1e9);
 }
 
-export interface Row {
-  timeNs: number;
-  event: number;
-  from: number;
-  seq: number;
-  length: number;
-  ack: number;
-  windowBytes: number;
-  cwnd: number;
-  state: number;
-  flags: number;
-  retransmission: number;
-  sackCount: number;
-}
-
-function segmentRows(table: Table, connection: number): Row[] {
-  const names = ["time_ns", "event", "from_server", "seq", "length", "ack", "window_bytes", "cwnd_segments", "recovery_state", "flags", "retransmission", "sack_count"];
-  const [time, event, from, seq, length, ack, window, cwnd, state, flags, again, sack] = names.map((name) => table.column(name));
+function rowsOf(table: Table, connection: number): number[] {
   const whose = table.column("connection");
-  const rows: Row[] = [];
-  for (let index = 0; index < whose.length; index++) {
-    if (whose[index] !== connection) continue;
-    rows.push({
-      timeNs: time![index]!,
-      event: event![index]!,
-      from: from![index]!,
-      seq: seq![index]!,
-      length: length![index]!,
-      ack: ack![index]!,
-      windowBytes: window![index]!,
-      cwnd: cwnd![index]!,
-      state: state![index]!,
-      flags: flags![index]!,
-      retransmission: again![index]!,
-      sackCount: sack![index]!,
-    });
-  }
+  const rows: number[] = [];
+  for (let row = 0; row < whose.length; row++) if (whose[row] === connection) rows.push(row);
   return rows;
 }
 
+/** The table of segments by column, and which of its rows are of a connection: an object for each row would take longer. */
+class Events {
+  readonly rows: readonly number[];
+  readonly timeNs; readonly event; readonly from; readonly seq; readonly length; readonly ack; readonly windowBytes;
+  readonly cwnd; readonly state; readonly flags; readonly retransmission; readonly sackCount;
+
+  constructor(table: Table, connection: number) {
+    this.rows = rowsOf(table, connection);
+    this.timeNs = table.column("time_ns");
+    this.event = table.column("event");
+    this.from = table.column("from_server");
+    this.seq = table.column("seq");
+    this.length = table.column("length");
+    this.ack = table.column("ack");
+    this.windowBytes = table.column("window_bytes");
+    this.cwnd = table.column("cwnd_segments");
+    this.state = table.column("recovery_state");
+    this.flags = table.column("flags");
+    this.retransmission = table.column("retransmission");
+    this.sackCount = table.column("sack_count");
+  }
+}
+
 /** The end that sends more data: 1 for the server. */
-function busier(rows: Row[]): number {
+function busier({ rows, event, from, length }: Events): number {
   const bytes = [0, 0];
-  for (const { event, from, length } of rows) if (event === SENT) bytes[from]! += length;
+  for (const row of rows) if (event[row] === SENT) bytes[from[row]!]! += length[row]!;
   return bytes[1]! >= bytes[0]! ? 1 : 0;
 }
 
-/** Segments as they were sent, each with its arrival or loss: the first of its kind that is still under way. */
-// By what it carries or, without data, acknowledges; who sent it; whether it is a retransmission.
-function matched(rows: Row[], dataFrom: number): Segment[] {
+/** Segments that are under way: of those alike, the first that was sent arrives first. */
+class UnderWay {
+  private readonly first = new Map<number, Segment>();
+  private readonly next = new Map<Segment, Segment>();
+
+  add(key: number, segment: Segment): void {
+    let last = this.first.get(key);
+    if (last === undefined) {
+      this.first.set(key, segment);
+      return;
+    }
+    for (let later = this.next.get(last); later !== undefined; later = this.next.get(last)) last = later;
+    this.next.set(last, segment);
+  }
+
+  take(key: number): Segment | undefined {
+    const taken = this.first.get(key);
+    if (taken === undefined) return undefined;
+    const later = this.next.get(taken);
+    if (later === undefined) this.first.delete(key);
+    else this.first.set(key, later);
+    this.next.delete(taken);
+    return taken;
+  }
+}
+
+/** Segments as they were sent, each with its arrival or loss. */
+function matched(events: Events, dataFrom: number): Segment[] {
+  const { timeNs, event, from, seq, length, ack, windowBytes, cwnd, state, flags, retransmission, sackCount } = events;
   const segments: Segment[] = [];
-  const underWay = new Map<number, Segment[]>();
+  const underWay = new UnderWay();
   let hasAck = false;
   let [reached, highest, window, inARow] = [0, 0, -1, 0];
-  for (const row of rows) {
-    const isDataWay = row.from === dataFrom;
-    const kind = 4 * row.retransmission + (row.length > 0 ? 2 : 0) + row.from;
-    const key = (row.length > 0 ? row.seq : row.ack) * 8 + kind;
-    if (row.event === SENT) {
+  for (const row of events.rows) {
+    const isDataWay = from[row] === dataFrom;
+    const [start, size, acked] = [seq[row]!, length[row]!, ack[row]!];
+    // Alike is what carries or, without data, acknowledges the same; by one end; both or neither of them a retransmission.
+    const key = (size > 0 ? start : acked) * 8 + 4 * retransmission[row]! + (size > 0 ? 2 : 0) + from[row]!;
+    if (event[row] === SENT) {
       const segment: Segment = {
         isDataWay,
-        sentNs: row.timeNs,
-        seq: row.seq,
-        length: row.length,
-        ack: row.ack,
-        flags: row.flags,
-        windowBytes: row.windowBytes,
-        sackRanges: row.sackCount,
-        isRetransmission: row.retransmission === 1,
-        cwnd: row.cwnd,
-        state: row.state,
-        isFirstFlight: isDataWay && row.length > 0 && !hasAck,
+        sentNs: timeNs[row]!,
+        seq: start,
+        length: size,
+        ack: acked,
+        flags: flags[row]!,
+        windowBytes: windowBytes[row]!,
+        sackRanges: sackCount[row]!,
+        isRetransmission: retransmission[row] === 1,
+        cwnd: cwnd[row]!,
+        state: state[row]!,
+        isFirstFlight: isDataWay && size > 0 && !hasAck,
+        queuedNs: undefined,
+        startNs: undefined,
+        endNs: undefined,
         fate: "under way",
+        fateNs: undefined,
         duplicates: 0,
       };
       segments.push(segment);
-      const alike = underWay.get(key);
-      if (alike === undefined) underWay.set(key, [segment]);
-      else alike.push(segment);
-      if (isDataWay) highest = Math.max(highest, row.seq + row.length);
+      underWay.add(key, segment);
+      if (isDataWay) highest = Math.max(highest, start + size);
       continue;
     }
-    const segment = underWay.get(key)?.shift();
+    const segment = underWay.take(key);
     if (segment === undefined) continue;
-    segment.fate = row.event === RECEIVED ? "arrived" : row.event === LOST ? "lost" : "dropped";
-    segment.fateNs = row.timeNs;
-    if (isDataWay || row.event !== RECEIVED || (row.flags & ACK) === 0) continue;
-    [segment.cwnd, segment.state] = [row.cwnd, row.state];
+    segment.fate = event[row] === RECEIVED ? "arrived" : event[row] === LOST ? "lost" : "dropped";
+    segment.fateNs = timeNs[row]!;
+    if (isDataWay || event[row] !== RECEIVED || (flags[row]! & ACK) === 0) continue;
+    segment.cwnd = cwnd[row]!;
+    segment.state = state[row]!;
     // RFC 5681 section 2: no data, no SYN or FIN, the same acknowledgment number and window, while data is outstanding.
-    const isDuplicate = row.length === 0 && (row.flags & (SYN | FIN)) === 0 && row.ack === reached && row.windowBytes === window && highest > row.ack;
+    const isDuplicate = size === 0 && (flags[row]! & (SYN | FIN)) === 0 && acked === reached && windowBytes[row] === window && highest > acked;
     inARow = isDuplicate ? inARow + 1 : 0;
     segment.duplicates = inARow;
-    hasAck ||= row.ack > 1;
-    reached = Math.max(reached, row.ack);
-    window = row.windowBytes;
+    hasAck ||= acked > 1;
+    reached = Math.max(reached, acked);
+    window = windowBytes[row]!;
   }
   return segments;
 }
 
-interface Crossing {
-  link: number;
-  connection: number;
-  from: number;
-  event: number;
-  timeNs: number;
-  startNs: number;
-  endNs: number;
-}
+/** The table of packets at links by column, and which of its rows are of a connection. */
+class Crossings {
+  private readonly rows: readonly number[];
+  readonly link; readonly from; readonly event; readonly timeNs; readonly startNs; readonly endNs;
 
-function crossingRows(table: Table): Crossing[] {
-  const names = ["link", "connection", "from_server", "event", "time_ns", "start_ns", "end_ns"];
-  const [link, connection, from, event, time, start, end] = names.map((name) => table.column(name));
-  return Array.from(link!, (one, index) => ({
-    link: one,
-    connection: connection![index]!,
-    from: from![index]!,
-    event: event![index]!,
-    timeNs: time![index]!,
-    startNs: start![index]!,
-    endNs: end![index]!,
-  }));
-}
-
-/** The link at which the data waits longest in total; if it waits nowhere, the slowest. */
-function bottleneck(crossings: Crossing[]): number {
-  const links = new Map<number, [waited: number, transmitted: number]>();
-  for (const { link, event, timeNs, startNs, endNs } of crossings) {
-    const sums = links.get(link) ?? [0, 0];
-    if (event !== DROPPED) {
-      sums[0] += startNs - timeNs;
-      sums[1] += endNs - startNs;
-    }
-    links.set(link, sums);
+  constructor(table: Table, connection: number) {
+    this.rows = rowsOf(table, connection);
+    this.link = table.column("link");
+    this.from = table.column("from_server");
+    this.event = table.column("event");
+    this.timeNs = table.column("time_ns");
+    this.startNs = table.column("start_ns");
+    this.endNs = table.column("end_ns");
   }
-  const ranked = [...links].sort(([, one], [, other]) => other[0] - one[0] || other[1] - one[1]);
-  return ranked[0]?.[0] ?? -1;
+
+  /** Of the packets that an end sends, the rows by link, in the order in which they get there. */
+  byLink(from: number): Map<number, number[]> {
+    const links = new Map<number, number[]>();
+    for (const row of this.rows) {
+      if (this.from[row] !== from) continue;
+      const there = links.get(this.link[row]!);
+      if (there === undefined) links.set(this.link[row]!, [row]);
+      else there.push(row);
+    }
+    return new Map([...links].sort(([, one], [, other]) => this.timeNs[one[0]!]! - this.timeNs[other[0]!]!));
+  }
+
+  /** The link at which the data waits longest in total; if it waits nowhere, the slowest. */
+  bottleneck(dataFrom: number): number {
+    const sums = [...this.byLink(dataFrom)].map(([link, rows]) => {
+      let [waited, transmitted] = [0, 0];
+      for (const row of rows) {
+        if (this.event[row] === DROPPED) continue;
+        waited += this.startNs[row]! - this.timeNs[row]!;
+        transmitted += this.endNs[row]! - this.startNs[row]!;
+      }
+      return { link, waited, transmitted };
+    });
+    sums.sort((one, other) => other.waited - one.waited || other.transmitted - one.transmitted);
+    return sums[0]?.link ?? -1;
+  }
+
+  /** Packets of all connections that wait at a link. */
+  waiting(link: number): Steps {
+    const [came, went]: [number[], number[]] = [[], []];
+    for (let row = 0; row < this.link.length; row++) {
+      if (this.link[row] !== link || this.startNs[row]! <= this.timeNs[row]!) continue;
+      came.push(this.timeNs[row]!);
+      went.push(this.startNs[row]!);
+    }
+    // Packets come in the order of the table, and need not leave in it.
+    const leave = Float64Array.from(went).sort();
+    const steps: Steps = { timeNs: [0], values: [0] };
+    let arrived = 0;
+    for (const [left, timeNs] of leave.entries()) {
+      for (; arrived < came.length && came[arrived]! <= timeNs; arrived++) push(steps, came[arrived]!, arrived + 1 - left);
+      push(steps, timeNs, arrived - left - 1);
+    }
+    return steps;
+  }
 }
 
 /** Each link passes the segments of a connection in order, so the nth packet there is the nth segment that got so far. */
-function throughLinks(segments: Segment[], crossings: Crossing[], bottleneck: number): void {
-  const links = new Map<number, Crossing[]>();
-  for (const crossing of crossings) {
-    const there = links.get(crossing.link);
-    if (there === undefined) links.set(crossing.link, [crossing]);
-    else there.push(crossing);
-  }
-  const inOrder = [...links].sort(([, one], [, other]) => one[0]!.timeNs - other[0]!.timeNs);
+function throughLinks(segments: Segment[], crossings: Crossings, from: number, bottleneck: number): void {
+  const { event, timeNs, startNs, endNs } = crossings;
   let left = segments;
-  for (const [link, passed] of inOrder) {
+  for (const [link, rows] of crossings.byLink(from)) {
     left = left.filter((segment, index) => {
-      const crossing = passed[index];
-      if (crossing === undefined) return true;
+      const row = rows[index];
+      if (row === undefined) return true;
       if (link === bottleneck) {
-        segment.queuedNs = crossing.timeNs;
-        segment.startNs = crossing.startNs;
-        segment.endNs = crossing.endNs;
+        segment.queuedNs = timeNs[row];
+        segment.startNs = startNs[row];
+        segment.endNs = endNs[row];
       }
-      return crossing.event === RECEIVED;
+      return event[row] === RECEIVED;
     });
   }
 }
 
 /** Bytes that have arrived in order. */
-function delivered(rows: Row[], dataFrom: number): Steps {
+function delivered({ rows, event, from, timeNs, seq, length }: Events, dataFrom: number): Steps {
   const steps: Steps = { timeNs: [0], values: [0] };
   const ahead = new Map<number, number>();
   let next = 1;
-  for (const { event, from, timeNs, seq, length } of rows) {
-    if (event !== RECEIVED || from !== dataFrom || length === 0) continue;
-    if (seq + length <= next) continue;
-    ahead.set(seq, Math.max(seq + length, ahead.get(seq) ?? 0));
-    if (seq > next) continue;
-    const before = next;
-    for (let found = true; found; ) {
+  for (const row of rows) {
+    if (event[row] !== RECEIVED || from[row] !== dataFrom || length[row] === 0) continue;
+    const [start, end] = [seq[row]!, seq[row]! + length[row]!];
+    if (end <= next) continue;
+    if (start > next) {
+      ahead.set(start, Math.max(end, ahead.get(start) ?? 0));
+      continue;
+    }
+    next = end;
+    for (let found = ahead.size > 0; found; ) {
       found = false;
-      for (const [start, end] of ahead) {
-        if (start > next) continue;
-        ahead.delete(start);
-        next = Math.max(next, end);
+      for (const [later, until] of ahead) {
+        if (later > next) continue;
+        ahead.delete(later);
+        next = Math.max(next, until);
         found = true;
       }
     }
-    if (next > before) push(steps, timeNs, next - 1);
+    push(steps, timeNs[row]!, next - 1);
   }
   return steps;
 }
 
 /** cwnd when the data's sender sends and after what it receives. */
-function cwndSteps(rows: Row[], dataFrom: number): Steps {
+function cwndSteps({ rows, event, from, timeNs, cwnd }: Events, dataFrom: number): Steps {
   const steps: Steps = { timeNs: [], values: [] };
-  for (const { event, from, timeNs, cwnd } of rows) {
-    if ((event === SENT && from === dataFrom) || (event === RECEIVED && from !== dataFrom)) {
-      if (steps.values[steps.values.length - 1] !== cwnd) push(steps, timeNs, cwnd);
-    }
+  for (const row of rows) {
+    const isOwn = event[row] === SENT ? from[row] === dataFrom : event[row] === RECEIVED && from[row] !== dataFrom;
+    if (!isOwn) continue;
+    if (steps.values[steps.values.length - 1] !== cwnd[row]) push(steps, timeNs[row]!, cwnd[row]!);
   }
   return steps;
-}
-
-/** Packets of all connections that wait at a link. */
-function waiting(crossings: Crossing[]): Steps {
-  const waited = crossings.filter(({ timeNs, startNs }) => startNs > timeNs);
-  const came = waited.map(({ timeNs }) => [timeNs, 1] as const);
-  const went = waited.map(({ startNs }) => [startNs, -1] as const);
-  const steps: Steps = { timeNs: [0], values: [0] };
-  let packets = 0;
-  for (const [timeNs, change] of [...came, ...went].sort(([one], [other]) => one - other)) push(steps, timeNs, (packets += change));
-  return steps;
-}
-
-/** Of several values at one moment the last one stays. */
-function push(steps: Steps, timeNs: number, value: number): void {
-  const last = steps.timeNs.length - 1;
-  if (steps.timeNs[last] === timeNs) steps.values[last] = value;
-  else {
-    steps.timeNs.push(timeNs);
-    steps.values.push(value);
-  }
-}
-
-/** The value at a time: that of the last step up to it. */
-export function valueAt({ timeNs, values }: Steps, time: number): number {
-  let [low, high] = [0, timeNs.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (timeNs[middle]! <= time) low = middle + 1;
-    else high = middle;
-  }
-  return values[low - 1] ?? 0;
 }

@@ -220,13 +220,13 @@ def _case(file: Path, scenario: Scenario, fragment: str, settings: dict[str, Any
     for key, value in settings.items():
         scenario = scenario.replace(key, value)
     tables = capture(scenario, 7 if "seed=7" in fragment else 1)
-    rows = first_connection(tables).select(pl.col(COLUMNS).cast(pl.Float64)).rows()
+    columns = first_connection(tables).select(pl.col(COLUMNS).cast(pl.Float64)).to_dict(as_series=False)
     completion = tables["transfers"]["completion_time_s"][0]
     name = fragment[:60] or scenario.name
     return {
         "name": name,
         "file": str(file),
         "fragment": fragment,
-        "rows": rows,
+        "columns": columns,
         "completion_ns": round(completion * 1e9),
     }

@@ -36,6 +36,12 @@ pub extern "C" fn observe() -> u32 {
     put(crate::read(&INPUT.take()).map_err(|error| error.to_string()))
 }
 
+/// Likewise, for the segments of one connection of the capture.
+#[unsafe(no_mangle)]
+pub extern "C" fn segments(connection: u32) -> u32 {
+    put(crate::segments_of(&INPUT.take(), connection).map_err(|error| error.to_string()))
+}
+
 fn put(answer: Result<Vec<u8>, String>) -> u32 {
     let is_done = u32::from(answer.is_ok());
     OUTPUT.set(answer.unwrap_or_else(String::into_bytes));

@@ -6,7 +6,7 @@
 mod boundary;
 mod packed;
 
-pub use boundary::{input, observe, output, output_length, simulate};
+pub use boundary::{input, observe, output, output_length, segments, simulate};
 
 use std::path::Path;
 
@@ -22,6 +22,15 @@ pub fn run(plan: &str, seed: u64, capture: bool) -> Result<Vec<u8>, PlanError> {
     let records = firstflight_sim::simulate(&Plan::from_json(plan)?, seed, 0..1, capture)?;
     let about = json!({ "links": records.link_names, "applications": records.application_names });
     Ok(packed::pack(about, records.into_tables()))
+}
+
+/// Packs the segments of one connection of a capture, by its number in the tables of [`read`].
+///
+/// # Errors
+/// Something that is no capture.
+pub fn segments_of(capture: &[u8], connection: u32) -> Result<Vec<u8>, ReadError> {
+    let segments = Reader::new(Path::new("the file"), capture)?.segments_of(connection)?;
+    Ok(packed::pack(json!({}), [segments.into_columns()]))
 }
 
 /// Reads a pcap or pcapng file and packs the tables of its connections and responses.

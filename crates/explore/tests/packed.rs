@@ -1,6 +1,6 @@
 //! What the page reads: the layout of the block, and a sentence for what is no plan.
 
-use firstflight_explore::{read, run};
+use firstflight_explore::{read, run, segments_of};
 use firstflight_tcp::Profile;
 use serde_json::{Value, json};
 
@@ -55,6 +55,17 @@ fn a_capture_becomes_connections_and_responses() {
     assert_eq!(described["tables"]["responses"]["bytes"][0], "<u8");
     let refused = read(b"GET / HTTP/1.1").expect_err("no capture").to_string();
     assert!(refused.starts_with("the file is no capture"), "{refused}");
+}
+
+#[test]
+fn the_segments_of_one_of_its_connections_can_be_had() {
+    let capture = include_bytes!("../../../examples/flows/server.pcapng");
+    let block = segments_of(capture, 3).expect("a capture");
+    let described: Value = serde_json::from_slice(&block[4..4 + u32_at(&block, 0)]).expect("JSON");
+    let segments = &described["tables"]["segments"];
+    assert_eq!((&segments["seq"][0], &segments["time_ns"][0]), (&json!("<u4"), &json!("<i8")));
+    let rows = segments["from_server"][2].as_u64().unwrap();
+    assert!((20..400).contains(&rows), "{rows} segments");
 }
 
 #[test]

@@ -62,8 +62,15 @@ impl Table {
         }
     }
 
-    /// Takes a segment that stands at `offset` of the file.
-    pub(crate) fn take(&mut self, seen: &Seen<'_>, time: i64, offset: u64, batch: &mut Batch, problems: &mut Problems) {
+    /// Takes a segment that stands at `offset` of the file; answers the connection that it belongs to.
+    pub(crate) fn take(
+        &mut self,
+        seen: &Seen<'_>,
+        time: i64,
+        offset: u64,
+        batch: &mut Batch,
+        problems: &mut Problems,
+    ) -> Option<&Connection> {
         // Captures on several processors are not quite in order.
         self.now = self.now.max(time);
         self.let_go(batch, problems);
@@ -78,7 +85,7 @@ impl Table {
             None => self.begin(ends, seen, time, offset, batch, problems),
         };
         let slot = &mut self.slots[at as usize];
-        let Some(connection) = &mut slot.connection else { return };
+        let connection = slot.connection.as_mut()?;
         if let Some(trouble) = connection.take(seen, time, batch) {
             problems.add(trouble, offset);
         }
@@ -87,6 +94,7 @@ impl Table {
         self.slots[at as usize].stage = stage;
         self.slots[at as usize].last = self.now;
         self.append(at);
+        self.connection(at)
     }
 
     /// Tells of all that are left.

@@ -25,4 +25,6 @@ mod tls;
 
 pub use problems::{Problem, Trouble};
 pub use reader::{ReadError, Reader};
-pub use rows::{Batch, ConnectionRow, Connections, HandshakeRow, Handshakes, ResponseRow, Responses, UNKNOWN};
+pub use rows::{
+    Batch, ConnectionRow, Connections, HandshakeRow, Handshakes, ResponseRow, Responses, SegmentRow, Segments, UNKNOWN,
+};

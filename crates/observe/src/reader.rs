@@ -10,10 +10,11 @@ use std::{
 
 use crate::{
     capture::Capture,
+    connection::Connection,
     connections::Table,
-    packet::{self, Not},
+    packet::{self, Not, Seen},
     problems::{Problem, Problems, Trouble},
-    rows::Batch,
+    rows::{Batch, Segments},
 };
 
 /// Why a file cannot be read.
@@ -77,29 +78,57 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// What the file system refuses.
     pub fn read(&mut self, rows: usize) -> Result<Option<Batch>, ReadError> {
-        let Some(table) = &mut self.table else { return Ok(None) };
-        let mut batch = Batch::default();
-        while batch.rows() < rows {
-            let next = self.capture.next(&mut self.problems);
-            let Some((record, bytes)) = next.map_err(|error| ReadError::Io(self.path.clone(), error))? else {
-                table.finish(&mut batch, &mut self.problems);
-                self.table = None;
-                break;
-            };
-            self.packets += 1;
-            match packet::read(&record, bytes) {
-                Ok(seen) => {
-                    self.segments += 1;
-                    table.take(&seen, record.time_ns, record.offset, &mut batch, &mut self.problems);
-                }
-                Err(Not::Tcp) => {}
-                Err(Not::LinkLayer) => self.problems.add(Trouble::LinkLayer, record.offset),
-                Err(Not::Fragment) => self.problems.add(Trouble::Fragment, record.offset),
-                Err(Not::Short) => self.problems.add(Trouble::TooShort, record.offset),
-                Err(Not::Malformed) => self.problems.add(Trouble::Malformed, record.offset),
-            }
+        if self.table.is_none() {
+            return Ok(None);
         }
+        let mut batch = Batch::default();
+        while batch.rows() < rows && self.step(&mut batch, &mut |_, _, _| {})? {}
         Ok(Some(batch))
+    }
+
+    /// The segments of one connection, by its number in the rows, from a reader that has read nothing yet.
+    ///
+    /// # Errors
+    /// As [`Reader::read`].
+    pub fn segments_of(mut self, connection: u32) -> Result<Segments, ReadError> {
+        let mut found = Segments::default();
+        let mut keep = |own: &Connection, seen: &Seen<'_>, time| {
+            if own.number == connection {
+                found.push(own.row(seen, time));
+            }
+        };
+        while self.step(&mut Batch::default(), &mut keep)? {}
+        Ok(found)
+    }
+
+    /// Takes the next packet, and hands a segment on with its connection; false at the end.
+    fn step(
+        &mut self,
+        batch: &mut Batch,
+        each: &mut impl FnMut(&Connection, &Seen<'_>, i64),
+    ) -> Result<bool, ReadError> {
+        let Some(table) = &mut self.table else { return Ok(false) };
+        let next = self.capture.next(&mut self.problems);
+        let Some((record, bytes)) = next.map_err(|error| ReadError::Io(self.path.clone(), error))? else {
+            table.finish(batch, &mut self.problems);
+            self.table = None;
+            return Ok(false);
+        };
+        self.packets += 1;
+        match packet::read(&record, bytes) {
+            Ok(seen) => {
+                self.segments += 1;
+                if let Some(own) = table.take(&seen, record.time_ns, record.offset, batch, &mut self.problems) {
+                    each(own, &seen, record.time_ns);
+                }
+            }
+            Err(Not::Tcp) => {}
+            Err(Not::LinkLayer) => self.problems.add(Trouble::LinkLayer, record.offset),
+            Err(Not::Fragment) => self.problems.add(Trouble::Fragment, record.offset),
+            Err(Not::Short) => self.problems.add(Trouble::TooShort, record.offset),
+            Err(Not::Malformed) => self.problems.add(Trouble::Malformed, record.offset),
+        }
+        Ok(true)
     }
 
     /// What could not be read so far.

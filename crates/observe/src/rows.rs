@@ -94,6 +94,24 @@ table! {
     }
 }
 
+table! {
+    /// A TCP segment of one connection, as it passed the place of the capture.
+    SegmentRow / Segments = "segments" {
+        /// Since 1970.
+        time_ns: i64,
+        /// 1 if the server sent it.
+        from_server: u8,
+        /// Relative, as everywhere here: the first byte of data has 1.
+        seq: u32,
+        /// Bytes of data, of many segments if the sender's card was to divide them.
+        length: u32,
+        /// Likewise relative; 0 without the flag ACK.
+        ack: u32,
+        /// Of TCP.
+        flags: u16,
+    }
+}
+
 /// Rows that are ready.
 #[derive(Debug, Default)]
 pub struct Batch {

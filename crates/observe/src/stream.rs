@@ -91,6 +91,11 @@ impl Stream {
         self.base.is_some_and(|base| base != seq)
     }
 
+    /// A sequence number, where the first byte has 1 and a SYN 0.
+    pub(crate) fn relative(&self, seq: u32) -> u32 {
+        seq.wrapping_sub(self.base.unwrap_or(seq)).wrapping_add(1)
+    }
+
     pub(crate) fn next(&self) -> Position {
         self.next
     }

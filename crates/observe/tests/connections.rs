@@ -2,7 +2,9 @@
 
 mod made;
 
-use firstflight_observe::{Trouble, UNKNOWN};
+use std::path::Path;
+
+use firstflight_observe::{Reader, Trouble, UNKNOWN};
 use made::{ACK, FIN, Frame, MS, RST, SYN, Told, download, pcap, raw, read, segment};
 
 const RAW: u32 = 101;
@@ -404,4 +406,32 @@ fn marks_are_unknown_where_the_ends_count_them_with_accurate_ecn() {
     assert_eq!(marks(0x1c0, 0x80), UNKNOWN);
     assert_eq!(marks(0x1c0, 0x40), 1, "a server without AccECN");
     assert_eq!(marks(0xc0, 0x40), 1);
+}
+
+#[test]
+fn segments_of_a_connection_have_relative_numbers_and_their_own_times() {
+    // Two downloads at the same time; the second one's segments are those of connection 1.
+    let mut frames = download(0, 40_000, 80 * MS, 0, 2);
+    frames.extend(download(MS, 40_001, 80 * MS, 0, 3));
+    frames.sort_by_key(|(time, ..)| *time);
+    let file = pcap(RAW, &frames);
+    let segments = Reader::new(Path::new("made"), file.as_slice()).unwrap().segments_of(1).unwrap();
+    let rows: Vec<_> = (0..segments.seq.len()).map(|row| segments.row(row)).collect();
+    let told: Vec<_> =
+        rows.iter().map(|row| (row.time_ns - MS, row.from_server, row.seq, row.length, row.ack)).collect();
+    let sent = 80 * MS;
+    let expected = [
+        (0, 0, 0, 0, 0),
+        (0, 1, 0, 0, 1),
+        (sent, 0, 1, 0, 1),
+        (sent, 0, 1, 100, 1),
+        (sent, 1, 1, 1000, 101),
+        (sent + 1, 1, 1001, 1000, 101),
+        (sent + 2, 1, 2001, 1000, 101),
+        (2 * sent, 0, 101, 0, 1001),
+        (2 * sent + MS, 0, 101, 0, 2001),
+        (2 * sent + 2 * MS, 0, 101, 0, 3001),
+    ];
+    assert_eq!(told[..10], expected);
+    assert_eq!(rows[0].flags, SYN.into());
 }

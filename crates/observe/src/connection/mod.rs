@@ -14,7 +14,7 @@ use crate::{
     problems::Trouble,
     response::Response,
     round_trip::{self, RoundTrips},
-    rows::Batch,
+    rows::{Batch, SegmentRow},
     secures::Secures,
     server_clock::ServerClock,
     stream::{Position, Stream},
@@ -208,6 +208,21 @@ impl Connection {
             self.finished[side as usize] = true;
         }
         trouble
+    }
+
+    /// The segment with numbers relative to both ends' first bytes, as far as these are known.
+    pub(crate) fn row(&self, seen: &Seen<'_>, time: i64) -> SegmentRow {
+        let is_server = seen.from != self.client;
+        let (own, other) =
+            if is_server { (&self.server_sends, &self.client_sends) } else { (&self.client_sends, &self.server_sends) };
+        SegmentRow {
+            time_ns: time,
+            from_server: u8::from(is_server),
+            seq: own.relative(seen.seq),
+            length: seen.payload,
+            ack: if seen.flags.contains(Flags::ACK) { other.relative(seen.ack) } else { 0 },
+            flags: seen.flags.bits(),
+        }
     }
 
     fn open(&mut self, seen: &Seen<'_>, side: Side, time: i64) -> Option<Trouble> {
