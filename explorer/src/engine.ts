@@ -24,15 +24,26 @@ const TYPES: Record<string, new (memory: ArrayBuffer, start: number, length: num
 
 /** A table of the records, column by column. */
 export class Table {
-  constructor(private readonly columns: ReadonlyMap<string, Values>) {}
+  constructor(
+    private readonly columns: Readonly<Record<string, Place>>,
+    private readonly output: () => Uint8Array,
+  ) {}
 
-  /** The values of a column as numbers; nanoseconds of a run are far below 2^53. */
+  /** The values of a column as numbers; nanoseconds of a run are far below 2^53. To be had until the engine's next call. */
   column(name: string): ArrayLike<number> {
-    const values = this.columns.get(name);
-    if (values === undefined) throw new Error(`the records have no column ${name}`);
-    return values instanceof BigInt64Array || values instanceof BigUint64Array ? asNumbers(values) : values;
+    const place = this.columns[name];
+    if (place === undefined) throw new Error(`the records have no column ${name}`);
+    const [type, start, bytes] = place;
+    const values = TYPES[type];
+    if (values === undefined) throw new Error(`the records have values of type ${type}`);
+    const { buffer, byteOffset } = this.output();
+    const column = new values(buffer as ArrayBuffer, byteOffset + start, bytes / Number(type.slice(-1)));
+    return column instanceof BigInt64Array || column instanceof BigUint64Array ? asNumbers(column) : column.slice();
   }
 }
+
+/** Of a column: the type of its values, where it starts behind the text, and its bytes. */
+type Place = readonly [type: string, start: number, bytes: number];
 
 /** By halves: a BigInt for each value would take ten times as long. */
 function asNumbers({ buffer, byteOffset, length }: BigInt64Array | BigUint64Array): Float64Array {
@@ -58,6 +69,8 @@ export interface Observed extends Records {
 export class Refused extends Error {}
 
 export class Engine {
+  private calls = 0;
+
   private constructor(
     private readonly module: WebAssembly.Module,
     private exports: Exports,
@@ -88,6 +101,7 @@ export class Engine {
   }
 
   private called(input: Uint8Array, call: () => number): Records {
+    const number = ++this.calls;
     let done: number;
     try {
       // First: a memory that grows has another buffer.
@@ -99,30 +113,22 @@ export class Engine {
       this.exports = Engine.start(new WebAssembly.Instance(this.module));
       throw new Refused(`the simulator stopped: ${error instanceof Error ? error.message : String(error)}`);
     }
-    const start = this.exports.output();
-    const output = this.exports.memory.buffer.slice(start, start + this.exports.output_length());
+    const output = new Uint8Array(this.exports.memory.buffer, this.exports.output(), this.exports.output_length());
     if (done === 0) throw new Refused(new TextDecoder().decode(output));
-    return unpacked(output);
+    return unpacked(output, () => {
+      if (number !== this.calls) throw new Error("these records are gone: the engine has been called again");
+    });
   }
 }
 
-/** The tables in a block as crates/explore packs it. */
-function unpacked(block: ArrayBuffer): Records {
-  const length = new DataView(block).getUint32(0, true);
-  const described = JSON.parse(new TextDecoder().decode(new Uint8Array(block, 4, length))) as {
-    tables: Record<string, Record<string, [string, number, number]>>;
+/** The tables in a block as crates/explore packs it; `check` throws when the block is no longer there. */
+function unpacked(block: Uint8Array, check: () => void): Records {
+  const length = new DataView(block.buffer, block.byteOffset).getUint32(0, true);
+  const described = JSON.parse(new TextDecoder().decode(block.subarray(4, 4 + length))) as { tables: Record<string, Record<string, Place>> };
+  const values = block.subarray(Math.ceil((4 + length) / 8) * 8);
+  const output = (): Uint8Array => {
+    check();
+    return values;
   };
-  const base = Math.ceil((4 + length) / 8) * 8;
-  return {
-    ...described,
-    table(name) {
-      const columns = Object.entries(described.tables[name] ?? {}).map(([column, [type, start, bytes]]) => {
-        const values = TYPES[type];
-        if (values === undefined) throw new Error(`the records have values of type ${type}`);
-        const size = Number(type.slice(-1));
-        return [column, new values(block, base + start, bytes / size)] as const;
-      });
-      return new Table(new Map(columns));
-    },
-  };
+  return { ...described, table: (name) => new Table(described.tables[name] ?? {}, output) };
 }

@@ -171,8 +171,10 @@ class UnderWay {
     if (taken === undefined) return undefined;
     const later = this.next.get(taken);
     if (later === undefined) this.first.delete(key);
-    else this.first.set(key, later);
-    this.next.delete(taken);
+    else {
+      this.first.set(key, later);
+      this.next.delete(taken);
+    }
     return taken;
   }
 }
