@@ -109,6 +109,17 @@ export class Surface {
     this.context.fillText(words, x, y);
   }
 
+  /** A straight line one pixel wide. */
+  rule(x0: number, y0: number, x1: number, y1: number, colour: string): void {
+    const { context } = this;
+    context.strokeStyle = colour;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
+    context.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
+    context.stroke();
+  }
+
   /** Vertical grid lines from `top` to `bottom`, with times in ms below. */
   timeAxis(view: View, top: number, bottom: number, { grid, faint }: Colours): void {
     const room = Math.max(2, Math.floor((this.width - LEFT - RIGHT) / 80));
@@ -136,5 +147,14 @@ export function ticks(low: number, high: number, most: number): number[] {
   const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= raw) ?? 10);
   const found: number[] = [];
   for (let index = Math.ceil(low / step); index * step <= high; index++) found.push(Number((index * step).toPrecision(12)));
+  return found;
+}
+
+/** 1, 2 and 5 times powers of ten between two numbers. */
+export function roundNumbers(low: number, high: number): number[] {
+  const found: number[] = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
+    for (const factor of [1, 2, 5]) if (factor * power >= low && factor * power <= high) found.push(factor * power);
+  }
   return found;
 }

@@ -2,6 +2,7 @@
 
 import { comparable, described, type Mark, marks, type Response, summary } from "./capture";
 import { colours, type View } from "./canvas";
+import { Cloud, type PathDot, rateWords } from "./cloud";
 import { Engine, Refused } from "./engine";
 import { Board } from "./knobs";
 import { Ladder } from "./ladder";
@@ -46,6 +47,10 @@ class Page {
   private times: Record<Name, Times> = { a: [], b: [] };
   private sizeIndex: number | undefined;
   private responses: Response[] = [];
+  private ownDots: readonly PathDot[] = [];
+  private readonly cloud: Cloud;
+  private readonly homes: readonly PathDot[];
+  private dotIndex: number | undefined;
   private readonly sequence = new SequenceChart(element("sequence"));
   private file: Uint8Array | undefined;
   /** The response of the capture that is drawn. */
@@ -70,10 +75,17 @@ class Page {
       { name: "cwnd", label: (value) => `${Number(value.toFixed(1))} segments`, chart: new Lines(element("cwnd"), packets) },
       { name: "queue", label: (value) => count(value, "packet"), chart: new Lines(element("queue"), packets) },
     ];
+    this.cloud = new Cloud(element("cloud"), start.plan.applications[0]?.server_tcp.mss_bytes ?? 1460);
+    this.homes = start.homes.map(([rttMs, rateBps, limitKb, loss]) => ({
+      rttMs,
+      rateBps,
+      words: `UK home: RTT ${rttMs} ms, ${rateWords(rateBps)}, queue of ${limitKb} kB, loss ${loss} %`,
+    }));
     element("all-sizes").hidden = start.plan.applications[0]?.size === undefined;
     this.board = new Board(start, fromFragment(location.hash, this.opened), () => this.move());
     this.listen();
     this.listenForCaptures();
+    this.listenToCloud();
     this.move();
   }
 
@@ -150,6 +162,55 @@ class Page {
     this.sizes.draw(this.times.a, this.times.b, this.board.settings.path.size_bytes, colours(), this.sizeIndex, this.responses);
   }
 
+  private get areOwn(): boolean {
+    return element<HTMLSelectElement>("whose").value === "own";
+  }
+
+  private get dots(): readonly PathDot[] {
+    return this.areOwn ? this.ownDots : this.homes;
+  }
+
+  private drawCloud(): void {
+    const { path, a, b } = this.board.settings;
+    this.cloud.draw(this.dots, path, [a, b], colours(), this.dotIndex === undefined ? undefined : this.dots[this.dotIndex]);
+  }
+
+  private pointDot(index: number | undefined): void {
+    if (index === undefined || this.dots.length === 0) return;
+    this.dotIndex = Math.max(0, Math.min(this.dots.length - 1, index));
+    element("story").textContent = `${this.dots[this.dotIndex]?.words}. Click or press Enter to give the knobs this path.`;
+    this.drawCloud();
+  }
+
+  /** Gives the knobs the path of the dot that is pointed at. */
+  private takeDot(): void {
+    if (this.dotIndex === undefined) return;
+    if (this.areOwn) {
+      element<HTMLSelectElement>("response").value = String(this.dotIndex);
+      return this.take(this.responses[this.dotIndex]);
+    }
+    const [rtt_ms, rate_bps, limit, loss_percent] = this.start.homes[this.dotIndex] ?? [];
+    Object.assign(this.board.settings.path, { rtt_ms, rate_bps, limit, limit_unit: "kB", loss_percent });
+    this.board.show();
+    this.move();
+  }
+
+  private listenToCloud(): void {
+    const { canvas } = this.cloud.surface;
+    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.pointDot(this.cloud.nearest(offsetX, offsetY)));
+    canvas.addEventListener("click", ({ offsetX, offsetY }) => {
+      const index = this.cloud.nearest(offsetX, offsetY);
+      this.pointDot(index);
+      if (index !== undefined) this.takeDot();
+    });
+    canvas.addEventListener("keydown", ({ key }) => key === "Enter" && this.takeDot());
+    this.listenTo(canvas, (by) => this.pointDot((this.dotIndex ?? (by > 0 ? -1 : this.dots.length)) + by));
+    element("whose").addEventListener("change", () => {
+      this.dotIndex = undefined;
+      this.drawCloud();
+    });
+  }
+
   /** Reads a capture in this page, and takes the path of its largest response. */
   private async read(file: File | undefined): Promise<void> {
     if (file === undefined) return;
@@ -163,6 +224,11 @@ class Page {
     } catch (error) {
       element("capture-says").textContent = `${file.name}: ${error instanceof Error ? error.message : String(error)}`;
     }
+    this.ownDots = this.responses.slice(0, MOST_LISTED).map((response) => ({ ...response, words: `Your capture: ${described(response)}` }));
+    const whose = element<HTMLSelectElement>("whose");
+    for (const option of whose.options) option.disabled = option.value === "own" && this.ownDots.length === 0;
+    whose.value = this.ownDots.length === 0 ? "homes" : "own";
+    this.dotIndex = undefined;
     list.replaceChildren(...this.responses.slice(0, MOST_LISTED).map((response, index) => new Option(described(response), String(index))));
     element("response-box").hidden = this.responses.length === 0;
     this.take(this.responses[0]);
@@ -248,6 +314,7 @@ class Page {
     for (const { name, chart } of this.lines) chart.draw(a?.[name], b?.[name], this.view, palette, this.cursorNs);
     if (this.captured !== undefined) this.sequence.draw(this.captured, this.view, palette, this.mark);
     this.drawSizes();
+    this.drawCloud();
   }
 
   private choose(side: Name, segment: Segment | undefined): void {

@@ -59,6 +59,8 @@ export interface Start extends Opening {
   startup: { scheme: string }[];
   congestion_control: { algorithm: string }[];
   queues: Queue[];
+  /** Real paths: RTT in ms, rate in bit/s, queue in kB, loss in percent. */
+  homes: [rttMs: number, rateBps: number, limitKb: number, lossPercent: number][];
 }
 
 /** All links of a network, each with both directions, in the order of the plan. */

@@ -1,6 +1,6 @@
 /** The completion time of transfers of every size, for both settings: it goes up in steps, a round trip each. */
 
-import { type Colours, LEFT, RIGHT, Surface } from "./canvas";
+import { type Colours, LEFT, RIGHT, roundNumbers, Surface } from "./canvas";
 import { bytes, ms } from "./words";
 
 /** Sizes from 1 kB to 10 MB, alike in ratio. */
@@ -32,18 +32,18 @@ export class SizeChart {
     const [low, high] = [Math.min(...known) / 1.2, Math.max(...known) * 1.2];
     const y = (timeNs: number): number => bottom - (Math.log(timeNs / low) / Math.log(high / low)) * (bottom - top);
     for (const decade of [1e3, 1e4, 1e5, 1e6, 1e7]) {
-      this.rule(this.x(decade), top, this.x(decade), bottom, colours.grid);
+      surface.rule(this.x(decade), top, this.x(decade), bottom, colours.grid);
       surface.text(bytes(decade), this.x(decade), bottom + 15, colours.faint, decade === 1e7 ? "right" : "center");
     }
-    for (const time of roundTimes(low, high)) {
-      this.rule(LEFT, y(time), width - RIGHT, y(time), colours.grid);
+    for (const time of roundNumbers(low, high)) {
+      surface.rule(LEFT, y(time), width - RIGHT, y(time), colours.grid);
       surface.text(time < 1e9 ? `${time / 1e6} ms` : `${time / 1e9} s`, LEFT - 5, y(time) + 4, colours.text, "right");
     }
     surface.clipped(0, bottom + 2, () => {
       this.line(a, y, colours.a, []);
       this.line(b, y, colours.b, [6, 3]);
-      this.rule(this.x(size), top, this.x(size), bottom, colours.faint);
-      if (cursor !== undefined) this.rule(this.x(SIZES[cursor] ?? 0), top, this.x(SIZES[cursor] ?? 0), bottom, colours.text);
+      surface.rule(this.x(size), top, this.x(size), bottom, colours.faint);
+      if (cursor !== undefined) surface.rule(this.x(SIZES[cursor] ?? 0), top, this.x(SIZES[cursor] ?? 0), bottom, colours.text);
       context.fillStyle = colours.text;
       for (const { bytes: size, completionNs } of dots) context.fillRect(this.x(size) - 2.5, y(completionNs) - 2.5, 5, 5);
     });
@@ -57,16 +57,6 @@ export class SizeChart {
 
   private x(size: number): number {
     return LEFT + (Math.log10(size / 1e3) / 4) * (this.surface.width - LEFT - RIGHT);
-  }
-
-  private rule(x0: number, y0: number, x1: number, y1: number, colour: string): void {
-    const { context } = this.surface;
-    context.strokeStyle = colour;
-    context.lineWidth = 1;
-    context.beginPath();
-    context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
-    context.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
-    context.stroke();
   }
 
   private line(times: Times, y: (timeNs: number) => number, colour: string, dash: number[]): void {
@@ -91,13 +81,4 @@ export function comparison(index: number, a: Times, b: Times): string {
   const times = [["A", one], ["B", other]].map(([name, time]) => `${name} ${typeof time === "number" ? ms(time) : "not complete"}`);
   const saved = one === null || other === null || one === other ? "" : `: ${one > other ? "B" : "A"} is ${ms(Math.abs(one - other))} faster`;
   return `${bytes(SIZES[index] ?? 0)}: ${times.join(", ")}${saved}.`;
-}
-
-/** 1, 2 and 5 times powers of ten between two times. */
-function roundTimes(low: number, high: number): number[] {
-  const found: number[] = [];
-  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
-    for (const factor of [1, 2, 5]) if (factor * power >= low && factor * power <= high) found.push(factor * power);
-  }
-  return found;
 }

@@ -20,6 +20,7 @@ export const TERMS: Record<string, string> = {
   bottleneck: "The slowest link of the path, where packets wait.",
   capture: "Packets recorded by tcpdump or Wireshark. Each first response of a connection is a dot in the chart above. A dot holds what the simulation lacks: the server's own time and other traffic.",
   captured: "Each segment of the chosen response as it passed the place of the capture, with the client's SYN at the time at which it gets there in the simulation. Both simulations have the path that the capture shows; what differs is the server's own time, other traffic, and what an estimate misses.",
+  paths: "Homes that Ofcom's probes measured in 2023, drawn by their weights in the country; contains public sector information published by Ofcom under the Open Government Licence. Their RTT is to a server in the country: to one farther away it is longer. Or the responses of your capture.",
   steps: "Transfers of 121 sizes from 1 kB to 10 MB, each simulated with both settings. The line goes up in steps: one segment more than a round trip carries takes another round trip.",
   ladder: "Time runs to the right. Each line is a segment: it leaves the sender above, crosses the grey band while it waits in the queue, and reaches the receiver below. Thin lines back up are ACKs. Red: retransmitted, dropped or lost.",
 };

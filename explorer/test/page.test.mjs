@@ -156,6 +156,25 @@ test("a capture is read in the page, and its path becomes the model's", async (t
   assert.ok(await tab.$eval("#captured", ({ hidden }) => hidden));
 });
 
+test("a home of the cloud gives the knobs its path, and a capture's paths take the homes' place", async (t) => {
+  const tab = await opened(t);
+  await tab.focus("#cloud");
+  await tab.keyboard.press("ArrowRight");
+  const [, rtt, rate, limit, loss] = /^UK home: RTT ([\d.]+) ms, ([\d.]+) Mb\/s, queue of ([\d.]+) kB, loss ([\d.]+) %\./.exec(await text(tab, "#story"));
+  await tab.keyboard.press("Enter");
+  const knobs = await tab.evaluate(() => ["rtt_ms", "rate_bps", "limit", "limit_unit", "loss_percent"].map((key) => document.getElementById(`path-${key}`).value));
+  assert.deepEqual(knobs, [rtt, rate, limit, "kB", loss]);
+  assert.equal(await text(tab, "#problem"), "");
+  await (await tab.$("#capture")).uploadFile(new URL("../../examples/flows/server.pcapng", import.meta.url).pathname);
+  await tab.waitForFunction(() => document.getElementById("whose").value === "own");
+  await tab.focus("#cloud");
+  await tab.keyboard.press("ArrowRight");
+  await tab.keyboard.press("ArrowRight");
+  assert.match(await text(tab, "#story"), /^Your capture: [\d.]+ kB in /);
+  await tab.keyboard.press("Enter");
+  assert.equal(await tab.$eval("#response", ({ value }) => value), "1");
+});
+
 test("pointing at a line tells the same", async (t) => {
   const tab = await opened(t);
   const { x, y, width } = await tab.$eval("#ladder-b", (found) => {

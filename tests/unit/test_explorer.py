@@ -14,20 +14,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import firstflight
 from firstflight.engines.simulate import capture
 from firstflight.explore.page import PAGE, page
-from firstflight.explore.start import fragment, transfer
+from firstflight.explore.start import HOMES, fragment, homes, transfer
+from firstflight.populations import uk_homes
 from firstflight.records import Run
 from firstflight.scenario import Scenario
 from firstflight.tracing import first_connection
 
 ROOT = Path(__file__).parents[2]
 EXPLORER = ROOT / "explorer"
-HOMES = ROOT / "examples" / "homes.toml"
+STREETS = ROOT / "examples" / "homes.toml"
 DOWNLOAD = ROOT / "examples" / "download.toml"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 COLUMNS = ["time_ns", "event", "from_server", "seq", "length", "ack", "window_bytes", "cwnd_segments", "flags"]
@@ -97,6 +99,20 @@ def test_a_page_that_is_not_built_says_what_is_needed(
     refused = firstflight("explore")
     assert refused.status == 3
     assert "run `make explore`" in refused.err
+
+
+def test_the_homes_of_the_page_are_the_population_in_small() -> None:
+    whole = uk_homes.homes(2023)
+    rtts, rates, queues, losses = (np.array(column) for column in zip(*homes(), strict=True))
+    assert len(rtts) == HOMES
+    for some, every in [(rtts, 1e3 * whole["rtt_s"]), (rates, whole["down_bps"]), (losses, 100 * whole["loss"])]:
+        order = np.argsort(every)
+        share = np.cumsum(whole["weight"].to_numpy()[order]) / whole["weight"].sum()
+        for level in (0.1, 0.5, 0.9):
+            # Four standard errors of a share among so many; at even steps of the weights it is closer.
+            above = float((some <= every.to_numpy()[order][np.searchsorted(share, level)] * 1.005).mean())
+            assert abs(above - level) < 0.1
+    assert queues.min() == 15
 
 
 @needs_page
@@ -198,8 +214,8 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
     cases.append(
         _case(
             tmp_path / "page.html",
-            Scenario.load(HOMES),
-            f"#{fragment(transfer(Scenario.load(HOMES)))}",
+            Scenario.load(STREETS),
+            f"#{fragment(transfer(Scenario.load(STREETS)))}",
             {"tcp.initial_window": 3},
         )
     )

@@ -7,11 +7,18 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from firstflight import populations
 from firstflight.scenario import Scenario, tcp
 from firstflight.scenario.queues import AnyQueue, Before, Codel, DropTail, FqCodel, Pie, Red
 from firstflight.scenario.units import Packets
 from firstflight.studies.single import SingleScenario
 
+HOMES = 400
+"""Real paths in the page, of 2,426: 12 kB."""
+LEAST_QUEUE_BYTES = 10 * 1500
+"""The population's `least_buffer`."""
 # A limit that the page overwrites; the other parameters of each discipline are its defaults.
 _LIMIT = Packets("100p")
 
@@ -27,7 +34,7 @@ def transfer(scenario: Scenario, seed: int | None = None, name: str | None = Non
 
 
 def start(opening: dict[str, Any]) -> dict[str, Any]:
-    """A `transfer`, and what the knobs can put there: profiles, start-up schemes, controllers and queues."""
+    """A `transfer`, and what the knobs can put there: profiles, start-up schemes, controllers, queues; real paths."""
     queues: list[AnyQueue] = [kind(limit=_LIMIT) for kind in (DropTail, Red, Codel, FqCodel, Pie)]
     return {
         **opening,
@@ -35,7 +42,21 @@ def start(opening: dict[str, Any]) -> dict[str, Any]:
         "startup": tcp.choices()["startup"],
         "congestion_control": tcp.choices()["congestion_control"],
         "queues": [queue.plan(Before(None, 0)) for queue in queues],
+        "homes": homes(),
     }
+
+
+def homes() -> list[list[float]]:
+    """`HOMES` of the population uk-2023, at even steps of its weights: RTT in ms, rate in bit/s, queue in kB, loss in
+    percent, to three digits.
+    """
+    columns = populations.find("uk-2023")["columns"]
+    share = np.cumsum(columns["weight"]) / np.sum(columns["weight"])
+    at = np.searchsorted(share, (np.arange(HOMES) + 0.5) / HOMES)
+    rtt_s, down_bps, buffer_s, loss = (np.asarray(columns[of])[at] for of in ("rtt_s", "down_bps", "buffer_s", "loss"))
+    queue_bytes = np.maximum(buffer_s * down_bps / 8, LEAST_QUEUE_BYTES)
+    table = np.column_stack([1e3 * rtt_s, down_bps, queue_bytes / 1e3, 100 * loss])
+    return [[float(f"{value:.3g}") for value in row] for row in table]
 
 
 def fragment(opening: dict[str, Any]) -> str:
