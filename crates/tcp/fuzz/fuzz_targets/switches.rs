@@ -226,6 +226,7 @@ fn scoreboard(u: &mut Unstructured<'_>, sack: bool) -> arbitrary::Result<Recover
         undo_by_timestamps: u.arbitrary()?,
         undo_by_dsack: sack && u.arbitrary()?,
         f_rto: u.arbitrary()?,
+        timer_restart: u.arbitrary()?,
         trains: u.arbitrary::<bool>()?.then_some(Trains { min_segments: 2, window_divisor: 3 }),
     }))
 }

@@ -375,6 +375,7 @@ impl Profile {
                 undo_by_timestamps: true,
                 undo_by_dsack: true,
                 f_rto: true,
+                timer_restart: true,
                 // tcp_min_tso_segs, tcp_tso_win_divisor.
                 trains: Some(Trains::LINUX),
             }),

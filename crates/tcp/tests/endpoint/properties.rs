@@ -149,6 +149,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                         undo_by_timestamps: refinements[8],
                         undo_by_dsack: refinements[9] && sack,
                         f_rto: refinements[10],
+                        timer_restart: !refinements[7],
                         trains: None,
                     }),
                     other => other,

@@ -1,8 +1,10 @@
 //! The retransmission timer.
 
+use crate::peer::Peer;
 use crate::wire::*;
 use firstflight_tcp::{
-    AckPolicy, Events, Flags, InitialWindow, NEVER, Profile, RtoRules, RttSamples, Segment, State, TimerTick,
+    AckPolicy, Events, Flags, InitialWindow, NEVER, Profile, RecoveryAlgorithm, RtoRules, RttSamples, ScoreboardRules,
+    Segment, State, TailLossProbe, TimerTick,
 };
 
 fn times_of(wire: &Wire, number: u32, start: u64) -> Vec<u64> {
@@ -122,6 +124,43 @@ fn an_acknowledgement_of_new_data_restarts_the_timer() {
     wire.run();
     // The acknowledgement of the first two came at 100 ms and set the timer anew.
     assert_eq!(times_of(&wire, 2, start), [0, 400]);
+}
+
+// RFC 6298 §5.3 restarts the timer with an RTO; RFC 7765 §4 subtracts the time since the first outstanding segment was sent.
+#[test]
+fn without_restart_the_timer_counts_from_when_the_first_outstanding_segment_was_sent() {
+    for (timer_restart, after_ack) in [(true, 300), (false, 200)] {
+        for tail_loss_probe in [None, Some(TailLossProbe { max_ack_delay_ns: 200 * MS })] {
+            let probes = tail_loss_probe.is_some();
+            let mut peer = counting(timer_restart, tail_loss_probe);
+            assert_eq!(peer.write(3), [0, 1, 2]);
+            peer.wait(100);
+            peer.ack(1, &[]);
+            let sent = peer.wait(1000);
+            // A probe of the tail leaves at 2 SRTT, but not later than the timer would expire.
+            let expected = if probes { 100 + 200.min(after_ack) } else { 100 + after_ack };
+            assert_eq!(sent[0].0, expected, "{timer_restart} {probes}");
+        }
+    }
+}
+
+#[test]
+fn without_restart_a_retransmission_has_a_timeout_of_its_own() {
+    let mut peer = counting(false, None);
+    peer.write(3);
+    assert_eq!(peer.wait(300), [(300, 0)]);
+    // The next two leave once more, though they were sent 350 ms before; the timeout stays doubled.
+    peer.wait(50);
+    assert_eq!(peer.ack(1, &[]), [1, 2]);
+    assert_eq!(peer.wait(599), []);
+    assert_eq!(peer.wait(1), [(950, 1)]);
+}
+
+/// RFC 6675's scoreboard, an RTT of 100 ms and an RTO of 300 ms.
+fn counting(timer_restart: bool, tail_loss_probe: Option<TailLossProbe>) -> Peer {
+    let rules = ScoreboardRules { timer_restart, tail_loss_probe, ..ScoreboardRules::default() };
+    let rto = RtoRules { minimum_ns: 300 * MS, ..rfc().rto };
+    Peer::new(&Profile { sack: true, rto, recovery: RecoveryAlgorithm::Scoreboard(rules), ..rfc() })
 }
 
 #[test]

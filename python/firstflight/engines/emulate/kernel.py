@@ -160,7 +160,7 @@ def _scoreboard(where: str, profile: Mapping[str, Any], linux: Mapping[str, Any]
     if not isinstance(recovery, dict) or "scoreboard" not in recovery:
         _same(where, "recovery", recovery if isinstance(recovery, str) else next(iter(recovery)), "scoreboard")
     rules: Mapping[str, Any] = recovery["scoreboard"]
-    for field in ("prr", "trains"):
+    for field in ("prr", "timer_restart", "trains"):
         _same(f"{where}.recovery.scoreboard", field, rules[field], linux_rules[field])
     return rules
 

@@ -67,6 +67,9 @@ pub struct ScoreboardRules {
     pub undo_by_dsack: bool,
     /// ACKs after a timeout may show that it was spurious (RFC 5682).
     pub f_rto: bool,
+    /// An ACK of new data restarts the retransmission timer (RFC 6298 §5.3); else the timer counts from when the first
+    /// outstanding segment was sent (RFC 7765 §4, for any number of outstanding segments).
+    pub timer_restart: bool,
     /// How segments leave together, paced or not, except in a start-up scheme's first flight; none: each as soon as it may.
     pub trains: Option<Trains>,
 }
@@ -121,6 +124,7 @@ impl ScoreboardRules {
         undo_by_timestamps: false,
         undo_by_dsack: false,
         f_rto: false,
+        timer_restart: true,
         trains: None,
     };
 }

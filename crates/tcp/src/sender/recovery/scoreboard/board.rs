@@ -64,7 +64,7 @@ impl Sent {
 
     /// Lost, and nothing was done about it yet.
     #[inline]
-    fn is_unanswered(&self) -> bool {
+    pub fn is_unanswered(&self) -> bool {
         self.marks & (mark::LOST | mark::SACKED | mark::IN_REPAIR) == mark::LOST
     }
 }

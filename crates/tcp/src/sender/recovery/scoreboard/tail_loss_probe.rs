@@ -55,7 +55,7 @@ impl Scoreboard {
             None => PROBE_WITHOUT_SAMPLE,
         };
         // RFC 8985 §7.2: not later than the retransmission timer would expire.
-        let rto = if advanced { flight.now.saturating_add(flight.rtt.rto()) } else { self.timeout_of_first(flight) };
+        let rto = if advanced { self.timeout_after_ack(flight) } else { self.timeout_of_first(flight) };
         timeout = timeout.min(rto.saturating_sub(flight.now).max(1));
         self.timer = Timer::Probe;
         SetTimer::At(flight.now + timeout)

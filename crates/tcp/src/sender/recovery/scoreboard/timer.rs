@@ -1,6 +1,7 @@
 //! The one timer of outstanding data, and what it stands for.
 
 use super::{Facts, Flight, Scoreboard, SetTimer};
+use crate::Nanos;
 
 /// What runs on the one timer of outstanding data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,9 +24,27 @@ impl Scoreboard {
             return SetTimer::Stop;
         };
         // RFC 8985 §7.3: a probe or a reordering timer must not push the timeout of the first segment into the future.
-        let from = if self.timer == Timer::Retransmission { flight.now } else { front.sent_at };
+        let deadline = if self.timer == Timer::Retransmission {
+            self.timeout_after_ack(flight)
+        } else {
+            front.sent_at.saturating_add(flight.rtt.rto()).max(flight.now + 1)
+        };
         self.timer = Timer::Retransmission;
-        SetTimer::At(from.saturating_add(flight.rtt.rto()).max(flight.now + 1))
+        SetTimer::At(deadline)
+    }
+
+    /// When the retransmission timer expires after an ACK of new data.
+    // RFC 6298 §5.3: RTO from now. RFC 7765 §4: the time since the first outstanding segment was sent is part of it, unless
+    // it is longer. A lost segment that waits to be retransmitted has no such time.
+    pub(super) fn timeout_after_ack(&self, flight: &Flight<'_>) -> Nanos {
+        let rto = flight.rtt.rto();
+        let restarted = flight.now.saturating_add(rto);
+        if flight.profile.recovery.scoreboard().timer_restart {
+            return restarted;
+        }
+        let front = self.board.front().filter(|front| !front.is_unanswered());
+        let counted = front.map(|front| front.sent_at.saturating_add(rto)).filter(|&deadline| deadline > flight.now);
+        counted.unwrap_or(restarted)
     }
 
     /// Whether the timer that runs is the retransmission timer.
