@@ -20,6 +20,7 @@ from firstflight.studies.kernel import (
     panels,
     table,
 )
+from firstflight.studies.slow_links import remedies
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 PAGE, OTHERS = APPLICATION == "page", APPLICATION == "others"
@@ -33,7 +34,7 @@ def of_hundred(column: str) -> pl.Expr:
 
 
 QUANTITIES = (
-    Quantity("page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2),
+    Quantity("page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="links"),
     Quantity(
         "dropped",
         "Dropped",
@@ -41,9 +42,12 @@ QUANTITIES = (
         100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum(),
         pl.col("link") == "spokes[0]",
         "links",
+        grid="links",
     ),
-    Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), PAGE, digits=2),
-    Quantity("spurious", "Spurious recoveries undone per 100 objects", "", of_hundred("undos"), PAGE, digits=2),
+    Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), PAGE, digits=2, grid="links"),
+    Quantity(
+        "spurious", "Spurious recoveries undone per 100 objects", "", of_hundred("undos"), PAGE, digits=2, grid="links"
+    ),
     Quantity(
         "bulk",
         "Throughput of the bulk transfer",
@@ -51,6 +55,7 @@ QUANTITIES = (
         8e-3 / DURATION_S * pl.col("delivered_bytes").sum(),
         APPLICATION == "bulk",
         at={"beside": ["bulk"]},
+        grid="links",
     ),
     Quantity(
         "others",
@@ -61,7 +66,9 @@ QUANTITIES = (
         "pages",
         at={"beside": ["pages of IW 3"]},
         digits=2,
+        grid="links",
     ),
+    *remedies.QUANTITIES,
 )
 CW10, OURS = "RFC 6928, on CW10", "this study, before its first simulation"
 SMALL, SEGMENTS = "IW 10 with rwnd 4 kB", "IW 10 with MSS 536"
@@ -166,6 +173,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "percent",
             "40 bytes of headers for each 536.",
         ),
+        *remedies.claims(q),
     )
 
 
@@ -208,6 +216,7 @@ STUDY = DeclaredStudy(
         table("pages", "Pages", "Means.", [q.page, q.dropped, q.timeouts, q.spurious], across="sender"),
         table("bulk", "Cost to a bulk transfer", "Means.", [q.bulk], across="sender"),
         table("others", "Cost to pages of IW 3", "Means.", [q.others], across="sender"),
+        *remedies.tables(q),
     ],
     lambda q: [
         panels(

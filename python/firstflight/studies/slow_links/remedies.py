@@ -1,0 +1,212 @@
+"""What RFC 6928 asks for on slow links: the timer's restart, a receiver that finds out, and the advice of RFC 3150."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+import xarray as xr
+
+from firstflight.analysis.table import Table
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    named,
+    near,
+    table,
+)
+
+if TYPE_CHECKING:
+    from firstflight.records import Run
+
+PAGE = pl.col("application").cast(pl.String) == "page"
+TIME, DONE = pl.col("completion_time_s").mean(), pl.col("completed") == 1
+TIMEOUTS = 100 * pl.col("timeouts").sum() / pl.len()
+SEGMENT_BYTES, LIMIT_BPS = 1448, 181_000
+"""4 kB per RTT of 300 ms suit 64 and 128 kbit/s; the limit is halfway, as a ratio, from 128 to 256 kbit/s."""
+SLOW = [64, 128]
+DETECTORS = {"first": "first object", "fastest": "fastest of a page"}
+KEYS = ("rate_kbit", "queue", "connections", "sender", "beside")
+OURS, RFC9, RFC3150 = "this study, before its first simulation", "RFC 6928 section 9", "RFC 6928 section 8 (RFC 3150)"
+
+
+def estimates(run: "Run") -> pl.LazyFrame:
+    """A row a page and detector: `slow` is 1 if bytes after the first segment arrived more slowly than the limit, in
+    the page's first object or in its fastest; objects of one or two segments tell nothing.
+    """
+    spread = pl.col("completion_time_s") - pl.col("first_byte_time_s")
+    rate = 8 * (pl.col("bytes") - SEGMENT_BYTES) / spread
+    objects = run.table("transfers", experiment="links").filter(PAGE, DONE, pl.col("bytes") > 2 * SEGMENT_BYTES)
+    found = objects.group_by(*KEYS, "replicate", "client", "page").agg(
+        first=rate.sort_by("object").first(), fastest=rate.max()
+    )
+    judged = found.unpivot(list(DETECTORS), index=[*KEYS, "replicate"], variable_name="detector", value_name="bps")
+    return judged.with_columns(slow=pl.col("bps") < LIMIT_BPS)
+
+
+QUANTITIES = (
+    Quantity(
+        "found_slow",
+        "Taken for a slow link",
+        "percent",
+        100 * pl.col("slow").mean(),
+        None,
+        estimates,
+        {"detector": list(DETECTORS)},
+        grid="links",
+        at={"sender": ["IW 3", "IW 10"]},
+    ),
+    Quantity("timer_timeouts", "Timeouts per 100 objects", "", TIMEOUTS, PAGE, digits=1, grid="timer"),
+    Quantity("timer_page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="timer"),
+    Quantity("advice_page", "Page time", "s", TIME, DONE & PAGE, "pages", digits=2, grid="advice"),
+)
+
+
+def with_detector(q: Quantities) -> xr.DataArray:
+    """Page time of IW 10 if the receiver advertises 4 kB where it takes the link for slow, against IW 10 alone,
+    percent: the mean of both times by the share of pages.
+    """
+    share = q.found_slow.sel(sender="IW 10", drop=True) / 100
+    large, small = (q.page.sel(sender=label, drop=True) for label in ("IW 10", "IW 10 with rwnd 4 kB"))
+    return named(100 * share * (small / large - 1), "with_detector", "Page time with a detector", "percent", 1)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """Timer, detector, advice."""
+    risen = (q.timer_timeouts.sel(timer="not restarted") - q.timer_timeouts.sel(timer="restarted")).sel(probes="off")
+    alone = q.found_slow.sel(beside="nothing", sender="IW 10")
+    missed = 100 - alone.sel(rate_kbit=SLOW)
+    fooled = q.found_slow.sel(beside="bulk", sender="IW 10", rate_kbit=256).mean(["queue", "connections"])
+    advice = 100 * (q.advice_page / q.advice_page.sel(advice="none", drop=True) - 1)
+    narrow = {"path": "64 kbit/s", "iw": 10, "connections": 5}
+    return (
+        ClaimSpec(
+            "without-restart-one-connection-times-out",
+            RFC9,
+            "Without the restart IW 10 over one connection has more spurious timeouts (64 kbit/s, no probes).",
+            risen.sel(rate_kbit=64, iw=10, connections=1),
+            above(0),
+            "per 100 objects",
+            "A sign. Nothing is dropped in this queue, so that every timeout is spurious.",
+        ),
+        ClaimSpec(
+            "iw3-needs-the-restart-less",
+            RFC9,
+            "Without the restart IW 10 has more additional timeouts than IW 3 (64 kbit/s, one connection, no probes).",
+            (risen.sel(iw=10) - risen.sel(iw=3)).sel(rate_kbit=64, connections=1),
+            above(0),
+            "per 100 objects",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "restart-is-no-remedy-for-five",
+            OURS,
+            "With the restart five connections of IW 10 time out at 64 kbit/s all the same (with probes).",
+            q.timer_timeouts.sel(timer="restarted", probes="on", rate_kbit=64, iw=10, connections=5),
+            at_least(10),
+            "per 100 objects",
+            "Each waits for the first flights of the others before its first ACK.",
+        ),
+        ClaimSpec(
+            "no-matter-at-1-mbps",
+            OURS,
+            "At 1 Mbit/s the restart makes no difference (largest rise, no probes).",
+            risen.sel(rate_kbit=1000).max(["iw", "connections"]),
+            near(0),
+            "per 100 objects",
+            "One in a hundred objects.",
+            tolerance=1,
+        ),
+        ClaimSpec(
+            "detector-misses-few-slow-links",
+            OURS,
+            "A receiver that goes by the fastest object of a page misses at most 5 % of slow links (most, alone).",
+            missed.sel(detector="fastest").max(["rate_kbit", "queue", "connections"]),
+            at_most(5),
+            "percent",
+            "Five in a hundred was chosen before the first run.",
+        ),
+        ClaimSpec(
+            "detector-spares-1-mbps",
+            OURS,
+            "It takes at most 1 % of links of 1 Mbit/s for slow (most, whatever is beside).",
+            q.found_slow.sel(sender="IW 10", rate_kbit=1000, detector="fastest").max(
+                ["queue", "connections", "beside"]
+            ),
+            at_most(1),
+            "percent",
+            "One in a hundred.",
+        ),
+        ClaimSpec(
+            "a-bulk-transfer-fools-the-first-object",
+            OURS,
+            "Next to a bulk transfer the first object takes 256 kbit/s for slow in at least half of the pages (mean).",
+            fooled.sel(detector="first"),
+            at_least(50),
+            "percent",
+            "A fair share is 128 kbit/s.",
+        ),
+        ClaimSpec(
+            "a-whole-page-is-fooled-less",
+            OURS,
+            "The fastest object of a page is fooled less often there (difference).",
+            fooled.sel(detector="fastest") - fooled.sel(detector="first"),
+            below(0),
+            "pp",
+            "A sign.",
+        ),
+        ClaimSpec(
+            "small-first-flights-hide-the-rate",
+            OURS,
+            "Servers with IW 3 have more links of 1 Mbit/s taken for slow than those with IW 10 (first object, mean).",
+            (q.found_slow.sel(sender="IW 3") - q.found_slow.sel(sender="IW 10"))
+            .sel(rate_kbit=1000, detector="first", beside="nothing")
+            .mean(["queue", "connections"]),
+            above(0),
+            "pp",
+            "After three segments the link waits for an ACK.",
+        ),
+        ClaimSpec(
+            "compressed-headers-save-little",
+            RFC3150,
+            "Headers of 5 bytes in place of 40 make pages of full segments at most 5 % faster (64 kbit/s, IW 10, five "
+            "connections).",
+            advice.sel(narrow, advice="headers of 5 bytes"),
+            at_least(-5),
+            "percent",
+            "35 of 1500 bytes are 2.3 %.",
+        ),
+        ClaimSpec(
+            "compressed-headers-let-small-segments-pay",
+            RFC3150,
+            "With such headers segments of 536 bytes make pages no slower than full ones with whole headers (there).",
+            advice.sel(narrow, advice="MSS 536, headers of 5 bytes"),
+            at_most(0),
+            "percent",
+            "Ten of them are 5 kB in place of 15.",
+        ),
+        ClaimSpec(
+            "thin-acks-pay-on-a-narrow-uplink",
+            RFC3150,
+            "An ACK for four segments makes pages faster with 9.6 kbit/s of uplink (1 Mbit/s, IW 10, five "
+            "connections).",
+            advice.sel(path="1 Mbit/s, uplink 9.6 kbit/s", iw=10, connections=5, advice="an ACK for four"),
+            below(0),
+            "percent",
+            "An ACK of 40 bytes takes 33 ms there, in which three segments come down.",
+        ),
+    )
+
+
+def tables(q: Quantities) -> list[Table]:
+    """Timer, detector, advice."""
+    return [
+        table("timer", "Timer", "Means; nothing is dropped.", [q.timer_timeouts, q.timer_page], across="timer"),
+        table("detector", "Taken for slow", "Share of pages; false above 128 kbit/s.", [q.found_slow], across="beside"),
+        table("detected", "Cost of a detector", "Against IW 10 alone.", [with_detector(q)], across="beside"),
+        table("advice", "RFC 3150", "Means.", [q.advice_page], across="advice"),
+    ]
