@@ -52,6 +52,19 @@ def test_a_receiver_that_advertises_less_takes_the_drops_of_iw_10_back() -> None
     assert small < few < many
 
 
+def test_the_restart_of_the_timer_spares_timeouts_and_a_detector_knows_64_kbps_from_1_mbps() -> None:
+    timers = measured("slow-links", {"experiment": "timer", "rate_kbit": 64, "iw": 3, "connections": 5, "probes": "on"})
+    with_restart, without = (
+        value(timers.timer_timeouts, timer=timer, probes="on", rate_kbit=64, iw=3, connections=5)
+        for timer in ("restarted", "not restarted")
+    )
+    assert 2 * with_restart < without
+    own = {"queue": 20, "connections": 5, "sender": "IW 10", "beside": "nothing"}
+    found = measured("slow-links", {"experiment": "links", "rate_kbit": [64, 1000], **own}).found_slow
+    of = [value(found, rate_kbit=rate, detector="fastest", **own) for rate in (64, 1000)]
+    assert of == [100, 0]
+
+
 def test_a_lost_last_segment_takes_a_timeout_without_a_tail_loss_probe() -> None:
     q = measured("early-exit", {"size_kb": 14, "window": "16 kB", "lost": ["none", "10"]})
     at = {"size_kb": 14, "window": "16 kB", "iw": 10}

@@ -184,6 +184,9 @@ def answer(q: Quantities) -> Sequence[str]:
         change(q.page, sender).isel(draw=0).sel(beside="nothing").mean("queue") for sender in ("IW 10", SMALL)
     )
     drops, spurious = (of.isel(draw=0).sel(beside="nothing").sel(slow).mean("queue") for of in (q.dropped, q.spurious))
+    found = q.found_slow.isel(draw=0).sel(sender="IW 10", detector="fastest").mean(["queue", "connections"])
+    missed = 100 - found.sel(rate_kbit=remedies.SLOW, beside="nothing").mean()
+    wrong = found.sel(rate_kbit=slice(256, None), beside="bulk").mean()
     bulk, others = (change(of).isel(draw=0).mean(OVER) for of in (q.bulk, q.others))
     return (
         f"At 64 kbit/s with five connections IW 10 instead of 3 changes page times by {float(alone.sel(slow)):+.1f} % "
@@ -194,7 +197,9 @@ def answer(q: Quantities) -> Sequence[str]:
         f"rise from {float(spurious.sel(sender='IW 3')):.0f} to {float(spurious.sel(sender='IW 10')):.0f} per 100 "
         "objects.",
         f"If the receiver advertises 4 kB, page times change by {float(small.sel(slow)):+.1f} % at 64 kbit/s with five "
-        f"connections and by {float(small.sel(fast)):+.1f} % at 1 Mbit/s with one.",
+        f"connections and by {float(small.sel(fast)):+.1f} % at 1 Mbit/s with one; if it goes by the fastest object of "
+        f"a page, it misses {float(missed):.0f} % of links of 64 and 128 kbit/s and, next to a bulk transfer, takes "
+        f"{float(wrong):.0f} % of those of 256 kbit/s and more for slow.",
     )
 
 
