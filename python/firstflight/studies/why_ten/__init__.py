@@ -26,6 +26,9 @@ from firstflight.studies.kernel import (
 DONE, APPLICATION = pl.col("completed") == 1, pl.col("application").cast(pl.String)
 LOADS = {"search": "a search page", "one": "180 kB, one connection", "six": "180 kB, six connections"}
 TIME = pl.col("completion_time_s").log().mean()
+# A window is stable where it fills the link, and at most where it fills the queue as well.
+STABLE = {"BDP": pl.col("rtt_s") * pl.col("down_bps") / 8}
+STABLE["BDP and queue"] = STABLE["BDP"] + pl.col("buffer_bytes")
 NEVER_REDUCED = (pl.col("fast_retransmits") == 0) & (pl.col("timeouts") == 0)
 
 
@@ -69,6 +72,19 @@ def of_grid(prefix: str, grid: str) -> tuple[Quantity, ...]:
 QUANTITIES = (
     *of_grid("", "windows"),
     of_load("slow_start", "End in slow start", "percent", 100 * NEVER_REDUCED.mean(), DONE, "windows", 1),
+    *(
+        Quantity(
+            f"above_{name.replace(' ', '_').lower()}",
+            f"{name} above 20 kB",
+            "percent",
+            100 * (held > 20_000).mean(),
+            None,
+            "users",
+            grid="windows",
+            at={"iw": [10]},
+        )
+        for name, held in STABLE.items()
+    ),
     *of_grid("factor_", "factors"),
 )
 RFC, TALK, OURS = "RFC 6928, appendix A", "Thalheim's talk", "this study, before its first simulation"
@@ -189,6 +205,24 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "percent",
             "Most is more than half.",
         ),
+        ClaimSpec(
+            "20-kb-are-below-a-stable-window",
+            TALK,
+            "20 kB are less than a stable window, that is, bandwidth-delay product and queue (least share of users).",
+            q.above_bdp_and_queue.sel(iw=10).min("population"),
+            above(50),
+            "percent",
+            "Of most users, as above.",
+        ),
+        ClaimSpec(
+            "20-kb-are-below-the-bdp",
+            TALK,
+            "20 kB are less than the bandwidth-delay product alone (least share of users).",
+            q.above_bdp.sel(iw=10).min("population"),
+            above(50),
+            "percent",
+            "A window that keeps the link busy and the queue empty is stable, too.",
+        ),
     )
 
 
@@ -235,6 +269,9 @@ STUDY = DeclaredStudy(
             across="iw",
         ),
         table("slow_start", "Responses without a loss", "", [q.slow_start], across="iw"),
+        table(
+            "stable", "Stable windows above 20 kB", "Share of users.", [q.above_bdp, q.above_bdp_and_queue], across="iw"
+        ),
     ],
     lambda q: [
         panels(
