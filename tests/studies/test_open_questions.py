@@ -180,6 +180,7 @@ def test_a_larger_window_saves_round_trips_of_each_population_and_few_connection
         assert ten < few - 0.05
         once = value(q.retransmitted, population=population, iw=46, application="one")
         assert once < value(q.retransmitted, population=population, iw=46, application="six")
+    assert value(q.above_bdp, population="AvgDC", iw=10) < 50 < value(q.above_bdp, population="UK 2023", iw=10)
 
 
 def test_iw_11_is_a_win_on_rfc_2415_s_idle_link_and_drops_more_on_its_full_one() -> None:
