@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import testbeds
+from firstflight.bench.guard import measure, rows_of
 from testbeds import refusal
 
 CHILD = Path(testbeds.__file__).parent / "guard_host_child.py"
@@ -70,3 +71,11 @@ def test_a_window_is_learned_from_what_was_delivered_and_a_dry_run_sets_nothing(
         assert windows
         assert windows <= set(range(11, 19))
         assert run["code"] == 0
+
+
+def test_each_of_some_thousand_connections_is_reported_or_counted_as_dropped() -> None:
+    if shutil.which("nginx", path=_PATH) is None:
+        pytest.skip("there is no nginx; apt-get install nginx-light")
+    found = measure(seconds=2, warm_up_s=1, clients=2)
+    assert found.driven["connections"] > 100
+    assert {row.work: row.same for row in rows_of(found)}["connections seen"]

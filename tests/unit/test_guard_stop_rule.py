@@ -1,11 +1,14 @@
 """The guard's stop rule: closed forms, error rates by simulation, clients that repeat themselves."""
 
 import math
+from functools import cache, partial
 from ipaddress import ip_network
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.integrate import quad
+from scipy.special import betainc, betaincc, betaln
 from scipy.stats import beta, binom
 
 from firstflight.errors import RequestError
@@ -26,13 +29,33 @@ def test_the_e_value_is_the_integral_of_its_definition(raised: int, events: int,
     assert math.exp(log_e_value(raised, events, share)) == pytest.approx(by_quadrature(raised, events, share), rel=1e-6)
 
 
+def stopped_at(raised: NDArray[np.int64], control: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
+    """Whether the rule stops at each number of bad connections in either arm."""
+    log_e = np.vectorize(cache(partial(log_e_value, share=share)))
+    return np.asarray(log_e(raised, raised + control) >= math.log(20))
+
+
+@pytest.mark.parametrize("fewer", [False, True])
+@pytest.mark.parametrize("events", [1, 40, 900, 20_000])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_the_e_value_is_that_of_scipys_incomplete_beta_function(share: float, events: int, fewer: bool) -> None:
+    a, b, tail = 20 * share, 20 * (1 - share), betainc if fewer else betaincc
+    # Further from the share, SciPy's tail becomes 0.
+    reach = 8 * math.sqrt(share * (1 - share) / events)
+    for raised in np.unique(np.linspace(max(share - reach, 0), min(share + reach, 1), 7) * events):
+        mass = betaln(a + raised, b + events - raised) + math.log(tail(a + raised, b + events - raised, share))
+        prior = betaln(a, b) + math.log(tail(a, b, share))
+        expected = mass - prior - raised * math.log(share) - (events - raised) * math.log1p(-share)
+        assert log_e_value(raised, events, share, fewer=fewer) == pytest.approx(expected, rel=1e-7, abs=1e-7)
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5])
 @pytest.mark.parametrize("ratio", [1.0, 1.5])
 @pytest.mark.parametrize("fewer", [False, True])
 def test_without_harm_the_e_value_is_one_on_average(share: float, ratio: float, fewer: bool) -> None:
     null = share * ratio / (share * ratio + 1 - share)
     raised = np.arange(61)
-    e_values = np.exp(log_e_value(raised, 60, share, ratio=ratio, fewer=fewer))
+    e_values = np.exp([log_e_value(k, 60, share, ratio=ratio, fewer=fewer) for k in raised])
     assert (binom(60, null).pmf(raised) * e_values).sum() == pytest.approx(1)
 
 
@@ -70,7 +93,7 @@ def test_error_rates_are_those_of_the_published_table(
     in_raised = int(PER_LOOK * share)
     bad_raised = random.binomial(in_raised, raised, (RUNS, LOOKS)).cumsum(axis=1)
     bad_control = random.binomial(PER_LOOK - in_raised, control, (RUNS, LOOKS)).cumsum(axis=1)
-    stops = log_e_value(bad_raised, bad_raised + bad_control, share) >= math.log(20)
+    stops = stopped_at(bad_raised, bad_control, share)
     stopped = stops.any(axis=1)
     # Both tables are simulated with 2,000 runs, so their difference has twice the variance; half a unit of rounding.
     rate = (stopped.mean() + stopped_percent / 100) / 2
@@ -87,7 +110,7 @@ def test_at_the_rare_losses_of_a_median_path_twice_the_rate_is_found_within_the_
     random = np.random.default_rng(20261123)
     raised = random.binomial(500, 0.0128, (600, 60)).cumsum(axis=1)
     control = random.binomial(500, 0.0064, (600, 60)).cumsum(axis=1)
-    stops = log_e_value(raised, raised + control, 0.5) >= math.log(20)
+    stops = stopped_at(raised, control, 0.5)
     assert stops.any(axis=1).all()
     assert 6000 <= 1000 * (np.median(stops.argmax(axis=1)) + 1) <= 8000
 

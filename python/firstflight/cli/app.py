@@ -523,19 +523,22 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 def bench(
     peers: Annotated[bool, typer.Option("--peers", help="Beside ns-2 and ns-3, where installed.")] = False,
     linkbox: Annotated[bool, typer.Option("--linkbox", help="The emulator's link box: accuracy, capacity.")] = False,
+    guard: Annotated[bool, typer.Option("--guard", help="What the guard costs beside nginx.")] = False,
     instructions: Annotated[bool, typer.Option("--instructions", help="Only the instructions a packet.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure what the simulator costs, or how accurate the emulator's link box is."""
+    """Measure what the simulator costs, how accurate the emulator's link box is, or what the guard costs."""
     from firstflight.bench import instructions as counted
     from firstflight.bench import linkbox as link_box
     from firstflight.bench import main
     from firstflight.errors import RequestError
 
-    if linkbox and peers:
-        raise RequestError("--peers is for the simulator, and --linkbox measures the emulator: give one of the two")
-    if instructions and (peers or linkbox):
-        raise RequestError("--instructions measures nothing else: leave out --peers and --linkbox")
+    if peers + linkbox + guard + instructions > 1:
+        raise RequestError("--peers, --linkbox, --guard and --instructions measure different things: give one of them")
+    if guard:
+        from firstflight.bench import guard as guard_cost
+
+        raise typer.Exit(guard_cost.main(json))
     if instructions:
         raise typer.Exit(counted.main(json))
     if linkbox:
