@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firstflight.bench.row import Goal, Row, as_json, as_text
-from firstflight.errors import MachineError
+from firstflight.errors import MachineError, require_linux
 
 _SECONDS, _WARM_UP_S, _CLIENTS = 20, 12, 4
 _MOST_CORE_SHARE, _AT_CONNECTIONS_PER_S = 0.05, 10_000
@@ -40,6 +40,7 @@ def main(json: bool = False) -> int:
     Returns 1 if a connection was made that the guard neither saw nor counted as dropped, else 0. Raises MachineError
     without namespaces, nginx or `ip`.
     """
+    require_linux("firstflight bench --guard")
     rows = rows_of(measure(_SECONDS, _WARM_UP_S, _CLIENTS))
     print(as_json(rows) if json else as_text(rows))
     return 1 if any(row.same is False for row in rows) else 0
