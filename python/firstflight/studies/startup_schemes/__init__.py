@@ -24,6 +24,8 @@ from firstflight.studies.kernel import (
     near,
     table,
 )
+from firstflight.studies.startup_schemes import beginning
+from firstflight.studies.startup_schemes.beginning import FAST, OURS
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 OWN, OTHER = APPLICATION == "own", APPLICATION == "other"
@@ -52,15 +54,16 @@ QUANTITIES = (
     Quantity("home_again", "Retransmitted", "percent", AGAIN, digits=2, grid=HOMES),
     Quantity("burst_time", "Time", "ms", MS, OWN & DONE, grid=BURSTS),
     Quantity("burst_again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=BURSTS),
+    *beginning.QUANTITIES,
 )
-OURS = "this study, before its first simulation"
 SUSS, FIGURES = "SUSS (SIGCOMM 2024)", "SUSSdeveloper/HyStartPP:evaluation/index.html"
-FAST = ["Jump-Start", "Quick-Start", "Rapid Start", "SUSS", "Careful Resume"]
 PUBLISHED = {"no HyStart": (1.50, 1105), "IW 10": (1.29, 40), "HyStart++": (1.50, 704), "SUSS": (1.11, 35)}
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
-    """What Careful Resume has saved: the bandwidth-delay product of the line, and its RTT."""
+    """What Careful Resume has saved: the bandwidth-delay product of the line, and its RTT. A download that is alone."""
+    if grid == beginning.BEGIN:
+        scenario = beginning.alone(scenario)
     if labels.get("scheme") != "Careful Resume":
         return scenario
     link = scenario.to_plan()["network"]["spokes"][0]["forward"]
@@ -230,6 +233,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "pp",
             "The limit that RFC 6928 took.",
         ),
+        *beginning.claims(q),
     )
 
 
@@ -267,6 +271,7 @@ STUDY = DeclaredStudy(
         table("testbed", "The testbed", "", [q.testbed_time, q.testbed_lost], across="size"),
         table("homes", "British homes of 2023", "", [at_home(q), q.home_again], across="scheme"),
         table("bursts", "At once or paced", "100 kB.", [q.burst_time, q.burst_again], across="queue"),
+        *beginning.tables(q),
     ],
     lambda q: [
         intervals(

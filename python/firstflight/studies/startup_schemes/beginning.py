@@ -1,0 +1,141 @@
+"""What each scheme delivers first, how four that begin together share a line, and what a call next to them suffers."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+import xarray as xr
+
+from firstflight.analysis.table import Table
+from firstflight.scenario import Scenario
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    Quantities,
+    Quantity,
+    above,
+    at_least,
+    at_most,
+    below,
+    named,
+    table,
+)
+
+if TYPE_CHECKING:
+    from firstflight.records import Run
+
+OURS = "this study, before its first simulation"
+FAST = ["Jump-Start", "Quick-Start", "Rapid Start", "SUSS", "Careful Resume"]
+KNOWING = ["Quick-Start", "Careful Resume"]
+RTTS = range(1, 7)
+BEGIN = "begin"
+LINE = pl.col("link").cast(pl.String) == "spokes[0]"
+
+
+def alone(scenario: Scenario) -> Scenario:
+    """One download of 5 MB, with a meter that reads the line each half of an RTT."""
+    delay_ns = scenario.to_plan()["network"]["spokes"][0]["forward"]["delay_ns"]
+    own = {"application.own.clients": 1, "application.own.start": "0s", "application.own.size": "5MB"}
+    return scenario.replace_all(
+        (own | {"application.other.start": "10000s", "meter_interval": f"{delay_ns}ns"}).items()
+    )
+
+
+def flights(run: "Run") -> pl.LazyFrame:
+    """The line's bytes by RTT of data, from 1: intervals are half an RTT long, and data comes after the first three."""
+    rtt = ((pl.col("interval_start_s") / pl.col("interval_s")).round() - 1) // 2
+    return run.table("links", experiment=BEGIN).filter(LINE).with_columns(rtt=rtt.cast(pl.Int64))
+
+
+# Jain's index of the throughputs.
+RATE = pl.col("delivered_bytes") / pl.col("completion_time_s")
+JAIN = RATE.sum() ** 2 / (pl.len() * (RATE**2).sum())
+QUANTITIES = (
+    Quantity("sent", "Bytes", "kB", 1e-3 * pl.col("sent_bytes").sum(), None, flights, {"rtt": RTTS}, 0, BEGIN),
+    Quantity("jain", "Jain's index", "", JAIN, pl.col("completed") == 1, digits=3, grid="together"),
+    Quantity("mos", "MOS", "", pl.col("mos").mean(), pl.col("from_server") == 1, "streams", digits=2, grid="call"),
+)
+
+
+def delivered(q: Quantities) -> xr.DataArray:
+    """Bytes that the line has sent, headers included, so many RTTs after data began."""
+    return named(q.sent.cumsum("rtt"), "delivered", "Delivered", "kB", 0)
+
+
+def call_cost(q: Quantities) -> xr.DataArray:
+    """Of a scheme to a call, against IW 10."""
+    return named(q.mos.sel(scheme="IW 10", drop=True) - q.mos, "call_cost", "Cost of a call against IW 10", "MOS", 2)
+
+
+def claims(q: Quantities) -> Sequence[ClaimSpec]:
+    """What comes first, shares, a call."""
+    first, fallen = delivered(q), q.jain.sel(scheme="IW 10", drop=True) - q.jain
+    share = "Four downloads of 2 MB at once, two of them with IW 10; 0.05 was chosen before the first run."
+    return (
+        ClaimSpec(
+            "jump-start-delivers-most-at-first",
+            OURS,
+            "One RTT after data began Jump-Start has delivered at least five times what IW 10 has (least, 5 MB).",
+            (first.sel(scheme="Jump-Start", rtt=1) / first.sel(scheme="IW 10", rtt=1)).min("network"),
+            at_least(5),
+            "times",
+            "The line carries 7 to 250 times ten segments in an RTT.",
+            needs="value",
+        ),
+        ClaimSpec(
+            "memory-leads-after-two-rtts",
+            OURS,
+            "After two RTTs Careful Resume has delivered more than SUSS (least ratio, LTE and GEO).",
+            (first.sel(scheme="Careful Resume", rtt=2) / first.sel(scheme="SUSS", rtt=2))
+            .sel(network=["LTE", "GEO"])
+            .min("network"),
+            above(1),
+            "times",
+            "Half of the bandwidth-delay product is 75 segments and more; SUSS has at most 40 in the second RTT.",
+            needs="value",
+        ),
+        ClaimSpec(
+            "new-schemes-share-as-fairly",
+            OURS,
+            "Next to IW 10 no scheme but Jump-Start shares less fairly than IW 10 (largest fall of Jain's index).",
+            fallen.sel(scheme=[name for name in FAST if name != "Jump-Start"]).max(["scheme", "network"]),
+            at_most(0.05),
+            "",
+            share,
+        ),
+        ClaimSpec(
+            "jump-start-shares-less-fairly",
+            OURS,
+            "Jump-Start does on some network (largest fall).",
+            fallen.sel(scheme="Jump-Start").max("network"),
+            above(0.05),
+            "",
+            share,
+        ),
+        ClaimSpec(
+            "jump-start-costs-a-call",
+            OURS,
+            "Next to responses of 2 MB by Jump-Start a call on DSL loses 0.1 MOS against IW 10.",
+            call_cost(q).sel(scheme="Jump-Start", network="DSL"),
+            at_least(0.1),
+            "MOS",
+            "0.1 MOS is the limit of real-time.",
+        ),
+        ClaimSpec(
+            "knowing-schemes-spare-a-call",
+            OURS,
+            "Next to Quick-Start and Careful Resume it loses less than 0.1 MOS on every network (largest).",
+            call_cost(q).sel(scheme=KNOWING).max(["scheme", "network"]),
+            below(0.1),
+            "MOS",
+            "They send what the line carries.",
+        ),
+    )
+
+
+def tables(q: Quantities) -> list[Table]:
+    """What comes first, shares, a call."""
+    return [
+        table("delivered", "Delivered at first", "Of 5 MB, by RTT after data began.", [delivered(q)], across="rtt"),
+        table("fairness", "Four downloads at once", "1: all have the same rate.", [q.jain], across="network"),
+        table("call", "A call", "Next to responses of 2 MB.", [q.mos, call_cost(q)], across="network"),
+    ]
