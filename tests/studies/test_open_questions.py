@@ -215,3 +215,16 @@ def test_a_start_that_knows_the_path_saves_round_trips_of_it_and_a_burst_overflo
     assert 20 < burst < 35
     assert paced < burst / 4
     assert value(q.burst_again, iw=32, start="at once", queue=80) < 1
+
+
+def test_jump_start_delivers_more_at_first_shares_less_fairly_and_costs_a_call() -> None:
+    schemes = {"scheme": ["IW 10", "Jump-Start"], "network": "LTE"}
+    first = measured("startup-schemes", {"experiment": "begin", **schemes}).sent
+    ten, jump = (value(first, network="LTE", scheme=scheme, rtt=1) for scheme in schemes["scheme"])
+    assert 14 < ten < 16
+    assert jump > 10 * ten
+    for experiment in ("together", "call"):
+        q = measured("startup-schemes", {"experiment": experiment, **schemes})
+        of = q.jain if experiment == "together" else q.mos
+        ten, jump = (value(of, network="LTE", scheme=scheme) for scheme in schemes["scheme"])
+        assert jump < 0.9 * ten

@@ -244,9 +244,12 @@ def answer(q: Quantities) -> Sequence[str]:
     worst = harm.sel(scheme=FAST).max(["network", "size"])
     each = ", ".join(f"{name} {float(of.sel(scheme=name)):.0f} %" for name in FAST)
     paid = ", ".join(f"{name} {float(worst.sel(scheme=name)):+.0f} %" for name in FAST)
+    call = beginning.call_cost(q).isel(draw=0).max("network")
+    lost = ", ".join(f"{name} {float(call.sel(scheme=name)):.1f} MOS" for name in FAST)
     return (
         f"Of IW 10's time for 500 kB these save, as a mean over seven networks: {each}.",
         f"Others' responses of 20 kB beside them change by at most: {paid}.",
+        f"A call next to responses of 2 MB loses at most, against IW 10: {lost}.",
     )
 
 
@@ -290,6 +293,7 @@ STUDY = DeclaredStudy(
             "start",
             "iw",
         ),
+        beginning.figure(q),
     ],
     answer,
     build,

@@ -7,6 +7,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.table import Table
+from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
     ClaimSpec,
@@ -16,6 +17,7 @@ from firstflight.studies.kernel import (
     at_least,
     at_most,
     below,
+    lines,
     named,
     table,
 )
@@ -58,7 +60,16 @@ QUANTITIES = (
 
 def delivered(q: Quantities) -> xr.DataArray:
     """Bytes that the line has sent, headers included, so many RTTs after data began."""
-    return named(q.sent.cumsum("rtt"), "delivered", "Delivered", "kB", 0)
+    found = q.sent.cumsum("rtt")
+    found["rtt"] = found["rtt"].assign_attrs(long_name="RTTs after data began")
+    return named(found, "delivered", "Delivered", "kB", 0)
+
+
+def figure(q: Quantities) -> Figure | None:
+    """What comes first."""
+    shown = delivered(q).sel(scheme=["IW 10", "Jump-Start", "Rapid Start", "SUSS", "Careful Resume"])
+    caption = "Of 5 MB that are alone on the line, headers included."
+    return lines(shown, "Delivered by time", caption, "rtt", "scheme", "network", log=True)
 
 
 def call_cost(q: Quantities) -> xr.DataArray:
