@@ -7,17 +7,15 @@ import { Engine, Refused } from "./engine";
 import { Board } from "./knobs";
 import { Ladder } from "./ladder";
 import { Lines } from "./lines";
-import type { Start } from "./plan";
+import type { Plan, Start } from "./plan";
 import { Captured, SequenceChart } from "./sequence";
+import { type Name, SIDES, Simulations } from "./simulations";
 import { comparison, SizeChart, SIZES, type Times } from "./sizes";
 import { fromFragment, linkedPlan, opening, type Settings, toFragment, Unfit, unpacked, write } from "./settings";
 import { defineAll } from "./terms";
 import { valueAt } from "./steps";
-import { completionNs, type Segment, traced, type Transfer, transferOf } from "./transfer";
+import { type Segment, traced, type Transfer } from "./transfer";
 import { bytes, count, ms, story } from "./words";
-
-const SIDES = ["a", "b"] as const;
-type Name = (typeof SIDES)[number];
 
 /** How long the page may be busy with other sizes before it looks whether a knob has moved. */
 const SLICE_MS = 12;
@@ -39,7 +37,7 @@ class Page {
   private readonly board: Board;
   private readonly opened: Settings;
   private transfers: Partial<Record<Name, Transfer>> = {};
-  private readonly simulated: Partial<Record<Name, { plan: string; seed: number; transfer: Transfer }>> = {};
+  private readonly simulations: Simulations;
   private view: View = { fromNs: 0, toNs: 1 };
   private whole: View = this.view;
   private chosen: { side: Name; segment: Segment } | undefined;
@@ -68,6 +66,7 @@ class Page {
   ) {
     element("name").textContent = start.name;
     this.opened = opening(start);
+    this.simulations = new Simulations(engine);
     this.ladders = { a: new Ladder(element("ladder-a")), b: new Ladder(element("ladder-b")) };
     const packets = (value: number): string => value.toLocaleString("en");
     this.lines = [
@@ -98,14 +97,19 @@ class Page {
     this.chosen = undefined;
     this.cursorNs = undefined;
     const problems: string[] = [];
+    const plans: Partial<Record<Name, Plan>> = {};
     for (const side of SIDES) {
-      delete this.transfers[side];
       try {
-        this.transfers[side] = this.transfer(side);
+        plans[side] = this.plan(side);
       } catch (error) {
-        if (!(error instanceof Unfit || error instanceof Refused)) throw error;
+        if (!(error instanceof Unfit)) throw error;
         problems.push(`${side.toUpperCase()}: ${error.message}.`);
       }
+    }
+    this.transfers = {};
+    for (const [side, outcome] of Object.entries(this.simulations.of(plans, this.board.settings.path.seed))) {
+      if (outcome instanceof Refused) problems.push(`${side.toUpperCase()}: ${outcome.message}.`);
+      else this.transfers[side as Name] = outcome;
     }
     element("problem").textContent = [...new Set(problems)].join(" ");
     const { a, b } = this.transfers;
@@ -130,20 +134,9 @@ class Page {
     history.replaceState(null, "", fragment === "" ? location.href.split("#")[0] : `#${fragment}`);
   }
 
-  /** A side's transfer, simulated unless it is the one that was shown before. */
-  private transfer(side: Name): Transfer {
-    const { seed } = this.board.settings.path;
-    const plan = this.plan(side);
-    const before = this.simulated[side];
-    if (before?.plan === plan && before.seed === seed) return before.transfer;
-    const transfer = transferOf(this.engine.simulate(plan, seed, true));
-    this.simulated[side] = { plan, seed, transfer };
-    return transfer;
-  }
-
-  private plan(side: Name, size_bytes = this.board.settings.path.size_bytes): string {
+  private plan(side: Name, size_bytes = this.board.settings.path.size_bytes): Plan {
     const { path, [side]: own } = this.board.settings;
-    return JSON.stringify(write(this.start, { ...path, size_bytes }, own));
+    return write(this.start, { ...path, size_bytes }, own);
   }
 
   /** Computes sizes until the slice of time is over, and goes on later: a knob that moves comes first. */
@@ -151,7 +144,7 @@ class Page {
     const until = performance.now() + SLICE_MS;
     while (this.times.b.length < SIZES.length && performance.now() < until) {
       const size = SIZES[this.times.b.length];
-      for (const side of SIDES) this.times[side].push(completionNs(this.engine.simulate(this.plan(side, size), this.board.settings.path.seed, false)));
+      for (const side of SIDES) this.times[side].push(this.simulations.completionNs(this.plan(side, size), this.board.settings.path.seed));
     }
     this.drawSizes();
     if (this.times.b.length < SIZES.length) this.sizesLater = window.setTimeout(() => this.timeSizes());
@@ -283,7 +276,7 @@ class Page {
 
   /** Columns of the segment events of a side, as `firstflight trace --csv` writes them. */
   rows(side: Name, names: readonly string[]): number[][] {
-    return traced(this.engine.simulate(this.plan(side), this.board.settings.path.seed, true), names);
+    return traced(this.engine.simulate(JSON.stringify(this.plan(side)), this.board.settings.path.seed, true), names);
   }
 
   /** How many segments and ACKs the ladders hold. */

@@ -34,6 +34,8 @@ export interface Application {
   client_hosts?: string | null;
   client_tcp: Profile;
   server_tcp: Profile;
+  clients?: number;
+  count?: number | null;
   direction?: string;
   response_header_bytes?: number;
   size?: { law: string; value: number };

@@ -54,6 +54,9 @@ export interface Transfer {
   readonly endNs: number;
 }
 
+/** The transfer begins after the end of the run, if at all. */
+export class NotStarted extends Refused {}
+
 /** The first connection of the first application, as `firstflight trace` takes it. */
 export function transferOf(records: Records): Transfer {
   const transfers = records.table("transfers");
@@ -69,6 +72,7 @@ export function transferOf(records: Records): Transfer {
   const link = crossings.bottleneck(dataFrom);
   for (const from of [0, 1]) throughLinks(segments.filter((one) => (one.isDataWay ? dataFrom : 1 - dataFrom) === from), crossings, from, link);
   const completion = at("completion_time_s");
+  const endNs = Number.isNaN(completion) ? Infinity : toNs(at("start_s") + completion);
   const last = events.rows.at(-1);
   return {
     segments,
@@ -79,7 +83,7 @@ export function transferOf(records: Records): Transfer {
     delivered: delivered(events, dataFrom),
     cwnd: cwndSteps(events, dataFrom),
     queue: crossings.waiting(link),
-    dropped: segments.filter(({ isDataWay, fate }) => isDataWay && (fate === "dropped" || fate === "lost")).length,
+    dropped: segments.filter(({ isDataWay, fate, sentNs }) => isDataWay && sentNs <= endNs && (fate === "dropped" || fate === "lost")).length,
     retransmissions: at("retransmissions"),
     timeouts: at("timeouts"),
     endNs: last === undefined ? 0 : events.timeNs[last]!,
@@ -93,7 +97,7 @@ function firstTransfer(transfers: Table): number {
     if (application![index] !== 0 || connections![index] === NO_CONNECTION) continue;
     if (row < 0 || starts![index]! < starts![row]!) row = index;
   }
-  if (row < 0) throw new Refused("no transfer starts within this run");
+  if (row < 0) throw new NotStarted("no transfer starts within this run");
   return row;
 }
 
@@ -110,8 +114,14 @@ export function traced(records: Records, names: readonly string[]): number[][] {
 
 /** The time from the start until the last byte arrived, without any picture; null: not before the end of the run. */
 export function completionNs(records: Records): number | null {
-  const seconds = records.table("transfers").column("completion_time_s")[0];
-  return seconds === undefined || Number.isNaN(seconds) ? null : Math.round(seconds * 1e9);
+  const transfers = records.table("transfers");
+  try {
+    const seconds = transfers.column("completion_time_s")[firstTransfer(transfers)]!;
+    return Number.isNaN(seconds) ? null : Math.round(seconds * 1e9);
+  } catch (error) {
+    if (error instanceof NotStarted) return null;
+    throw error;
+  }
 }
 
 function rowsOf(table: Table, connection: number): number[] {

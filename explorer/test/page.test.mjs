@@ -49,6 +49,11 @@ for (const { name, file, fragment, columns, completion_ns } of JSON.parse(readFi
     assert.equal(await completion(tab, "a"), completion_ns);
     const ours = await tab.evaluate((names) => window.firstflight.rows("a", names), Object.keys(columns));
     assert.deepEqual(ours, Object.values(columns));
+    // Where there is other traffic the run that is drawn is shorter, and the same as far as it goes.
+    const drawn = await tab.evaluate(() => window.firstflight.transfers.a.segments.map(({ sentNs, seq, length }) => [sentNs, seq, length]));
+    const sent = columns.time_ns.flatMap((time, row) => (columns.event[row] === 0 ? [[time, columns.seq[row], columns.length[row]]] : []));
+    assert.deepEqual(drawn, sent.slice(0, drawn.length));
+    assert.ok(drawn.length === sent.length || drawn.at(-1)[0] > completion_ns);
   });
 }
 
