@@ -59,6 +59,12 @@ def test_what_a_killed_guard_leaves_is_undone() -> None:
     assert found["as_before"]
 
 
+def test_routes_are_as_before_after_undo_or_a_restart_whenever_a_guard_with_traffic_was_killed() -> None:
+    found = _found(do="kills", count=8)
+    assert found["odd"] == 0
+    assert found["left_behind"] > 0
+
+
 def test_a_window_is_learned_from_what_was_delivered_and_a_dry_run_sets_nothing() -> None:
     found = _found(do="learned")
     assert found["dry"]["set"] == 0

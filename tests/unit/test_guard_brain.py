@@ -183,6 +183,23 @@ def test_the_number_of_prefixes_is_bounded() -> None:
     assert any(decision.reason == "room for another prefix" for decision in world.decisions)
 
 
+def test_a_client_with_many_prefixes_lowers_no_window_of_another_network() -> None:
+    world = World(brain(most_prefixes=600), HOSTS)
+    world.run(2000, harmless)
+    before = dict(world.windows)
+    flood = [
+        Outcome(world.at, host(1, number), "control", 10, 60_000, 40, 0, False, 0, 0.05, None, None)
+        for number in range(2000)
+    ]
+    world.take(world.brain.decide(flood))
+    assert {prefix: window for prefix, window in world.windows.items() if prefix in HOSTS} == before
+    # Whoever comes later still finds room, at the expense of the many.
+    world.hosts = HOSTS + [host(2, number) for number in range(40)]
+    world.run(50, harmless)
+    assert before.keys() <= {prefix for prefix in HOSTS if world.brain.group_of(prefix) is not None}
+    assert any(world.brain.group_of(late) is not None for late in world.hosts[len(HOSTS) :])
+
+
 def test_connections_may_be_drawn_by_the_host() -> None:
     world = World(brain(draw="connection"), HOSTS, by_connection=True)
     world.run(3000, harmless)

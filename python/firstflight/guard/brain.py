@@ -43,7 +43,7 @@ class Settings:
     silence_s: float = 3600.0
     """Without a finished connection for this long nothing stays raised."""
     most_prefixes: int = 65_536
-    """Windows set at most; the prefix that was seen longest ago makes room."""
+    """Prefixes known at most; beyond that, the one seen longest ago makes room, in a network that has many."""
     secret: bytes = b""
     """Makes the draw of arms unpredictable for clients."""
 
@@ -93,7 +93,9 @@ class Brain:
         self._states: dict[str, Group] = {}
         self._remembered: dict[str, Group] = {}
         """Of an earlier process, until a connection of the group finishes."""
-        self._units: OrderedDict[Network, _Unit] = OrderedDict()
+        self._units: dict[Network, _Unit] = {}
+        self._by_network: dict[str, OrderedDict[Network, None]] = {}
+        """The prefixes of each largest network, the one seen longest ago first."""
         self._period = -1
         self._last_outcome = 0.0
         self._decisions: dict[Network, Decision] = {}
@@ -151,7 +153,7 @@ class Brain:
         if unit is None:
             return
         unit.seen_at = outcome.at
-        self._units.move_to_end(outcome.prefix)
+        self._by_network[unit.chain[-1].name].move_to_end(outcome.prefix)
         for node in unit.chain:
             node.connections += 1
         group = self._states[unit.group]
@@ -185,8 +187,7 @@ class Brain:
             self._release(f"no connection finished for {self._settings.silence_s:g} s")
         for prefix, unit in list(self._units.items()):
             if at - unit.seen_at > self._groups.half_life_s:
-                self._set(prefix, unit, None, "not seen lately")
-                del self._units[prefix]
+                self._forget(prefix, "not seen lately")
         in_use = {node.name for unit in self._units.values() for node in unit.chain}
         self._groups.age(elapsed_s, in_use)
         for name in [name for name, state in self._states.items() if self._is_over(name, state, in_use, at)]:
@@ -208,11 +209,29 @@ class Brain:
         if not chain:
             return None
         if len(self._units) >= self._settings.most_prefixes:
-            oldest, unit = self._units.popitem(last=False)
-            self._set(oldest, unit, None, "room for another prefix")
+            self._forget(next(iter(self._crowd(chain[-1].name))), "room for another prefix")
         unit = self._units[outcome.prefix] = _Unit(str(outcome.prefix).encode(), chain, "", outcome.at)
+        self._by_network.setdefault(chain[-1].name, OrderedDict())[outcome.prefix] = None
         self._draw(outcome.prefix, unit, outcome.at)
         return unit
+
+    def _crowd(self, name: str) -> OrderedDict[Network, None]:
+        """Of which prefixes one makes room: the network's own if it has more than its part, else those of the largest.
+
+        So a network's many prefixes lower no window of a network that has fewer.
+        """
+        own = self._by_network.get(name, OrderedDict())
+        if len(own) * len(self._by_network) > len(self._units):
+            return own
+        return max(self._by_network.values(), key=len)
+
+    def _forget(self, prefix: Network, reason: str) -> None:
+        unit = self._units.pop(prefix)
+        self._set(prefix, unit, None, reason)
+        name = unit.chain[-1].name
+        del self._by_network[name][prefix]
+        if not self._by_network[name]:
+            del self._by_network[name]
 
     def _draw(self, prefix: Network, unit: _Unit, at: float) -> None:
         """The prefix's group, arm and window for this period."""
@@ -274,9 +293,8 @@ class Brain:
 
     def _release(self, reason: str) -> None:
         """Remove every window of ours; prefixes are drawn again when they are next seen."""
-        for prefix, unit in self._units.items():
-            self._set(prefix, unit, None, reason)
-        self._units.clear()
+        for prefix in list(self._units):
+            self._forget(prefix, reason)
 
     def _set(self, prefix: Network, unit: _Unit, window: int | None, reason: str) -> None:
         if window == unit.window:
