@@ -8,7 +8,7 @@ from typing import Any
 
 from firstflight.errors import MachineError
 from firstflight.guard.closed import Counts
-from firstflight.guard.outcome import Outcome
+from firstflight.guard.outcome import Network, Outcome
 
 # Networks of this length, and no more than so many; the rest are one.
 _LENGTHS = {4: 16, 6: 32}
@@ -34,7 +34,7 @@ class Metrics:
     """Counters by group and arm, and the text of a scrape."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, str] = {}
+        self._groups: dict[Network, str] = {}
         self._counted: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0] * len(_COUNTERS))
         self._text = b""
 
@@ -74,7 +74,7 @@ class Metrics:
     def count(self, outcome: Outcome) -> None:
         """Add a judged connection."""
         prefix = outcome.prefix
-        name = self._groups.get(str(prefix))
+        name = self._groups.get(prefix)
         if name is None:
             name = str(prefix.supernet(new_prefix=min(_LENGTHS[prefix.version], prefix.prefixlen)))
             known = {group for group, _ in self._counted}
@@ -82,7 +82,7 @@ class Metrics:
                 name = "other"
             if len(self._groups) >= 65_536:
                 self._groups.clear()
-            self._groups[str(prefix)] = name
+            self._groups[prefix] = name
         counters = self._counted[name, outcome.arm]
         known_flight = outcome.first_flight_lost is not None
         values = (
