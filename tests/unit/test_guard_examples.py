@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from firstflight.cli.guarding import guard
-from firstflight.guard.closed import Counts, Row, outcome
+from firstflight.guard.closed import _V4, _V6, Counts, Row, outcome
 from firstflight.guard.metrics import Metrics
 
 EXAMPLES = Path(__file__).parents[2] / "examples/guard"
@@ -52,6 +52,14 @@ def test_a_loss_is_known_of_connections_within_the_window_under_trial_and_a_dsac
         for row in (ROW, ROW._replace(dsacks=2), ROW._replace(retransmissions=0), ROW._replace(segments=21))
     ]
     assert lost == [True, False, False, None]
+
+
+def test_a_network_that_keeps_its_hash_is_equal_to_others() -> None:
+    for kept, other in ((_V4("192.0.2.16/28"), "192.0.2.16/28"), (_V6("2001:db8:1::/56"), "2001:db8:1::/56")):
+        assert kept == ip_network(other)
+        assert {ip_network(other): 1}[kept] == {kept: 1}[ip_network(other)] == 1
+        wider = kept.supernet(new_prefix=24)
+        assert (wider, hash(wider)) == (ip_network(str(wider)), hash(ip_network(str(wider))))
 
 
 def test_the_unit_calls_commands_and_options_that_there_are() -> None:

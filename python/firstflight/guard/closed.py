@@ -1,7 +1,7 @@
 """Outcomes of connections as the kernel reports them when it destroys them (sock_diag, TCP_INFO)."""
 
-from ipaddress import ip_network
-from typing import NamedTuple
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any, NamedTuple
 
 from firstflight import _native
 from firstflight.errors import MachineError
@@ -36,11 +36,36 @@ class Counts(NamedTuple):
     dropped: int
 
 
+class _V4(IPv4Network):
+    """A network that keeps its hash: working it out takes a microsecond, and a connection's is looked up ten times."""
+
+    def __init__(self, address: Any, strict: bool = True) -> None:
+        super().__init__(address, strict)
+        self._hash = super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class _V6(IPv6Network):
+    """As `_V4`."""
+
+    def __init__(self, address: Any, strict: bool = True) -> None:
+        super().__init__(address, strict)
+        self._hash = super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 class Closed:
     """Finished connections, by prefix. Raises MachineError where the kernel does not tell of them."""
 
     def __init__(self, ports: list[int], prefix_lengths: tuple[int, int]) -> None:
-        self._lengths = {4: prefix_lengths[0], 16: prefix_lengths[1]}
+        self._kinds: dict[int, tuple[type[_V4 | _V6], int]] = {
+            4: (_V4, prefix_lengths[0]),
+            16: (_V6, prefix_lengths[1]),
+        }
         self._networks: dict[bytes, Network] = {}
         try:
             self._source = _native.ClosedConnections(ports, prefix_lengths)
@@ -64,7 +89,8 @@ class Closed:
         if found is None:
             if len(self._networks) >= _NETWORKS_KEPT:
                 self._networks.clear()
-            found = self._networks[packed] = ip_network((packed, self._lengths[len(packed)]))
+            kind, length = self._kinds[len(packed)]
+            found = self._networks[packed] = kind((packed, length))
         return found
 
 
