@@ -1,15 +1,18 @@
 //! The receiver with a memory: adaptive acknowledgements and a growing window.
 
+use crate::connection::handshake::LARGEST_FIELD;
 use crate::connection::timestamps::{OPTION_BYTES, TimestampState};
 pub(crate) mod ack;
 mod payload;
 pub(crate) mod reassembly;
+mod round_trip;
 mod segment_size;
 pub(crate) mod window;
 
 use crate::connection::{Endpoint, State, due, feature};
 use crate::profile::{Profile, RttSamples};
 use crate::receiver::ack::{AckPolicy, Arrivals};
+use crate::receiver::round_trip::RoundTrip;
 use crate::receiver::segment_size::{Compared, SegmentSize};
 use crate::receiver::window::{Arrived, Blocks, GrowingWindow};
 use crate::segment::{Flags, Segment};
@@ -26,6 +29,7 @@ pub(crate) struct Memory {
     /// Room for what that window holds, until then.
     spare: Blocks,
     pub segment_size: SegmentSize,
+    round_trip: RoundTrip,
     /// Last.ACK.sent: RCV.NXT of the latest segment sent.
     pub last_ack_sent: Position,
     /// Every segment that ends before this position is acknowledged at once (`AckPolicy::Heartbeat`).
@@ -44,6 +48,7 @@ impl Memory {
             window: None,
             spare,
             segment_size: SegmentSize::new(profile.mss_bytes, u32::MAX),
+            round_trip: RoundTrip::default(),
             last_ack_sent: 0,
             acknowledge_each_before: 0,
             timestamps: TimestampState::new(initial_sequence),
@@ -97,18 +102,17 @@ impl Endpoint {
     pub(crate) fn note_echo(&mut self, now: Nanos, segment: &Segment) {
         let is_read = self.read_next == self.rcv_nxt;
         let Some(theirs) = segment.timestamps else { return };
-        if let Some(Memory { window: Some(window), segment_size, timestamps, .. }) = self.extras.memory_mut() {
+        if let Some(Memory { round_trip, segment_size, timestamps, .. }) = self.extras.memory_mut() {
             let is_full = segment.sequence_length() >= segment_size.bytes;
             let age = if is_full { timestamps.age(now, theirs.echo) } else { None };
-            window.on_echo(theirs.echo, age, is_read);
+            round_trip.on_echo(theirs.echo, age, is_read);
         }
     }
 
     /// The echo in the segment that ended the handshake does not count.
-    // Linux, tcp_rcv_state_process: tcp_rcv_rtt_measure_ts begins with the next one.
     pub(crate) fn forget_echo(&mut self) {
-        if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
-            window.last_echo = 0;
+        if let Some(memory) = self.extras.memory_mut() {
+            memory.round_trip.forget_echo();
         }
     }
 
@@ -144,12 +148,13 @@ impl Endpoint {
         self.make_room(seq, segment, true);
         let arrived = self.arrived(now, seq, segment);
         let (received, rto) = (self.rcv_nxt, self.rtt.rto());
-        let Some(Memory { arrivals, window, .. }) = self.extras.memory_mut() else { return };
+        let Some(Memory { arrivals, window, round_trip, .. }) = self.extras.memory_mut() else { return };
         if let Some(arrivals) = arrivals {
             arrivals.on_data(now, arrived.segment_bytes, arrived.window_bytes, rto);
         }
+        round_trip.on_data(now, received, arrived.window_bytes);
         if let Some(window) = window {
-            if window.on_data(now, &arrived, received) {
+            if window.on_data(&arrived) {
                 if let Some(arrivals) = arrivals {
                     arrivals.hurry_once();
                 }
@@ -223,8 +228,8 @@ impl Endpoint {
         let enough = two && self.select_window() >= in_force;
         let srtt = self.srtt();
         // Linux: none counts as none at all, the sender's only if it is shorter.
-        let rtt =
-            self.extras.growing_window().and_then(GrowingWindow::rtt).map_or(0, |rtt| rtt.min(srtt.unwrap_or(rtt)));
+        let seen = self.extras.memory().and_then(|memory| memory.round_trip.get());
+        let rtt = seen.map_or(0, |rtt| rtt.min(srtt.unwrap_or(rtt)));
         let due = self.due & due::ACK != 0;
         let Some(arrivals) = self.extras.arrivals_mut() else { return };
         if enough || arrivals.is_quick() || due {
@@ -305,8 +310,8 @@ impl Endpoint {
             return;
         }
         let (read, received, ahead) = (self.read_next, self.rcv_nxt, self.bytes_ahead());
-        if let Some(Memory { window: Some(window), .. }) = self.extras.memory_mut() {
-            window.on_read(from, read, received, ahead);
+        if let Some(Memory { window: Some(window), round_trip, .. }) = self.extras.memory_mut() {
+            window.on_read(from, read, received, ahead, round_trip.get());
         }
         // Linux, tcp_cleanup_rbuf: the second segment, if its arrival was not acknowledged yet; and short segments, once
         // everything is read.
@@ -368,7 +373,8 @@ impl Endpoint {
 
     fn announced_at_first(&self, mss_bytes: u32) -> u32 {
         match &self.profile.receive_window_growth {
-            Some(rules) => GrowingWindow::announced_at_first(rules, mss_bytes),
+            Some(rules) if self.scaling_is_on => GrowingWindow::announced_at_first(rules, mss_bytes),
+            Some(rules) => GrowingWindow::announced_at_first(rules, mss_bytes).min(LARGEST_FIELD),
             None => self.profile.receive_window_bytes,
         }
     }

@@ -277,6 +277,38 @@ fn acks_for_a_hole_are_merged_after_the_third() {
     assert_eq!(ack.sack.as_slice(), [[first, first + 8 * 536]]);
 }
 
+// Linux, tcp_rcv_rtt_measure_ts and __tcp_ack_snd_check: the receiver measures its RTT whether or not its buffer may grow.
+#[test]
+fn acks_for_a_hole_are_merged_in_a_window_that_does_not_grow() {
+    let mut wire = Wire::new(&Profile { receive_window_growth: None, ..Profile::linux() }, 20 * MS);
+    wire.connect();
+    wire.server.write(wire.now, 60 * 1448);
+    wire.run_until(wire.now + 130 * MS);
+    wire.lose_data_of_server(20 * MS, &[1]);
+    let (before, start) = (wire.acks(Client).len(), wire.now);
+    wire.server.write(wire.now, 30 * 1448);
+    wire.run_until(start + 50 * MS);
+    // 29 arrive in one instant ahead of the hole: three are acknowledged at once, the others after 1 ms.
+    let acks: Vec<_> = wire.acks(Client).split_off(before).into_iter().map(|(at, _)| at - start / MS).collect();
+    assert_eq!(acks, [20, 20, 20, 21]);
+}
+
+// Linux, tcp_select_initial_window and tcp_init_buffer_space: the field of a SYN cuts what is announced, not the window.
+#[test]
+fn a_window_that_begins_above_64_kib_is_announced_whole_after_the_syn() {
+    let growth = Some(ReceiveWindowGrowth { initial_bytes: MEBIBYTE });
+    let client = Profile { receive_window_growth: growth, ..growing() };
+    let unscaled = Profile { window_scaling: false, receive_window_bytes: 65_535, ..rfc() };
+    for (server, expected) in [(&client, [65_535, 718 * 1460]), (&unscaled, [65_535, 65_535])] {
+        let mut wire = Wire::between(&client, server, 10 * MS);
+        wire.client.connect(0);
+        wire.run_until(SECOND);
+        let announced = windows(&wire).into_iter().map(|(_, window)| window).collect::<Vec<_>>();
+        assert!(announced[1] >= expected[1] && announced[1] < expected[1] + 128, "{announced:?}");
+        assert_eq!(announced[0], expected[0]);
+    }
+}
+
 // Linux, tcp_grow_window: 2 * advmss.
 #[test]
 fn what_arrives_ahead_of_a_hole_opens_the_window_by_two_segments_of_our_mss() {

@@ -64,30 +64,22 @@ pub(crate) struct GrowingWindow {
     /// Where and when the present round of reading began [rcvq_space].
     round_start: Position,
     round_start_at: Nanos,
-    /// RTT as the receiver sees it, in eighths of a microsecond [rcv_rtt_est.rtt_us]; none before the first sample.
-    rtt_eighths_us: Option<u64>,
-    /// A window's worth of data is timed up to here, since then; not before the first data.
-    timed_end: Position,
-    timed_at: Option<Nanos>,
-    /// The latest echo of a timestamp [rcv_rtt_last_tsecr].
-    pub last_echo: u32,
     /// When something last arrived or left [tcp_mstamp].
     touched_at: Nanos,
 }
 
 impl GrowingWindow {
-    /// Window of the SYN, in whole segments of our own size.
-    // Linux, tcp_select_initial_window: the buffer rounded down to segments, 65535 bytes at most.
+    /// The window at first, in whole segments of our own size. A SYN has no shift and says 65,535 bytes at most.
+    // Linux, tcp_select_initial_window: the buffer rounded down to segments.
     pub(crate) fn announced_at_first(rules: &ReceiveWindowGrowth, own_mss: u32) -> u32 {
         let initial = rules.initial_bytes;
-        let whole = match initial / own_mss {
+        match initial / own_mss {
             0 => initial,
             segments => segments * own_mss,
-        };
-        whole.min(65535)
+        }
     }
 
-    /// `announced`: the window of our SYN or SYN-ACK. `most_bytes`: as [`Profile::receive_window_bytes`].
+    /// `announced`: the window of our SYN or SYN-ACK, if its field could hold it. `most_bytes`: as [`Profile::receive_window_bytes`].
     /// `blocks`: empty.
     ///
     /// [`Profile::receive_window_bytes`]: crate::Profile::receive_window_bytes
@@ -115,10 +107,6 @@ impl GrowingWindow {
             read_in_round: limit.min(FIRST_SEGMENTS * own_mss).max(1),
             round_start: next,
             round_start_at: 0,
-            rtt_eighths_us: None,
-            timed_end: next,
-            timed_at: None,
-            last_echo: 0,
             touched_at: 0,
         }
     }
@@ -182,44 +170,17 @@ impl GrowingWindow {
         self.clamp
     }
 
-    /// RTT as the receiver sees it.
-    pub(crate) fn rtt(&self) -> Option<Nanos> {
-        self.rtt_eighths_us.map(|eighths| eighths * 1_000 / 8)
-    }
-
     /// Something arrived or left, of which the clock of reading takes note.
     pub(crate) fn touch(&mut self, now: Nanos) {
         self.touched_at = now;
     }
 
-    /// A segment arrived that echoes a timestamp; the age of that in whole ticks is a sample if the segment is full.
-    // Linux, tcp_rcv_rtt_measure_ts and tcp_rcv_rtt_update: one sample for each echo, a longer one only if nothing waits to
-    // be read, and by an eighth.
-    pub(crate) fn on_echo(&mut self, echo: u32, age: Option<Nanos>, is_read: bool) {
-        if echo == self.last_echo {
-            return;
-        }
-        self.last_echo = echo;
-        let Some(sample) = age.filter(|&age| age > 0).map(|age| age / 1_000) else { return };
-        self.rtt_eighths_us = Some(match self.rtt_eighths_us {
-            Some(known) if 8 * sample >= known => {
-                if is_read {
-                    known - known / 8 + sample
-                } else {
-                    known
-                }
-            }
-            _ => 8 * sample,
-        });
-    }
-
-    /// Data arrived in order, up to `received`; true if that opened the window.
+    /// Data arrived in order; true if that opened the window.
     // Linux, tcp_queue_rcv and tcp_event_data_recv.
-    pub(crate) fn on_data(&mut self, now: Nanos, segment: &Arrived, received: Position) -> bool {
+    pub(crate) fn on_data(&mut self, segment: &Arrived) -> bool {
         let block = Block::of(segment.start, segment.payload_bytes, segment.option_bytes);
         self.blocks.push(block);
         self.measure_share(segment, block);
-        self.time_window(now, segment, received);
         segment.payload_bytes >= SMALLEST_USEFUL && self.open(segment, block, self.free())
     }
 
@@ -260,20 +221,6 @@ impl GrowingWindow {
             }
         }
         is_over
-    }
-
-    /// Without timestamps, a window's worth of data takes at least an RTT.
-    // Linux, tcp_rcv_rtt_measure.
-    fn time_window(&mut self, now: Nanos, segment: &Arrived, received: Position) {
-        if let Some(timed_at) = self.timed_at {
-            if received < self.timed_end {
-                return;
-            }
-            let sample = 8 * (now.saturating_sub(timed_at) / 1_000).max(1);
-            self.rtt_eighths_us = Some(self.rtt_eighths_us.map_or(sample, |known| known.min(sample)));
-        }
-        self.timed_end = received + u64::from(segment.window_bytes);
-        self.timed_at = Some(now);
     }
 
     /// Opens the window by two segments for each that arrives, as far as the buffer has room; by less, if segments waste
@@ -329,22 +276,24 @@ impl GrowingWindow {
     }
 
     /// The application reads what lies between two positions; `received`: in order up to here; `ahead`: bytes from there to
-    /// the end of what lies ahead of a hole.
+    /// the end of what lies ahead of a hole; `rtt`: as the receiver sees it.
     // Linux, tcp_recvmsg_locked: block by block.
-    pub(crate) fn on_read(&mut self, from: Position, to: Position, received: Position, ahead: u32) {
+    pub(crate) fn on_read(&mut self, from: Position, to: Position, received: Position, ahead: u32, rtt: Option<Nanos>) {
         let mut at = from;
         while let Some(end) = self.blocks.read_next(at, to) {
             at = end;
-            self.end_round(at, received, ahead);
+            if rtt.is_some_and(|rtt| self.is_round_over(rtt)) {
+                self.end_round(at, received, ahead);
+            }
         }
+    }
+
+    fn is_round_over(&self, rtt: Nanos) -> bool {
+        self.touched_at.saturating_sub(self.round_start_at) / 1_000 >= rtt / 1_000
     }
 
     // Linux, tcp_rcv_space_adjust: once an RTT, less what waits to be read still.
     fn end_round(&mut self, read: Position, received: Position, ahead: u32) {
-        let elapsed_us = self.touched_at.saturating_sub(self.round_start_at) / 1_000;
-        if self.rtt_eighths_us.is_none_or(|eighths| elapsed_us < eighths / 8) {
-            return;
-        }
         let waiting = received - read;
         let copied = u32::try_from((read - self.round_start).saturating_sub(waiting)).unwrap_or(u32::MAX);
         if copied > self.read_in_round {

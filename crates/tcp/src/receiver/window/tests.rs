@@ -26,9 +26,9 @@ fn segment(number: u64, payload_bytes: u32) -> Arrived {
 }
 
 /// So many full segments arrive in order.
-fn fill(window: &mut GrowingWindow, now: Nanos, segments: u64) {
+fn fill(window: &mut GrowingWindow, segments: u64) {
     for number in 0..segments {
-        window.on_data(now, &segment(number, MSS), (number + 1) * u64::from(MSS));
+        window.on_data(&segment(number, MSS));
     }
 }
 
@@ -39,9 +39,9 @@ fn limit(window: &GrowingWindow) -> u64 {
 
 // Linux, tcp_select_initial_window.
 #[test]
-fn the_first_window_is_whole_segments_within_its_field() {
+fn the_first_window_is_whole_segments() {
     for (initial_bytes, announced) in
-        [(65_536, 64_240), (1461, 1460), (1460, 1460), (1459, 1459), (2919, 1460), (1 << 20, 65_535)]
+        [(65_536, 64_240), (1461, 1460), (1460, 1460), (1459, 1459), (2919, 1460), (1 << 20, 718 * 1460)]
     {
         assert_eq!(GrowingWindow::announced_at_first(&ReceiveWindowGrowth { initial_bytes }, MSS), announced);
     }
@@ -91,50 +91,14 @@ fn with_a_shift_the_window_is_rounded_up_and_down_once_less_than_half_is_free() 
         (53, 4481, 0, true),
     ] {
         let mut window = window(65_535);
-        fill(&mut window, 0, segments);
+        fill(&mut window, segments);
         let selected = window.select(segment_bytes, 0, 7);
         assert_eq!((selected.bytes, selected.is_tight), (bytes, is_tight), "{segments} of {segment_bytes}");
     }
     // Of 30,976 bytes, 30,720 are whole units of 1024: 30,976 is cut off first and not rounded up then.
     let mut window = window(65_535);
-    fill(&mut window, 0, 30);
+    fill(&mut window, 30);
     assert_eq!(window.select(MSS, 0, 10).bytes, 30_720);
-}
-
-// Linux, tcp_rcv_rtt_update.
-#[test]
-fn an_echo_gives_one_rtt_and_a_longer_one_counts_an_eighth_if_all_is_read() {
-    let mut window = window(10_000);
-    assert_eq!(window.rtt(), None);
-    for (echo, age_ms, is_read, rtt_us) in [
-        (1, Some(0), true, None),
-        (2, None, true, None),
-        (3, None, true, None),
-        (3, Some(8), true, None),
-        (4, Some(8), true, Some(8000)),
-        (5, Some(4), false, Some(4000)),
-        (6, Some(12), false, Some(4000)),
-        (7, Some(12), true, Some(5000)),
-        (7, Some(12), true, Some(5000)),
-        (8, Some(5), true, Some(5000)),
-    ] {
-        window.on_echo(echo, age_ms.map(|age: Nanos| age * MS), is_read);
-        assert_eq!(window.rtt(), rtt_us.map(|rtt: Nanos| rtt * 1000), "echo {echo}");
-    }
-}
-
-// Linux, tcp_rcv_rtt_measure.
-#[test]
-fn without_timestamps_the_time_of_a_window_is_the_rtt_until_a_shorter_one() {
-    let mut window = window(10_000);
-    let mut data = |now_ms, received| {
-        window.on_data(now_ms * MS, &Arrived { window_bytes: 10_000, ..segment(0, 100) }, received);
-        window.rtt().map(|rtt| rtt / MS)
-    };
-    assert_eq!([data(100, 1000), data(110, 10_999)], [None, None]);
-    assert_eq!(data(130, 11_000), Some(30));
-    assert_eq!(data(170, 21_000), Some(30));
-    assert_eq!([data(171, 30_999), data(190, 31_000)], [Some(30), Some(20)]);
 }
 
 // Linux, tcp_grow_window: two segments of our MSS for each of 128 bytes or more, as far as there is room.
@@ -142,22 +106,22 @@ fn without_timestamps_the_time_of_a_window_is_the_rtt_until_a_shorter_one() {
 fn a_segment_in_order_opens_the_window_by_two() {
     for (payload_bytes, opens) in [(1460, true), (127, false)] {
         let mut window = window(10_000);
-        assert_eq!(window.on_data(0, &segment(0, payload_bytes), 0), opens);
+        assert_eq!(window.on_data(&segment(0, payload_bytes)), opens);
         assert_eq!(limit(&window), if opens { 12_920 } else { 10_000 });
     }
     // 128 bytes take 832 of memory, whose share is 416: they open it by two of the peer's segments.
     let mut wasting = window(10_000);
-    assert!(wasting.on_data(0, &Arrived { segment_bytes: 1000, ..segment(0, 128) }, 0));
+    assert!(wasting.on_data(&Arrived { segment_bytes: 1000, ..segment(0, 128) }));
     assert_eq!(limit(&wasting), 12_000);
     // Twice the payload, if that is more.
     let mut large = window(10_000);
-    large.on_data(0, &segment(0, 4000), 0);
+    large.on_data(&segment(0, 4000));
     assert_eq!(limit(&large), 18_000);
     // The last step is as long as the room: 64,076.
     let mut last = window(64_000);
-    assert!(last.on_data(0, &segment(0, MSS), 0));
+    assert!(last.on_data(&segment(0, MSS)));
     assert_eq!(limit(&last), 64_076);
-    assert!(!last.on_data(0, &segment(1, MSS), 0));
+    assert!(!last.on_data(&segment(1, MSS)));
 }
 
 // Linux, __tcp_grow_window: for each halving of what a segment wastes the window must be half as far from its largest.
@@ -166,7 +130,7 @@ fn segments_that_waste_memory_open_only_a_small_window() {
     // 300 bytes take 1280 of memory, whose share is 640: two halvings, so a quarter of 20,000.
     for (limit_bytes, opens) in [(5000, true), (5001, false), (10_001, false)] {
         let mut window = of_buffer(65_536, limit_bytes, 20_000);
-        assert_eq!(window.on_data(0, &segment(0, 300), 0), opens, "{limit_bytes}");
+        assert_eq!(window.on_data(&segment(0, 300)), opens, "{limit_bytes}");
     }
 }
 
@@ -175,13 +139,13 @@ fn segments_that_waste_memory_open_only_a_small_window() {
 fn a_longer_segment_than_before_tells_the_share_of_payload() {
     let longer = |payload_bytes| Arrived { is_longer: true, window_bytes: 65_535, ..segment(0, payload_bytes) };
     let mut window = window(64_240);
-    window.on_data(0, &longer(MSS), 0);
+    window.on_data(&longer(MSS));
     assert_eq!(window.clamp(), 82_944);
     // What was announced, 65,535, and two segments.
     assert_eq!(limit(&window), 68_455);
     // 300 of 1280 bytes are 60/256.
     let mut window = of_buffer(65_536, 64_240, 3 << 20);
-    window.on_data(0, &longer(300), 0);
+    window.on_data(&longer(300));
     assert_eq!((window.clamp(), limit(&window)), (30_720, 30_420), "of which the segment takes 300");
 }
 
@@ -200,7 +164,7 @@ fn the_buffer_is_looked_at_only_where_a_page_begins() {
         let at = number * 536;
         let before = growing.memory;
         growing.make_room(at, 536, 0, true);
-        growing.on_data(0, &Arrived { start: at, ..segment(0, 536) }, at + 536);
+        growing.on_data(&Arrived { start: at, ..segment(0, 536) });
         if growing.memory > before {
             asked.push((number, growing.memory));
         }
@@ -214,28 +178,29 @@ fn the_buffer_is_looked_at_only_where_a_page_begins() {
 #[test]
 fn a_buffer_over_its_limit_grows_to_what_it_holds_and_no_further_than_the_largest() {
     let mut growing = window(65_535);
-    fill(&mut growing, 0, 56);
+    fill(&mut growing, 56);
     assert!(!has_no_room(&mut growing), "56 blocks are 129,024 bytes of 131,072");
-    fill(&mut growing, 0, 1);
+    fill(&mut growing, 1);
     assert!(has_no_room(&mut growing));
     assert!(!has_no_room(&mut growing), "the buffer has grown");
     assert_eq!(limit(&growing), 0);
     // The largest is what it has: the window becomes two segments.
     let mut full = of_buffer(65_536, 65_535, 65_536);
-    fill(&mut full, 0, 57);
+    fill(&mut full, 57);
     assert!(has_no_room(&mut full) && has_no_room(&mut full));
-    full.on_read(0, 57 * u64::from(MSS), 57 * u64::from(MSS), 0);
+    full.on_read(0, 57 * u64::from(MSS), 57 * u64::from(MSS), 0, None);
     assert_eq!(limit(&full), 2 * u64::from(MSS));
 }
+
+const RTT: Option<Nanos> = Some(10 * MS);
 
 /// 20 segments, 29,200 bytes, of which 19 are read before an RTT of 10 ms has passed since 100 ms.
 fn nineteen_read() -> GrowingWindow {
     let mut window = window(65_535);
     window.begin(100 * MS);
-    window.on_echo(1, Some(10 * MS), true);
-    fill(&mut window, 105 * MS, 20);
+    fill(&mut window, 20);
     window.touch(105 * MS);
-    window.on_read(0, 19 * 1460, 29_200, 0);
+    window.on_read(0, 19 * 1460, 29_200, 0, RTT);
     assert_eq!(window.clamp(), 64_076);
     window
 }
@@ -254,7 +219,7 @@ fn the_buffer_grows_with_what_is_read_in_an_rtt() {
     ] {
         let mut window = nineteen_read();
         window.touch(touched);
-        window.on_read(19 * 1460, 29_200, received, ahead);
+        window.on_read(19 * 1460, 29_200, received, ahead, RTT);
         assert_eq!(window.clamp(), clamp, "{touched} {received} {ahead}");
     }
 }
@@ -263,17 +228,17 @@ fn the_buffer_grows_with_what_is_read_in_an_rtt() {
 fn a_round_ends_with_the_first_block_read_after_an_rtt_and_the_next_begins_there() {
     let mut window = nineteen_read();
     window.touch(110 * MS);
-    window.on_read(19 * 1460, 29_200, 29_200, 0);
+    window.on_read(19 * 1460, 29_200, 29_200, 0, RTT);
     assert_eq!(window.clamp(), 175_200);
     // The next round begins at 29,200 and at 110 ms, and lasts an RTT again.
     for number in 20..60 {
-        window.on_data(111 * MS, &segment(number, MSS), (number + 1) * 1460);
+        window.on_data(&segment(number, MSS));
     }
     window.touch(119 * MS);
-    window.on_read(29_200, 59 * 1460, 60 * 1460, 0);
+    window.on_read(29_200, 59 * 1460, 60 * 1460, 0, RTT);
     assert_eq!(window.clamp(), 175_200);
     window.touch(120 * MS);
-    window.on_read(59 * 1460, 60 * 1460, 60 * 1460, 0);
+    window.on_read(59 * 1460, 60 * 1460, 60 * 1460, 0, RTT);
     // 2 * 58,400 + 2 * (116,800 * 29,200 / 29,200).
     assert_eq!(window.clamp(), 350_400);
 }
@@ -291,7 +256,7 @@ fn what_arrives_ahead_of_a_hole_opens_the_window_with_sack_alone_and_counts_for_
         window.on_gap(&segment(3, MSS), 49_200, has_sack);
         assert_eq!(window.clamp(), 69_200);
         window.on_filled(0, 4 * 1460);
-        window.on_read(2 * 1460, 4 * 1460, 4 * 1460, 0);
+        window.on_read(2 * 1460, 4 * 1460, 4 * 1460, 0, None);
         assert_eq!(window.blocks.memory(), 0);
     }
 }
