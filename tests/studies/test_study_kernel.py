@@ -20,6 +20,7 @@ from firstflight.studies.kernel import (
     ClaimSpec,
     Quantities,
     Sample,
+    Source,
     above,
     heat_map,
     lines,
@@ -112,6 +113,35 @@ def test_a_claim_on_a_whole_grid_is_judged_by_its_interval(times: xr.DataArray) 
     assert (least.verdict, wrong.verdict) == ("holds", "differs")
     assert least.low is not None
     assert least.low < least.found < (least.high or 0)
+
+
+def test_a_source_makes_claims_with_the_unit_and_the_tolerance_of_the_expectation() -> None:
+    talk, found = Source("a talk", "talk-", needs="value"), xr.DataArray(57.0)
+    spec, other = (
+        talk.says("gain", "It gains 60 %.", found, near(60, "percent", 5), "Round.", "Note."),
+        talk.says("least", "It gains.", found, above(0, "ms"), "A sign.", needs="absence"),
+    )
+    assert spec == ClaimSpec(
+        "talk-gain",
+        "a talk",
+        "It gains 60 %.",
+        found,
+        near(60, "percent", 5),
+        "percent",
+        "Round.",
+        5,
+        "value",
+        "A note.",
+    )
+    assert (other.unit, other.tolerance, other.needs, other.note) == ("ms", 0, "absence", "")
+    assert (spec.judge().verdict, spec.judge().tolerance) == ("holds", 5)
+
+
+@pytest.mark.parametrize("own", [("ms", 5), ("percent", 0)])
+def test_a_claim_with_another_unit_or_tolerance_than_its_expectation_is_refused(own: tuple[str, float]) -> None:
+    unit, tolerance = own
+    with pytest.raises(ValueError, match='"gain"'):
+        ClaimSpec("gain", "a talk", "It gains.", xr.DataArray(57.0), near(60, "percent", 5), unit, "Round.", tolerance)
 
 
 def test_a_claim_that_reads_a_missing_cell_cannot_be_checked_and_names_it(times: xr.DataArray) -> None:

@@ -77,41 +77,46 @@ class Claim:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The range a value must lie in, without its tolerance. Infinite ends are open."""
+    """The range a value must lie in, without its tolerance. Infinite ends are open.
+
+    `unit` and `tolerance` may be given with it, as in `near(60, "percent", 5)`.
+    """
 
     lowest: float
     highest: float
     shown: float | str
+    unit: str = ""
+    tolerance: float = 0.0
 
 
-def near(value: float) -> Expectation:
+def near(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
     """The source gives a number."""
-    return Expectation(value, value, value)
+    return Expectation(value, value, value, unit, tolerance)
 
 
-def between(low: float, high: float) -> Expectation:
+def between(low: float, high: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
     """The source gives a range."""
-    return Expectation(low, high, f"{low:g} to {high:g}")
+    return Expectation(low, high, f"{low:g} to {high:g}", unit, tolerance)
 
 
-def at_least(value: float) -> Expectation:
+def at_least(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
     """The source gives a lower bound."""
-    return Expectation(value, math.inf, f"at least {value:g}")
+    return Expectation(value, math.inf, f"at least {value:g}", unit, tolerance)
 
 
-def at_most(value: float) -> Expectation:
+def at_most(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
     """The source gives an upper bound."""
-    return Expectation(-math.inf, value, f"at most {value:g}")
+    return Expectation(-math.inf, value, f"at most {value:g}", unit, tolerance)
 
 
-def above(value: float) -> Expectation:
+def above(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
     """The source says "more than"; the bound itself does not satisfy it."""
-    return Expectation(math.nextafter(value, math.inf), math.inf, f"above {value:g}")
+    return Expectation(math.nextafter(value, math.inf), math.inf, f"above {value:g}", unit, tolerance)
 
 
-def below(value: float) -> Expectation:
+def below(value: float, unit: str = "", tolerance: float = 0.0) -> Expectation:
     """The source says "less than"; the bound itself does not satisfy it."""
-    return Expectation(-math.inf, math.nextafter(value, -math.inf), f"below {value:g}")
+    return Expectation(-math.inf, math.nextafter(value, -math.inf), f"below {value:g}", unit, tolerance)
 
 
 @dataclass(frozen=True)

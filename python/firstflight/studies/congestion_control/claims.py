@@ -12,7 +12,7 @@ import xarray as xr
 
 from firstflight.analysis.claim import Expectation
 from firstflight.studies.congestion_control.windows import PROBE_SEGMENTS
-from firstflight.studies.kernel import ClaimSpec, Quantities, above, at_most, between, estimate, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_most, between, estimate, near
 
 DRAWN = {"rtt_ms": 80, "buffer_bdp": 1.0}
 """The path of the download of which every segment is kept."""
@@ -38,13 +38,13 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 def _talk(q: Quantities) -> Iterator[ClaimSpec]:
     """Parallel connections, then elephants."""
 
-    def least(name: str, text: str, found: xr.DataArray, expected: Expectation, unit: str, why: str) -> ClaimSpec:
+    def least(name: str, text: str, found: xr.DataArray, expected: Expectation, why: str) -> ClaimSpec:
         each = [
             f"{title} {estimate(found.sel(control=control)).value:.3g}"
             for control, title in found["control"].attrs["titles"].items()
         ]
         value, note = found.sel(control=TALK).min("control"), f"{', '.join(each)}."
-        return ClaimSpec(name, "J. Thalheim's talk", text, value, expected, unit, why, note=note)
+        return Source("J. Thalheim's talk").says(name, text, value, expected, why, note)
 
     many = int(q.first_flights["flows"].max())
     flights, times = (of.sel(flows=many) / of.sel(flows=1) for of in (q.first_flights, q.object_time))
@@ -53,8 +53,7 @@ def _talk(q: Quantities) -> Iterator[ClaimSpec]:
         f"Parallel connections add up their slow starts: {many} that open together send {many} times as much "
         f"before the first acknowledgement as one does (least over the talk's algorithms).",
         flights,
-        near(many),
-        "times",
+        near(many, "times"),
         "A count of segments, so the tolerance is 0.",
     )
     yield least(
@@ -62,8 +61,7 @@ def _talk(q: Quantities) -> Iterator[ClaimSpec]:
         f"Parallel connections compete: an object of 100 kB takes longer beside {many - 1} others than alone "
         f"(least over the talk's algorithms).",
         100 * (times - 1),
-        above(0),
-        "percent",
+        above(0, "percent"),
         COMPARISON,
     )
     for size in q.elephant_share["size_kb"].values:
@@ -72,8 +70,7 @@ def _talk(q: Quantities) -> Iterator[ClaimSpec]:
             f"An elephant flow takes an unfair share against a short flow: more than half of the link while a "
             f"response of {size} kB is sent (least over the talk's algorithms).",
             q.elephant_share.sel(size_kb=size, elephants=1),
-            above(50),
-            "percent",
+            above(50, "percent"),
             "Half is the fair share of two flows.",
         )
 
@@ -92,10 +89,8 @@ def _algorithms(q: Quantities) -> Sequence[ClaimSpec]:
             "On a loss Reno sets ssthresh to half of what is in flight (median over reductions, as a share of cwnd "
             "before).",
             one("kept_share", "reno"),
-            near(0.5),
-            "share",
+            near(0.5, "share", 0.02),
             "Whole segments of windows around 130, and what of the window was not in flight.",
-            0.02,
         ),
         _exact(
             "rfc5681-s3.1-one-segment-a-round",
@@ -103,20 +98,16 @@ def _algorithms(q: Quantities) -> Sequence[ClaimSpec]:
             "In congestion avoidance Reno's cwnd grows by one segment a round trip (mean over stretches between "
             "losses).",
             one("growth", "reno"),
-            near(1),
-            "segments",
+            near(1, "segments", 0.05),
             "cwnd is read in whole segments over stretches of tens of round trips.",
-            0.05,
         ),
         _exact(
             "rfc9438-s4.6-beta",
             "RFC 9438 section 4.6",
             "On a loss CUBIC keeps 0.7 of its window (median over reductions).",
             one("kept_share", "cubic"),
-            near(0.7),
-            "share",
+            near(0.7, "share", 0.02),
             "Whole segments of windows around 130, and what of the window was not in flight.",
-            0.02,
         ),
         _exact(
             "rfc9438-s4.2-curve",
@@ -124,18 +115,15 @@ def _algorithms(q: Quantities) -> Sequence[ClaimSpec]:
             "Between losses CUBIC's cwnd is C (t - K)^3 + W_max, or Reno's estimate where that is more (median "
             "distance).",
             one("cubic_deviation", "cubic"),
-            near(0),
-            "percent",
+            near(0, "percent", 5),
             "cwnd goes in whole segments towards where the curve will be a round trip later.",
-            5,
         ),
         _exact(
             "hystart-no-overshoot",
             "Ha and Rhee 2011 (HyStart)",
             "HyStart leaves slow start before the queue overflows (packets of CUBIC's download dropped in slow start).",
             one("slow_start_drops", "cubic"),
-            at_most(0),
-            "packets",
+            at_most(0, "packets"),
             RULE,
         ),
         _exact(
@@ -144,18 +132,15 @@ def _algorithms(q: Quantities) -> Sequence[ClaimSpec]:
             "On a loss Westwood+ sets ssthresh to the bandwidth that it measured times the shortest round trip "
             "(median ssthresh as a share of what the path holds).",
             one("kept_segments", "westwood") / PIPE_SEGMENTS,
-            near(1),
-            "share",
+            near(1, "share", 0.1),
             "The measure is a filtered rate, sampled once a round trip.",
-            0.1,
         ),
         _exact(
             "vegas-queue",
             BRAKMO,
             "Vegas keeps between two and four segments of its own in the queue (mean queue after start-up).",
             one("later_queue", "vegas"),
-            between(2, 4),
-            "packets",
+            between(2, 4, "packets"),
             "The range is Vegas's own, so the tolerance is 0. Linux rounds the number of queued segments down, so up "
             "to 4.99 count as four, and measures it on the segment of a delayed ACK's pair that waits less. With an "
             "ACK for each segment the mean is 4.3.",
@@ -165,8 +150,7 @@ def _algorithms(q: Quantities) -> Sequence[ClaimSpec]:
             "Brakmo and Peterson 1995 (Vegas)",
             "Vegas retransmits at most half as much as Reno (the abstract: one-fifth to one-half of the losses).",
             one("retransmissions", "vegas") / one("retransmissions", "reno").clip(1),
-            at_most(0.5),
-            "share",
+            at_most(0.5, "share"),
             "The upper end of the abstract's range; below its lower end is better still.",
         ),
         _exact(
@@ -174,8 +158,7 @@ def _algorithms(q: Quantities) -> Sequence[ClaimSpec]:
             BBR,
             "To measure the round trip BBR lowers its window to four segments (smallest cwnd after start-up).",
             one("smallest", "bbr"),
-            near(PROBE_SEGMENTS),
-            "segments",
+            near(PROBE_SEGMENTS, "segments"),
             RULE,
         ),
         _exact(
@@ -183,10 +166,8 @@ def _algorithms(q: Quantities) -> Sequence[ClaimSpec]:
             BBR,
             "It does so when it has seen no shorter round trip for ten seconds (mean time from one probe to the next).",
             one("probe_interval", "bbr"),
-            near(10),
-            "s",
+            near(10, "s", 0.5),
             "The probe itself takes 200 ms and a round trip, and the ten seconds begin with its end.",
-            0.5,
         ),
         _exact(
             "bbr-queue",
@@ -194,22 +175,12 @@ def _algorithms(q: Quantities) -> Sequence[ClaimSpec]:
             "BBR keeps the pipe full without filling the queue: probing for bandwidth makes a queue of at most a "
             "quarter of the bandwidth-delay product (mean queue after start-up, as a share of it).",
             one("later_queue", "bbr") / PIPE_SEGMENTS,
-            at_most(0.25),
-            "share",
+            at_most(0.25, "share"),
             "The gain of 1.25 lasts one round trip of eight, so the mean must lie below its peak.",
         ),
     )
 
 
-def _exact(
-    name: str,
-    source: str,
-    text: str,
-    found: xr.DataArray,
-    expected: Expectation,
-    unit: str,
-    why: str,
-    tolerance: float = 0,
-) -> ClaimSpec:
+def _exact(name: str, source: str, text: str, found: xr.DataArray, expected: Expectation, why: str) -> ClaimSpec:
     """Nothing is drawn in one download."""
-    return ClaimSpec(name, source, text, found, expected, unit, why, tolerance, needs="value")
+    return Source(source, needs="value").says(name, text, found, expected, why)

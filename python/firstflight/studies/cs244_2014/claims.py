@@ -25,9 +25,9 @@ from firstflight.studies.cs244_2014.responses import (
     by_bucket,
     full_kbps,
 )
-from firstflight.studies.kernel import ClaimSpec, Quantities, above, at_least, near, observed
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, near, observed
 
-SOURCE = "CS244 2014, results"
+SOURCE = Source("CS244 2014, results", "cs244-")
 _ABOUT = 0.5
 _STABLE = 0.5
 _EXPECTED = {FEW: 2, MANY: 1}
@@ -81,25 +81,22 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
     def claim(name: str, text: str, *rest: Any, **more: Any) -> ClaimSpec:
         if path:
             name, text = f"{name}-{path}", f"Over Mininet's shaper ({path}): {text}"
-        return ClaimSpec(f"cs244-{name}", SOURCE, text, *rest, **more)
+        return SOURCE.says(name, text, *rest, **more)
 
     for name, pairs in zip(BUCKETS, gains.count(RESPONSE).values, strict=True):
         yield claim(
             f"gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
             f"At {name} kbit/s an initial window of 10 instead of 3 gains about one round trip.",
             medians.sel(bandwidth_kbps=name) / ROUND_TRIP_MS,
-            near(1),
-            "round trips",
+            near(1, "round trips", _ABOUT),
             '"About one" is nearer to one round trip than to none or two. Median over pairs, bootstrap interval.',
-            _ABOUT,
-            note=f"{pairs} pairs.",
+            f"{pairs} pairs.",
         )
     yield claim(
         "gain-stable",
         "The gain is stable over bandwidth (least median of a bucket as a share of the greatest).",
         medians.min("bandwidth_kbps") / medians.max("bandwidth_kbps"),
-        at_least(_STABLE),
-        "share",
+        at_least(_STABLE, "share"),
         'The post gives no number; a gain that more than doubles from one bandwidth to another is not "stable".',
     )
     by_user = observed(percent, *RESPONSE[1:])
@@ -110,10 +107,9 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
         "percentage-rises",
         "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
         xr.apply_ufunc(_rank_correlation, by_user, input_core_dims=[["rate_kbps"]]),
-        above(0),
-        "correlation",
+        above(0, "correlation"),
         "The sentence gives a direction and no number.",
-        note=f"Medians by bucket, kbit/s: {', '.join(f'{name}: {of:.0f} %' for name, of in each if of == of)}.",
+        f"Medians by bucket, kbit/s: {', '.join(f'{name}: {of:.0f} %' for name, of in each if of == of)}.",
     )
 
 
@@ -145,17 +141,15 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
             f" The others are of users of at most {float(fastest):.0f} kbit/s; the retransmission timer expired in "
             f"{float(late):.0f} % of them."
         )
-    return ClaimSpec(
-        f"cs244-median-response-iw{iw}",
-        SOURCE,
+    return SOURCE.says(
+        f"median-response-iw{iw}",
         f"The median response (9 kB) takes {expected} round{'' if expected == 1 else 's'} of slow start with an "
         f"initial window of {iw} (median over the responses of as many segments).",
         counted.median(),
-        near(expected),
-        "rounds",
+        near(expected, "rounds"),
         "A count, so the tolerance is 0.",
+        note,
         needs="value",
-        note=note,
     )
 
 
@@ -171,16 +165,13 @@ def _ten_segments(q: Quantities) -> ClaimSpec:
             f"{float(times.sel(rate_kbps=rate)):.1f} ms at {rate:.0f} kbit/s" for rate in (slow, fast)
         )
         note += "."
-    return ClaimSpec(
-        "cs244-ten-segments-fit",
-        f"{SOURCE}; the value by arithmetic",
+    return Source(f"{SOURCE.name}; the value by arithmetic", SOURCE.prefix).says(
+        "ten-segments-fit",
         "Below some bandwidth ten segments no longer fit one round trip: where ten full packets of 1500 bytes take "
         "more than 70 ms on the link.",
         xr.DataArray(found),
-        near(round(computed)),
-        "kbit/s",
+        near(round(computed), "kbit/s", round(0.05 * computed)),
         "5 %: the users' bandwidths lie 10 % apart, and between them a straight line is drawn (logarithmic axes).",
-        round(0.05 * computed),
-        "value",
         note,
+        needs="value",
     )

@@ -34,6 +34,11 @@ class ClaimSpec:
     needs: Needs = "interval"
     note: str = ""
 
+    def __post_init__(self) -> None:
+        """ValueError where the expectation has another unit or tolerance."""
+        if self.expected.unit and (self.expected.unit, self.expected.tolerance) != (self.unit, self.tolerance):
+            raise ValueError(f'claim "{self.id}": unit or tolerance differ from those of its expectation')
+
     def judge(self, lacking: str = "") -> Claim:
         """The claim with its verdict; "cannot be checked" if it depends on what the run is `lacking`."""
         said = (self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why)
@@ -45,6 +50,32 @@ class ClaimSpec:
             )
         found = estimate(self.found)
         return sentence.judge(found, self.note)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Makes the claims of one source, whose expectations have the unit and the tolerance.
+
+    `prefix` is put before each id; `needs` is what its claims need if they say nothing else.
+    """
+
+    name: str
+    prefix: str = ""
+    needs: Needs = "interval"
+
+    def says(
+        self,
+        id_: str,
+        text: str,
+        found: xr.DataArray,
+        expected: Expectation,
+        why: str,
+        note: str = "",
+        needs: Needs | None = None,
+    ) -> ClaimSpec:
+        """A claim of the source: `text` is its sentence, `why` justifies the tolerance or the limit."""
+        own = (expected, expected.unit, why, expected.tolerance, needs or self.needs, note)
+        return ClaimSpec(self.prefix + id_, self.name, text, found, *own)
 
 
 def judge(specs: Callable[[Quantities], Iterable[ClaimSpec]], quantities: Quantities) -> list[Claim]:

@@ -10,13 +10,13 @@ import numpy as np
 import xarray as xr
 
 from firstflight.analysis.claim import Expectation
-from firstflight.studies.kernel import ClaimSpec, Quantities, at_least, at_most, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, at_least, at_most, near
 
 KEYS = ("queue", "control", "size_kb", "rtt_ms", "rate_mbit", "iw")
 AMPLE = 1000
 """The queue, in packets, that never overflows."""
 CLOSE_MS, CLOSE_PERCENT = 1.0, 1.0
-SOURCE = "our own requirement on the simulator"
+SOURCE = Source("our own requirement on the simulator", needs="value")
 # Cells that a note names.
 _NAMED = 5
 
@@ -108,18 +108,17 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         return _named(chosen & ~sides.alike, lambda of: f"{emulated[of]:g} emulated, {simulated[of]:g} simulated")
 
     def claim(
-        name: str, text: str, found: xr.DataArray, expected: Expectation, unit: str, chosen: xr.DataArray, note: str
+        name: str, text: str, found: xr.DataArray, expected: Expectation, chosen: xr.DataArray, note: str
     ) -> ClaimSpec:
         note = _about(sides, chosen, note) if bool(chosen.any()) else _NONE
-        return ClaimSpec(name, SOURCE, text, found, expected, unit, _LIMIT, 0, "value", note)
+        return SOURCE.says(name, text, found, expected, _LIMIT, note)
 
     return [
         claim(
             "time-without-loss",
             "Without losses the median emulated time is within 1 % or 1 ms of the simulated one, in every cell.",
             percent_of(sides.close, clean),
-            near(100),
-            "percent of cells",
+            near(100, "percent of cells"),
             clean,
             _named(clean & ~sides.close, lambda of: f"{ms[of]:+.1f} ms, {percent[of]:+.1f} %", distance),
         ),
@@ -127,8 +126,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "time-with-losses",
             "Where a shallow queue overflows, the times differ by at most 5 % (median over cells).",
             distance.where(lossy).median(),
-            at_most(5),
-            "percent",
+            at_most(5, "percent"),
             lossy,
             f"{float(percent_of(distance <= 5, lossy)):.0f} % of these cells are within 5 %. Farthest apart: "
             + _named(lossy, lambda of: f"{percent[of]:+.0f} %", distance),
@@ -138,8 +136,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
                 f"first-flight-losses{suffix}",
                 text,
                 percent_of(sides.alike, chosen),
-                at_least(90),
-                "percent of cells",
+                at_least(90, "percent of cells"),
                 chosen,
                 unlike(chosen),
             )

@@ -7,8 +7,9 @@ from functools import partial
 
 import xarray as xr
 
+from firstflight.analysis.claim import Expectation
 from firstflight.report.loss_matrix import REPAIRS
-from firstflight.studies.kernel import ClaimSpec, Quantities, above, at_most, estimate, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_most, estimate, near
 
 FEW, MANY = 3, 10
 """Initial windows of RFC 3390 and RFC 6928 at an MSS of 1460 bytes, segments."""
@@ -16,7 +17,7 @@ FAST, EARLY, PROBE, TIMEOUT = range(len(REPAIRS))
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 RULE = "A rule without exceptions, so the tolerance is 0."
 SECTION = "RFC 6928 section 5.3"
-CW10 = "RFC 6928, on the experiments of Chu and Wang (CW10)"
+CW10 = Source("RFC 6928, on the experiments of Chu and Wang (CW10)", "rfc6928-cw10-")
 # The same comparison as RFCs of the time and as a kernel of today: without SACK, with it.
 RFC, LINUX = ("new_reno", "sack"), ("linux_no_sack", "linux")
 _SENDERS = {RFC: "NewReno against RFC 6675", LINUX: "profile linux"}
@@ -68,7 +69,12 @@ def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
                 for iw in (FEW, MANY)
             )
             yield _exact(
-                f"rfc6928-s5.3-{kind}-{name}", text, of(iw=MANY) - of(iw=FEW), above(0), COMPARISON, note=f"{note}."
+                f"rfc6928-s5.3-{kind}-{name}",
+                text,
+                of(iw=MANY) - of(iw=FEW),
+                above(0, "percentage points"),
+                COMPARISON,
+                note=f"{note}.",
             )
 
 
@@ -76,14 +82,13 @@ def _exact(
     name: str,
     text: str,
     found: xr.DataArray,
-    expected: object,
+    expected: Expectation,
     why: str,
-    unit: str = "percentage points",
     source: str = SECTION,
     note: str = "",
 ) -> ClaimSpec:
     """Nothing is drawn in the matrices."""
-    return ClaimSpec(name, source, text, found, expected, unit, why, needs="value", note=note)  # type: ignore[arg-type]
+    return Source(source, needs="value").says(name, text, found, expected, why, note)
 
 
 def _rules(q: Quantities) -> Iterator[ClaimSpec]:
@@ -111,16 +116,15 @@ def _rules(q: Quantities) -> Iterator[ClaimSpec]:
         places = exceptions.sel(draw=0).stack(at=cells)
         named = [f"segment {position} of {iw}" for iw, position in places["at"].values[places.values == 1]]
         note = f"They are {', '.join(named)}." if named else ""
-        yield _exact(f"rfc6928-s5.3-{name}", text, exceptions.sum(cells), near(0), RULE, "losses", source, note)
+        yield _exact(f"rfc6928-s5.3-{name}", text, exceptions.sum(cells), near(0, "losses"), RULE, source, note)
     costs, repair = (of.sel(stack="new_reno") for of in (cost(q), q.repair.sel(position=slice(1, None))))
     every = ["follows", *cells]
     yield _exact(
         "rfc6928-s5.3-lengthy-timeout",
         "Waiting for the timeout is the lengthy way: it costs more than fast retransmit (mean cost, NewReno).",
         costs.where(repair == TIMEOUT).mean(every) - costs.where(repair == FAST).mean(every),
-        above(0),
+        above(0, "ms"),
         COMPARISON,
-        "ms",
     )
     place: dict[str, str | int] = {"follows": "nothing", "iw": FEW}
     yield _exact(
@@ -128,18 +132,17 @@ def _rules(q: Quantities) -> Iterator[ClaimSpec]:
         "Early retransmit repairs losses by fast retransmit that would otherwise need a timeout (positions of a flight "
         f"of {FEW} segments that nothing follows).",
         share(q, TIMEOUT, stack="new_reno", **place) - share(q, TIMEOUT, stack="new_reno_early", **place),
-        above(0),
+        above(0, "percentage points"),
         COMPARISON,
-        source="RFC 5827, abstract",
+        "RFC 5827, abstract",
     )
     yield _exact(
         "rfc8985-s7-no-timeouts",
         "A tail loss probe brings back acknowledgements that repair the loss of a tail without a timeout (single "
         "losses of a first flight that needed one, IW 1 to 16, profile linux).",
         (q.repair.sel(stack="linux") == TIMEOUT).sum(every),
-        at_most(0),
+        at_most(0, "losses"),
         RULE,
-        "losses",
         "RFC 8985 section 7",
     )
 
@@ -180,69 +183,59 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
         ),
         *(f"{estimate(gain(**{key: value})).value:+.1f} % at {value:g} {unit}" for value in varied),
     ]
-    return ClaimSpec(
-        f"rfc6928-cw10-no-sack-{what}",
-        CW10,
+    return CW10.says(
+        f"no-sack-{what}",
         f"IW {MANY} without SACK beats IW {FEW} with SACK (mean completion time of responses of {_listed(sizes)} "
         f"segments {where} of {_listed(varied)} {unit}; {_SENDERS[stacks]}).",
         gain(),
-        above(0),
-        "percent",
+        above(0, "percent"),
         COMPARISON,
-        note=f"Part by part: {', '.join(each)}.",
+        f"Part by part: {', '.join(each)}.",
     )
 
 
 def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
     """Section 7's sentence, and hypotheses fixed before the first run of their grid."""
     means, worst = q.duplicates.mean(["size_segments", "rate_kbps"]), q.duplicates.max(["size_segments", "rate_kbps"])
-    section, hypothesis = "RFC 6928 section 7", "this study, before the first run of this grid"
+    section, hypothesis = (
+        Source(name, "rfc6928-s7-") for name in ("RFC 6928 section 7", "this study, before the first run of this grid")
+    )
     sack, few = "One in a hundred; fixed before the first run.", "A sign."
     where = "five at once, 20 and 100 segments, 256 and 1024 kbit/s"
-
-    def claim(name: str, text: str, found: xr.DataArray, expected: object, why: str, source: str) -> ClaimSpec:
-        text = f"{text}; {where})."
-        return ClaimSpec(f"rfc6928-s7-{name}", source, text, found, expected, "percentage points", why)  # type: ignore[arg-type]
-
-    yield claim(
+    yield section.says(
         "newreno-duplicates",
-        f"With NewReno a larger window makes more segments arrive twice (IW {MANY} against {FEW}, mean",
+        f"With NewReno a larger window makes more segments arrive twice (IW {MANY} against {FEW}, mean; {where}).",
         means.sel(stack="new_reno", iw=MANY) - means.sel(stack="new_reno", iw=FEW),
-        above(0),
+        above(0, "percentage points"),
         few,
-        section,
     )
-    yield claim(
+    yield section.says(
         "sack-in-check",
-        f"SACK keeps them in check: at most one segment in a hundred, IW {FEW} to 32 (largest share",
+        f"SACK keeps them in check: at most one segment in a hundred, IW {FEW} to 32 (largest share; {where}).",
         worst.sel(stack="sack").max("iw"),
-        at_most(1),
+        at_most(1, "percentage points"),
         sack,
-        section,
     )
-    yield claim(
+    yield hypothesis.says(
         "newreno-above-sack",
-        "NewReno has more than SACK with each window from ten on (least difference of means",
+        f"NewReno has more than SACK with each window from ten on (least difference of means; {where}).",
         (means.sel(stack="new_reno") - means.sel(stack="sack")).sel(iw=slice(MANY, None)).min("iw"),
-        above(0),
+        above(0, "percentage points"),
         few,
-        hypothesis,
     )
-    yield claim(
+    yield hypothesis.says(
         "newreno-grows",
-        f"They go on growing above ten (NewReno, IW 32 against {MANY}, mean",
+        f"They go on growing above ten (NewReno, IW 32 against {MANY}, mean; {where}).",
         means.sel(stack="new_reno", iw=32) - means.sel(stack="new_reno", iw=MANY),
-        above(0),
+        above(0, "percentage points"),
         few,
-        hypothesis,
     )
-    yield claim(
+    yield hypothesis.says(
         "linux-in-check",
-        f"Linux with SACK keeps them in check as well, IW {FEW} to 32 (largest share",
+        f"Linux with SACK keeps them in check as well, IW {FEW} to 32 (largest share; {where}).",
         worst.sel(stack="linux").max("iw"),
-        at_most(1),
+        at_most(1, "percentage points"),
         sack,
-        hypothesis,
     )
 
 

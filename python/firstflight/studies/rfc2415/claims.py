@@ -14,6 +14,7 @@ from firstflight.analysis.claim import Expectation, Needs
 from firstflight.studies.kernel import (
     ClaimSpec,
     Quantities,
+    Source,
     above,
     at_least,
     at_most,
@@ -46,20 +47,20 @@ NO_TOLERANCE = "A direction needs no tolerance."
 NO_EFFECT = "The RFC calls its own changes of up to 5 % (Table 6: 0.64 to 0.67 s, 0.68 to 0.71 s) no effect."
 
 
+SECTIONS = {number: Source(f"RFC 2415 section {number}", "rfc2415-s") for number in ("2", "3", "4")}
+
+
 def _said(
     number: str,
     text: str,
     found: xr.DataArray,
     expected: Expectation,
-    unit: str,
     why: str,
-    tolerance: float = 0,
     note: str = "",
     needs: Needs = "interval",
 ) -> ClaimSpec:
     """`number` is the section's and the claim's, such as "3-07"."""
-    source = f"RFC 2415 section {number.split('-')[0]}"
-    return ClaimSpec(f"rfc2415-s{number}", source, text, found, expected, unit, why, tolerance, needs, note)
+    return SECTIONS[number[0]].says(number, text, found, expected, why, note, needs)
 
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
@@ -97,10 +98,8 @@ def _section2(q: Quantities) -> Iterator[ClaimSpec]:
         "Data traffic in the other direction at the same time had no effect on the results: the median page delay "
         "(mean change over the cells tried).",
         mean_change(q.reverse_delay),
-        near(0),
-        "percent",
+        near(0, "percent", 5),
         "No effect: 5 % is the largest change of a delay that the RFC itself calls none (Table 6, 0.64 to 0.67 s).",
-        5,
         "The RFC says data flowing from right to left, which is the direction of its main traffic; read as the "
         "opposite one. It does not say how much traffic; here the same webs and ftps are mirrored.",
         needs="absence",
@@ -110,10 +109,8 @@ def _section2(q: Quantities) -> Iterator[ClaimSpec]:
         "Data traffic in the other direction at the same time had no effect on the results: the decrease of the page "
         "delay from IW 1 to 3 (mean difference over the cells tried).",
         (less - beside(decrease(q).sel(iw=3), less["clients"])).mean("clients"),
-        near(0),
-        "percentage points",
+        near(0, "percentage points", 6),
         "The same 6 points within which printed and measured decreases are compared (Table 1).",
-        6,
         needs="absence",
     )
     yield _said(
@@ -121,10 +118,8 @@ def _section2(q: Quantities) -> Iterator[ClaimSpec]:
         "360 s are long enough: medians stay the same in longer runs (mean change of the median page delay in runs of "
         "1440 s).",
         mean_change(q.long_delay),
-        near(0),
-        "percent",
+        near(0, "percent", 2),
         "The same as printed: a step of 0.01 s is 2 % of the smallest delay of Table 1.",
-        2,
     )
 
 
@@ -138,10 +133,8 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "3-01",
         "With a single ftp client the link is used more than 90 % (lowest of the cells with one ftp).",
         used.sel(ftps=1).min(["webs", "iw"]),
-        above(90),
-        "percent",
+        above(90, "percent", 0.5),
         "Table 2 prints whole percents.",
-        0.5,
     )
     scatter = variation_of(by_replicate(delay)).mean(["webs", "iw"])
     yield _said(
@@ -149,10 +142,9 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "With three ftp clients congestion is somewhat pathological and values are unstable (scatter of the median "
         "page delay between runs, three ftps against none).",
         scatter.sel(ftps=3) / scatter.sel(ftps=0),
-        above(1),
-        "ratio",
+        above(1, "ratio"),
         "A comparison needs no tolerance.",
-        note='The sentence prints "stable"; the paragraph on Figure 1 says of such cases "not particularly stable", '
+        'The sentence prints "stable"; the paragraph on Figure 1 says of such cases "not particularly stable", '
         "which is how it is read here.",
     )
     yield _said(
@@ -160,10 +152,8 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "The effect of IW on a transfer of 1 MB is not detectable (mean change of the median file delay "
         "from IW 1 to 3).",
         change(file_delay, 3).mean(SCENARIOS),
-        near(0),
-        "percent",
+        near(0, "percent", 5),
         "Not detectable in print: Table 3's values of about 2 have steps of 0.1.",
-        5,
         needs="absence",
     )
     yield _said(
@@ -171,8 +161,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "A larger IW clearly improves the transfer delays of web connections (smallest decrease over "
         "scenarios and IW 2 to 4).",
         less.min([*SCENARIOS, "iw"]),
-        above(0),
-        "percent",
+        above(0, "percent"),
         NO_TOLERANCE,
     )
     best = printed(1, "median_page_delay_decrease_vs_iw1").max("iw")
@@ -181,10 +170,9 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "In many cases the improvement is on the order of 30 % (scenarios, of 12, with a decrease of 25 % "
         "or more at some IW).",
         (_resampled(less).max("iw") >= 25).sum(SCENARIOS),
-        at_least(6),
-        "scenarios",
+        at_least(6, "scenarios"),
         "Many: at least half; on the order of 30 %: rounds to 30 or above.",
-        note=f"In the printed table {int((best >= 25).sum())} of 12 reach 25 %.",
+        f"In the printed table {int((best >= 25).sum())} of 12 reach 25 %.",
     )
     steps = less.mean(SCENARIOS)
     later = [steps.sel(iw=3) - steps.sel(iw=2), steps.sel(iw=4) - steps.sel(iw=3)]
@@ -192,8 +180,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "3-06",
         "Performance improves most steeply from IW 1 to 2 (mean gain of that step less the larger of the next two).",
         steps.sel(iw=2) - later[0].where(later[0] > later[1], later[1]),
-        above(0),
-        "percentage points",
+        above(0, "percentage points"),
         "A comparison needs no tolerance.",
     )
     sizes = xr.concat([q.primary_size, q.inline_size], "kind").max("kind")
@@ -201,10 +188,9 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "3-07",
         "The median size of both primary and in-line files fits into two packets (the larger of the two medians).",
         sizes.max(["http", *SCENARIOS, "iw"]),
-        at_most(2),
-        "segments",
+        at_most(2, "segments"),
         "A limit stated exactly.",
-        note="The sizes are an input of the simulation: this checks the fitted law, not a result.",
+        "The sizes are an input of the simulation: this checks the fitted law, not a result.",
     )
     yield from _delays(q, 1, 8)
     yield from _bottleneck(q)
@@ -212,27 +198,22 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "3-13",
         "Packet drop rates increase with IW (smallest change from IW 1 to 4, the worst overload apart).",
         _mild(rise.sel(iw=4)).min(SCENARIOS),
-        at_least(0),
-        "percentage points",
+        at_least(0, "percentage points", 0.05),
         "Rounding of Table 2.",
-        0.05,
     )
     yield _said(
         "3-14",
         "In all cases but the single most pathological overload the drop rate rises by less than 1 % (largest rise).",
         _mild(rise).max([*SCENARIOS, "iw"]),
-        below(1),
-        "percentage points",
+        below(1, "percentage points", 0.05),
         "Rounding of Table 2, which itself prints a rise of exactly 1.0 for 16 webs, 2 ftps.",
-        0.05,
     )
     yield _said(
         "3-15",
         "In overload, where ftps take most of the link and many webs share the rest, the drop rate falls with IW "
         "(change from IW 1 to 4, 32 webs, 3 ftps).",
         rise.sel(WORST).sel(iw=4),
-        below(0),
-        "percentage points",
+        below(0, "percentage points"),
         NO_TOLERANCE,
     )
     yield _said(
@@ -240,8 +221,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "There some web clients with IW 4 lose several packets of one window (web transfers that lose two or more "
         "segments of their first flight, 32 webs, 3 ftps).",
         q.burst_loss.sel(WORST).sel(http="1.0", iw=4),
-        above(0),
-        "percent",
+        above(0, "percent"),
         "Some: more than none.",
     )
     yield _said(
@@ -249,8 +229,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "Figure 1: in general a larger IW is an advantage in network power (mean ratio of IW 4 to IW 1 over the nine "
         "scenarios outside the pathological ones).",
         _ordinary(relative.sel(iw=4)).mean(SCENARIOS),
-        above(1),
-        "ratio",
+        above(1, "ratio"),
         f"{NO_TOLERANCE} Pathological: 32 webs with ftps; the RFC gives no list.",
     )
     overload = _resampled(own_power).sel(webs=32, ftps=[1, 2, 3]).diff("iw")
@@ -260,8 +239,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "With many webs and several ftps network power follows no particular trend (pathological scenarios, of 3, in "
         "which it rises or falls at every step of IW).",
         steady.sum("ftps"),
-        at_most(0),
-        "scenarios",
+        at_most(0, "scenarios"),
         "No trend: no scenario moves one way throughout.",
     )
     growth = _ordinary(100 * (relative.sel(iw=4) - 1))
@@ -269,28 +247,23 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "3-19",
         "Figure 2: from IW 1 to 4 network power grows by at least 15 % (smallest growth of the nine scenarios).",
         growth.min(SCENARIOS),
-        at_least(15),
-        "percent",
+        at_least(15, "percent", 0.5),
         "A whole number in the text.",
-        0.5,
     )
     yield _said(
         "3-20",
         "Figure 2: where web traffic dominates, network power grows by up to 60 % (largest growth of the "
         "nine scenarios).",
         growth.max(SCENARIOS),
-        near(60),
-        "percent",
+        near(60, "percent", 5),
         "A round number read off a figure: to the nearest ten.",
-        5,
     )
     yield _said(
         "3-21",
         "The gain in network power comes from more throughput as well as less delay (smallest change of web goodput "
         "from IW 1 to 4 over the nine scenarios).",
         _ordinary(change(goodput, 4)).min(SCENARIOS),
-        above(0),
-        "percent",
+        above(0, "percent"),
         f"{NO_TOLERANCE} The RFC's own Table 6 has less goodput with IW 3 at 32 webs (48.9 to 44.7 MB).",
     )
     risen = _resampled(drops).sel(iw=[2, 3, 4]) - _resampled(drops).sel(iw=1) > 0
@@ -299,18 +272,15 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "Drop rate is no indicator of what a user sees: slightly higher drop rates come with better performance (cells "
         "with a higher drop rate than IW 1 in which the page delay is lower).",
         100 * (_resampled(less) > 0).where(risen).mean([*SCENARIOS, "iw"]),
-        at_least(100),
-        "percent",
+        at_least(100, "percent"),
         "The sentence makes no exception.",
     )
     yield _said(
         "3-23",
         "Table 3: the network power of file transfers essentially stays the same (mean change from IW 1 to 3).",
         change(ftp_power, 3).mean(SCENARIOS),
-        near(0),
-        "percent",
+        near(0, "percent", 10),
         "Essentially the same: Table 3's values of about 2 have steps of 0.1, in numerator and denominator.",
-        10,
         f"From IW 1 to 4: {estimate(change(ftp_power, 4).mean(SCENARIOS)).value:+.1f} %.",
     )
     web = goodput.sel(ftps=[1, 2, 3])
@@ -320,8 +290,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         "With a larger IW web transfers gain slightly more bandwidth against the ftps (mean change of their share of "
         "the goodput from IW 1 to 3).",
         (share.sel(iw=3) - share.sel(iw=1)).mean(SCENARIOS),
-        above(0),
-        "percentage points",
+        above(0, "percentage points"),
         NO_TOLERANCE,
     )
     yield _file_power(q, 3, "3-25")
@@ -342,8 +311,7 @@ def _http11(q: Quantities) -> Iterator[ClaimSpec]:
         "With HTTP/1.1 the steep improvement from IW 1 to 2 is smoothed (mean decrease at IW 2 with "
         "HTTP/1.0 less that with HTTP/1.1).",
         first.sel(http="1.0") - first.sel(http="1.1"),
-        above(0),
-        "percentage points",
+        above(0, "percentage points"),
         "A comparison needs no tolerance.",
     )
     own = power(q).sel(http="1.1")
@@ -351,8 +319,7 @@ def _http11(q: Quantities) -> Iterator[ClaimSpec]:
         "3-31",
         "With HTTP/1.1 going from IW 3 to 4 occasionally decreases network power (scenarios, of 12).",
         (change(_resampled(own), 4, 3) < 0).sum(SCENARIOS),
-        at_least(1),
-        "scenarios",
+        at_least(1, "scenarios"),
         "Occasionally: at least once.",
     )
     yield _said(
@@ -360,8 +327,7 @@ def _http11(q: Quantities) -> Iterator[ClaimSpec]:
         "Figure 4: in the two highly congested cases network power decreases from IW 3 to 4 (the larger of "
         "the two changes).",
         change(own, 4, 3).sel(webs=32, ftps=[1, 2]).max("ftps"),
-        below(0),
-        "percent",
+        below(0, "percent"),
         "A direction needs no tolerance. The RFC does not name the two; 32/1 and 32/2 are those whose "
         "delay rises in Table 4.",
     )
@@ -387,8 +353,7 @@ def _mixed(q: Quantities) -> Iterator[ClaimSpec]:
         "Clients that all use IW 3 do better than clients that all use IW 1 (smallest decrease of the page "
         "delay, 16, 32, 64 webs).",
         -change(delay, 3).max("webs"),
-        above(0),
-        "percent",
+        above(0, "percent"),
         NO_TOLERANCE,
     )
     yield _said(
@@ -396,30 +361,25 @@ def _mixed(q: Quantities) -> Iterator[ClaimSpec]:
         "Splits 8/8 and 16/16: mixing has no negative effect on the IW 1 half (larger change of its delay "
         "against all IW 1).",
         harm1.sel(webs=[16, 32]).max("webs"),
-        at_most(0),
-        "percent",
+        at_most(0, "percent", 5),
         NO_EFFECT,
-        5,
         needs="absence",
     )
     yield _said(
         "3-35",
         "Splits 8/8 and 16/16: the IW 3 half keeps its performance (larger change of its delay against all IW 3).",
         harm3.sel(webs=[16, 32]).max("webs"),
-        at_most(0),
-        "percent",
+        at_most(0, "percent", 5),
         NO_EFFECT,
-        5,
     )
     one, three = (estimate(half.sel(webs=64)).value for half in (q.split1_delay, q.split3_delay))
     yield _said(
         "3-36",
         "Split 32/32: the IW 3 half is adversely affected (change of its delay against all IW 3).",
         harm3.sel(webs=64),
-        at_least(5),
-        "percent",
+        at_least(5, "percent"),
         "More than the 5 % that the RFC calls no effect; Table 6 prints 0.86 and 1.20 s (40 %).",
-        note=f"Within the split the halves have {one:.2f} s (IW 1) and {three:.2f} s (IW 3).",
+        f"Within the split the halves have {one:.2f} s (IW 1) and {three:.2f} s (IW 3).",
     )
 
 
@@ -431,8 +391,7 @@ def _section4(q: Quantities) -> Iterator[ClaimSpec]:
         "An IW of 3 helps to improve perceived performance (mean decrease of the page delay, both HTTP "
         "models, 24 cells).",
         less.mean(["http", *SCENARIOS]),
-        above(0),
-        "percent",
+        above(0, "percent"),
         NO_TOLERANCE,
     )
     red = q.red_delay.sel(iw=1)
@@ -443,10 +402,8 @@ def _section4(q: Quantities) -> Iterator[ClaimSpec]:
         "RED on the bottleneck with IW 1 gains about as much as a larger IW without RED (mean decrease by "
         "RED less mean decrease by IW 3).",
         by_red - by_window,
-        near(0),
-        "percentage points",
+        near(0, "percentage points", 6),
         "Similar: within the 6 points in which printed and measured decreases are compared (Table 1).",
-        6,
         f"RED with IW 1 decreases the delay by {estimate(by_red).value:.1f} %, IW 3 with drop tail by "
         f"{estimate(by_window).value:.1f} %.",
     )
@@ -458,10 +415,8 @@ def _section4(q: Quantities) -> Iterator[ClaimSpec]:
         "The results should scale to links of higher bandwidth (largest difference of the decrease from IW 1 to 3 at "
         "10 and 100 times the rate, with clients and buffer in proportion).",
         differences.isel(cell=abs(differences).fillna(-1).argmax("cell")),
-        near(0),
-        "percentage points",
+        near(0, "percentage points", 6),
         "Within the 6 points in which printed and measured decreases are compared (Table 1).",
-        6,
     )
 
 
@@ -480,20 +435,16 @@ def _delays(q: Quantities, table: int, first: int) -> Iterator[ClaimSpec]:
         f"3-{first:02d}",
         f"{what}: the median page delays with IW 1, as a group (median relative error of the 12 cells).",
         errors.median(SCENARIOS),
-        near(0),
-        "percent",
+        near(0, "percent", 8),
         f"{AIM}: ns-2 2.35 with one global choice of the RFC's open parameters reaches 11 %.",
-        8,
         f"Without 8/0 and 16/0, on which the open parameters were fitted: {predicted:.1f} %.",
     )
     yield _said(
         f"3-{first + 1:02d}",
         f"{what}: the median page delay with IW 1 in the worst cell.",
         errors.max(SCENARIOS),
-        near(0),
-        "percent",
+        near(0, "percent", 25),
         f"{AIM}: ns-2 2.35 with one global choice of the RFC's open parameters reaches 33 %.",
-        25,
         _worst(errors.expand_dims(iw=[1]), own.expand_dims(iw=[1]), wanted.expand_dims(iw=[1]), "%"),
     )
     said = printed(table, "median_page_delay_decrease_vs_iw1")
@@ -502,10 +453,8 @@ def _delays(q: Quantities, table: int, first: int) -> Iterator[ClaimSpec]:
         f"3-{first + 2:02d}",
         f"{what}: the decreases of the median page delay with IW 2 to 4 (median difference of the 36 cells).",
         missed.median([*SCENARIOS, "iw"]),
-        near(0),
-        "percentage points",
+        near(0, "percentage points", 6),
         f"{AIM}: both delays are printed to 0.01 s of about 1 s, from single runs.",
-        6,
         _worst(missed, less, said, "points"),
     )
 
@@ -547,7 +496,7 @@ def _bottleneck(q: Quantities) -> Iterator[ClaimSpec]:
         own = own.sel(webs=wanted["webs"], ftps=wanted["ftps"])
         errors = abs(own - wanted)
         note = _worst(errors, own, wanted, "points")
-        yield _said(number, text, errors.max(every), near(0), "percentage points", why, tolerance, note)
+        yield _said(number, text, errors.max(every), near(0, "percentage points", tolerance), why, note)
 
 
 def _file_power(q: Quantities, table: int, number: str) -> ClaimSpec:
@@ -559,12 +508,10 @@ def _file_power(q: Quantities, table: int, number: str) -> ClaimSpec:
         f"Table {table}, HTTP/{HTTP[table]}: the network power of file transfers (median relative error "
         f"of the 36 cells).",
         errors.median([*SCENARIOS, "iw"]),
-        near(0),
-        "percent",
+        near(0, "percent", round(min(_scatter_along_rows(table) for table in (3, 5)))),
         "The tolerance is the printed spread along a row, (largest - smallest) / mean, median of nine rows: variation "
         "in which the RFC sees no trend. Tables 3 and 5 print the same quantity alike, so both have the tolerance of "
         "the one that scatters less.",
-        round(min(_scatter_along_rows(table) for table in (3, 5))),
         _worst(errors, own, wanted, "%"),
     )
 

@@ -13,7 +13,7 @@ import xarray as xr
 
 from firstflight.analysis.ab import least_units
 from firstflight.analysis.claim import Expectation
-from firstflight.studies.kernel import ClaimSpec, Quantities, above, at_least, below, between, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, below, between, near
 from firstflight.studies.rfc6928_cluster.measure import (
     AVGDC,
     BLOG,
@@ -41,10 +41,10 @@ from firstflight.studies.rfc6928_cluster.measure import (
     ratio_of_quantiles,
 )
 
-SECTION = "RFC 6928 section 10"
-FIGURE = "Dukkipati et al. 2010, Figure 5"
-ABSTRACT = "Dukkipati et al. 2010, abstract"
-CRITIQUE = "CS244 2014, results; RFC 6928 section 10"
+SECTION = Source("RFC 6928 section 10")
+FIGURE = Source("Dukkipati et al. 2010, Figure 5")
+ABSTRACT = Source("Dukkipati et al. 2010, abstract")
+CRITIQUE = Source("CS244 2014, results; RFC 6928 section 10")
 SPREAD = 0.35
 """Figure 5's three panels give the same mean gain as 44, 48 and 70 ms where the RFC says 68: 35 % apart."""
 WHY_SPREAD = "35 %: so far apart are the RFC and the panels of Figure 5 (68 ms; 44, 48 and 70) about the same mean."
@@ -83,44 +83,35 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
         for unit, expected in zip(("ms", "percent"), published, strict=True):
             found, note = _average(q, population, SEARCH, unit)
             gained = f"{expected:g} {'%' if unit == 'percent' else unit}"
-            yield ClaimSpec(
+            yield SECTION.says(
                 f"rfc6928-search-gain-{population}" + ("-percent" if unit == "percent" else ""),
-                SECTION,
                 f"Web search in {NAMES[population]} gains {gained} on average.",
                 found,
-                near(expected),
-                unit,
+                near(expected, unit, round(SPREAD * expected, 1)),
                 WHY_SPREAD,
-                round(SPREAD * expected, 1),
-                note=note,
+                note,
             )
     subnets = -ratio_of_quantiles(q.subnets.sel(population=AVGDC, service=SEARCH, percentile=SUBNETS))
     each = ", ".join(f"p{at} {value_of(subnets.sel(percentile=at)):.1f}" for at in SUBNETS)
     of_each = subnets.isel(draw=0).values
     for edge, pick in (("least", of_each.argmin()), ("greatest", of_each.argmax())):
-        yield ClaimSpec(
+        yield SECTION.says(
             f"rfc6928-subnets-{edge}",
-            SECTION,
             f"Over /24 subnets latency falls by 5 to 11 % at all quantiles (web search, AvgDC; the {edge} gain).",
             subnets.isel(percentile=int(pick)),
-            between(5, 11),
-            "percent",
+            between(5, 11, "percent", 1),
             WHOLE,
-            1,
-            note=f"At p{SUBNETS[int(pick)]}; percent by quantile of the subnets' mean latencies: {each}.",
+            f"At p{SUBNETS[int(pick)]}; percent by quantile of the subnets' mean latencies: {each}.",
         )
     for service in (MAPS, PHOTOS):
         found, note = _average(q, AVGDC, service, "percent")
-        yield ClaimSpec(
+        yield SECTION.says(
             f"rfc6928-{service}-gain-avgdc",
-            SECTION,
             f"Services with several connections at once gain 2 to 20 % in AvgDC: {service}.",
             found,
-            between(2, 20),
-            "percent",
+            between(2, 20, "percent", 1),
             WHOLE,
-            1,
-            note=note,
+            note,
         )
     gains = gain(q, "stated").sel(iw=MANY)
     each = ", ".join(
@@ -128,27 +119,22 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
         for population in NAMES
         for service in (SEARCH, MAPS, PHOTOS, BLOG)
     )
-    yield ClaimSpec(
+    yield ABSTRACT.says(
         "dukkipati-mean-gain",
-        ABSTRACT,
         "HTTP latency falls by about 10 % on average (mean of the services, both data centres).",
         gains.mean(["population", "service"], skipna=False),
-        near(10),
-        "percent",
+        near(10, "percent", round(SPREAD * 10, 1)),
         f"{WHY_SPREAD} The abstract's mean is over all of a company's services; ours are four, each counted alike.",
-        round(SPREAD * 10, 1),
-        note=f"Percent: {each}.",
+        f"Percent: {each}.",
     )
     first: dict[str, Any] = {**_AVERAGE, "segments": labels("segments")[0]}
-    yield ClaimSpec(
+    yield Source(f"{SECTION.name}; Dukkipati et al. 2010, Figure 7").says(
         "rfc6928-few-segments",
-        f"{SECTION}; Dukkipati et al. 2010, Figure 7",
         "Responses of at most 3 segments gain a little, too (AvgDC, web search).",
         gain(q, "stated_segments", "ms").sel(first),
-        above(0),
-        "ms",
+        above(0, "ms"),
         "The sentence gives a direction and no number.",
-        note=f"{value_of(q.stated_segments_count.sel(first)):.0f} responses.",
+        f"{value_of(q.stated_segments_count.sel(first)):.0f} responses.",
     )
 
 
@@ -170,16 +156,13 @@ def _bucket(
     name, at = f"{'dependence' if where else 'stated'}_{by}", {**_AVERAGE, **where, by: labels(by)[index]}
     count, few = (value_of(getattr(q, f"{name}_{of}").sel(at)) for of in ("count", "few"))
     lacking = few_pairs(count)
-    return ClaimSpec(
+    return (CRITIQUE if where else SECTION).says(
         id_,
-        CRITIQUE if where else SECTION,
         text,
         gain(q, name).sel(at),
         expected,
-        "percent",
         why,
-        0 if where else 1,
-        note=f"{count:.0f} responses, {value_of(gain(q, name, 'ms').sel(at)):.0f} ms of {few:.0f} ms with IW 3."
+        f"{count:.0f} responses, {value_of(gain(q, name, 'ms').sel(at)):.0f} ms of {few:.0f} ms with IW 3."
         + (f" No interval: {lacking}." if lacking else ""),
     )
 
@@ -188,27 +171,26 @@ def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
     for by, index in (("rtt", 7), ("bdp", 5)):
         text = "On paths of high round trip or high bandwidth-delay product latency falls by more than 20 %"
         text = f"{text} ({named_bucket(by, index)}). AvgDC, web search."
-        yield _bucket(q, f"rfc6928-high-{by}", text, by, index, above(20), WHOLE)
+        yield _bucket(q, f"rfc6928-high-{by}", text, by, index, above(20, "percent", 1), WHOLE)
     low = {**_AVERAGE, "rtt": list(labels("rtt")[:3])}
     latency, few, count = (getattr(q, f"stated_rtt_{of}").sel(low) for of in ("latency", "few", "count"))
     together = [(of * count).sum("rtt", skipna=False) for of in (latency, few)]
     each = ", ".join(f"{value:.1f}" for value in gain(q, "stated_rtt").sel(low).isel(draw=0).values)
-    yield ClaimSpec(
+    yield SECTION.says(
         "rfc6928-low-rtt",
-        SECTION,
         "On paths of low round trip latency falls by about 5 % (round trip up to 100 ms).",
         100 * (1 - together[0] / together[1]),
-        near(5),
-        "percent",
+        near(5, "percent", 2),
         "2 points: Figure 5 has 3.3, 4.2 and 5.3 % in the three buckets that this sums up.",
-        2,
-        note=f"Percent in the buckets up to 20, 50 and 100 ms: {each}.",
+        f"Percent in the buckets up to 20, 50 and 100 ms: {each}.",
     )
     for index in (0, 1):
         text = (
             f"At 0-56 and 56-256 kbit/s latency falls by 10 to 20 % ({named_bucket('down', index)}). AvgDC, web search."
         )
-        yield _bucket(q, f"rfc6928-low-bandwidth-{index + 1}", text, "down", index, between(10, 20), WHOLE)
+        yield _bucket(
+            q, f"rfc6928-low-bandwidth-{index + 1}", text, "down", index, between(10, 20, "percent", 1), WHOLE
+        )
     for by in ("rtt", "down", "bdp"):
         for unit, column in GAINS.items():
             ours = gain(q, f"stated_{by}", unit).sel(_AVERAGE).isel(draw=0)
@@ -216,18 +198,16 @@ def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
             each = ", ".join(
                 f"{_or_none(our)} [{their:g}]" for our, their in zip(ours.values.tolist(), theirs, strict=True)
             )
-            yield ClaimSpec(
+            yield FIGURE.says(
                 f"dukkipati-order-{by}-{unit}",
-                FIGURE,
                 f"Gains in {'%' if unit == 'percent' else unit} by {TITLES[by]} have the order of the published bars "
                 "(rank correlation; AvgDC, web search).",
                 rank_correlation(ours, theirs),
-                at_least(ALIKE),
-                "correlation",
+                at_least(ALIKE, "correlation"),
                 "0.8 lets neighbours change places, whose bars often differ by less than reading them off the figure "
                 "can tell.",
+                f"Bucket by bucket, published in brackets: {each}.",
                 needs="value",
-                note=f"Bucket by bucket, published in brackets: {each}.",
             )
 
 
@@ -249,21 +229,24 @@ def _critique(q: Quantities) -> Iterator[ClaimSpec]:
     few, latency = (laws(q, f"down_{of}", "stated") for of in ("few", "latency"))
     gains = (100 * (1 - latency / few)).sel(population=AVGDC, iw=MANY, draw=0)
     for dependence, told, expected, direction in (
-        ("independent", "Where round trips do not depend on bandwidth", above(0), "rises"),
-        ("fitted", "Where slow users have long round trips, as Figure 5's product implies,", below(0), "falls"),
+        ("independent", "Where round trips do not depend on bandwidth", above(0, "correlation"), "rises"),
+        (
+            "fitted",
+            "Where slow users have long round trips, as Figure 5's product implies,",
+            below(0, "correlation"),
+            "falls",
+        ),
     ):
         own = gains.sel(dependence=dependence)
-        yield ClaimSpec(
+        yield CRITIQUE.says(
             f"cs244-percent-by-bandwidth-{dependence}",
-            CRITIQUE,
             f"{told} the gain in percent {direction} with bandwidth (rank correlation over the buckets; AvgDC, web "
             "search).",
             rank_correlation(own, range(own.size)),
             expected,
-            "correlation",
             "The sentence gives a direction and no number.",
+            f"Percent by bandwidth bucket: {', '.join(map(_or_none, own.values.tolist()))}.",
             needs="value",
-            note=f"Percent by bandwidth bucket: {', '.join(map(_or_none, own.values.tolist()))}.",
         )
     for index in (0, 1):
         text = "Where round trips do not depend on bandwidth the slowest gain less than the published 10 %"
@@ -273,7 +256,7 @@ def _critique(q: Quantities) -> Iterator[ClaimSpec]:
             f"{text} ({named_bucket('down', index)}).",
             "down",
             index,
-            below(10),
+            below(10, "percent"),
             "The published range begins at 10 %.",
             dependence="independent",
         )
@@ -282,101 +265,84 @@ def _critique(q: Quantities) -> Iterator[ClaimSpec]:
 def _cost(q: Quantities) -> Iterator[ClaimSpec]:
     all_of, each_of = (of(q.stated_again, q.stated_sent) for of in (rate_of_all, rate))
 
-    def rising(
-        id_: str, text: str, rates: xr.DataArray, expected: Expectation, tolerance: float, why: str
-    ) -> ClaimSpec:
+    def rising(id_: str, text: str, rates: xr.DataArray, expected: Expectation, why: str = HALF) -> ClaimSpec:
         few, many = (rates.sel(iw=iw) for iw in (FEW, MANY))
         note = f"{value_of(few):.2f} to {value_of(many):.2f} %."
-        return ClaimSpec(
-            f"rfc6928-retransmissions-{id_}", SECTION, text, many - few, expected, POINTS, why, tolerance, note=note
-        )
+        return SECTION.says(f"rfc6928-retransmissions-{id_}", text, many - few, expected, why, note)
+
+    def half_near(rise: float) -> Expectation:
+        return near(round(rise, 2), POINTS, round(rise / 2, 2))
 
     for population, (few, many) in RETRANSMITTED.items():
         text = f"The retransmission rate rises from {few} to {many} % in {NAMES[population]}, all services."
-        more = round(many - few, 2)
-        yield rising(population, text, all_of.sel(population=population), near(more), round((many - few) / 2, 2), HALF)
+        yield rising(population, text, all_of.sel(population=population), half_near(many - few))
     maps = each_of.sel(service=MAPS)
     text = "Maps' retransmission rate rises by 0.9 points in AvgDC."
-    yield rising("maps-avgdc", text, maps.sel(population=AVGDC), near(0.9), 0.45, HALF)
+    yield rising("maps-avgdc", text, maps.sel(population=AVGDC), half_near(0.9))
     few, many = MAPS_RETRANSMITTED
     text = f"Maps' retransmission rate rises from {few} to {many} % in SlowDC."
-    more = round(many - few, 2)
-    yield rising("maps-slowdc", text, maps.sel(population=SLOWDC), near(more), round((many - few) / 2, 2), HALF)
+    yield rising("maps-slowdc", text, maps.sel(population=SLOWDC), half_near(many - few))
     for service in (SEARCH, PHOTOS, BLOG):
         own = each_of.sel(population=AVGDC, service=service)
         text = f"Other services' rates rise by less than 0.5 points in AvgDC: {service}."
-        yield rising(f"{service}-avgdc", text, own, below(0.5), 0, "The sentence gives a limit.")
+        yield rising(f"{service}-avgdc", text, own, below(0.5, POINTS), "The sentence gives a limit.")
     rises = all_of.sel(iw=MANY) - all_of.sel(iw=FEW)
     each = ", ".join(f"{name} {value_of(rises.sel(population=of)):.2f}" for of, name in NAMES.items())
-    yield ClaimSpec(
+    yield ABSTRACT.says(
         "dukkipati-mean-retransmissions",
-        ABSTRACT,
         "The retransmission rate rises by 0.5 points on average (mean of both data centres).",
         rises.mean("population", skipna=False),
-        near(0.5),
-        POINTS,
+        near(0.5, POINTS, 0.25),
         HALF,
-        0.25,
-        note=f"{each}.",
+        f"{each}.",
     )
     for service in (SEARCH, MAPS):
         for iw in (FEW, MANY):
             fitted = " The population's losses are fitted to this." if (service, iw) == (SEARCH, FEW) else ""
-            yield ClaimSpec(
+            yield SECTION.says(
                 f"rfc6928-clean-{service}-slowdc-iw{iw}",
-                SECTION,
                 f"About 90 % of the traffic of {service} in SlowDC has no retransmission (responses; IW {iw}).",
                 q.stated_clean.sel(population=SLOWDC, service=service, iw=iw),
-                near(WITHOUT_RETRANSMISSION),
-                "percent",
+                near(WITHOUT_RETRANSMISSION, "percent", 5),
                 f'"About": nearer to 90 than to 80 or 100 is within 5 points.{fitted}',
-                5,
             )
 
 
 def _tail(q: Quantities) -> Iterator[ClaimSpec]:
     at = {"population": SLOWDC, "service": SEARCH, "iw": MANY}
     before, lossy, more = (of.sel(at) for of in (q.lossy_before, q.lossy, q.lossy_more))
-    yield ClaimSpec(
+    yield SECTION.says(
         "rfc6928-already-lossy",
-        SECTION,
         "What is retransmitted more falls on traffic that already retransmitted (web search, SlowDC: responses that "
         "retransmit with IW 10, of them those that did with IW 3).",
         (100 * before / lossy).isel(draw=0),
-        at_least(50),
-        "percent",
+        at_least(50, "percent"),
         "The sentence gives no number; half of them is the least that it can mean.",
-        needs="value",
-        note=f"{value_of(before):.0f} of {value_of(lossy):.0f}; these send {value_of(more):.0f} segments more again "
+        f"{value_of(before):.0f} of {value_of(lossy):.0f}; these send {value_of(more):.0f} segments more again "
         f"than with IW {FEW}.",
+        needs="value",
     )
     last = q.tail.sel(population=SLOWDC, service=MAPS, percentile=99)
     for unit, expected, tolerance in (("ms", 80, 40), ("percent", 2.3, 1.2)):
-        yield ClaimSpec(
+        yield SECTION.says(
             f"rfc6928-maps-p99-slowdc{'' if unit == 'ms' else '-percent'}",
-            SECTION,
             f"The 99th percentile of Maps' latency in SlowDC grows by {expected} {'%' if unit == 'percent' else unit}.",
             ratio_of_quantiles(last, unit),
-            near(expected),
-            unit,
+            near(expected, unit, tolerance),
             HALF,
-            tolerance,
-            note=f"With IW 3 {value_of(last.sel(iw=FEW)):.0f} ms.",
+            f"With IW 3 {value_of(last.sel(iw=FEW)):.0f} ms.",
         )
     found = worse_from(q.ranks.sel(population=SLOWDC, service=MAPS).isel(draw=0))
-    yield ClaimSpec(
+    yield SECTION.says(
         "rfc6928-maps-worse-from-slowdc",
-        SECTION,
         "In SlowDC Maps is slower with IW 10 from the 96th percentile up.",
         found,
-        near(96),
-        "percentile",
+        near(96, "percentile", 3),
         "3: from the 93rd to the 99th.",
-        3,
-        needs="value",
-        note="No percentile up to the 99th is greater with IW 10 than with IW 3; 100 stands for that."
+        "No percentile up to the 99th is greater with IW 10 than with IW 3; 100 stands for that."
         if found == 100
         else "",
+        needs="value",
     )
 
 
@@ -389,39 +355,30 @@ def worse_from(latency: xr.DataArray) -> xr.DataArray:
 
 def _paths(q: Quantities) -> Iterator[ClaimSpec]:
     users: dict[str, Any] = {"service": SEARCH, "iw": FEW}
-    yield ClaimSpec(
+    yield SECTION.says(
         "rfc6928-median-bandwidth-avgdc",
-        SECTION,
         "The median bandwidth of AvgDC's users is 1.7 Mbit/s.",
         q.median_down.sel(**users, population=AVGDC),
-        near(1.7),
-        "Mbit/s",
+        near(1.7, "Mbit/s", 0.2),
         "0.2: the last digit printed, and drawing. Ours follows the shares of Figure 5, whose median is 1.0; the 2012 "
         "reproduction cites 1.2. The three cannot hold together.",
-        0.2,
         needs="value",
     )
     for limit, found, share in ((100, q.below_100, 20.0), (256, q.below_256, 33.3)):
-        yield ClaimSpec(
+        yield SECTION.says(
             f"rfc6928-below-{limit}-slowdc",
-            SECTION,
             f"{'Nearly 20 %' if limit == 100 else 'A third'} of SlowDC's users have less than {limit} kbit/s.",
             found.sel(**users, population=SLOWDC),
-            near(share),
-            "percent",
+            near(share, "percent", 2),
             f"2 points: drawing. {BUILT}",
-            2,
             needs="value",
         )
     for population, name in NAMES.items():
-        yield ClaimSpec(
+        yield Source("Dukkipati et al. 2010, through the reproductions of 2012 and 2014").says(
             f"dukkipati-median-rtt-{population}",
-            "Dukkipati et al. 2010, through the reproductions of 2012 and 2014",
             f"The median round trip of {name} is 70 ms.",
             q.median_rtt.sel(**users, population=population),
-            near(70),
-            "ms",
+            near(70, "ms", 5),
             f"5 ms: the figure is rounded. {BUILT}",
-            5,
             needs="value",
         )

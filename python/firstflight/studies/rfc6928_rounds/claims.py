@@ -10,7 +10,7 @@ import xarray as xr
 
 from firstflight.engines.model.delayed_acks import first_rounds
 from firstflight.engines.model.delayed_acks import round_trips as by_rule
-from firstflight.studies.kernel import ClaimSpec, Quantities, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, near
 
 REFERENCE = Path(__file__).parent / "reference"
 TABLE = {(n, iw): trips for n, iw, trips in pl.read_csv((REFERENCE / "round_trips.csv").read_bytes()).iter_rows()}
@@ -19,6 +19,7 @@ _SENTENCES = pl.read_csv((REFERENCE / "sentences.csv").read_bytes())
 EXAMPLE = {(n, iw): trips for sentence, n, iw, trips in _SENTENCES.iter_rows() if sentence == "example"}
 """The same for the transfer that the sentence after the table speaks of."""
 FEW, MANY = 3, 10
+SECTION = Source("RFC 6928 section 5.1", "rfc6928-s5.1-", needs="value")
 EXACT = "Counts of round trips are exact, so the tolerance is 0."
 
 
@@ -30,10 +31,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 
 
 def _claim(name: str, text: str, found: xr.DataArray, trips: int, why: str, note: str) -> ClaimSpec:
-    source = "RFC 6928 section 5.1"
-    return ClaimSpec(
-        f"rfc6928-s5.1-{name}", source, text, found, near(trips), "round trips", why, needs="value", note=note
-    )
+    return SECTION.says(name, text, found, near(trips, "round trips"), why, note)
 
 
 def _value(q: Quantities, key: tuple[int, int], trips: int, kind: str, note: str) -> ClaimSpec:

@@ -6,15 +6,14 @@ The sentences are paraphrased. Limits and tolerances were fixed before the first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import xarray as xr
 
-from firstflight.analysis.claim import Expectation, Needs
+from firstflight.analysis.claim import Expectation
 from firstflight.analysis.link_share import PACKET_BYTES, PAYLOAD_BYTES
 from firstflight.engines.model.slow_start import SlowStart
 from firstflight.engines.model.throughput import transfer_time_s
-from firstflight.studies.kernel import ClaimSpec, Quantities, above, at_least, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, near
 
 BASE, PROPOSED = 3, 10
 """Initial windows of the talk: what its figure is relative to, and what it proposes, segments."""
@@ -29,7 +28,8 @@ COORDINATES = ["rate_mbit", "size_kb", "delay_ms", "iw"]
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 _ONE_WINDOW = "A formula that is off by more would not tell one initial window from the next but one."
 _NOTICED = 1
-GREATER = above(0)
+TALK = Source("J. Thalheim's talk", "talk-")
+GREATER = above(0, "percentage points")
 
 
 def relative(times: xr.DataArray, base: xr.DataArray | None = None) -> xr.DataArray:
@@ -83,14 +83,10 @@ def _claim(
     found: xr.DataArray,
     note: str,
     expected: Expectation = GREATER,
-    unit: str = "percentage points",
     why: str = COMPARISON,
-    tolerance: float = 0,
     exact: bool = False,
 ) -> ClaimSpec:
-    needs: Needs = "value" if exact else "interval"
-    source = "J. Thalheim's talk"
-    return ClaimSpec(f"talk-{name}", source, text, found, expected, unit, why, tolerance, needs, note)
+    return TALK.says(name, text, found, expected, why, note, "value" if exact else "interval")
 
 
 def _figure(times: xr.DataArray, requests: xr.DataArray, exact: bool, shaper: str = "") -> Iterator[ClaimSpec]:
@@ -99,10 +95,17 @@ def _figure(times: xr.DataArray, requests: xr.DataArray, exact: bool, shaper: st
     large = gains.isel(size_kb=slice(-2, None))
     by_rate, sizes = _means(large, "rate_mbit"), " and ".join(str(size) for size in large["size_kb"].values)
 
-    def claim(name: str, text: str, found: xr.DataArray, note: str, **rest: Any) -> ClaimSpec:
+    def claim(
+        name: str,
+        text: str,
+        found: xr.DataArray,
+        note: str,
+        expected: Expectation = GREATER,
+        why: str = COMPARISON,
+    ) -> ClaimSpec:
         if shaper:
             name, text = f"{name}-{shaper}", f"Over Mininet's shaper ({shaper}): {text}"
-        return _claim(name, text, found, note, exact=exact, **rest)
+        return _claim(name, text, found, note, expected, why, exact)
 
     yield claim(
         "gain-from-0",
@@ -110,20 +113,16 @@ def _figure(times: xr.DataArray, requests: xr.DataArray, exact: bool, shaper: st
         "figure).",
         gains.min(COORDINATES),
         f"It is {_extreme(gains, least=True)}; of {gains.isel(draw=0).size} gains.",
-        expected=at_least(0),
-        unit="percent",
-        why="One point is below what a figure shows.",
-        tolerance=1,
+        at_least(0, "percent", 1),
+        "One point is below what a figure shows.",
     )
     yield claim(
         "gain-to-60",
         "The transfer time falls by up to 60 % (largest gain over the figure).",
         gains.max(COORDINATES),
         f"It is {_extreme(gains)}; from the request on, without the handshake, {_extreme(gain(requests))}.",
-        expected=near(60),
-        unit="percent",
-        why="60 is a round number.",
-        tolerance=5,
+        near(60, "percent", 5),
+        "60 is a round number.",
     )
     yield claim(
         "gain-grows-with-delay",
@@ -191,10 +190,8 @@ def _formula(q: Quantities, exact: bool) -> Sequence[ClaimSpec]:
             xr.DataArray(float("nan")),
             "The formula is an image that is not preserved; the next claim and the table `formula` hold what the "
             "talk says of it in words against the measured times, and the closed form of docs/model.md beside it.",
-            near(0),
-            "percent",
+            near(0, "percent", 5),
             _ONE_WINDOW,
-            5,
         ),
         _claim(
             "formula-in-words",
@@ -202,10 +199,8 @@ def _formula(q: Quantities, exact: bool) -> Sequence[ClaimSpec]:
             "from windows that double each round trip, and one round trip for the handshake).",
             distance.median(COORDINATES),
             f"Median over {distance.isel(draw=0).size} transfers; by rate {', '.join(by_rate)}.",
-            near(0),
-            "percent",
+            near(0, "percent", 5),
             _ONE_WINDOW,
-            5,
             exact,
         ),
     )
@@ -226,8 +221,7 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
         "the first acknowledgement as one does (least over the windows).",
         together.min("iw"),
         windows(together),
-        near(MANY),
-        "times",
+        near(MANY, "times"),
         "A count of segments, so the tolerance is 0.",
         exact=True,
     )
@@ -244,7 +238,7 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
             f"alone (queue of {queue} packets, least over the windows).",
             longer.min("iw"),
             windows(longer, " %"),
-            unit="percent",
+            above(0, "percent"),
         )
     share = q.elephant_share.sel(flows=1)
     yield _claim(
@@ -253,7 +247,6 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
         f"of {MOUSE_KB} kB is sent (least over the windows).",
         share.min("iw"),
         windows(share, " %"),
-        above(50),
-        "percent",
+        above(50, "percent"),
         "Half is the fair share of two flows.",
     )

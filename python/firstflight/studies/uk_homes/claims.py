@@ -14,12 +14,11 @@ rules, and they are not the same:
 """
 
 from collections.abc import Iterator
-from functools import partial
 
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import ClaimSpec, Quantities, at_least, at_most, below, named
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, at_least, at_most, below, named
 
 TODAY = 10
 RESPONSES = ("10kB", "30kB", "100kB", "300kB", "1MB", "page")
@@ -96,7 +95,7 @@ def correlation(q: Quantities, name: str) -> xr.DataArray:
 
 def claims(q: Quantities) -> Iterator[ClaimSpec]:
     """Overfilled homes, what tells them, gains, cost, ranks."""
-    claim = partial(ClaimSpec, source="this study, before its first simulation")
+    hypothesis = Source("this study, before its first simulation")
     for year, limit, why in (
         (2023, 10, "A share of homes, no tolerance."),
         (
@@ -108,122 +107,111 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     ):
         shares = overfilled(q).sel(year=year, draw=0)
         others = ", ".join(f"{float(shares.sel(iw=iw)):.1f} % with {iw}" for iw in shares["iw"].values if iw != 32)
-        yield claim(
+        yield hypothesis.says(
             f"overfill-{year}",
-            text=f"An initial window of 32 overfills the path of fewer than {limit} % of the homes of {year}.",
-            found=shares.sel(iw=32),
-            expected=below(limit),
-            unit="percent",
-            why=why,
+            f"An initial window of 32 overfills the path of fewer than {limit} % of the homes of {year}.",
+            shares.sel(iw=32),
+            below(limit, "percent"),
+            why,
+            f"Otherwise {others}.",
             needs="value",
-            note=f"Otherwise {others}.",
         )
     wire, pipe, queue = (
         getattr(q, f"{rule}_right").sel(farther_ms=FARTHER_MS, draw=0) for rule in ("wire", "pipe", "queue")
     )
-    yield claim(
+    yield hypothesis.says(
         "queue-rule",
-        text="Whether a first flight overfills the path is told by the queue alone and the packet on the wire, for 99 "
+        "Whether a first flight overfills the path is told by the queue alone and the packet on the wire, for 99 "
         "% of the homes at every window.",
-        found=wire.min(),
-        expected=at_least(99),
-        unit="percent",
-        why="A share of homes, no tolerance.",
-        needs="value",
-        note=f"{_least(wire)} Without the packet on the wire, which is the acknowledgement of the request, the queue "
+        wire.min(),
+        at_least(99, "percent"),
+        "A share of homes, no tolerance.",
+        f"{_least(wire)} Without the packet on the wire, which is the acknowledgement of the request, the queue "
         f"alone tells at least {float(queue.min()):.2f} % right.",
-    )
-    yield claim(
-        "pipe-rule",
-        text="It is told as well by bandwidth-delay product and queue together, for 99 % of the homes at every window.",
-        found=pipe.min(),
-        expected=at_least(99),
-        unit="percent",
-        why="A share of homes, no tolerance.",
         needs="value",
-        note=_least(pipe),
+    )
+    yield hypothesis.says(
+        "pipe-rule",
+        "It is told as well by bandwidth-delay product and queue together, for 99 % of the homes at every window.",
+        pipe.min(),
+        at_least(99, "percent"),
+        "A share of homes, no tolerance.",
+        _least(pipe),
+        needs="value",
     )
     times = of(q, "time").sel(year=2023)
-    yield claim(
+    yield hypothesis.says(
         "gain-32",
-        text="30 ms farther than measured, IW 32 instead of 10 fetches 100 kB at least 20 % sooner for the median home "
+        "30 ms farther than measured, IW 32 instead of 10 fetches 100 kB at least 20 % sooner for the median home "
         "of 2023.",
-        found=saved(times).sel(farther_ms=30, response="100kB", iw=32),
-        expected=at_least(20),
-        unit="percent",
-        why="Arithmetic without a line's rate gives one round trip of four: 25 %.",
-        note=_become(times.sel(farther_ms=30, response="100kB"), 32),
+        saved(times).sel(farther_ms=30, response="100kB", iw=32),
+        at_least(20, "percent"),
+        "Arithmetic without a line's rate gives one round trip of four: 25 %.",
+        _become(times.sel(farther_ms=30, response="100kB"), 32),
     )
-    yield claim(
+    yield hypothesis.says(
         "gain-16",
-        text="30 ms farther than measured, IW 16 instead of 10 fetches the page at least 5 % sooner for the median "
+        "30 ms farther than measured, IW 16 instead of 10 fetches the page at least 5 % sooner for the median "
         "home of 2023.",
-        found=saved(times).sel(farther_ms=30, response=PAGE, iw=16),
-        expected=at_least(5),
-        unit="percent",
-        why="Half a round trip of some seven.",
-        note=_become(times.sel(farther_ms=30, response=PAGE), 16),
+        saved(times).sel(farther_ms=30, response=PAGE, iw=16),
+        at_least(5, "percent"),
+        "Half a round trip of some seven.",
+        _become(times.sel(farther_ms=30, response=PAGE), 16),
     )
-    yield claim(
+    yield hypothesis.says(
         "gain-near",
-        text="As near as the test server, IW 32 instead of 10 saves the median home of 2023 at most 25 ms of a page.",
-        found=saved_ms(times).sel(farther_ms=0, response=PAGE, iw=32),
-        expected=at_most(25),
-        unit="ms",
-        why="Two round trips of the median home.",
-        note=_become(times.sel(farther_ms=0, response=PAGE), 32),
+        "As near as the test server, IW 32 instead of 10 saves the median home of 2023 at most 25 ms of a page.",
+        saved_ms(times).sel(farther_ms=0, response=PAGE, iw=32),
+        at_most(25, "ms"),
+        "Two round trips of the median home.",
+        _become(times.sel(farther_ms=0, response=PAGE), 32),
     )
     gains = saved(q.percentile_time.sel(response=RESPONSE, draw=0)).sel(iw=32)
     gains = gains.stack(at=["percentile", "year", "farther_ms"])
     percentile, year, farther_ms = gains["at"].values[gains.fillna(float("inf")).values.argmin()]
-    yield claim(
+    yield hypothesis.says(
         "no-percentile-loses",
-        text="At no percentile from 1 to 99, in neither year and at no distance, do 100 kB come later with IW 32 than "
+        "At no percentile from 1 to 99, in neither year and at no distance, do 100 kB come later with IW 32 than "
         "with 10.",
-        found=gains.min(),
-        expected=at_least(0),
-        unit="percent",
-        why="One percent is below what anyone notices.",
-        tolerance=1,
+        gains.min(),
+        at_least(0, "percent", 1),
+        "One percent is below what anyone notices.",
+        f"It is least at percentile {percentile} of {year}, {farther_ms} ms farther.",
         needs="value",
-        note=f"It is least at percentile {percentile} of {year}, {farther_ms} ms farther.",
     )
     rates = sent_again(q).sel(year=2023, farther_ms=FARTHER_MS)
     before, after = (float(rates.sel(iw=iw, draw=0)) for iw in (TODAY, 32))
-    yield claim(
+    yield hypothesis.says(
         "cost-32",
-        text="30 ms farther than measured, IW 32 instead of 10 adds less than one percentage point to the segments "
+        "30 ms farther than measured, IW 32 instead of 10 adds less than one percentage point to the segments "
         "sent again for 100 kB (homes of 2023).",
-        found=-saved_ms(rates).sel(iw=32),
-        expected=below(1),
-        unit="percentage points",
-        why="What RFC 6928 reports for IW 10 against 3 is of this size.",
-        note=f"{before:.2f} % become {after:.2f} %.",
+        -saved_ms(rates).sel(iw=32),
+        below(1, "percentage points"),
+        "What RFC 6928 reports for IW 10 against 3 is of this size.",
+        f"{before:.2f} % become {after:.2f} %.",
     )
     ours = correlation(q, "ours")
     round_trip = float(correlation(q, "round_trip").sel(year=2015, technology=ALL, draw=0))
-    yield claim(
+    yield hypothesis.says(
         "rank-2015",
-        text="Our page times rank the homes of 2015 as the measured ones do: a rank correlation of 0.8 or more.",
-        found=ours.sel(year=2015, technology=ALL),
-        expected=at_least(0.8),
-        unit="correlation",
-        why="Round trip and rate alone reach 0.70 each.",
-        note=f"The round trip alone: {round_trip:.2f}.",
+        "Our page times rank the homes of 2015 as the measured ones do: a rank correlation of 0.8 or more.",
+        ours.sel(year=2015, technology=ALL),
+        at_least(0.8, "correlation"),
+        "Round trip and rate alone reach 0.70 each.",
+        f"The round trip alone: {round_trip:.2f}.",
     )
     counted = q.homes.sel(year=2023, farther_ms=0, iw=TODAY, draw=0, technology=list(TECHNOLOGIES))
     many = counted.where(counted >= MANY, drop=True)
     kinds = many["technology"].values[(-many.values).argsort()]
     within = ours.sel(year=2023, technology=list(TECHNOLOGIES)).where((counted >= MANY).reset_coords(drop=True))
     each = ", ".join(f"{kind} {float(within.sel(technology=kind, draw=0)):.2f}" for kind in kinds)
-    yield claim(
+    yield hypothesis.says(
         "rank-2023",
-        text=f"They do so within each technology of 2023 with {MANY} homes or more: 0.5 or more.",
-        found=within.min("technology"),
-        expected=at_least(0.5),
-        unit="correlation",
-        why="Within a technology there is less to tell apart.",
-        note=f"{each}.",
+        f"They do so within each technology of 2023 with {MANY} homes or more: 0.5 or more.",
+        within.min("technology"),
+        at_least(0.5, "correlation"),
+        "Within a technology there is less to tell apart.",
+        f"{each}.",
     )
 
 
