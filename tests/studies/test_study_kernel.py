@@ -131,7 +131,7 @@ def test_a_source_makes_claims_with_the_unit_and_the_tolerance_of_the_expectatio
         "Round.",
         5,
         "value",
-        "A note.",
+        "Note.",
     )
     assert (other.unit, other.tolerance, other.needs, other.note) == ("ms", 0, "absence", "")
     assert (spec.judge().verdict, spec.judge().tolerance) == ("holds", 5)
