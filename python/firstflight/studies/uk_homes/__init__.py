@@ -26,6 +26,7 @@ from firstflight.studies.uk_homes.claims import (
     RULES,
     TECHNOLOGIES,
     TODAY,
+    TOGETHER,
     claims,
 )
 
@@ -213,6 +214,10 @@ QUANTITIES = (
     *(
         share(f"{rule}_right", title, (ROOM_BYTES[rule] < FLIGHT_BYTES) == LOST, NO_LOSS)
         for rule, (_, title) in RULES.items()
+    ),
+    *(
+        share(f"together_{many}", f"{many} at once", pl.col("buffer_bytes") < many * FLIGHT_BYTES, NO_LOSS)
+        for many in TOGETHER
     ),
     *(of_rank(name, pl.col(name)) for name in (*GUESSES, MEASURED)),
     *(of_rank(f"{name}_squared", pl.col(name) ** 2) for name in (*GUESSES, MEASURED)),

@@ -24,6 +24,7 @@ from firstflight.studies.uk_homes.claims import (
     RULES,
     TECHNOLOGIES,
     TODAY,
+    TOGETHER,
     correlation,
     of,
     overfilled,
@@ -117,6 +118,13 @@ def tables(q: Quantities) -> Sequence[Table]:
                 *(getattr(q, rule).sel(farther_ms=FARTHER_MS, drop=True) for rule in RULES),
                 *(getattr(q, f"{rule}_right").sel(farther_ms=FARTHER_MS, drop=True) for rule in RULES),
             ],
+        ),
+        table(
+            "connections",
+            "Homes whose queue the first flights of several connections at once overfill",
+            "By the rule of the queue; without random losses, over the country's homes, weighted. The segments of all "
+            "connections arrive together, faster than the line takes them.",
+            [getattr(q, f"together_{many}").sel(farther_ms=FARTHER_MS, drop=True) for many in TOGETHER],
         ),
         table(
             "assumptions",
