@@ -153,6 +153,9 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
                 fit,
                 above(50, "percent"),
                 "Most is more than half.",
+                "A queue has ten packets at least here, so that ten segments fit is assumed."
+                if connections == 1
+                else "",
             )
     times = of(q, "time").sel(year=2023)
     yield hypothesis.says(
