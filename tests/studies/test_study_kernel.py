@@ -327,16 +327,16 @@ def test_the_restart_window_study_runs_from_its_files() -> None:
     import firstflight
 
     study = find("restart-window")
-    assert len(study.cells("simulate")) == 2 * 3 * 7
+    assert len(study.cells("simulate")) == 2 * 4 * 7
     run = firstflight.run(study, replicates=2, only={"idle_s": [0.1, 30], "iw": 10})
     verdicts = {claim.id: claim.verdict for claim in study.claims(run)}
     assert verdicts["restart-only-after-rto"] == "cannot be checked"
     assert verdicts["restart-prevents-loss"] == "cannot be checked"
     (times_table,) = study.tables(run)
-    # 0.1 s is below the RTO: the three rules send the same packets.
+    # 0.1 s is below the RTO: all rules send the same packets.
     below = times_table.frame.filter((pl.col("idle_s") == 0.1) & (pl.col("metric") == "time"))
     assert below["ours"].n_unique() == 1
-    assert below.height == 3
+    assert below.height == 4
     assert study.answer(run) == []
 
 

@@ -6,7 +6,18 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import ClaimSpec, DeclaredStudy, Quantities, Quantity, above, lines, named, near, table
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    DeclaredStudy,
+    Quantities,
+    Quantity,
+    above,
+    below,
+    lines,
+    named,
+    near,
+    table,
+)
 
 DONE = pl.col("completed") == 1
 # The first response of a connection does not follow an idle time.
