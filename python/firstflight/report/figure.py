@@ -133,6 +133,8 @@ def _spec(chart: altair.TopLevelMixin) -> dict[str, Any]:
             "symbolStrokeWidth": 2,
             "symbolOpacity": 1,
             "labelLimit": 400,
+            # Room for the wider letters of a machine that has none of the fonts above.
+            "columnPadding": 28,
         },
     }
     return spec | {"config": config}
