@@ -1,5 +1,6 @@
 """Types of the compiled module (crates/python)."""
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Self, TypedDict, final, type_check_only
 
@@ -63,6 +64,20 @@ def draw_users(plan: str, seed: int, replicate: int, users: int) -> Drawn:
 
     Raises ValueError, one sentence, for a plan without a population or with fewer users, and for laws that give what no
     path can have.
+    """
+
+def datagram_flows(plan: str) -> str:
+    """What each application's ends send in datagrams, as JSON: a list for each application, empty for TCP.
+
+    A flow: {"from_server", "interval_ns", "payload": law, "header_bytes", "length_ns": null for no end, "at_ticks"}.
+    Raises ValueError, one sentence, for a plan that cannot be run.
+    """
+
+def stream_reports(plan: str, streams: Sequence[Mapping[str, object]]) -> dict[str, tuple[str, bytes]]:
+    """The table `streams` of `Simulated`, of streams that a testbed saw. Times are ns since the start of the run.
+
+    A stream: {"replicate", "application", "arm": 0 for none, "client", "from_server", "sent": [[ns, payload bytes]],
+    "arrived": [[number, ns]] in the order of arrival, "lost"}. Raises ValueError for one that no client has.
     """
 
 def write_packets(

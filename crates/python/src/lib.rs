@@ -6,6 +6,7 @@ mod closed;
 mod linkbox;
 mod observe;
 mod population;
+mod streams;
 #[cfg(target_os = "linux")]
 mod wire;
 
@@ -205,6 +206,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(initial_window_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(population::draw_users, module)?)?;
+    module.add_function(wrap_pyfunction!(streams::datagram_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(streams::stream_reports, module)?)?;
     module.add_function(wrap_pyfunction!(write_packets, module)?)?;
     module.add_function(wrap_pyfunction!(run_script, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler_cost, module)?)?;

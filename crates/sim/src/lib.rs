@@ -34,6 +34,7 @@ pub mod topology;
 
 use std::ops::Range;
 
+pub use application::datagram::observed;
 pub use error::{PlanError, Problem};
 pub use firstflight_path::Nanos;
 pub use firstflight_random as random;

@@ -27,13 +27,14 @@ from firstflight.engines.emulate.start import search_path
 from firstflight.errors import MachineError, RequestError
 from firstflight.records.machine import usable_cpus
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.datagrams import DatagramApplication
 from firstflight.scenario.rates import peak_bps
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
 _CLOSING_S = 4.0
 _QUIET_S = 10.0
 _HEADER_BYTES = 40
+# IPv4 and UDP.
+_DATAGRAM_HEADER_BYTES = 28
 # See `jobs`.
 _BEARS_NEIGHBOURS_BPS = 10e6
 _PACKET_BYTES = 1500
@@ -42,8 +43,8 @@ OnReplicates = Callable[[Cell, int], None]
 
 
 def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
-    """Replicates `first_replicate` and on of one cell, on a testbed of its own: `transfers`, `pages`, `links`, `counts`
-    and `environment`, and `segments` if the cell captures.
+    """Replicates `first_replicate` and on of one cell, on a testbed of its own: `transfers`, `pages`, `links`,
+    `streams`, `counts` and `environment`, and `segments` if the cell captures.
 
     RequestError for a scenario that a kernel cannot be told, MachineError for a machine that cannot do it.
     """
@@ -127,33 +128,38 @@ class Prepared:
         self.hosts: dict[str, KernelSettings] = {}
         self.servers: dict[str, dict[str, Any]] = {}
         self.applications: list[dict[str, Any]] = []
+        flows = json.loads(_native.datagram_flows(json.dumps(self.plan)))
         ends: dict[str, dict[str, EndSettings]] = {}
         for index, (application, placement) in enumerate(
             zip(self.plan["applications"], layout.placements, strict=True)
         ):
             where = f'scenario "{scenario.name}": application.{application["name"]}'
-            if isinstance(scenario.application[index], DatagramApplication):
-                raise RequestError(
-                    f'{where}.kind: "{application["kind"]}" is not TCP, so run it with the engine simulate'
-                )
+            _refuse_datagrams(application, flows[index], where)
             _refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
             by_arm: dict[int, list[tuple[int, str]]] = {}
             for number, host in enumerate(placement.clients):
                 by_arm.setdefault(arms[number] if arms else 0, []).append((number, host))
             for arm, clients in sorted(by_arm.items()):
-                self._add(index, _in_arm(application, arm, self.plan), clients, placement, ends)
+                in_arm = _in_arm(application, arm, self.plan)
+                if flows[index]:
+                    more = {"flows": flows[index], "arm": arm}
+                else:
+                    more = self._tcp(index, in_arm, clients, placement, ends)
+                self.applications.append(_told(index, in_arm | more, clients, placement))
         self.hosts = {host: _host_settings(host, peers, scenario) for host, peers in ends.items()}
         self.missing = {name for peers in ends.values() for settings in peers.values() for name in settings.missing}
 
-    def _add(
+    def _tcp(
         self,
         index: int,
         application: dict[str, Any],
         clients: Sequence[tuple[int, str]],
         placement: Placement,
         ends: dict[str, dict[str, EndSettings]],
-    ) -> None:
-        """Application `index` as those of its clients run it who are in one arm: (number, host) of each."""
+    ) -> dict[str, Any]:
+        """The settings of both ends of application `index`, for those of its clients who are in one arm, (number, host)
+        of each; returns what its clients are told of TCP.
+        """
         scenario, name = self.cell.scenario, application["name"]
         where = f'scenario "{scenario.name}": application.{name}'
         client_stack, server_stack = scenario.stacks(index)
@@ -175,12 +181,16 @@ class Prepared:
                     told["headers"].append(application["response_header_bytes"])
                 if server is None and len(told["headers"]) > 1:
                     raise RequestError(f"{where}.response_header: a server of our TCP has one for all; write it alike")
-        left_out = ("client_tcp", "server_tcp", "client_hosts", "server_hosts", "arms")
-        self.applications.append(
-            {key: value for key, value in application.items() if key not in left_out}
-            | {"number": index, "clients": clients, "servers": placement.servers}
-            | ({"client_profile": application["client_tcp"]} if client is None else {"no_delay": client.no_delay})
-        )
+        return {"client_profile": application["client_tcp"]} if client is None else {"no_delay": client.no_delay}
+
+
+def _told(
+    index: int, application: dict[str, Any], clients: Sequence[tuple[int, str]], placement: Placement
+) -> dict[str, Any]:
+    """Application `index` as `run_replicate` is told of it."""
+    left_out = ("client_tcp", "server_tcp", "client_hosts", "server_hosts", "arms")
+    told = {key: value for key, value in application.items() if key not in left_out}
+    return told | {"number": index, "clients": clients, "servers": placement.servers}
 
 
 def _prepared(cell: Cell, layout: Layout, seed: int, replicates: range) -> list[Prepared]:
@@ -277,6 +287,17 @@ def _refuse_what_programs_cannot(application: Mapping[str, Any], header: int | N
         )
 
 
+def _refuse_datagrams(application: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], where: str) -> None:
+    if application["kind"] == "dns":
+        raise RequestError(f"{where}.kind: the emulator looks no names up; use simulate")
+    for flow in flows:
+        if flow["header_bytes"] < _DATAGRAM_HEADER_BYTES:
+            raise RequestError(
+                f"{where}.header: real datagrams have {_DATAGRAM_HEADER_BYTES} B of IPv4 and UDP, and this has "
+                f"{flow['header_bytes']} B"
+            )
+
+
 def _join(ends: dict[str, dict[str, EndSettings]], host: str, peer: str, settings: EndSettings, where: str) -> None:
     if ends.setdefault(host, {}).setdefault(peer, settings) != settings:
         raise RequestError(
@@ -361,7 +382,10 @@ def _run(
         _prepared(cell, layout, seed, range(first, first + wanted))
         for cell, wanted in zip(cells, replicates, strict=True)
     ]
-    records = [CellRecords(layout, cell.scenario.recorded_names(), cell.capture) for cell in cells]
+    records = [
+        CellRecords(layout, cell.scenario.recorded_names(), cell.capture, json.dumps(by_turn[0].plan))
+        for cell, by_turn in zip(cells, prepared, strict=True)
+    ]
     with Lab(layout, seed=seed, log=True) as lab:
         campaign = Campaign(lab, layout, seed)
         campaign.configure(prepared[0][0])

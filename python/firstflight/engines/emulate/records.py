@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from firstflight import _native
 from firstflight.engines.emulate.connections import Connection, Ends, by_ends, fate_of
 from firstflight.engines.emulate.disturbance import STALL_RULE_S, Stalls
 from firstflight.engines.emulate.layout import Layout
@@ -28,12 +29,15 @@ Row = dict[str, Any]
 
 @dataclass
 class CellRecords:
-    """The rows of one cell, replicate after replicate. `applications`: what they are called, those in arms included."""
+    """The rows of one cell, replicate after replicate. `applications`: what they are called, those in arms included;
+    `plan`: the cell's, as JSON.
+    """
 
     layout: Layout
     applications: list[str]
     capture: bool
-    rows: dict[str, list[Row]] = field(default_factory=lambda: {"transfers": [], "pages": []})
+    plan: str
+    rows: dict[str, list[Row]] = field(default_factory=lambda: {"transfers": [], "pages": [], "streams": []})
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
 
     def add(self, replicate: int, facts: Mapping[str, Any], box: Mapping[str, Any], windows: Mapping[str, int]) -> None:
@@ -44,6 +48,7 @@ class CellRecords:
         transfers = joined.transfers(windows)
         self.rows["transfers"] += transfers
         self.rows["pages"] += joined.pages(transfers)
+        self.rows["streams"] += [stream | {"replicate": replicate} for stream in facts["streams"]]
         self.tables["links"].append(joined.links(box))
         if self.capture:
             self.tables["segments"].append(joined.segments())
@@ -51,7 +56,9 @@ class CellRecords:
     def finished(self, environment: Mapping[str, str]) -> dict[str, pl.DataFrame]:
         """The tables of the schema, `environment` and `counts`."""
         names = {"application": self.applications}
-        tables = {name: _frame(name, rows, names) for name, rows in self.rows.items()}
+        tables = {name: _frame(name, self.rows[name], names) for name in ("transfers", "pages")}
+        streams = _native.stream_reports(self.plan, self.rows["streams"])
+        tables["streams"] = native_frame("streams", streams, names)
         tables["links"] = pl.concat(self.tables["links"])
         if self.capture:
             tables["segments"] = pl.concat(self.tables["segments"])

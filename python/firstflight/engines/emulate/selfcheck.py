@@ -59,9 +59,10 @@ def check(campaign: "Campaign", cells: Sequence["Prepared"]) -> dict[str, Any]:
             continue
         done.append(settings)
         campaign.configure(cell)
+        first = next((one["number"] for one in cell.applications if one["name"] in cell.profiles), None)
         for application in cell.applications:
-            # All arms of the first.
-            if application["number"] == 0:
+            # All arms of the first that is TCP.
+            if application["number"] == first:
                 found[f"first_flight_{len(found) + 1}"] = _tried(partial(_first_flight, campaign, cell, application))
     found["rate"] = _tried(lambda number: _rate(campaign))
     return {"self_check": found}
@@ -89,7 +90,7 @@ def _tried(attempt: Callable[[int], Any]) -> Any:
 
 def _first_flight(campaign: "Campaign", cell: "Prepared", application: dict[str, Any], number: int) -> dict[str, Any]:
     index, client = application["clients"][0]
-    server = campaign.layout.placements[0].servers_of(index)[0]
+    server = campaign.layout.placements[application["number"]].servers_of(index)[0]
     receiver, profile = cell.profiles[application["name"]]
     full = segment_bytes({name: min(profile[name], receiver[name]) for name in ("mss_bytes", "timestamps")})
     expected = cell.windows[application["name"]]

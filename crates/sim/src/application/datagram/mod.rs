@@ -5,6 +5,7 @@
 
 mod dns;
 mod e_model;
+pub mod observed;
 mod tally;
 
 use firstflight_path::Nanos;

@@ -92,20 +92,24 @@ pub struct Rtp {
     pub timestamp_step: u32,
 }
 
-/// What one end sends: a datagram each interval.
-#[derive(Clone, Debug)]
-pub(crate) struct Flow {
+/// What one end sends: a datagram each interval. Serialized, it says when and what to send.
+#[derive(Clone, Debug, Serialize)]
+pub struct Flow {
     pub(crate) from_server: bool,
+    #[serde(rename = "interval_ns")]
     pub(crate) interval: Nanos,
     /// Bytes of payload.
     pub(crate) payload: Law,
     /// Bytes of all headers.
     pub(crate) header_bytes: u32,
     /// How long it sends; none: to the end of the run.
+    #[serde(rename = "length_ns")]
     pub(crate) length: Option<Nanos>,
+    #[serde(skip)]
     pub(crate) play: Play,
     /// It sends at multiples of the interval only.
     pub(crate) at_ticks: bool,
+    #[serde(skip)]
     pub(crate) call: Option<Call>,
 }
 

@@ -40,6 +40,7 @@ class Seen:
     end_s: float
     transfers: list[dict[str, Any]] = field(default_factory=list)
     pages: list[dict[str, Any]] = field(default_factory=list)
+    streams: list[dict[str, Any]] = field(default_factory=list)
 
     def left(self) -> float:
         """Seconds until the end of the run."""
@@ -60,7 +61,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Client:
-    """One client: its place, its draws, and how it reaches a server."""
+    """One client over TCP: its place, its draws, and how it reaches a server."""
 
     plan: dict[str, Any]
     index: int
@@ -139,13 +140,13 @@ class Client:
         )
 
 
-def run_clients(clients: Sequence[Client]) -> None:
-    """All clients at once, until each is done. The first error of one of them."""
+def run_at_once(clients: Sequence[Callable[[], None]]) -> None:
+    """What each client does, at once, until all are done. The first error of one of them."""
     errors: list[BaseException] = []
 
-    def work(client: Client) -> None:
+    def work(client: Callable[[], None]) -> None:
         try:
-            client.run()
+            client()
         except BaseException as error:
             errors.append(error)
 

@@ -1,13 +1,16 @@
 """The commands with which a campaign drives a testbed: programs started once, then replicate after replicate."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from firstflight.engines.emulate.draws import Draws
-from firstflight.engines.emulate.inside.applications import Client, clock, run_clients
+from firstflight.engines.emulate.inside.applications import Client, clock, run_at_once
 from firstflight.engines.emulate.inside.clients import Fetcher, KernelClient, OurClient
 from firstflight.engines.emulate.inside.commands import command
+from firstflight.engines.emulate.inside.datagrams import StreamClient
 from firstflight.engines.emulate.inside.probing import device_drops
 from firstflight.engines.emulate.inside.servers import KernelServer, OurServer, Server
 from firstflight.engines.emulate.inside.testbed import Testbed
@@ -52,19 +55,30 @@ def run_replicate(
     """One replicate of all applications. `close_s`: how long connections may take to close after it.
 
     Each of `applications` is its plan, with its "number", its "clients" as [number, host], its "servers", and what
-    `clients.Fetcher` is told. Answers what clients saw, what the kernel told of closed sockets, and the captures.
+    `clients.Fetcher` is told or, of datagrams, its "flows". Answers what clients saw, what the kernel told of closed
+    sockets, and the captures.
     """
     for server in _SERVERS.values():
         server.reset()
+    streams = [
+        StreamClient(testbed, application, index, host, Draws(seed, replicate, application["number"], index), close_s)
+        for application in applications
+        if "flows" in application
+        for index, host in application["clients"]
+    ]
+    for stream in streams:
+        stream.ready()
     seen = clock(duration_s)
-    clients = []
+    clients: list[Callable[[], None]] = [partial(stream.run, seen) for stream in streams]
     for application in applications:
+        if "flows" in application:
+            continue
         offered = tuple((name, testbed.host(name).address, _SERVERS[name]) for name in application["servers"])
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
-            namespace = testbed.host(host).namespace
-            clients.append(Client(application, index, host, namespace, _client(testbed, host), draws, offered, seen))
-    run_clients(clients)
+            at = testbed.host(host).namespace
+            clients.append(Client(application, index, host, at, _client(testbed, host), draws, offered, seen).run)
+    run_at_once(clients)
     ran_s = time.monotonic() - seen.origin_s
     deadline = time.monotonic() + close_s
     infos = []
@@ -83,6 +97,7 @@ def run_replicate(
         "ran_s": ran_s,
         "transfers": seen.transfers,
         "pages": seen.pages,
+        "streams": seen.streams,
         "sockets": infos,
         "captures": captures,
         "device_drops": device_drops(testbed),

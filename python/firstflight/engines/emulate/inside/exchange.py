@@ -1,0 +1,104 @@
+"""Sends datagrams between two hosts by a timetable, and notes when each left and when it arrived.
+
+It runs as a program of its own, so that its clock suffers from no other thread, and has the sockets of both hosts, each
+opened in its namespace, so that one clock tells both ends' times:
+
+    python -I exchange.py
+
+It writes a line when it is there, reads from a line of stdin
+
+    {"streams": [{"from", "to": descriptors, "address", "start_ns", "interval_ns", "sizes": [bytes]}], "patience_s"}
+
+and writes {"sent": [[ns]], "arrived": [[[number, ns]]]}, a list a stream. Times are of CLOCK_MONOTONIC. A datagram
+carries its stream and number, so `sizes` must be MARK_BYTES at least.
+"""
+
+import heapq
+import json
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+_MARK = struct.Struct("<II")
+MARK_BYTES = _MARK.size
+_SO_TIMESTAMPNS = 35
+_MOST_BYTES = 1 << 16
+
+
+class _Exchange:
+    def __init__(self, told: dict[str, Any]) -> None:
+        self._streams = told["streams"]
+        self._patience_s = told["patience_s"]
+        ends = {one[which] for one in self._streams for which in ("from", "to")}
+        self._sockets = {fd: socket.socket(fileno=fd) for fd in ends}
+        for end in self._sockets.values():
+            end.setblocking(False)
+            end.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self.sent: list[list[int]] = [[] for _ in self._streams]
+        self.arrived: list[list[tuple[int, int]]] = [[] for _ in self._streams]
+
+    def run(self) -> None:
+        """All datagrams, then what is under way: until the last of each stream is there, or the patience is over."""
+        due = [(one["start_ns"], number) for number, one in enumerate(self._streams) if one["sizes"]]
+        heapq.heapify(due)
+        while due:
+            at, stream = due[0]
+            self._receive((at - time.monotonic_ns()) / 1e9)
+            if time.monotonic_ns() >= at:
+                self._send(stream)
+                left = len(self.sent[stream]) < len(self._streams[stream]["sizes"])
+                following = (at + self._streams[stream]["interval_ns"], stream)
+                heapq.heapreplace(due, following) if left else heapq.heappop(due)
+        deadline = time.monotonic() + self._patience_s
+        while self._awaited() and (left_s := deadline - time.monotonic()) > 0:
+            self._receive(left_s)
+
+    def _send(self, stream: int) -> None:
+        one, number = self._streams[stream], len(self.sent[stream])
+        payload = _MARK.pack(stream, number).ljust(one["sizes"][number], b"\0")
+        self.sent[stream].append(time.monotonic_ns())
+        self._sockets[one["from"]].sendto(payload, tuple(one["address"]))
+
+    def _receive(self, within_s: float) -> None:
+        readable, _, _ = select.select(self._sockets.values(), [], [], max(0.0, within_s))
+        for end in readable:
+            for payload, at in _arrivals(end):
+                stream, number = _MARK.unpack_from(payload)
+                self.arrived[stream].append((number, at))
+
+    def _awaited(self) -> bool:
+        return any(
+            sent and not (arrived and arrived[-1][0] == len(sent) - 1)
+            for sent, arrived in zip(self.sent, self.arrived, strict=True)
+        )
+
+
+def _arrivals(end: socket.socket) -> Iterator[tuple[bytes, int]]:
+    """What has come, and when the kernel had it."""
+    while True:
+        try:
+            payload, notes, _, _ = end.recvmsg(_MOST_BYTES, 64)
+        except BlockingIOError:
+            return
+        for level, kind, data in notes:
+            if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+                seconds, nanoseconds = struct.unpack("qq", data[:16])
+                # The kernel stamps by the wall clock, which may be set meanwhile.
+                ago = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)
+                yield payload, time.monotonic_ns() - ago
+
+
+def main() -> None:
+    """One timetable."""
+    print(flush=True)
+    exchange = _Exchange(json.loads(sys.stdin.readline()))
+    exchange.run()
+    print(json.dumps({"sent": exchange.sent, "arrived": exchange.arrived}))
+
+
+if __name__ == "__main__":
+    main()
