@@ -1,4 +1,4 @@
-"""Slices of four simulated studies over the running kernel, beside the simulator."""
+"""Slices of five simulated studies over the running kernel, beside the simulator."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +23,8 @@ from firstflight.studies.kernel import (
 
 DONE = pl.col("completed") == 1
 MS = 1e3 * pl.col("completion_time_s").mean()
+LATE = 100 * (pl.col("packets_late") + pl.col("packets_lost")).sum() / pl.col("packets_sent").sum()
+DOWN = pl.col("from_server") == 1
 APPLICATION, LINK = pl.col("application").cast(pl.String), pl.col("link").cast(pl.String)
 FAST = pl.col("client") == 0
 PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
@@ -35,6 +37,9 @@ QUANTITIES = (
     Quantity("dropped", "Dropped", "percent", DROPPED, LINK == "access[0]", "links", digits=2, grid="home"),
     Quantity("adopters", "Adopters", "ms", MS, DONE & (APPLICATION != "page"), "pages", digits=0, grid="crowd"),
     Quantity("others", "Others", "ms", MS, DONE & (APPLICATION == "page"), "pages", digits=0, grid="crowd"),
+    Quantity("mos", "MOS", "", pl.col("mos").mean(), DOWN & (APPLICATION == "g711"), "streams", digits=2, grid="call"),
+    Quantity("late", "Late or lost, call", "percent", LATE, DOWN & (APPLICATION == "g711"), "streams", grid="call"),
+    Quantity("game", "Late or lost, game", "percent", LATE, DOWN & (APPLICATION == "game"), "streams", grid="call"),
     Quantity("fast", "Time on the fast host", "ms", MS, DONE & FAST & LATER, grid="learned"),
     Quantity("slow", "Time on the slow host", "ms", MS, DONE & ~FAST & LATER, digits=0, grid="learned"),
     Quantity(
@@ -84,6 +89,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     kernel = {"engine": "emulate"}
     page, premature = change(q.page.sel(kernel), iw=3), q.premature.sel(kernel)
     adopters, others = (change(of.sel(kernel), iw=3) for of in (q.adopters, q.others))
+    cost = (q.mos.sel(iw=3, drop=True) - q.mos).sel(kernel)
     fast, lossy, time = q.fast.sel(kernel), q.lossy.sel(kernel), q.time.sel(kernel)
     return (
         agreement("pages", q.page, "page times at home", 10, closed),
@@ -91,6 +97,16 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         agreement("others", q.others, "page times of the others", 10, closed),
         agreement("fast", q.fast, "times of the fast host of a server that learns", 5, alone),
         agreement("startup", q.time, "times of start-up schemes", 5, alone),
+        ClaimSpec(
+            "same-calls",
+            OURS,
+            "Kernel and simulator agree on the MOS of a call (mean difference over the cells).",
+            (q.mos.sel(engine="emulate") - q.mos.sel(engine="simulate")).mean(["queue", "iw"]),
+            near(0),
+            "MOS",
+            "0.1 MOS is the limit of that study.",
+            tolerance=0.1,
+        ),
         ClaimSpec(
             "page-gains-in-every-queue",
             "queues",
@@ -128,6 +144,24 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             above(5),
             "percent",
             "5 % is what a user may notice.",
+        ),
+        ClaimSpec(
+            "codel-does-not-spare-a-call",
+            "real-time",
+            "With CoDel IW 64 costs a call 0.1 MOS.",
+            cost.sel(queue="CoDel", iw=64),
+            at_least(0.1),
+            "MOS",
+            "0.1 MOS is the limit of that study.",
+        ),
+        ClaimSpec(
+            "fq-codel-spares-a-call",
+            "real-time",
+            "With FQ-CoDel IW 64 costs a call less than 0.1 MOS.",
+            cost.sel(queue="FQ-CoDel", iw=64),
+            below(0.1),
+            "MOS",
+            "0.1 MOS is the limit of that study.",
         ),
         ClaimSpec(
             "learning-gains-on-fast-hosts",
@@ -186,9 +220,12 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 def answer(q: Quantities) -> Sequence[str]:
     """How far the engines are apart."""
     means = [float(apart(of).isel(draw=0).mean()) for of in (q.page, q.adopters, q.others, q.fast, q.time)]
+    mos = q.mos.isel(draw=0).mean(["queue", "iw"])
     return (
         "Against the simulator pages take {:+.1f} % over the kernel, those of twelve users {:+.1f} % (adopters) and "
         "{:+.1f} %, downloads from a server that learns {:+.1f} %, start-up schemes {:+.1f} %.".format(*means),
+        f"Calls next to pages have a mean MOS of {float(mos.sel(engine='emulate')):.2f} over the kernel and of "
+        f"{float(mos.sel(engine='simulate')):.2f} in the simulator.",
     )
 
 
@@ -204,6 +241,7 @@ STUDY = DeclaredStudy(
     lambda q: [
         table("home", "Pages beside a download", "Means.", [q.page, q.premature, q.dropped], across="iw"),
         table("crowd", "Twelve users", "Means of page times.", [q.adopters, q.others], across="iw"),
+        table("call", "Calls and games beside pages", "Means.", [q.mos, q.late, q.game], across="iw"),
         table("learned", "A server that learns", "After ten seconds.", [q.fast, q.slow, q.lossy], across="policy"),
         table("startup", "Start-up schemes", "Means.", [q.time, q.again], across="scheme"),
         *(
@@ -224,6 +262,14 @@ STUDY = DeclaredStudy(
             q.page,
             "Pages beside a download, over the kernel and in the simulator",
             "10 Mbit/s, 40 ms away, six connections.",
+            "iw",
+            "engine",
+            "queue",
+        ),
+        intervals(
+            q.mos,
+            "Calls beside pages, over the kernel and in the simulator",
+            "G.711 over 5 Mbit/s, 40 ms away, next to two people who load pages over six connections.",
             "iw",
             "engine",
             "queue",
