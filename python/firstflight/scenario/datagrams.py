@@ -1,4 +1,4 @@
-"""What clients do over UDP: applications of a scenario that only the simulator runs."""
+"""What clients do over UDP."""
 
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +14,7 @@ Direction = Literal["download", "upload", "both"]
 
 
 class DatagramApplication(Application):
-    """Clients that exchange datagrams, each with a `header`, with their servers. Only the simulator runs them."""
+    """Clients that exchange datagrams, each with a `header`, with their servers; the emulator runs all but `dns`."""
 
     header: Header = Field(default=Bytes("28B"), description="bytes of all headers of a datagram: UDP and IPv4")
 
