@@ -7,21 +7,22 @@ import { build } from "esbuild";
 
 const [modulePath, startPath, pagePath] = process.argv.slice(2);
 
-async function bundled(entry) {
-  const { outputFiles } = await build({ entryPoints: [new URL(entry, import.meta.url).pathname], bundle: true, minify: true, write: false, format: "esm", target: "es2022" });
+async function bundled(entry, format = "esm") {
+  const { outputFiles } = await build({ entryPoints: [new URL(entry, import.meta.url).pathname], bundle: true, minify: true, write: false, format, target: "es2022" });
   return outputFiles[0].text.trim();
 }
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-const [script, style] = [await bundled("src/page.ts"), await bundled("src/style.css")];
+const [script, worker, style] = [await bundled("src/page.ts"), await bundled("src/worker.ts", "iife"), await bundled("src/style.css")];
 const parts = {
-  // Nothing but this very script and style; WebAssembly may be compiled.
-  POLICY: `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; style-src ${hash(style)}; img-src data:; base-uri 'none'; form-action 'none'`,
+  // Nothing but this very script, its worker and style; WebAssembly may be compiled.
+  POLICY: `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; worker-src blob:; style-src ${hash(style)}; img-src data:; base-uri 'none'; form-action 'none'`,
   STYLE: style,
   // In a block of data "<" could end the block.
   START: JSON.stringify(JSON.parse(readFileSync(startPath, "utf8"))).replaceAll("<", "\\u003c"),
   MODULE: gzipSync(readFileSync(modulePath), { level: 9 }).toString("base64"),
+  WORKER: worker,
   SCRIPT: script,
 };
 const page = readFileSync(new URL("src/index.html", import.meta.url), "utf8").replace(/%([A-Z]+)%/g, (_, name) => parts[name]);

@@ -29,6 +29,12 @@ export class Table {
     private readonly output: () => Uint8Array,
   ) {}
 
+  /** Its rows. */
+  get length(): number {
+    const [place] = Object.values(this.columns);
+    return place === undefined ? 0 : place[2] / Number(place[0].slice(-1));
+  }
+
   /** The values of a column as numbers; nanoseconds of a run are far below 2^53. To be had until the engine's next call. */
   column(name: string): ArrayLike<number> {
     const place = this.columns[name];
@@ -70,19 +76,14 @@ export class Refused extends Error {}
 
 export class Engine {
   private calls = 0;
+  private exports: Exports;
 
-  private constructor(
-    private readonly module: WebAssembly.Module,
-    private exports: Exports,
-  ) {}
-
-  static async load(bytes: BufferSource): Promise<Engine> {
-    const module = await WebAssembly.compile(bytes);
-    return new Engine(module, Engine.start(await WebAssembly.instantiate(module)));
+  constructor(private readonly module: WebAssembly.Module) {
+    this.exports = this.started();
   }
 
-  private static start(instance: WebAssembly.Instance): Exports {
-    return instance.exports as unknown as Exports;
+  private started(): Exports {
+    return new WebAssembly.Instance(this.module).exports as unknown as Exports;
   }
 
   /** One replicate of a plan, which is JSON, with every segment if `capture`. Throws Refused. */
@@ -110,7 +111,7 @@ export class Engine {
       done = call();
     } catch (error) {
       // A trap leaves the module's memory as it was in the middle of something.
-      this.exports = Engine.start(new WebAssembly.Instance(this.module));
+      this.exports = this.started();
       throw new Refused(`the simulator stopped: ${error instanceof Error ? error.message : String(error)}`);
     }
     const output = new Uint8Array(this.exports.memory.buffer, this.exports.output(), this.exports.output_length());

@@ -1,6 +1,7 @@
 /** The page: settings in, drawings and sentences out, at every move. */
 
 import { comparable, described, type Mark, marks, type Response, summary } from "./capture";
+import { Background } from "./background";
 import { colours, type View } from "./canvas";
 import { Cloud, type PathDot, rateWords } from "./cloud";
 import { Engine, Refused } from "./engine";
@@ -17,10 +18,8 @@ import { valueAt } from "./steps";
 import { type Segment, traced, type Transfer } from "./transfer";
 import { bytes, count, ms, story } from "./words";
 
-/** How long the page may be busy with other sizes before it looks whether a knob has moved. */
-const SLICE_MS = 12;
-/** How long the knobs rest before the page's address has their settings. */
-const ADDRESS_MS = 100;
+/** How long the knobs rest before the page's address has their settings, and before other sizes are timed. */
+const REST_MS = 100;
 /** Responses of a capture to choose from. */
 const MOST_LISTED = 200;
 
@@ -55,12 +54,13 @@ class Page {
   private own: { response: Response; marks: readonly Mark[] } | undefined;
   private captured: Captured | undefined;
   private mark: Mark | undefined;
+  private later: number | undefined;
   private sizesLater: number | undefined;
-  private addressLater: number | undefined;
 
   constructor(
     private readonly start: Start,
     private readonly engine: Engine,
+    private readonly background: Background,
     /** The part of the address that the transfer came with. */
     private readonly linked: string,
   ) {
@@ -91,9 +91,8 @@ class Page {
   /** Simulates both sides and shows them. */
   private move(): void {
     const began = performance.now();
-    // Later, for it takes as long as a simulation, and browsers refuse hundreds of changes in a short time.
-    clearTimeout(this.addressLater);
-    this.addressLater = window.setTimeout(() => this.writeAddress(), ADDRESS_MS);
+    clearTimeout(this.later);
+    this.background.stop();
     this.chosen = undefined;
     this.cursorNs = undefined;
     const problems: string[] = [];
@@ -123,10 +122,41 @@ class Page {
     delete element("sizes").dataset["done"];
     this.sizeIndex = undefined;
     this.summarise();
+    element("story").textContent = "Point at a line, or focus a drawing and press the arrow keys, to read what happened there.";
     this.draw();
-    clearTimeout(this.sizesLater);
-    if (problems.length === 0 && !element("all-sizes").hidden) this.sizesLater = window.setTimeout(() => this.timeSizes());
+    const isTimed = problems.length === 0;
+    this.later = window.setTimeout(() => this.rest(isTimed), REST_MS);
     document.documentElement.dataset["moveMs"] = (performance.now() - began).toFixed(1);
+  }
+
+  /** What takes longer than a move may, once the knobs rest: browsers refuse hundreds of changes of the address, too. */
+  private rest(isTimed: boolean): void {
+    this.writeAddress();
+    if (!isTimed) return;
+    const cut = SIDES.filter((side) => this.transfers[side]?.cutNs != null);
+    const sizes = element("all-sizes").hidden ? [] : SIZES;
+    const plans = [...cut.map((side) => this.plan(side)), ...sizes.flatMap((size) => SIDES.map((side) => this.plan(side, size)))];
+    this.background.ask(plans, this.board.settings.path.seed, ({ index, completionNs }) => {
+      const side = cut[index];
+      if (side !== undefined) this.complete(side, completionNs);
+      else this.addTime(SIDES[(index - cut.length) % SIDES.length]!, completionNs);
+    });
+  }
+
+  /** The completion time of a transfer of which the beginning is drawn. */
+  private complete(side: Name, completionNs: number | null): void {
+    const transfer = this.transfers[side];
+    if (transfer === undefined) return;
+    this.transfers[side] = { ...transfer, completionNs };
+    this.summarise();
+  }
+
+  private addTime(side: Name, completionNs: number | null): void {
+    this.times[side].push(completionNs);
+    const isDone = this.times.b.length === SIZES.length;
+    if (isDone) element("sizes").dataset["done"] = "";
+    // A frame draws what has come since the one before.
+    if (this.sizesLater === undefined) this.sizesLater = requestAnimationFrame(() => this.drawSizes());
   }
 
   private writeAddress(): void {
@@ -139,19 +169,8 @@ class Page {
     return write(this.start, { ...path, size_bytes }, own);
   }
 
-  /** Computes sizes until the slice of time is over, and goes on later: a knob that moves comes first. */
-  private timeSizes(): void {
-    const until = performance.now() + SLICE_MS;
-    while (this.times.b.length < SIZES.length && performance.now() < until) {
-      const size = SIZES[this.times.b.length];
-      for (const side of SIDES) this.times[side].push(this.simulations.completionNs(this.plan(side, size), this.board.settings.path.seed));
-    }
-    this.drawSizes();
-    if (this.times.b.length < SIZES.length) this.sizesLater = window.setTimeout(() => this.timeSizes());
-    else element("sizes").dataset["done"] = "";
-  }
-
   private drawSizes(): void {
+    this.sizesLater = undefined;
     this.sizes.draw(this.times.a, this.times.b, this.board.settings.path.size_bytes, colours(), this.sizeIndex, this.responses);
   }
 
@@ -293,7 +312,6 @@ class Page {
       element(`canvas-name-${side}`).textContent = named(side, this.board.settings);
       element(`ladder-${side}`).dataset["completionNs"] = String(transfer?.completionNs ?? "");
     }
-    element("story").textContent = "Point at a line, or focus a drawing and press the arrow keys, to read what happened there.";
   }
 
   private draw(): void {
@@ -431,6 +449,7 @@ function named(side: Name, settings: Settings): string {
 function verdict(a: Transfer | undefined, b: Transfer | undefined, settings: Settings): string {
   if (a === undefined || b === undefined) return "";
   const [one, other] = [named("a", settings), named("b", settings)];
+  if (a.completionNs === undefined || b.completionNs === undefined) return `${one} and ${other}: the beginning is drawn, the completion times follow.`;
   if (a.completionNs === null || b.completionNs === null) {
     const late = [a.completionNs === null ? one : "", b.completionNs === null ? other : ""].filter((name) => name !== "");
     return `Not complete when the run ends: ${late.join("; ")}.`;
@@ -442,19 +461,21 @@ function verdict(a: Transfer | undefined, b: Transfer | undefined, settings: Set
   return `${both} ${faster} is ${ms(Math.abs(difference))} faster (${Math.round((100 * Math.abs(difference)) / slower)} %).`;
 }
 
-function caption({ bytes: size, completionNs, handshakeNs, dropped, retransmissions, timeouts }: Transfer): string {
-  const done = completionNs === null ? "not complete when the run ends" : `complete after ${ms(completionNs)}`;
-  const parts = [`${bytes(size)} ${done}`, `handshake ${ms(handshakeNs)}`];
-  if (dropped > 0) parts.push(`${count(dropped, "segment")} dropped or lost`);
-  if (retransmissions > 0) parts.push(count(retransmissions, "retransmission"));
-  if (timeouts > 0) parts.push(count(timeouts, "timeout"));
+function caption({ bytes: size, completionNs, cutNs, handshakeNs, dropped, retransmissions, timeouts }: Transfer): string {
+  const late = completionNs === null ? "not complete when the run ends" : `complete after ${ms(completionNs ?? 0)}`;
+  const parts = [completionNs === undefined ? bytes(size) : `${bytes(size)} ${late}`, `handshake ${ms(handshakeNs)}`];
+  if (cutNs !== null) parts.push(`drawn until ${ms(cutNs)}`);
+  const until = cutNs === null ? "" : " until then";
+  if (dropped > 0) parts.push(`${count(dropped, "segment")} dropped or lost${until}`);
+  if (retransmissions > 0) parts.push(`${count(retransmissions, "retransmission")}${until}`);
+  if (timeouts > 0) parts.push(`${count(timeouts, "timeout")}${until}`);
   return `${parts.join(", ")}.`;
 }
 
-/** The end of the drawing: the last byte's arrival, and the ACKs after it for a transfer that does not finish. */
+/** The end of the drawing: the last byte's arrival; of a transfer that does not finish the ACKs after it, or where it is cut. */
 function lastNs(transfer: Transfer | undefined): number {
   if (transfer === undefined) return 0;
-  return transfer.completionNs === null ? transfer.endNs : transfer.startNs + transfer.completionNs;
+  return transfer.cutNs ?? (transfer.completionNs == null ? transfer.endNs : transfer.startNs + transfer.completionNs);
 }
 
 /** The content of a data block of the page. */
@@ -462,7 +483,7 @@ function block(id: string): string {
   return element(id).textContent?.trim() ?? "";
 }
 
-async function module(): Promise<ArrayBuffer> {
+async function unpackedModule(): Promise<ArrayBuffer> {
   const packed = Uint8Array.from(atob(block("module")), (character) => character.charCodeAt(0));
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
@@ -472,7 +493,8 @@ async function begin(): Promise<void> {
   window.addEventListener("hashchange", () => linkedPlan(location.hash) === linked || location.reload());
   const start = { ...(JSON.parse(block("start")) as Start), ...(linked === "" ? {} : await unpacked(linked)) };
   defineAll();
-  const page = new Page(start, await Engine.load(await module()), linked);
+  const module = await WebAssembly.compile(await unpackedModule());
+  const page = new Page(start, new Engine(module), new Background(module, block("worker")), linked);
   // For the browser's console: firstflight.rows("a").
   Object.assign(window, { firstflight: page });
   document.documentElement.dataset["ready"] = "";

@@ -10,17 +10,22 @@ export type Name = (typeof SIDES)[number];
 /** A transfer, or why there is none. */
 export type Outcome = Transfer | Refused;
 
-const FIRST_NS = 2e9;
+const FIRST_NS = 0.5e9;
 /** A run that was too short is followed by one so many times as long. */
-const LONGER = 4;
+const LONGER = 2;
 /** So far behind the end of a transfer the drawings go, and a little more. */
 const SHOWN = 1.05;
+/** Segment events of a side that are drawn: a move is to be answered in 50 ms, and a screen has fewer pixels. */
+const MOST_EVENTS = 24_000;
+/** Where there is not so many times as much room left the run is long enough. */
+const WORTH_IT = 1.5;
 
 interface Known {
   readonly plan: string;
   readonly seed: number;
   readonly untilNs: number;
   readonly outcome: Outcome;
+  readonly events: number;
 }
 
 export class Simulations {
@@ -29,56 +34,74 @@ export class Simulations {
 
   constructor(private readonly engine: Engine) {}
 
-  /** The outcome of each plan. What other traffic does after the transfers is not simulated: it cannot change them. */
+  /**
+   * The outcome of each plan: until the slower transfer ends, for what other traffic does later cannot change them; or,
+   * of transfers with more events than MOST_EVENTS, their beginning.
+   */
   of(plans: Partial<Record<Name, Plan>>, seed: number): Partial<Record<Name, Outcome>> {
     const given = SIDES.flatMap((side) => (plans[side] === undefined ? [] : [{ side, plan: plans[side] }]));
-    for (let untilNs = this.untilNs; ; untilNs *= LONGER) {
-      const outcomes = given.map(({ side, plan }) => [side, this.outcome(side, plan, seed, untilNs)] as const);
-      const end = Math.max(0, ...outcomes.map(([, outcome]) => endNs(outcome)));
-      const isWhole = given.every(({ plan }) => shortened(plan, untilNs) === plan);
-      if (!isWhole && SHOWN * end > untilNs) continue;
-      // The next setting is likely to take about as long.
-      if (end > 0 && end < Infinity) this.untilNs = 2 ** Math.ceil(Math.log2(2 * end));
-      return Object.fromEntries(outcomes);
+    for (let untilNs = this.untilNs; ; ) {
+      const found = given.map(({ side, plan }) => ({ side, ...this.simulated(side, plan, seed, untilNs) }));
+      const end = Math.max(0, ...found.map(({ outcome }) => endNs(outcome)));
+      const room = MOST_EVENTS / Math.max(1, ...found.map(({ events }) => events));
+      const isWhole = SHOWN * end <= untilNs || given.every(({ plan }) => shortened(plan, untilNs) === plan);
+      const hasBegun = found.every(({ outcome }) => !(outcome instanceof NotStarted));
+      if (isWhole || (hasBegun && room < WORTH_IT)) {
+        // The next setting is likely to take about as long.
+        this.untilNs = isWhole ? nextNs(end, untilNs) : untilNs * Math.min(1, WORTH_IT * room);
+        const shown = found.map(({ side, outcome }) => [side, isWhole ? outcome : cut(outcome, untilNs)] as const);
+        return Object.fromEntries(shown);
+      }
+      untilNs *= hasBegun ? Math.min(LONGER, room) : LONGER;
     }
   }
 
-  /** The completion time of a plan's transfer; null: not before the end of the run. Throws Refused. */
-  completionNs(plan: Plan, seed: number): number | null {
-    for (let untilNs = this.untilNs; ; untilNs *= LONGER) {
-      const shorter = shortened(plan, untilNs);
-      const time = completionNs(this.engine.simulate(JSON.stringify(shorter), seed, false));
-      if (time !== null || shorter === plan) return time;
-    }
-  }
-
-  private outcome(side: Name, plan: Plan, seed: number, untilNs: number): Outcome {
+  private simulated(side: Name, plan: Plan, seed: number, untilNs: number): Known {
     const text = JSON.stringify(plan);
     const before = this.known[side];
-    if (before?.plan === text && before.seed === seed && before.untilNs >= untilNs) return before.outcome;
-    const outcome = this.simulated(shortened(plan, untilNs), seed);
-    this.known[side] = { plan: text, seed, untilNs, outcome };
-    return outcome;
-  }
-
-  private simulated(plan: Plan, seed: number): Outcome {
+    const isSame = before?.plan === text && before.seed === seed;
+    // A longer run of a complete transfer shows the same.
+    if (isSame && (before.untilNs === untilNs || (before.untilNs > untilNs && endNs(before.outcome) < Infinity))) return before;
+    let [outcome, events]: [Outcome, number] = [new Refused(""), 0];
     try {
-      return transferOf(this.engine.simulate(JSON.stringify(plan), seed, true));
+      const records = this.engine.simulate(JSON.stringify(shortened(plan, untilNs)), seed, true);
+      events = records.table("segments").length;
+      outcome = transferOf(records);
     } catch (error) {
-      if (error instanceof Refused) return error;
-      throw error;
+      if (!(error instanceof Refused)) throw error;
+      outcome = error;
     }
+    return (this.known[side] = { plan: text, seed, untilNs, outcome, events });
   }
 }
 
-/** The plan with an earlier end; a transfer that is alone is simulated whole, which takes no longer than it lasts. */
-function shortened(plan: Plan, untilNs: number): Plan {
+/** The completion time of a plan's transfer; null: not before the end of the run. Throws Refused. */
+export function timed(engine: Engine, plan: Plan, seed: number): number | null {
   const [first] = plan.applications;
+  // Alone it ends the run; next to other traffic what happens later is not needed.
   const isAlone = plan.applications.length === 1 && first?.clients === 1 && first.count === 1;
-  return isAlone || untilNs >= plan.duration_ns ? plan : { ...plan, duration_ns: untilNs };
+  for (let untilNs = isAlone ? plan.duration_ns : FIRST_NS; ; untilNs *= LONGER) {
+    const shorter = shortened(plan, untilNs);
+    const time = completionNs(engine.simulate(JSON.stringify(shorter), seed, false));
+    if (time !== null || shorter === plan) return time;
+  }
+}
+
+/** The plan with an earlier end. */
+function shortened(plan: Plan, untilNs: number): Plan {
+  return untilNs >= plan.duration_ns ? plan : { ...plan, duration_ns: Math.round(untilNs) };
+}
+
+/** What is not complete there ends at `untilNs`. */
+function cut(outcome: Outcome, untilNs: number): Outcome {
+  return outcome instanceof Refused || outcome.completionNs !== null ? outcome : { ...outcome, cutNs: untilNs, completionNs: undefined };
+}
+
+function nextNs(end: number, untilNs: number): number {
+  return end > 0 && end < Infinity ? 1.25 * end : untilNs;
 }
 
 function endNs(outcome: Outcome): number {
   if (outcome instanceof Refused) return outcome instanceof NotStarted ? Infinity : 0;
-  return outcome.completionNs === null ? Infinity : outcome.startNs + outcome.completionNs;
+  return outcome.completionNs == null ? Infinity : outcome.startNs + outcome.completionNs;
 }

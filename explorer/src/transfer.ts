@@ -41,8 +41,8 @@ export interface Segment {
 export interface Transfer {
   readonly segments: readonly Segment[];
   readonly startNs: number;
-  /** From the start until the last byte arrived; null: not before the end of the run. */
-  readonly completionNs: number | null;
+  /** From the start until the last byte arrived; null: not before the end of the run; undefined: not known yet. */
+  readonly completionNs: number | null | undefined;
   readonly handshakeNs: number;
   readonly bytes: number;
   readonly delivered: Steps;
@@ -52,6 +52,8 @@ export interface Transfer {
   readonly retransmissions: number;
   readonly timeouts: number;
   readonly endNs: number;
+  /** What is drawn ends here, before the transfer does; null: all of it is drawn. */
+  readonly cutNs: number | null;
 }
 
 /** The transfer begins after the end of the run, if at all. */
@@ -87,6 +89,7 @@ export function transferOf(records: Records): Transfer {
     retransmissions: at("retransmissions"),
     timeouts: at("timeouts"),
     endNs: last === undefined ? 0 : events.timeNs[last]!,
+    cutNs: null,
   };
 }
 

@@ -24,7 +24,8 @@ async function opened(t, fragment = "", { width = 1280, scheme = "light", url = 
   const unwanted = [];
   tab.on("pageerror", (error) => unwanted.push(error.message));
   tab.on("console", (message) => unwanted.push(message.text()));
-  tab.on("request", (request) => request.url().split("#")[0] === url || request.url().startsWith("data:") || unwanted.push(request.url()));
+  // The worker's script comes out of the page's own memory.
+  tab.on("request", (request) => request.url().split("#")[0] === url || /^(data|blob):/.test(request.url()) || unwanted.push(request.url()));
   t.after(() => assert.deepEqual(unwanted, []));
   await tab.setViewport({ width, height: 900 });
   await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
@@ -85,6 +86,22 @@ test("moves take less than 50 ms", async (t) => {
   t.diagnostic(`moves take ${taken[0]} ms at least, in the median ${taken[taken.length / 2]} ms`);
   // The least, for a busy machine interrupts the others.
   assert.ok(taken[0] < 50, `the least of 40 moves took ${taken[0]} ms`);
+});
+
+test("of a long transfer the beginning is drawn at once, and the completion time follows", async (t) => {
+  const tab = await opened(t, "#size_bytes=40000000&rate_bps=100000000");
+  assert.match(await text(tab, "#verdict"), /^A: IW 3 and B: IW 10: the beginning is drawn, the completion times follow\.$/);
+  const cut = Number(/drawn until ([\d,.]+) ms/.exec(await text(tab, "#caption-a"))[1].replaceAll(",", ""));
+  await tab.waitForFunction(() => document.getElementById("ladder-a").dataset.completionNs !== "");
+  assert.ok((await completion(tab, "a")) > cut * 1e6);
+  assert.match(await text(tab, "#verdict"), /^A: IW 3: [\d.,]+ ms\. B: IW 10: [\d.,]+ ms\. B is [\d.,]+ ms faster/);
+  // What is drawn is what a whole run has.
+  const [drawn, whole] = await tab.evaluate(() => {
+    const drawn = window.firstflight.transfers.a.segments.map(({ sentNs }) => sentNs);
+    const [times, events] = window.firstflight.rows("a", ["time_ns", "event"]);
+    return [drawn, times.filter((_, row) => events[row] === 0).slice(0, drawn.length)];
+  });
+  assert.deepEqual(drawn, whole);
 });
 
 test("a setting that makes no sense is refused in one sentence", async (t) => {
