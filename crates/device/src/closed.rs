@@ -99,6 +99,7 @@ pub struct ClosedConnections {
     socket: OwnedFd,
     filter: Filter,
     counts: Counts,
+    looked_at: Option<Instant>,
     room: Box<[[u8; REPORT_BYTES]; BATCH]>,
 }
 
@@ -131,21 +132,21 @@ impl ClosedConnections {
         // SAFETY: `address` is a sockaddr_nl of the length given and outlives the call, which only reads it.
         checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
         let room = Box::new([[0; REPORT_BYTES]; BATCH]);
-        Ok(ClosedConnections { socket, filter, counts: Counts::default(), room })
+        Ok(ClosedConnections { socket, filter, counts: Counts::default(), looked_at: None, room })
     }
 
-    /// Connections that are destroyed until `wait` is over, at most about `limit`: an equal part of it at each look, so
-    /// that which are left out does not depend on what happened to them.
+    /// Connections that are destroyed until `wait` is over, at most about `limit` in such a time: at each look the part
+    /// of it for the time since the last one, so that which are left out does not depend on what happened to them.
     ///
     /// # Errors
     /// What the kernel refuses, except a full socket, which is counted.
     pub fn take(&mut self, wait: Duration, limit: usize) -> Result<Vec<Closed>> {
         let end = Instant::now() + wait;
-        let looks = wait.as_nanos().div_ceil(LOOK_EVERY.as_nanos()).max(1) as usize;
-        let each = limit.div_ceil(looks);
         let mut found = Vec::new();
         loop {
-            let most = found.len() + each;
+            let now = Instant::now();
+            let since = self.looked_at.replace(now).map_or(LOOK_EVERY, |last| now - last);
+            let most = found.len() + part(limit, wait, since);
             self.look(&mut found, most)?;
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -214,6 +215,14 @@ impl ClosedConnections {
         }
         Ok(lengths)
     }
+}
+
+/// What may be read of `limit` connections in `wait` after the time `since` the last look, however late this one comes.
+fn part(limit: usize, wait: Duration, since: Duration) -> usize {
+    if since >= wait {
+        return limit;
+    }
+    (limit as u128 * since.as_nanos()).div_ceil(wait.as_nanos()) as usize
 }
 
 /// Sizes of a nlmsghdr and an inet_diag_msg; places in the latter (linux/inet_diag.h).
@@ -300,6 +309,18 @@ mod tests {
     use super::*;
 
     const ALL: (u8, u8) = (24, 48);
+
+    #[test]
+    fn a_look_that_comes_late_may_read_as_many_as_those_that_it_replaces() {
+        let (wait, ms) = (Duration::from_secs(1), Duration::from_millis);
+        assert_eq!(part(2000, wait, ms(20)), 40);
+        assert_eq!(part(2000, wait, ms(70)), 140);
+        assert_eq!(part(2000, wait, ms(1)), 2);
+        assert_eq!(part(3, wait, ms(20)), 1);
+        // No more than in the whole time, and no wait is all of it.
+        assert_eq!(part(2000, wait, ms(5000)), 2000);
+        assert_eq!(part(2000, Duration::ZERO, ms(20)), 2000);
+    }
 
     fn report(family: u8, peer: [u8; 16], info: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; HEADER + MESSAGE];
