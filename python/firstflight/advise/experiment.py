@@ -57,6 +57,10 @@ class Experiment(Study):
 
     def cells(self, engine: str) -> list[Cell]:
         """The reference setting first, in it the window in use first."""
+        return self._grid
+
+    @cached_property
+    def _grid(self) -> list[Cell]:
         return [
             Cell({"setting": setting.name, "iw": window}, self._scenario(setting, window))
             for setting in self.settings

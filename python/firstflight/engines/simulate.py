@@ -22,7 +22,7 @@ def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -
 
     The native module lets other Python threads run meanwhile. RequestError if it refuses the plan.
     """
-    return _simulated(cell.scenario, seed, first_replicate, replicates, cell.capture)
+    return _simulated(cell, seed, first_replicate, replicates)
 
 
 def capture(scenario: Scenario, seed: int, replicate: int = 0) -> dict[str, pl.DataFrame]:
@@ -30,7 +30,7 @@ def capture(scenario: Scenario, seed: int, replicate: int = 0) -> dict[str, pl.D
 
     RequestError for a population.
     """
-    return _simulated(scenario, seed, replicate, 1, capture=True)
+    return _simulated(Cell({}, scenario, capture=True), seed, replicate, 1)
 
 
 def capture_packets(
@@ -57,17 +57,15 @@ def capture_packets(
         raise MachineError(str(error)) from None
 
 
-def _simulated(
-    scenario: Scenario, seed: int, first_replicate: int, replicates: int, capture: bool
-) -> dict[str, pl.DataFrame]:
+def _simulated(cell: Cell, seed: int, first_replicate: int, replicates: int) -> dict[str, pl.DataFrame]:
     from firstflight import _native
 
-    if capture:
-        scenario.one_network(_CAPTURE)
+    if cell.capture:
+        cell.scenario.one_network(_CAPTURE)
     try:
-        result = _native.simulate(json.dumps(scenario.to_plan()), seed, first_replicate, replicates, capture)
+        result = _native.simulate(cell.plan, seed, first_replicate, replicates, cell.capture)
     except (ValueError, OverflowError) as error:
-        raise RequestError(f'scenario "{scenario.name}": {error}') from None
+        raise RequestError(f'scenario "{cell.scenario.name}": {error}') from None
     names = {
         "application": result["names"]["applications"],
         "link": result["names"]["links"],

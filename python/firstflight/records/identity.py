@@ -71,7 +71,7 @@ class Identity:
             "engine": engine,
             "seed": self.seed,
             "replicates": cell.replicates or self.replicates,
-            "plan": cell.scenario.to_plan(),
+            "plan": cell.plan,
             "capture": cell.capture,
         }
         if engine in self.surroundings:
@@ -157,7 +157,7 @@ def _profiles(known: list[dict[str, Any]], cells: Iterable[Cell]) -> list[dict[s
     """The distinct effective TCP profiles, each with the first end that uses it."""
     found = list(known)
     for cell in cells:
-        for application in cell.scenario.to_plan()["applications"]:
+        for application in json.loads(cell.plan)["applications"]:
             for end in ("client_tcp", "server_tcp"):
                 if all(entry["effective"] != application[end] for entry in found):
                     first = {"cell": cell.key, "application": application["name"], "end": end.removesuffix("_tcp")}

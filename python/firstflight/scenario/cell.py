@@ -1,6 +1,8 @@
 """One point of a study's grid."""
 
+import json
 from dataclasses import dataclass
+from functools import cached_property
 
 from firstflight.scenario.scenario import Scenario
 
@@ -20,3 +22,8 @@ class Cell:
     replicates: int | None = None
     capture: bool = False
     engine: str | None = None
+
+    @cached_property
+    def plan(self) -> str:
+        """The scenario's plan as JSON, made once: that of a population of thousands takes milliseconds."""
+        return json.dumps(self.scenario.to_plan(), sort_keys=True)
