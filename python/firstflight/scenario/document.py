@@ -31,6 +31,17 @@ def parsed(text: str) -> dict[str, Any]:
         raise RequestError(_too_large("a number in it")) from None
 
 
+def copied(table: dict[str, Any]) -> dict[str, Any]:
+    """A copy whose tables and lists are new. `copy.deepcopy`, which looks for cycles, takes three times as long."""
+    return {key: _copied(value) for key, value in table.items()}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return copied(value)
+    return [_copied(one) for one in value] if isinstance(value, list) else value
+
+
 def check(document: dict[str, Any]) -> None:
     """Raise RequestError for what no key of a scenario can have: more levels, longer numbers, control characters."""
     # Without recursion, and with the places still in parts: tables of paths have a million numbers.

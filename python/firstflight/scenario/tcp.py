@@ -13,7 +13,6 @@ has ours only.
 
 import json
 from collections.abc import Iterator
-from copy import deepcopy
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -21,6 +20,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from firstflight.errors import RequestError
+from firstflight.scenario.document import copied
 from firstflight.scenario.explain import shown
 from firstflight.scenario.table import nearest
 from firstflight.scenario.tcp_fields import TcpFields
@@ -109,7 +109,7 @@ def profile(name: str) -> dict[str, Any]:
     known = profiles()
     if name not in known:
         raise ValueError(f'profile: unknown profile "{name}"; {nearest(str(name), known)}')
-    return deepcopy(known[name])
+    return copied(known[name])
 
 
 class Tcp(TcpFields):
@@ -188,7 +188,7 @@ class Tcp(TcpFields):
     def as_table(self) -> dict[str, Any]:
         """The table as a scenario file writes it."""
         head = {"profile": self._profile, "stack": self._stack}
-        return {name: value for name, value in head.items() if value is not None} | deepcopy(self._fields)
+        return {name: value for name, value in head.items() if value is not None} | copied(self._fields)
 
     def over(self, outer: dict[str, Any] | None) -> dict[str, Any]:
         """The complete profile that results where `outer` is the one around; ValueError if they do not fit."""
@@ -196,7 +196,7 @@ class Tcp(TcpFields):
             outer = profile(self._profile)
         if outer is None:
             raise ValueError(f'profile is missing: write for example profile = "{next(iter(profiles()))}"')
-        complete = applied(deepcopy(outer), self._fields)
+        complete = applied(copied(outer), self._fields)
         # Not a parameter of the policies, so that a change of policy never takes it along.
         if "idle_check" in self._fields and complete["restart_window"]["policy"] == "off":
             raise ValueError('idle_check has no effect with restart_window = "off"; leave it out')

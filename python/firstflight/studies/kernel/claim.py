@@ -20,7 +20,8 @@ class ClaimSpec:
     """One sentence, `found`, what this run has (an array over `draw` alone), and what is expected of it.
 
     `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. Where no run can have it,
-    `found` is NaN and `note` says why.
+    `found` is NaN and `note` says why. A `note` that takes long to make is a function: on a part of a run claims are
+    made many times, to see what they depend on, and judged once.
     """
 
     id: str
@@ -32,7 +33,7 @@ class ClaimSpec:
     why: str
     tolerance: float = 0.0
     needs: Needs = "interval"
-    note: str = ""
+    note: str | Callable[[], str] = ""
 
     def __post_init__(self) -> None:
         """ValueError where the expectation has another unit or tolerance."""
@@ -44,12 +45,13 @@ class ClaimSpec:
         said = (self.id, self.source, self.text, self.expected, self.tolerance, self.unit, self.why)
         spread = METHOD in self.found.coords and self.found[METHOD].item() == MEMBERS
         sentence = Sentence(*said, needs=self.needs, spread=spread)
+        note = self.note if isinstance(self.note, str) else self.note()
         if lacking or math.isnan(_value(self.found)):
             return sentence.unchecked(
-                f"This run lacks {lacking}." if lacking else self.note or "This run lacks what the claim is about."
+                f"This run lacks {lacking}." if lacking else note or "This run lacks what the claim is about."
             )
         found = estimate(self.found)
-        return sentence.judge(found, self.note)
+        return sentence.judge(found, note)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Source:
         found: xr.DataArray,
         expected: Expectation,
         why: str,
-        note: str = "",
+        note: str | Callable[[], str] = "",
         needs: Needs | None = None,
     ) -> ClaimSpec:
         """A claim of the source: `text` is its sentence, `why` justifies the tolerance or the limit."""

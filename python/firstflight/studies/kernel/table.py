@@ -33,16 +33,17 @@ def table(
     rows = []
     for quantity in quantities:
         cells = quantity.stack(cell=keys)
-        for cell in cells["cell"].values:
-            found = estimate(quantity.sel(dict(zip(keys, cell, strict=True))))
-            if found.value == found.value:
-                row = dict(zip(keys, (plain(label) for label in cell), strict=True))
-                printed = (published or {}).get((quantity.name, *row.values()))
-                rows.append(
-                    row
-                    | {"metric": quantity.name, "ours": found.value, "low": found.low, "high": found.high}
-                    | {"published": printed, "unit": quantity.attrs["units"]}
-                )
+        labels = cells["cell"].values
+        with_data = (cells.isel({DRAW: 0}) if DRAW in cells.dims else cells).notnull().values
+        for place in with_data.nonzero()[0]:
+            found = estimate(cells.isel(cell=int(place)))
+            row = dict(zip(keys, (plain(label) for label in labels[place]), strict=True))
+            printed = (published or {}).get((quantity.name, *row.values()))
+            rows.append(
+                row
+                | {"metric": quantity.name, "ours": found.value, "low": found.low, "high": found.high}
+                | {"published": printed, "unit": quantity.attrs["units"]}
+            )
     metrics = tuple(
         Metric(str(of.name), of.attrs["long_name"], of.attrs["digits"], *(near or {}).get(str(of.name), ()))
         for of in quantities

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import xarray as xr
@@ -63,18 +63,24 @@ def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
         ):
             of = partial(share, q, *repairs, follows=follows, stack=stack)
             costs = cost(q).sel(follows=follows, stack=stack, draw=0).mean("position")
-            note = "; ".join(
-                f"{float(of(iw=iw).sel(draw=0)):.0f} % of the positions with IW {iw}, at a mean cost of "
-                f"{float(costs.sel(iw=iw)):.0f} ms"
-                for iw in (FEW, MANY)
-            )
+
+            def note(of: Callable[..., xr.DataArray] = of, costs: xr.DataArray = costs) -> str:
+                return (
+                    "; ".join(
+                        f"{float(of(iw=iw).sel(draw=0)):.0f} % of the positions with IW {iw}, at a mean cost of "
+                        f"{float(costs.sel(iw=iw)):.0f} ms"
+                        for iw in (FEW, MANY)
+                    )
+                    + "."
+                )
+
             yield _exact(
                 f"rfc6928-s5.3-{kind}-{name}",
                 text,
                 of(iw=MANY) - of(iw=FEW),
                 above(0, "percentage points"),
                 COMPARISON,
-                note=f"{note}.",
+                note=note,
             )
 
 
@@ -85,7 +91,7 @@ def _exact(
     expected: Expectation,
     why: str,
     source: str = SECTION,
-    note: str = "",
+    note: str | Callable[[], str] = "",
 ) -> ClaimSpec:
     """Nothing is drawn in the matrices."""
     return Source(source, needs="value").says(name, text, found, expected, why, note)
@@ -175,14 +181,12 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
         return 100 * (1 - without.sel(place).mean(over) / with_sack.sel(place).mean(over))
 
     sizes, varied = times["size_segments"].values.tolist(), times[key].values.tolist()
-    each = [
-        *(
-            f"{estimate(gain(size_segments=size)).value:+.1f} % with {size} segments"
-            for size in sizes
-            if len(sizes) > 1
-        ),
-        *(f"{estimate(gain(**{key: value})).value:+.1f} % at {value:g} {unit}" for value in varied),
-    ]
+
+    def each() -> str:
+        by_size = [f"{estimate(gain(size_segments=size)).value:+.1f} % with {size} segments" for size in sizes]
+        by_key = [f"{estimate(gain(**{key: value})).value:+.1f} % at {value:g} {unit}" for value in varied]
+        return f"Part by part: {', '.join([*(by_size if len(sizes) > 1 else []), *by_key])}."
+
     return CW10.says(
         f"no-sack-{what}",
         f"IW {MANY} without SACK beats IW {FEW} with SACK (mean completion time of responses of {_listed(sizes)} "
@@ -190,7 +194,7 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
         gain(),
         above(0, "percent"),
         COMPARISON,
-        f"Part by part: {', '.join(each)}.",
+        each,
     )
 
 
