@@ -59,8 +59,8 @@ export class Ladder {
     const shown = (this.transfer?.segments ?? []).filter((segment) => this.isShown(segment));
     const kinds: [(segment: Segment) => boolean, string, number][] = [
       [(one) => !one.isDataWay, colours.faint, 0.8],
-      [(one) => one.isDataWay && !one.isRetransmission && one.fate === "arrived", own, one(shown.length)],
-      [(one) => one.isDataWay && (one.isRetransmission || one.fate !== "arrived"), colours.alarm, 1.6],
+      [(one) => one.isDataWay && !isTrouble(one), own, one(shown.length)],
+      [(one) => one.isDataWay && isTrouble(one), colours.alarm, 1.6],
     ];
     const last = new Float64Array(2 * MOST_POINTS);
     for (const [belongs, colour, lineWidth] of kinds) {
@@ -170,4 +170,9 @@ function toLine(at: Point, from: Point, to: Point): number {
   const length = dx * dx + dy * dy;
   const along = length === 0 ? 0 : Math.max(0, Math.min(1, ((at.x - from.x) * dx + (at.y - from.y) * dy) / length));
   return Math.hypot(at.x - from.x - along * dx, at.y - from.y - along * dy);
+}
+
+/** Retransmitted, dropped or lost; what is under way at the end of the drawing is none of it. */
+function isTrouble({ isRetransmission, fate }: Segment): boolean {
+  return isRetransmission || fate === "dropped" || fate === "lost";
 }

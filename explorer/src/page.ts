@@ -116,7 +116,9 @@ class Page {
     this.mark = undefined;
     element("captured").hidden = this.captured === undefined;
     const end = Math.max(1, this.captured?.endNs ?? 0, lastNs(a), lastNs(b));
-    this.whole = { fromNs: 0, toNs: end * 1.02 };
+    // Behind a cut nothing is known.
+    const isCut = [a, b].some((transfer) => transfer !== undefined && transfer.cutNs !== null);
+    this.whole = { fromNs: 0, toNs: isCut ? end : end * 1.02 };
     this.view = this.whole;
     this.times = { a: [], b: [] };
     delete element("sizes").dataset["done"];
