@@ -86,6 +86,8 @@ class VariedScenario(SingleScenario):
         for measure, found in measured(run, MEASURES, {"": order}).items():
             if not (found > 0).any():
                 continue
+            for name in order:
+                found[name].attrs["long_name"] = name.replace("_", " ")
             if second and found.sizes["application"] == 1:
                 found = found.isel(application=0, drop=True)
             applications = ["application"] if "application" in found.dims else []
