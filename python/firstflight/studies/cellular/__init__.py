@@ -8,10 +8,12 @@ import xarray as xr
 
 from firstflight.records import Run
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -68,7 +70,7 @@ QUANTITIES = (
         "links",
     ),
 )
-JNDK10, OURS = "RFC 6928 section 11, on JNDK10", "this study, before its first simulation"
+JNDK10 = Source("RFC 6928 section 11, on JNDK10")
 NO, YES = "no retransmissions", "retransmissions of 16 ms"
 
 
@@ -83,105 +85,84 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     less_fair = fair.sel(iw=3, drop=True) - fair.sel(iw=10, drop=True)
     cells = ["buffer_bdp", "radio", "size", "connections"]
     return (
-        ClaimSpec(
+        JNDK10.says(
             "some-networks-gain",
-            JNDK10,
             "Results are mixed: on some network IW 10 lowers completion times by at least 10 % (largest mean gain).",
             (-time).mean(cells).max("network"),
-            at_least(10),
-            "percent",
+            at_least(10, "percent"),
             "RFC 6928 gives no number; 10 % was chosen before the first run.",
         ),
-        ClaimSpec(
+        JNDK10.says(
             "some-networks-lose",
-            JNDK10,
             "Results are mixed: on some network with some buffer IW 10 raises them (largest mean rise).",
             time.mean(["radio", "size", "connections"]).max(["network", "buffer_bdp"]),
-            above(0),
-            "percent",
+            above(0, "percent"),
             "A sign.",
         ),
-        ClaimSpec(
+        JNDK10.says(
             "fairness-is-mixed",
-            JNDK10,
             "IW 10 is less fair between four connections at once on some network (largest mean fall of the index).",
             less_fair.mean(["buffer_bdp", "radio", "size"]).max("network"),
             above(0.01),
-            "",
             "A hundredth of the index can be seen.",
         ),
-        ClaimSpec(
+        OURS.says(
             "todays-networks-gain",
-            OURS,
             "On LTE and 5G responses of 20 kB, one at a time, are at least 25 % faster with IW 10 (least gain).",
             (-time).sel(network=["LTE", "5G"], size="20 kB", connections=1).min(["network", "buffer_bdp", "radio"]),
-            at_least(25),
-            "percent",
+            at_least(25, "percent"),
             "14 segments take two round trips instead of three, with the handshake three instead of four.",
         ),
-        ClaimSpec(
+        OURS.says(
             "a-deep-buffer-takes-iw-10",
-            OURS,
             "With a buffer of 16 BDP IW 10 retransmits no more than IW 3, four at once (largest difference).",
             (q.retransmitted.sel(iw=10, drop=True) - q.retransmitted.sel(iw=3, drop=True))
             .sel(buffer_bdp=16, connections=4, size="20 kB")
             .max(["network", "radio"]),
-            at_most(0.1),
-            "pp",
+            at_most(0.1, "pp"),
             "Four times ten segments fit: 80 packets on EDGE.",
         ),
-        ClaimSpec(
+        OURS.says(
             "edge-with-a-short-buffer-loses",
-            OURS,
             "On EDGE with a buffer of 1 BDP four responses of 20 kB at once are slower with IW 10.",
             time.sel(network="EDGE", buffer_bdp=1, size="20 kB", connections=4, radio=NO),
-            above(0),
-            "percent",
+            above(0, "percent"),
             "Forty segments meet a queue of five.",
         ),
-        ClaimSpec(
+        OURS.says(
             "jitter-is-not-taken-for-loss",
-            OURS,
             "The link layer's jitter causes no more needless recoveries with IW 10 than with 3 (largest difference).",
             (q.spurious.sel(iw=10, drop=True) - q.spurious.sel(iw=3, drop=True))
             .sel(radio=YES)
             .max(["network", "buffer_bdp", "size", "connections"]),
-            near(0),
-            "per 100 objects",
+            near(0, "per 100 objects", 1),
             "One in a hundred objects.",
-            tolerance=1,
         ),
-        ClaimSpec(
+        OURS.says(
             "above-ten-pays-on-5g",
-            OURS,
             "On 5G IW 32 saves another 20 % of the time of 200 kB, one at a time (least).",
             (-100 * (q.time.sel(iw=32, drop=True) / q.time.sel(iw=10, drop=True) - 1))
             .sel(network="5G", size="200 kB", connections=1)
             .min(["buffer_bdp", "radio"]),
-            at_least(20),
-            "percent",
+            at_least(20, "percent"),
             "138 segments take three round trips after the handshake instead of four.",
         ),
-        ClaimSpec(
+        OURS.says(
             "above-ten-harms-on-edge",
-            OURS,
             "On EDGE IW 32 is slower than IW 10, four responses of 20 kB at once (mean over buffers and link layers).",
             (100 * (q.time.sel(iw=32, drop=True) / q.time.sel(iw=10, drop=True) - 1))
             .sel(network="EDGE", size="20 kB", connections=4)
             .mean(["buffer_bdp", "radio"]),
-            above(0),
-            "percent",
+            above(0, "percent"),
             "A response has 14 segments.",
         ),
-        ClaimSpec(
+        OURS.says(
             "jitter-costs-no-gain",
-            OURS,
             "Link-layer retransmissions change the gain of IW 10 by less than five points (largest mean difference).",
             abs(time.sel(radio=YES, drop=True) - time.sel(radio=NO, drop=True))
             .mean(["buffer_bdp", "size", "connections"])
             .max("network"),
-            below(5),
-            "pp",
+            below(5, "pp"),
             "Chosen before the first run.",
         ),
     )

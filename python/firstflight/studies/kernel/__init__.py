@@ -5,7 +5,7 @@ docs/add-a-study.md walks through one.
 
 from firstflight.analysis.claim import above, at_least, at_most, below, between, near
 from firstflight.studies.kernel.charts import heat_map, intervals, panels, scatter
-from firstflight.studies.kernel.claim import ClaimSpec, Source
+from firstflight.studies.kernel.claim import OURS, ClaimSpec, Source
 from firstflight.studies.kernel.declared import DeclaredStudy
 from firstflight.studies.kernel.ensemble import MEMBER, Ensemble, Matched, Number, Parameter
 from firstflight.studies.kernel.figure import lines
@@ -26,6 +26,7 @@ from firstflight.studies.kernel.table import table
 
 __all__ = [
     "MEMBER",
+    "OURS",
     "ClaimSpec",
     "DeclaredStudy",
     "Ensemble",

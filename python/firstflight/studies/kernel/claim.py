@@ -80,6 +80,10 @@ class Source:
         return ClaimSpec(self.prefix + id_, self.name, text, found, *own)
 
 
+OURS = Source("this study, before its first simulation")
+"""Hypotheses that were written down, and committed, before a study was simulated."""
+
+
 def judge(specs: Callable[[Quantities], Iterable[ClaimSpec]], quantities: Quantities) -> list[Claim]:
     """Each claim with its verdict."""
     found = depending(specs, quantities, _differ)

@@ -11,6 +11,7 @@ from firstflight.studies.kernel import (
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -54,7 +55,7 @@ QUANTITIES = (
     Quantity("time", "Time of 300 kB", "ms", MS, DONE, digits=0, grid="startup"),
     Quantity("again", "Retransmitted segments", "segments", pl.col("retransmissions").mean(), DONE, grid="startup"),
 )
-OURS = "this study, before its first run over the kernel"
+AGREE = Source("this study, before its first run over the kernel")
 
 
 def change(of: xr.DataArray, **base: object) -> xr.DataArray:
@@ -70,15 +71,12 @@ def apart(of: xr.DataArray) -> xr.DataArray:
 def agreement(name: str, of: xr.DataArray, what: str, tolerance: float, why: str) -> ClaimSpec:
     """That both engines have the same mean over the cells of a slice."""
     over = [str(dimension) for dimension in of.dims if dimension not in ("engine", "draw")]
-    return ClaimSpec(
+    return AGREE.says(
         f"same-{name}",
-        OURS,
         f"Kernel and simulator agree on {what} (mean difference over the cells).",
         apart(of).mean(over),
-        near(0),
-        "percent",
+        near(0, "percent", tolerance),
         why,
-        tolerance=tolerance,
     )
 
 
@@ -97,102 +95,80 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         agreement("others", q.others, "page times of the others", 10, closed),
         agreement("fast", q.fast, "times of the fast host of a server that learns", 5, alone),
         agreement("startup", q.time, "times of start-up schemes", 5, alone),
-        ClaimSpec(
+        AGREE.says(
             "same-calls",
-            OURS,
             "Kernel and simulator agree on the MOS of a call (mean difference over the cells).",
             (q.mos.sel(engine="emulate") - q.mos.sel(engine="simulate")).mean(["queue", "iw"]),
-            near(0),
-            "MOS",
+            near(0, "MOS", 0.1),
             "0.1 MOS is the limit of that study.",
-            tolerance=0.1,
         ),
-        ClaimSpec(
+        Source("queues").says(
             "page-gains-in-every-queue",
-            "queues",
             "IW 10 instead of 3 makes pages faster in every queue (largest change).",
             page.sel(iw=10).max("queue"),
-            at_most(-5),
-            "percent",
+            at_most(-5, "percent"),
             "5 % faster is worth having.",
         ),
-        ClaimSpec(
+        Source("queues").says(
             "aqm-fewer-premature-drops",
-            "queues",
             "Next to a download AQM drops less of the first flight than drop tail of 50 ms (largest difference).",
             (premature.sel(queue=["CoDel", "FQ-CoDel"]) - premature.sel(queue="drop tail 50 ms", drop=True)).max(
                 ["queue", "iw"]
             ),
-            below(0),
-            "pp",
+            below(0, "pp"),
             "A sign.",
         ),
-        ClaimSpec(
+        Source("shared-queue").says(
             "adopters-gain-in-a-long-queue",
-            "shared-queue",
             "In a queue of 1 s adopters of IW 10 gain 5 % (change of page times).",
             adopters.sel(queue="1s", iw=10),
-            at_most(-5),
-            "percent",
+            at_most(-5, "percent"),
             "5 % faster is worth having.",
         ),
-        ClaimSpec(
+        Source("shared-queue").says(
             "others-pay-for-32",
-            "shared-queue",
             "In a queue of 1 s IW 32 of half of the users makes the others 5 % slower.",
             others.sel(queue="1s", iw=32),
-            above(5),
-            "percent",
+            above(5, "percent"),
             "5 % is what a user may notice.",
         ),
-        ClaimSpec(
+        Source("real-time").says(
             "codel-does-not-spare-a-call",
-            "real-time",
             "With CoDel IW 64 costs a call 0.1 MOS.",
             cost.sel(queue="CoDel", iw=64),
-            at_least(0.1),
-            "MOS",
+            at_least(0.1, "MOS"),
             "0.1 MOS is the limit of that study.",
         ),
-        ClaimSpec(
+        Source("real-time").says(
             "fq-codel-spares-a-call",
-            "real-time",
             "With FQ-CoDel IW 64 costs a call less than 0.1 MOS.",
             cost.sel(queue="FQ-CoDel", iw=64),
-            below(0.1),
-            "MOS",
+            below(0.1, "MOS"),
             "0.1 MOS is the limit of that study.",
         ),
-        ClaimSpec(
+        Source("learned-window").says(
             "learning-gains-on-fast-hosts",
-            "learned-window",
             "Each learning rule saves at least 10 % of the time on the fast host (worst rule).",
             change(fast, policy="static 10").sel(policy=["ewma", "loss-aware"]).max("policy"),
-            at_most(-10),
-            "percent",
+            at_most(-10, "percent"),
             "One round trip of three or four.",
         ),
-        ClaimSpec(
+        Source("learned-window").says(
             "ewma-harms-slow-hosts",
-            "learned-window",
             "The average of the largest cwnd loses in at least 5 pp more first flights on the slow host than IW 10.",
             lossy.sel(policy="ewma") - lossy.sel(policy="static 10"),
-            at_least(5),
-            "pp",
+            at_least(5, "pp"),
             "cwnd overshoots a queue of 15 packets before it is reduced.",
         ),
-        ClaimSpec(
+        Source("learned-window").says(
             "a-loss-rule-halves-the-harm",
-            "learned-window",
             "The loss-aware rule has at most half of ewma's first-flight losses on the slow host.",
             lossy.sel(policy="loss-aware") / lossy.sel(policy="ewma"),
             at_most(0.5),
-            "",
             "The limit of that study.",
         ),
-        ClaimSpec(
+        Source("startup-schemes").says(
             "larger-windows-are-faster",
-            "startup-schemes",
             "With a queue of one BDP IW 32 is faster than IW 10, and IW 10 than IW 3 (least gain).",
             -xr.concat(
                 [
@@ -201,17 +177,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
                 ],
                 "pair",
             ).max("pair"),
-            above(0),
-            "percent",
+            above(0, "percent"),
             "A sign.",
         ),
-        ClaimSpec(
+        Source("startup-schemes").says(
             "pacing-spares-a-short-queue",
-            "startup-schemes",
             "With a queue of 30 packets IW 32 paced retransmits less than IW 32 at once (difference).",
             (q.again.sel(scheme="IW 32, paced") - q.again.sel(scheme="IW 32")).sel(kernel).sel(queue="30p"),
-            below(0),
-            "segments",
+            below(0, "segments"),
             "A sign: 32 segments at once do not fit.",
         ),
     )

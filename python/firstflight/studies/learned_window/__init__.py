@@ -9,10 +9,12 @@ import xarray as xr
 
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -52,7 +54,7 @@ QUANTITIES = (
     Quantity("iw_after", "IW after the change", "segments", IW.mean(), CHANGED, grid="change"),
     Quantity("lost_after", "Loss in the first flight after the change", "percent", LOST, CHANGED, grid="change"),
 )
-CAMPAIGN, OURS = "SashaLuna/tesi-ebpf-initcwnd, 50 Mbit/s", "this study, before its first simulation"
+CAMPAIGN = Source("SashaLuna/tesi-ebpf-initcwnd, 50 Mbit/s")
 LEARNED = ["ewma", "loss-aware", "loss-aware 150 %", "RFC 9040"]
 
 
@@ -82,28 +84,22 @@ def campaign(q: Quantities) -> list[ClaimSpec]:
     times = {("static 10", 30): 86.2, ("static 24", 30): 59.3, ("static 10", 200): 152.9, ("static 24", 200): 123.5}
     savings = {("static 24", 30): 31, ("ewma", 30): 31, ("static 24", 200): 19}
     return [
-        ClaimSpec(
+        CAMPAIGN.says(
             f"campaign-time-{policy.replace(' ', '-')}-{size}",
-            CAMPAIGN,
             f"{size} kB take {time} ms with {policy} (median).",
             q.median.sel(rtt=28.2, size_kb=size, policy=policy),
-            near(time),
-            "ms",
+            near(time, "ms", 0.05 * time),
             "5 %: timers of netem are late by up to 1 ms per packet and direction.",
-            tolerance=0.05 * time,
             needs="value",
         )
         for (policy, size), time in times.items()
     ] + [
-        ClaimSpec(
+        CAMPAIGN.says(
             f"campaign-saves-{policy.replace(' ', '-')}-{size}",
-            CAMPAIGN,
             f"{policy} saves {part} % of static 10's median time at {size} kB.",
             saved(q, policy, size),
-            near(part),
-            "percent",
+            near(part, "percent", 3),
             "Three points: a tenth of the larger saving.",
-            tolerance=3,
             needs="value",
         )
         for (policy, size), part in savings.items()
@@ -119,122 +115,96 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     gain = change(q.time_fast)
     return (
         *campaign(q),
-        ClaimSpec(
+        OURS.says(
             "learning-gains-on-fast-hosts",
-            OURS,
             "With a key of one address each learning rule saves at least 10 % of the time on fast hosts (worst rule).",
             gain.sel(own).sel(policy=LEARNED).max("policy"),
-            at_most(-10),
-            "percent",
+            at_most(-10, "percent"),
             "One round trip of three or four.",
         ),
-        ClaimSpec(
+        OURS.says(
             "ewma-harms-slow-hosts",
-            OURS,
             "The average of the largest cwnd loses in at least 5 pp more first flights on slow hosts than IW 10.",
             slow.sel(ewma) - slow.sel(policy="static 10"),
-            at_least(5),
-            "pp",
+            at_least(5, "pp"),
             "cwnd overshoots a queue of 15 packets before it is reduced.",
         ),
-        ClaimSpec(
+        OURS.says(
             "a-loss-rule-halves-the-harm",
-            OURS,
             "The loss-aware rule has at most half of ewma's first-flight losses on slow hosts.",
             slow.sel(aware) / slow.sel(ewma),
             at_most(0.5),
-            "",
             "Chosen before the first run.",
         ),
-        ClaimSpec(
+        OURS.says(
             "fallbacks-are-wrong-on-radio",
-            OURS,
             "With 0.3 % random loss the loss-aware rule keeps less than 70 % of ewma's window (wrong fallbacks).",
             radio.sel(aware) / radio.sel(ewma),
             at_most(0.7),
-            "",
             "A fifth of the connections lose something at random; each halves the estimate.",
         ),
-        ClaimSpec(
+        Source("SashaLuna/tesi-ebpf-initcwnd, on 1 MB: 85 against 47 segments").says(
             "the-discriminant-keeps-the-window",
-            "SashaLuna/tesi-ebpf-initcwnd, on 1 MB: 85 against 47 segments",
             "With the discriminant the window on radio hosts is larger than with the plain loss rule (difference).",
             radio.sel(disc) - radio.sel(aware),
-            above(0),
-            "segments",
+            above(0, "segments"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "nat-harms-slow-hosts",
-            OURS,
             "Behind one NAT with fast hosts (/24) ewma's first-flight losses on slow hosts rise.",
             q.lost_slow.sel(ewma).sel(key="/24") - slow.sel(ewma),
-            above(0),
-            "pp",
+            above(0, "pp"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "one-as-loses-the-gain",
-            OURS,
             "With one memory for all the loss-aware rule keeps at most half of its gain on fast hosts.",
             gain.sel(aware).sel(key="AS") / gain.sel(aware).sel(own),
             at_most(0.5),
-            "",
             "Slow and radio hosts halve the window for all.",
         ),
-        ClaimSpec(
+        OURS.says(
             "ewma-settles",
-            OURS,
             "On fast hosts ewma's window settles: late on it spreads by less than 20 % of its mean.",
             q.spread_fast.sel(own).sel(ewma),
             at_most(0.2),
-            "",
             "Objects differ in size, and the sample is capped by it; this may fail.",
         ),
-        ClaimSpec(
+        OURS.says(
             "the-loss-rule-oscillates",
-            OURS,
             "On radio hosts the loss-aware window spreads more than ewma's (difference).",
             q.spread_radio.sel(own).sel(aware) - q.spread_radio.sel(own).sel(ewma),
             above(0),
-            "",
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "one-window-for-all-hurts-fast-hosts",
-            OURS,
             "All10's single window, driven down by slow hosts, makes fast hosts slower than IW 10 (change of time).",
             gain.sel(own).sel(policy="All10"),
-            above(0),
-            "percent",
+            above(0, "percent"),
             "A sign: more than 5 % of all first flights lose.",
         ),
-        ClaimSpec(
+        OURS.says(
             "others-hardly-suffer",
-            OURS,
             "Others on slow hosts are at most 5 % slower next to the loss-aware rule than next to IW 10.",
             change(q.others_slow).sel(own).sel(aware),
-            at_most(5),
-            "percent",
+            at_most(5, "percent"),
             "Chosen before the first run.",
         ),
-        ClaimSpec(
+        OURS.says(
             "a-short-lifetime-forgets-the-old-path",
-            OURS,
             "A lifetime of 5 s has fewer first-flight losses than one of an hour in the minute after a path slowed "
             "down (ewma, difference).",
             q.lost_after.sel(ewma).sel(lifetime_s=5) - q.lost_after.sel(ewma).sel(lifetime_s=3600),
-            below(0),
-            "pp",
+            below(0, "pp"),
             "A sign; connections come every 10 s on average, so most find nothing.",
         ),
-        ClaimSpec(
+        OURS.says(
             "and-forgets-the-gain",
-            OURS,
             "It costs at least half of the gain before the change.",
             change(q.before).sel(ewma).sel(lifetime_s=5) / change(q.before).sel(ewma).sel(lifetime_s=3600),
             at_most(0.5),
-            "",
             "60 % of the gaps are longer than 5 s.",
         ),
     )

@@ -7,10 +7,12 @@ import polars as pl
 import xarray as xr
 
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -37,7 +39,7 @@ QUANTITIES = (
     Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
 )
 LATER = "1 s (server 1.1 s)"
-RFC, OURS = "RFC 6928 section 2", "this study, before its first simulation"
+RFC = Source("RFC 6928 section 2")
 
 
 def saved(q: Quantities) -> xr.DataArray:
@@ -52,103 +54,81 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1)
     lossy = q.retransmitted.sel(lost=5, rto="1 s", rtt_ms=slice(None, 500)).mean("rtt_ms")
     return (
-        ClaimSpec(
+        RFC.says(
             "rfc3390-punishes-long-rtts",
-            RFC,
             "With an initial RTO of 1 s RFC 3390's rule leaves users with an RTT of 1.2 s one segment.",
             q.window.sel(long).sel(rule="rfc3390"),
-            near(1),
-            "segments",
+            near(1, "segments"),
             "A rule without exceptions.",
             needs="value",
         ),
-        ClaimSpec(
+        RFC.says(
             "rfc6928-spares-them",
-            RFC,
             "RFC 6928's rule leaves them the initial window.",
             q.window.sel(long).sel(rule="rfc6928"),
-            near(10),
-            "segments",
+            near(10, "segments"),
             "A rule without exceptions.",
-            needs="value",
             note="The client's second SYN, which is answered, comes as the server's own timer expires: a tie.",
+            needs="value",
         ),
-        ClaimSpec(
+        Source("Linux, tcp_try_undo_spurious_syn").says(
             "timestamps-spare-them",
-            "Linux, tcp_try_undo_spurious_syn",
             "With timestamps that show the SYN/ACK was not lost the initial window is left.",
             q.window.sel(long).sel(rule="timestamps"),
-            near(10),
-            "segments",
+            near(10, "segments"),
             "A rule without exceptions; added after the first run.",
             needs="value",
         ),
-        ClaimSpec(
+        RFC.says(
             "later-timer-spares-them",
-            RFC,
             "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and all are left.",
             q.window.sel(rto=LATER, rtt_ms=1200, lost=0, rule="rfc6928"),
-            near(10),
-            "segments",
+            near(10, "segments"),
             "A rule without exceptions; added after the first run.",
             needs="value",
         ),
-        ClaimSpec(
+        OURS.says(
             "rule-saves-round-trips",
-            OURS,
             "That saves them at least three round trips of 20 segments.",
             saved(q).sel(long),
-            at_least(3),
-            "RTT",
+            at_least(3, "RTT"),
             "IW 1 needs five flights and more with delayed ACKs, IW 10 two.",
         ),
-        ClaimSpec(
+        OURS.says(
             "rto-of-3-s-needs-no-rule",
-            OURS,
             "With an initial RTO of 3 s the rule saves users below 3 s of RTT nothing without loss (largest saving).",
             saved(q).sel(rto="3 s", lost=0, rtt_ms=slice(None, 2500)).max("rtt_ms"),
-            near(0),
-            "RTT",
+            near(0, "RTT", 0.1),
             "A tenth of a round trip.",
-            tolerance=0.1,
         ),
-        ClaimSpec(
+        OURS.says(
             "two-retransmissions-punish-again",
-            OURS,
             "With an RTT of 3.5 s and an RTO of 1 s a second SYN/ACK is sent, and RFC 6928's rule leaves one segment.",
             q.window.sel(rule="rfc6928", rto="1 s", rtt_ms=3500, lost=0),
-            near(1),
-            "segments",
+            near(1, "segments"),
             "SYN/ACKs are sent at 0, 1 and 3 s.",
             needs="value",
         ),
-        ClaimSpec(
+        OURS.says(
             "rule-costs-no-retransmissions",
-            OURS,
             "Where 5 % are lost RFC 6928's rule has no higher retransmission rate than RFC 3390's (RTT up to 500 ms).",
             lossy.sel(rule="rfc6928") - lossy.sel(rule="rfc3390"),
-            at_most(0.2),
-            "pp",
+            at_most(0.2, "pp"),
             "0.2 pp are 4 % of the rate.",
         ),
-        ClaimSpec(
+        OURS.says(
             "loss-is-when-it-gains-too",
-            OURS,
             "Where 5 % are lost it makes responses faster on average, with an RTT of 100 ms and an RTO of 1 s.",
             saved(q).sel(lost=5, rto="1 s", rtt_ms=100),
-            above(0),
-            "RTT",
+            above(0, "RTT"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "others-do-not-notice",
-            OURS,
             "Others on the link are not slower (mean change).",
             others.mean(["rto", "rtt_ms", "lost"]),
-            near(0),
-            "percent",
+            near(0, "percent", 1),
             "1 % were chosen before the first run.",
-            tolerance=1,
         ),
     )
 

@@ -7,10 +7,12 @@ import polars as pl
 import xarray as xr
 
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -48,8 +50,7 @@ QUANTITIES = (
     Quantity("marked", "Marked", "percent", MARKED, HOME, "links", digits=2),
     Quantity("waiting", "Mean queue", "ms", WAIT, HOME, "links"),
 )
-RFC6, RFC7 = "RFC 6928 section 6", "RFC 6928 section 7"
-OURS = "this study, before its first simulation"
+RFC6, RFC7 = Source("RFC 6928 section 6"), Source("RFC 6928 section 7")
 AQM = ["RED", "CoDel", "PIE", "FQ-CoDel"]
 ECN = [f"{queue} with ECN" for queue in AQM]
 OVER = ["queue", "connections", "beside"]
@@ -69,88 +70,69 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     isolated = short.sel(queue="FQ-CoDel", iw=64).max(["connections", "beside"])
     waiting = (q.waiting.sel(iw=64) - q.waiting.sel(iw=3)).sel(queue=AQM, beside="download")
     return (
-        ClaimSpec(
+        RFC6.says(
             "aqm-moderate-congestion",
-            RFC6,
             "Premature drops are unlikely in moderately congested networks with AQM (largest share of first-flight "
             "segments, IW 10, half load).",
             ten.sel(queue=AQM, beside="half load").max(["queue", "connections"]),
-            at_most(1),
-            "percent",
+            at_most(1, "percent"),
             "The RFC gives no number; 1 % was chosen before the first run.",
         ),
-        ClaimSpec(
+        RFC6.says(
             "aqm-fewer-premature-drops",
-            RFC6,
             "Next to a download AQM drops less of the first flight than drop tail of 50 ms (largest difference).",
             (busy.sel(queue=AQM) - busy.sel(queue="drop tail 50 ms", drop=True)).max(["queue", "connections"]),
-            below(0),
-            "pp",
+            below(0, "pp"),
             "A sign.",
         ),
-        ClaimSpec(
+        RFC7.says(
             "ecn-no-premature-drops",
-            RFC7,
             "With AQM and ECN the first flight of IW 32 is not dropped (largest share).",
             q.premature.sel(queue=ECN, iw=32).max(OVER),
-            at_most(0.1),
-            "percent",
+            at_most(0.1, "percent"),
             "One segment in a thousand.",
         ),
-        ClaimSpec(
+        OURS.says(
             "page-gains-in-every-queue",
-            OURS,
             "IW 10 instead of 3 makes pages faster in every queue (largest time).",
             page.sel(iw=10).max(OVER),
-            at_most(95),
-            "% of IW 3's",
+            at_most(95, "% of IW 3's"),
             "5 % faster is worth having.",
         ),
-        ClaimSpec(
+        OURS.says(
             "six-times-64-does-not-pay",
-            OURS,
             "With six connections and drop tail of 50 ms IW 64 makes pages no faster than IW 10 (difference).",
             (page.sel(iw=64) - page.sel(iw=10)).sel(queue="drop tail 50 ms", connections="six").mean("beside"),
-            at_least(0),
-            "pp of IW 3's",
+            at_least(0, "pp of IW 3's"),
             "A sign.",
         ),
-        ClaimSpec(
+        RFC7.says(
             "drop-tail-harms-short-flows",
-            RFC7,
             "With drop tail of 50 ms and six connections IW 64 makes a competing short flow slower (mean).",
             100 * (shallow.sel(iw=64) / shallow.sel(iw=3) - 1).mean("beside"),
-            above(5),
-            "percent",
+            above(5, "percent"),
             "5 % is what a user may notice.",
         ),
-        ClaimSpec(
+        RFC7.says(
             "fair-queueing-isolates",
-            RFC7,
             "With FQ-CoDel IW 64 leaves a competing short flow its time (largest).",
             isolated,
-            at_most(105),
-            "% of IW 3's",
+            at_most(105, "% of IW 3's"),
             "5 % is what a user may notice.",
         ),
-        ClaimSpec(
+        OURS.says(
             "queue-matters-more-than-iw",
-            OURS,
             "A short flow is faster next to IW 64 with AQM than next to IW 3 with drop tail of 500 ms (largest ratio).",
             (q.short.sel(queue=AQM, beside="download", iw=64) / deep).max(["queue", "connections"]),
-            below(1),
-            "ratio",
+            below(1, "ratio"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "aqm-holds-the-queue",
-            OURS,
             "Next to a download the mean queue of an AQM does not depend on the window (mean change, IW 64 for 3).",
             waiting.mean(["queue", "connections"]),
-            near(0),
-            "ms",
+            near(0, "ms", 2),
             "2 ms are less than two packets.",
-            tolerance=2,
         ),
     )
 

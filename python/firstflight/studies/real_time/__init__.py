@@ -7,10 +7,12 @@ import polars as pl
 import xarray as xr
 
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     below,
@@ -42,8 +44,7 @@ QUANTITIES = (
     Quantity("lookup_p99", "Look-up, 99th percentile", "ms", TIME.quantile(0.99), DONE & (APPLICATION == "names")),
     Quantity("page", "Page time", "ms", TIME.mean(), DONE, "pages", digits=0),
 )
-RFC7, RFC3 = "RFC 6928 section 7", "RFC 6928 section 3"
-OURS = "this study, before its first simulation"
+RFC7, RFC3 = Source("RFC 6928 section 7"), Source("RFC 6928 section 3")
 LIMIT = "0.1 MOS is the limit of the question."
 TAIL = ["drop tail 100 ms", "drop tail 1 s"]
 SLOW, FAST = ["1 Mbit/s", "2 Mbit/s"], ["5 Mbit/s", "10 Mbit/s", "20 Mbit/s"]
@@ -80,78 +81,62 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     game = q.game_late.sel(iw=32) - q.game_late.sel(iw=3)
     fewer = q.mos.sel(iw=10, connections="one") - q.mos.sel(iw=3, connections="six")
     return (
-        ClaimSpec(
+        RFC7.says(
             "slow-line-call-suffers",
-            RFC7,
             "Larger windows hurt VoIP: with 1 Mbit/s, six connections and drop tail of 1 s IW 10 costs 0.1 MOS.",
             costs.sel(iw=10, queue="drop tail 1 s").sel(slow),
-            at_least(0.1),
-            "MOS",
+            at_least(0.1, "MOS"),
             LIMIT,
             note=f"With IW 3 the call has MOS {float(already.sel(slow)):.2f}.",
         ),
-        ClaimSpec(
+        OURS.says(
             "fast-line-call-is-spared",
-            OURS,
             "At 20 Mbit/s IW 10 costs a call less than 0.1 MOS in every queue (largest cost).",
             costs.sel(rate="20 Mbit/s", iw=10).max(["queue", "connections"]),
-            below(0.1),
-            "MOS",
+            below(0.1, "MOS"),
             LIMIT,
         ),
-        ClaimSpec(
+        RFC7.says(
             "codel-does-not-spare-a-call",
-            RFC7,
             "CoDel lets bursts pass: at 5 Mbit/s with six connections IW 64 costs a call 0.1 MOS.",
             costs.sel(rate="5 Mbit/s", connections="six", iw=64, queue="CoDel"),
-            at_least(0.1),
-            "MOS",
+            at_least(0.1, "MOS"),
             LIMIT,
         ),
-        ClaimSpec(
+        RFC7.says(
             "fq-codel-spares-a-call",
-            RFC7,
             "With FQ-CoDel IW 64 costs a call less than 0.1 MOS at every rate (largest cost).",
             costs.sel(queue="FQ-CoDel", iw=64).max(PLACES),
-            below(0.1),
-            "MOS",
+            below(0.1, "MOS"),
             LIMIT,
         ),
-        ClaimSpec(
+        RFC7.says(
             "priority-spares-a-call",
-            RFC7,
             "With priority IW 64 costs a call less than 0.1 MOS at every rate (largest cost).",
             costs.sel(queue="priority", iw=64).max(PLACES),
-            below(0.1),
-            "MOS",
+            below(0.1, "MOS"),
             LIMIT,
         ),
-        ClaimSpec(
+        RFC3.says(
             "fewer-connections-spare-calls",
-            RFC3,
             "One connection with IW 10 leaves a call no worse than six with IW 3 (least gain, drop tail).",
             fewer.sel(queue=TAIL).min(["queue", "rate"]),
-            at_least(-0.05),
-            "MOS",
+            at_least(-0.05, "MOS"),
             "Half of the limit of the question counts as no worse.",
         ),
-        ClaimSpec(
+        RFC7.says(
             "look-ups-suffer",
-            RFC7,
             "Larger windows hurt DNS: at 1 Mbit/s, six connections and drop tail of 1 s IW 64 slows look-ups by 10 %.",
             lookup.sel(queue="drop tail 1 s").sel(slow),
-            at_least(10),
-            "percent",
+            at_least(10, "percent"),
             "10 % were chosen before the first run.",
         ),
-        ClaimSpec(
+        RFC7.says(
             "games-suffer",
-            RFC7,
             "Larger windows hurt games: at 5 Mbit/s with six connections and drop tail of 100 ms IW 32 delays more "
             "than another 1 % of a game's packets beyond 100 ms.",
             game.sel(rate="5 Mbit/s", connections="six", queue="drop tail 100 ms"),
-            above(1),
-            "pp",
+            above(1, "pp"),
             "1 % was chosen before the first run.",
         ),
     )

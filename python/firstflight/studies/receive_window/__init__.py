@@ -7,10 +7,12 @@ import polars as pl
 import xarray as xr
 
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     at_least,
     between,
     lines,
@@ -25,7 +27,7 @@ QUANTITIES = (
     Quantity("time", "Completion time", "ms", TIME, DONE & (APPLICATION == "response")),
     Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others")),
 )
-RFC, OURS = "RFC 6928 section 3", "this study, before its first simulation"
+RFC = Source("RFC 6928 section 3")
 
 
 def gain(q: Quantities) -> xr.DataArray:
@@ -39,63 +41,47 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     found = gain(q)
     left = found / found.sel(window=65536, drop=True)
     return (
-        ClaimSpec(
+        RFC.says(
             "three-segments-leave-nothing",
-            RFC,
             "A window of three segments leaves IW 10 no gain.",
             found.sel(window=4380, iw=10),
-            near(0),
-            "percent",
+            near(0, "percent", 0.5),
             "Half a percent: three segments of 1448 bytes fit, and 36 bytes.",
-            tolerance=0.5,
         ),
-        ClaimSpec(
+        RFC.says(
             "ten-segments-are-enough",
-            RFC,
             "A window of ten segments leaves IW 10 all of its gain (share of what 64 KiB leave).",
             left.sel(window=14600, iw=10),
-            near(1),
-            "share",
+            near(1, "share", 0.05),
             "5 % of the gain: later rounds are limited as well.",
-            tolerance=0.05,
         ),
-        ClaimSpec(
+        OURS.says(
             "eight-kb-leave-half",
-            OURS,
             "A window of 8 KiB leaves a third to two thirds of it.",
             left.sel(window=8192, iw=10),
-            between(1 / 3, 2 / 3),
-            "share",
+            between(1 / 3, 2 / 3, "share"),
             "Five of ten segments.",
         ),
-        ClaimSpec(
+        OURS.says(
             "iw32-needs-more",
-            OURS,
             "A window of ten segments leaves IW 32 no more gain than IW 10.",
             (found.sel(iw=32) - found.sel(iw=10)).sel(window=14600),
-            near(0),
-            "pp",
+            near(0, "pp", 0.5),
             "Half a point.",
-            tolerance=0.5,
         ),
-        ClaimSpec(
+        OURS.says(
             "gain-is-worth-it",
-            OURS,
             "With 64 KiB IW 10 makes responses at least 15 % faster.",
             found.sel(window=65536, iw=10),
-            at_least(15),
-            "percent",
+            at_least(15, "percent"),
             "Three quarters of a round trip of some four.",
         ),
-        ClaimSpec(
+        OURS.says(
             "others-do-not-notice",
-            OURS,
             "IW 10 makes others no slower than IW 3, with 64 KiB.",
             100 * (q.others.sel(iw=10) / q.others.sel(iw=3) - 1).sel(window=65536),
-            near(0),
-            "percent",
+            near(0, "percent", 2),
             "2 % were chosen before the first run.",
-            tolerance=2,
         ),
     )
 

@@ -11,6 +11,7 @@ from firstflight.studies.kernel import (
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     below,
     lines,
@@ -36,7 +37,7 @@ QUANTITIES = (
     ),
     Quantity("others", "Completion time of others", "ms", TIME, OTHERS, digits=0),
 )
-RFC = "RFC 5681 section 4.1"
+RFC = Source("RFC 5681 section 4.1")
 BEFORE = "The limit is a sign; it was set before the first run with RFC 6928's window, which came later."
 FIRST_LOOK = "The limit is a sign; it was set after a first look at two replicates."
 
@@ -57,78 +58,61 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     cells = ["iw", "idle_s"]
     retransmitted_10, time_10 = (of.sel(iw=10, idle_s=long) for of in (q.retransmitted, q.time))
     return (
-        ClaimSpec(
+        RFC.says(
             "restart-only-after-rto",
-            RFC,
             "An idle time shorter than the RTO changes nothing (gain without restart at 0.1 s).",
             gain(q).sel(idle_s=0.1).max("iw"),
-            near(0),
-            "percent",
+            near(0, "percent"),
             "A rule without exceptions.",
             needs="value",
         ),
-        ClaimSpec(
+        RFC.says(
             "restart-prevents-loss",
-            RFC,
             "A cwnd-size burst after an idle time is lost more often (least difference from 1 s on).",
             retransmitted.sel(idle_s=long).min(cells),
-            above(0),
-            "pp",
+            above(0, "pp"),
             FIRST_LOOK,
         ),
-        ClaimSpec(
+        Source("RFC 6928 section 2, left open").says(
             "restart-costs-time",
-            "RFC 6928 section 2, left open",
             "Without a restart window responses are faster all the same (least gain from 1 s on).",
             gain(q).sel(idle_s=long).min(cells),
-            above(0),
-            "percent",
+            above(0, "percent"),
             FIRST_LOOK,
         ),
-        ClaimSpec(
+        Source("Linux, tcp_cwnd_restart").says(
             "halving-is-rfc5681-in-the-end",
-            "Linux, tcp_cwnd_restart",
             "After tens of RTOs halving has come down to the initial window (mean difference from 10 s on).",
             halving.sel(idle_s=slice(10, None)).mean(cells),
-            near(0),
-            "percent",
+            near(0, "percent", 5),
             "One segment more or less of a rounded cwnd.",
-            tolerance=5,
         ),
-        ClaimSpec(
+        Source("RFC 6928 section 2, left open").says(
             "iw10-regains-part",
-            "RFC 6928 section 2, left open",
             "A restart window of 10 instead of 3 segments regains part of the loss (mean share from 1 s on).",
             (saved / lost).sel(idle_s=long).mean("idle_s"),
-            above(0),
-            "share",
+            above(0, "share"),
             FIRST_LOOK,
         ),
-        ClaimSpec(
+        Source("RFC 6928 section 2, left open").says(
             "burst-costs-others",
-            "RFC 6928 section 2, left open",
             "The burst makes the other connections slower (mean from 1 s on).",
             others.sel(idle_s=long).mean(cells),
-            above(0),
-            "percent",
+            above(0, "percent"),
             FIRST_LOOK,
         ),
-        ClaimSpec(
+        Source("RFC 6928 section 2").says(
             "fall-back-prevents-loss",
-            "RFC 6928 section 2",
             "With IW 10 a fall back to RFC 3390's window after a loss lowers retransmissions (mean from 1 s on).",
             (retransmitted_10.sel(restart="rfc6928") - retransmitted_10.sel(restart="rfc5681")).mean("idle_s"),
-            below(0),
-            "pp",
+            below(0, "pp"),
             BEFORE,
         ),
-        ClaimSpec(
+        Source("RFC 6928 section 2, left open").says(
             "fall-back-costs-time",
-            "RFC 6928 section 2, left open",
             "And makes responses slower (mean from 1 s on).",
             100 * (time_10.sel(restart="rfc6928") / time_10.sel(restart="rfc5681") - 1).mean("idle_s"),
-            above(0),
-            "percent",
+            above(0, "percent"),
             BEFORE,
         ),
     )

@@ -22,6 +22,7 @@ from firstflight.studies.kernel import (
     Parameter,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     between,
@@ -113,7 +114,7 @@ QUANTITIES = (
 # Standard deviations, relative; study.toml says where they are from.
 MODEL, READ_MS, READ_POINTS = 0.15, 0.05, 0.3
 LEAST_SHARE = 1.0
-OURS = "this study, before its first wave"
+WAVE = Source("this study, before its first wave", needs="value")
 
 
 def baseline(q: Quantities) -> list[Number]:
@@ -165,13 +166,13 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
              between(10, 20), "percent", "Whole tens in the text.", 0.5),
         said("cost", "The retransmission rate of web search rises by less than 0.5 points.", rise, between(-1, 0.5),
              "pp", "As printed."),
-        ClaimSpec("some-are-compatible", OURS, "A tenth of the members or more is compatible with IW 3's latencies.",
-                  xr.DataArray(share), at_least(10), "percent", "Fewer are no spread.", needs="value"),
-        ClaimSpec("latencies-do-not-tell-the-gain", OURS,
+        WAVE.says("some-are-compatible", "A tenth of the members or more is compatible with IW 3's latencies.",
+                  xr.DataArray(share), at_least(10, "percent"), "Fewer are no spread."),
+        WAVE.says("latencies-do-not-tell-the-gain",
                   "IW 3's latencies leave the gain open by 10 points or more (range of the compatible members).",
-                  xr.DataArray(width), at_least(10), "pp", "About the gain itself.", needs="value"),
-        ClaimSpec("reuse-decides", OURS, "Responses per connection decide about the gain (less its rank correlation).",
-                  xr.DataArray(-turns), at_least(0.5), "", "A quarter of the variance.", needs="value"),
+                  xr.DataArray(width), at_least(10, "pp"), "About the gain itself."),
+        WAVE.says("reuse-decides", "Responses per connection decide about the gain (less its rank correlation).",
+                  xr.DataArray(-turns), at_least(0.5), "A quarter of the variance."),
     )  # fmt: skip
 
 

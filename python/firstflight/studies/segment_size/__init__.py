@@ -7,10 +7,12 @@ import polars as pl
 import xarray as xr
 
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -28,7 +30,7 @@ QUANTITIES = (
     Quantity("premature", "Drops in the first flight", "percent", PREMATURE, RESPONSE, digits=2),
     Quantity("others", "Completion time of others", "ms", TIME, DONE & (APPLICATION == "others"), digits=0),
 )
-RFC, OURS = "RFC 6928 section 2", "this study, before its first simulation"
+RFC = Source("RFC 6928 section 2")
 
 
 def against(array: xr.DataArray, base: str = "rfc6928") -> xr.DataArray:
@@ -42,68 +44,54 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     first = q.premature.sel(rule="linux") - q.premature.sel(rule="rfc6928")
     small = 100 * (1 - q.time.sel(rule="rfc6928") / q.time.sel(rule="rfc3390")).sel(queue="400kB")
     return (
-        ClaimSpec(
+        RFC.says(
             "same-up-to-1460",
-            RFC,
             "Up to an MSS of 1460 bytes both rules are ten segments (largest difference of times).",
             abs(time.sel(segment=slice(None, 1460))).max(["segment", "queue"]),
-            near(0),
-            "percent",
+            near(0, "percent"),
             "The same packets.",
             needs="value",
         ),
-        ClaimSpec(
+        OURS.says(
             "jumbo-gains-a-round-trip",
-            OURS,
             "With 8960 bytes and a long queue ten segments bring 60 kB at least 60 ms sooner than RFC 6928's two.",
             (q.time.sel(rule="rfc6928") - q.time.sel(rule="linux")).sel(segment=8960, queue="400kB"),
-            at_least(60),
-            "ms",
+            at_least(60, "ms"),
             "One round trip.",
         ),
-        ClaimSpec(
+        OURS.says(
             "jumbo-overflows-short-queues",
-            OURS,
             "With a queue of 40 kB they lose at least 5 pp more of the first flight.",
             first.sel(segment=8960, queue="40kB"),
-            at_least(5),
-            "pp",
+            at_least(5, "pp"),
             "60 kB at once do not fit 40 kB and what leaves meanwhile.",
         ),
-        ClaimSpec(
+        OURS.says(
             "there-they-do-not-pay",
-            OURS,
             "There ten segments of 8960 bytes are slower than RFC 6928's two.",
             time.sel(segment=8960, queue="40kB"),
-            above(0),
-            "percent",
+            above(0, "percent"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "others-suffer-from-jumbo",
-            OURS,
             "They make others at least 5 % slower with a long queue.",
             others.sel(segment=8960, queue="400kB"),
-            at_least(5),
-            "percent",
+            at_least(5, "percent"),
             "5 % is what a user may notice.",
         ),
-        ClaimSpec(
+        OURS.says(
             "rfc6928-spares-others",
-            OURS,
             "With RFC 6928's rule jumbo segments make others no slower than segments of 1460 bytes (largest change).",
             100 * (q.others.sel(segment=8960) / q.others.sel(segment=1460) - 1).sel(rule="rfc6928").max("queue"),
-            at_most(3),
-            "percent",
+            at_most(3, "percent"),
             "3 % were chosen before the first run.",
         ),
-        ClaimSpec(
+        OURS.says(
             "small-segments-gain-too",
-            OURS,
             "With 536 bytes RFC 6928's ten segments are at least 10 % faster than RFC 3390's four (long queue).",
             small.sel(segment=536),
-            at_least(10),
-            "percent",
+            at_least(10, "percent"),
             "One of some six round trips.",
         ),
     )

@@ -10,10 +10,12 @@ from scipy.stats import rankdata
 
 from firstflight.records import Run
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -86,8 +88,7 @@ QUANTITIES = (
         grid="long",
     ),
 )
-OURS = "this study, before its first simulation"
-SEVEN, TWELVE, APPENDIX = "RFC 6928 section 7", "RFC 6928 section 12", "RFC 6928 appendix A"
+SEVEN, TWELVE, APPENDIX = (Source(f"RFC 6928 {place}") for place in ("section 7", "section 12", "appendix A"))
 SCENE = ["queue", "load", "adopters", "iw"]
 HARM_PERCENT = 5
 SIGNALS = {
@@ -148,121 +149,95 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     gain, harm = change(q.adopters), change(q.others)
     ratio = q.share.sel(window=32) / q.share.sel(window=3)
     return (
-        ClaimSpec(
+        SEVEN.says(
             "no-collapse",
-            SEVEN,
             "At twice the capacity goodput with IW 10 and one connection is that of IW 3 (least ratio).",
             goodput.sel(far).sel(connections="one").min(["queue", "users"]),
-            at_least(95),
-            "% of IW 3's",
+            at_least(95, "% of IW 3's"),
             "5 % was chosen before the first run.",
         ),
-        ClaimSpec(
+        Source("RFC 6928 sections 7 and 14").says(
             "many-connections-collapse",
-            "RFC 6928 sections 7 and 14",
             "With six connections, 500 users and a queue of 20 ms IW 10 lowers goodput at twice the capacity.",
             goodput.sel(far).sel(connections="six", users=500, queue="20 ms"),
-            at_most(95),
-            "% of IW 3's",
+            at_most(95, "% of IW 3's"),
             "5 % was chosen before the first run.",
         ),
-        ClaimSpec(
+        APPENDIX.says(
             "drops-rise-modestly",
-            APPENDIX,
             "Up to a load of 0.8 IW 10 raises drops modestly (largest difference).",
             drops.sel(load=[0.5, 0.8]).max(["queue", "users", "connections", "load"]),
-            at_most(2),
-            "pp",
+            at_most(2, "pp"),
             "The appendix gives no number; 2 pp were chosen before the first run.",
         ),
-        ClaimSpec(
+        APPENDIX.says(
             "extreme-load-hurts-all",
-            APPENDIX,
             "At twice the capacity IW 10 gains nothing (mean change of page times).",
             page.sel(far).mean(["queue", "users", "connections"]),
-            at_least(0),
-            "percent",
+            at_least(0, "percent"),
             "A sign.",
         ),
-        ClaimSpec(
+        APPENDIX.says(
             "high-load-helps-others",
-            APPENDIX,
             "At a load of 1 IW 10 of half of the users makes the others no slower (mean change of their page times).",
             harm.sel(load=1.0, adopters=50, iw=10).mean("queue"),
-            at_most(0),
-            "percent",
+            at_most(0, "percent"),
             "Our reading of: high load helps both.",
         ),
-        ClaimSpec(
+        TWELVE.says(
             "adopters-gain",
-            TWELVE,
             "One adopter of IW 10 in ten users gains 5 % at a load of 0.8 (largest change of page times).",
             gain.sel(load=0.8, adopters=10, iw=10).max("queue"),
-            at_most(-5),
-            "percent",
+            at_most(-5, "percent"),
             "5 % faster is worth having.",
         ),
-        ClaimSpec(
+        SEVEN.says(
             "others-pay-little-for-10",
-            SEVEN,
             "Up to a load of 0.8 IW 10 of nine users in ten makes the tenth at most 5 % slower (largest change).",
             harm.sel(load=[0.5, 0.8], adopters=90, iw=10).max(["queue", "load"]),
-            at_most(5),
-            "percent",
+            at_most(5, "percent"),
             "5 % is what a user may notice.",
         ),
-        ClaimSpec(
+        OURS.says(
             "others-pay-for-32",
-            OURS,
             "At a load of 0.8 and a queue of 20 ms IW 32 of nine users in ten makes the tenth 5 % slower.",
             harm.sel(load=0.8, adopters=90, iw=32, queue="20 ms"),
-            above(5),
-            "percent",
+            above(5, "percent"),
             "5 % is what a user may notice.",
         ),
-        ClaimSpec(
+        OURS.says(
             "early-adopters-gain-most",
-            OURS,
             "An adopter of IW 10 gains more while few adopt (mean change at 90 % less that at 10 %).",
             (gain.sel(adopters=90, iw=10) - gain.sel(adopters=10, iw=10)).mean(["queue", "load"]),
-            above(0),
-            "pp",
+            above(0, "pp"),
             "A sign.",
         ),
-        ClaimSpec(
+        SEVEN.says(
             "capture-at-first",
-            SEVEN,
             "Downloads of IW 32 take twice the share of those of IW 3 until the fifth RTT (least ratio, RTTs 3 to 5).",
             ratio.sel(rtt=5).min(["queue", "flows"]),
-            at_least(2),
-            "ratio",
+            at_least(2, "ratio"),
             "32 are eleven times 3; the queue takes part of it back.",
         ),
-        ClaimSpec(
+        SEVEN.says(
             "equal-after-twenty-rtts",
-            SEVEN,
             "From the 21st to the 40th RTT downloads of IW 32 and 3 have equal shares (largest ratio).",
             ratio.sel(rtt=40).max(["queue", "flows"]),
-            at_most(1.25),
-            "ratio",
+            at_most(1.25, "ratio"),
             "A quarter more counts as equal.",
         ),
-        ClaimSpec(
+        TWELVE.says(
             "harm-is-not-seen",
-            TWELVE,
             "The sender's retransmission rate does not show whether others are harmed (area under the ROC curve).",
             area(q).sel(signal="retransmission rate"),
             at_most(0.8),
-            "",
             "0.5 is a coin, 1 a perfect signal.",
         ),
-        ClaimSpec(
+        OURS.says(
             "comparison-shows-harm",
-            OURS,
             "What the sender's retransmission rate has risen since IW 3 shows it (area under the ROC curve).",
             area(q).sel(signal=COMPARED),
             at_least(0.8),
-            "",
             "The same limit from the other side.",
         ),
     )

@@ -10,10 +10,12 @@ import xarray as xr
 
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -25,7 +27,7 @@ from firstflight.studies.kernel import (
     table,
 )
 from firstflight.studies.startup_schemes import beginning
-from firstflight.studies.startup_schemes.beginning import FAST, OURS
+from firstflight.studies.startup_schemes.beginning import FAST
 
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 OWN, OTHER = APPLICATION == "own", APPLICATION == "other"
@@ -56,7 +58,7 @@ QUANTITIES = (
     Quantity("burst_again", "Retransmitted", "percent", AGAIN, OWN, digits=2, grid=BURSTS),
     *beginning.QUANTITIES,
 )
-SUSS, FIGURES = "SUSS (SIGCOMM 2024)", "SUSSdeveloper/HyStartPP:evaluation/index.html"
+SUSS, FIGURES = Source("SUSS (SIGCOMM 2024)"), Source("SUSSdeveloper/HyStartPP:evaluation/index.html")
 PUBLISHED = {"no HyStart": (1.50, 1105), "IW 10": (1.29, 40), "HyStart++": (1.50, 704), "SUSS": (1.11, 35)}
 
 
@@ -94,26 +96,20 @@ def testbed(q: Quantities) -> list[ClaimSpec]:
         own = "HyStart" if scheme == "IW 10" else scheme
         of_time, of_lost = q.testbed_time.sel(scheme=scheme, size="5MB"), q.testbed_lost.sel(scheme=scheme, size="20MB")
         found += [
-            ClaimSpec(
+            FIGURES.says(
                 f"testbed-time-{word}",
-                FIGURES,
                 f"5 MB take {time} s with {own}.",
                 of_time,
-                near(time),
-                "s",
+                near(time, "s", 0.1 * time),
                 why,
-                tolerance=0.1 * time,
                 needs="value",
             ),
-            ClaimSpec(
+            FIGURES.says(
                 f"testbed-lost-{word}",
-                FIGURES,
                 f"Of 20 MB {lost} packets are lost with {own}.",
                 of_lost,
-                near(lost),
-                "packets",
+                near(lost, "packets", max(0.2 * lost, 10)),
                 loose,
-                tolerance=max(0.2 * lost, 10),
                 needs="value",
             ),
         ]
@@ -128,109 +124,87 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     homes = at_home(q)
     return (
         *testbed(q),
-        ClaimSpec(
+        SUSS.says(
             "suss-is-a-fifth-faster",
-            SUSS,
             "SUSS is over 20 % faster below 5 MB and above 50 ms (least of LTE and GEO, mean of 100 kB to 2 MB).",
             gain.sel(scheme="SUSS", network=["LTE", "GEO"], size=["100kB", "500kB", "2MB"]).mean("size").min("network"),
-            above(20),
-            "percent",
+            above(20, "percent"),
             "The authors' number.",
         ),
-        ClaimSpec(
+        Source("RFC 9406").says(
             "hystart-plus-plus-halves-retransmissions",
-            "RFC 9406",
             "HyStart++ retransmits half as much as slow start without an exit (5 MB, mean of the networks).",
             q.again.sel(scheme="HyStart++", size="5MB").mean("network")
             / q.again.sel(scheme="no HyStart", size="5MB").mean("network"),
-            at_most(0.5),
-            "ratio",
+            at_most(0.5, "ratio"),
             "The RFC's number, which the testbed's figures above do not bear out.",
         ),
-        ClaimSpec(
+        Source("RFC 6928 section 4 (VH97)").says(
             "ten-need-no-pacing",
-            "RFC 6928 section 4 (VH97)",
             "Pacing is unnecessary for moderate bursts: ten segments at once are no slower than paced (least gain).",
             burst.sel(iw=10).min("queue"),
-            at_least(0),
-            "percent",
+            at_least(0, "percent"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "large-bursts-need-it",
-            OURS,
             "64 segments at once into 20 packets are slower than paced.",
             burst.sel(iw=64, queue=20),
-            below(0),
-            "percent",
+            below(0, "percent"),
             "A sign: half of them are dropped.",
         ),
-        ClaimSpec(
+        Source("RFC 6928 section 11 (Sch08, Sch11)").says(
             "ten-is-fair",
-            "RFC 6928 section 11 (Sch08, Sch11)",
             "IW 10 is fair: next to it others are at most 5 % slower than next to IW 3 (largest difference).",
             change(q.other, "IW 3").sel(scheme="IW 10").max(["network", "size"]),
-            at_most(5),
-            "percent",
+            at_most(5, "percent"),
             notice,
         ),
         *(
-            ClaimSpec(
+            OURS.says(
                 f"{scheme.lower().replace(' ', '-')}-spares-others",
-                OURS,
                 f"Next to {scheme} others are at most 5 % slower than next to IW 10 (largest, any network and size).",
                 harm.sel(scheme=scheme).max(["network", "size"]),
-                at_most(5),
-                "percent",
+                at_most(5, "percent"),
                 notice,
             )
             for scheme in FAST
         ),
-        ClaimSpec(
+        OURS.says(
             "jump-start-harms-where-it-guesses-wrong",
-            OURS,
             "On the congested network Jump-Start retransmits at least 10 % of 500 kB.",
             q.again.sel(scheme="Jump-Start", network="congested", size="500kB"),
-            at_least(10),
-            "percent",
+            at_least(10, "percent"),
             "500 kB are 345 segments; line and queue hold 50.",
         ),
-        ClaimSpec(
+        OURS.says(
             "memory-beats-guessing",
-            OURS,
             "Careful Resume is faster than Rapid Start and SUSS for 500 kB (least gain over the better, LTE and GEO).",
             (gain.sel(scheme="Careful Resume") - gain.sel(scheme=["Rapid Start", "SUSS"]).max("scheme"))
             .sel(size="500kB", network=["LTE", "GEO"])
             .min("network"),
-            above(0),
-            "pp of IW 10's time",
+            above(0, "pp of IW 10's time"),
             "It knows the path; half of the window comes in the second round trip.",
         ),
-        ClaimSpec(
+        OURS.says(
             "short-responses-gain-little",
-            OURS,
             "Of 20 kB no scheme that begins with ten segments saves 10 % of IW 10's time (largest, any network).",
             gain.sel(scheme=["paced", "SUSS", "Careful Resume"], size="20kB").max(["scheme", "network"]),
-            at_most(10),
-            "percent",
+            at_most(10, "percent"),
             "14 segments: ten in the first round trip, and the rest in the second with or without.",
         ),
-        ClaimSpec(
+        OURS.says(
             "rapid-start-pays-in-homes",
-            OURS,
             "In British homes of 2023 Rapid Start makes 100 kB at least 10 % faster than IW 10.",
             homes.sel(scheme="Rapid Start"),
-            at_least(10),
-            "percent",
+            at_least(10, "percent"),
             "One round trip of five.",
         ),
-        ClaimSpec(
+        OURS.says(
             "at-little-cost",
-            OURS,
             "And retransmits at most 0.5 points more there.",
             q.home_again.sel(scheme="Rapid Start") - q.home_again.sel(scheme="IW 10"),
-            at_most(0.5),
-            "pp",
+            at_most(0.5, "pp"),
             "The limit that RFC 6928 took.",
         ),
         *beginning.claims(q),

@@ -10,6 +10,7 @@ from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     Quantities,
     Quantity,
@@ -25,7 +26,6 @@ from firstflight.studies.kernel import (
 if TYPE_CHECKING:
     from firstflight.records import Run
 
-OURS = "this study, before its first simulation"
 FAST = ["Jump-Start", "Quick-Start", "Rapid Start", "SUSS", "Careful Resume"]
 KNOWING = ["Quick-Start", "Careful Resume"]
 RTTS = range(1, 7)
@@ -82,62 +82,50 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     first, fallen = delivered(q), q.jain.sel(scheme="IW 10", drop=True) - q.jain
     share = "Four downloads of 2 MB at once, two of them with IW 10; 0.05 was chosen before the first run."
     return (
-        ClaimSpec(
+        OURS.says(
             "jump-start-delivers-most-at-first",
-            OURS,
             "One RTT after data began Jump-Start has delivered at least five times what IW 10 has (least, 5 MB).",
             (first.sel(scheme="Jump-Start", rtt=1) / first.sel(scheme="IW 10", rtt=1)).min("network"),
-            at_least(5),
-            "times",
+            at_least(5, "times"),
             "The line carries 7 to 250 times ten segments in an RTT.",
             needs="value",
         ),
-        ClaimSpec(
+        OURS.says(
             "memory-leads-after-two-rtts",
-            OURS,
             "After two RTTs Careful Resume has delivered more than SUSS (least ratio, LTE and GEO).",
             (first.sel(scheme="Careful Resume", rtt=2) / first.sel(scheme="SUSS", rtt=2))
             .sel(network=["LTE", "GEO"])
             .min("network"),
-            above(1),
-            "times",
+            above(1, "times"),
             "Half of the bandwidth-delay product is 75 segments and more; SUSS has at most 40 in the second RTT.",
             needs="value",
         ),
-        ClaimSpec(
+        OURS.says(
             "new-schemes-share-as-fairly",
-            OURS,
             "Next to IW 10 no scheme but Jump-Start shares less fairly than IW 10 (largest fall of Jain's index).",
             fallen.sel(scheme=[name for name in FAST if name != "Jump-Start"]).max(["scheme", "network"]),
             at_most(0.05),
-            "",
             share,
         ),
-        ClaimSpec(
+        OURS.says(
             "jump-start-shares-less-fairly",
-            OURS,
             "Jump-Start does on some network (largest fall).",
             fallen.sel(scheme="Jump-Start").max("network"),
             above(0.05),
-            "",
             share,
         ),
-        ClaimSpec(
+        OURS.says(
             "jump-start-costs-a-call",
-            OURS,
             "Next to responses of 2 MB by Jump-Start a call on DSL loses 0.1 MOS against IW 10.",
             call_cost(q).sel(scheme="Jump-Start", network="DSL"),
-            at_least(0.1),
-            "MOS",
+            at_least(0.1, "MOS"),
             "0.1 MOS is the limit of real-time.",
         ),
-        ClaimSpec(
+        OURS.says(
             "knowing-schemes-spare-a-call",
-            OURS,
             "Next to Quick-Start and Careful Resume it loses less than 0.1 MOS on every network (largest).",
             call_cost(q).sel(scheme=KNOWING).max(["scheme", "network"]),
-            below(0.1),
-            "MOS",
+            below(0.1, "MOS"),
             "They send what the line carries.",
         ),
     )

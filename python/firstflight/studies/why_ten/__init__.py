@@ -10,10 +10,12 @@ import xarray as xr
 
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -87,7 +89,7 @@ QUANTITIES = (
     ),
     *of_grid("factor_", "factors"),
 )
-RFC, TALK, OURS = "RFC 6928, appendix A", "Thalheim's talk", "this study, before its first simulation"
+RFC, TALK = Source("RFC 6928, appendix A"), Source("Thalheim's talk")
 OF_2010, BASE = ["AvgDC", "SlowDC"], 3
 
 
@@ -113,114 +115,90 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     beyond = gain(q.factor_time, 46, 10)
     loads = "application"
     return (
-        ClaimSpec(
+        RFC.says(
             "ten-has-most-of-the-gain",
-            RFC,
             "In 2010 IW 10 has most of the gain over IW 3 that any window up to 46 has (least share, mean over loads).",
             share(q).sel(population=OF_2010).mean(loads).min("population"),
-            above(50),
-            "percent",
+            above(50, "percent"),
             "Most is more than half.",
         ),
-        ClaimSpec(
+        RFC.says(
             "ten-costs-little",
-            RFC,
             "In 2010 IW 10 retransmits little more than IW 3 (largest rise, mean over loads).",
             cost(q, 10).sel(population=OF_2010).mean(loads).max("population"),
-            at_most(0.5),
-            "pp",
+            at_most(0.5, "pp"),
             "RFC 6928 section 10: about half a point.",
         ),
-        ClaimSpec(
+        RFC.says(
             "above-ten-is-mixed",
-            RFC,
             "In 2010 above ten results are mixed: IW 46 is slower than IW 10 for some load (least gain).",
             gain(q.time, 46, 10).sel(population=OF_2010).min(["population", loads]),
-            below(0),
-            "percent",
+            below(0, "percent"),
             "A sign.",
         ),
-        ClaimSpec(
+        RFC.says(
             "many-connections-turn-the-sign",
-            RFC,
             "Many connections do it: the gain of IW 46 over 10 falls from one connection to six (least fall).",
             (beyond.sel(factor="as is", application="one") - beyond.sel(factor="as is", application="six"))
             .sel(population=OF_2010)
             .min("population"),
-            above(0),
-            "pp",
+            above(0, "pp"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "the-queue-turns-the-sign",
-            OURS,
             "The queue does it: with 20 ms IW 46 is slower than 10 for six connections (largest gain in 2010).",
             beyond.sel(factor="queue of 20 ms", application="six", population=OF_2010).max("population"),
-            below(0),
-            "percent",
+            below(0, "percent"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "without-sack-above-ten-is-worse",
-            OURS,
             "Without SACK the gain of IW 46 over 10 is smaller for six connections (least difference).",
             (beyond.sel(factor="as is") - beyond.sel(factor="no SACK")).sel(application="six").min("population"),
-            above(0),
-            "pp",
+            above(0, "pp"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "pacing-makes-above-ten-safe",
-            OURS,
             "A paced start makes IW 46 no slower than IW 10 for six connections on any population (least gain).",
             beyond.sel(factor="paced start", application="six").min("population"),
-            at_least(0),
-            "percent",
+            at_least(0, "percent"),
             "A sign.",
         ),
-        ClaimSpec(
+        OURS.says(
             "today-ten-is-less-than-most",
-            OURS,
             "In UK homes of 2023 IW 10 has at most half of the largest gain for 180 kB over one connection.",
             share(q).sel(population="UK 2023", application="one"),
-            at_most(50),
-            "percent",
+            at_most(50, "percent"),
             "125 segments: six round trips with IW 3, four with ten, two with 46, and the handshake.",
         ),
-        ClaimSpec(
+        OURS.says(
             "the-same-reasoning-today",
-            OURS,
             "There IW 32 costs no more than ten cost in 2010: at most 0.5 points of retransmissions (mean over loads).",
             cost(q, 32, 10).sel(population="UK 2023").mean(loads),
-            at_most(0.5),
-            "pp",
+            at_most(0.5, "pp"),
             "The limit that RFC 6928 took.",
         ),
-        ClaimSpec(
+        TALK.says(
             "most-responses-end-in-slow-start",
-            TALK,
             "Most responses end in slow start, without a loss (least share of search pages with IW 10).",
             q.slow_start.sel(iw=10, application="search").min("population"),
-            above(50),
-            "percent",
+            above(50, "percent"),
             "Most is more than half.",
         ),
-        ClaimSpec(
+        TALK.says(
             "20-kb-are-below-a-stable-window",
-            TALK,
             "20 kB are less than a stable window, that is, bandwidth-delay product and queue (least share of users).",
             q.above_bdp_and_queue.sel(iw=10).min("population"),
-            above(50),
-            "percent",
+            above(50, "percent"),
             "Of most users, as above.",
         ),
-        ClaimSpec(
+        TALK.says(
             "20-kb-are-below-the-bdp",
-            TALK,
             "20 kB are less than the bandwidth-delay product alone (least share of users).",
             q.above_bdp.sel(iw=10).min("population"),
-            above(50),
-            "percent",
+            above(50, "percent"),
             "A window that keeps the link busy and the queue empty is stable, too.",
         ),
     )
