@@ -1,12 +1,17 @@
 """Streams of datagrams over a testbed: what its programs are told, and the account of what they saw."""
 
 import json
+import socket
+import subprocess
+import sys
+import time
 from typing import Any
 
 import pytest
 
 from firstflight import Cell, Scenario, _native
 from firstflight.engines.emulate.campaign import Prepared
+from firstflight.engines.emulate.inside import exchange
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.tables import frame
 from firstflight.errors import RequestError
@@ -60,6 +65,11 @@ def test_both_ends_of_a_call_are_told_when_and_what_to_send() -> None:
     assert (told.hosts, told.servers) == ({}, {})
 
 
+def test_a_client_may_send_alone() -> None:
+    (application,) = prepared(CALL + 'direction = "upload"\n').applications
+    assert [flow["from_server"] for flow in application["flows"]] == [False]
+
+
 def test_a_datagram_that_misses_its_time_is_late_and_one_that_never_came_is_lost() -> None:
     ms = 1_000_000
     sent = [[20 * ms * number, 160] for number in range(10)]
@@ -100,3 +110,28 @@ def test_a_stream_that_nobody_sends_is_refused() -> None:
 def test_what_no_program_sends_is_refused_by_its_key(application: str, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         prepared(application)
+
+
+def test_a_datagram_that_another_overtakes_is_waited_for() -> None:
+    source, path, target = ends = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
+    for end in ends:
+        end.bind(("127.0.0.1", 0))
+    stream = {"from": source.fileno(), "to": target.fileno(), "address": path.getsockname(), "interval_ns": 1}
+    told = {"streams": [stream | {"start_ns": time.monotonic_ns(), "sizes": [50, 50]}], "patience_s": 20.0}
+    command = [sys.executable, "-I", exchange.__file__]
+    keeps = [source.fileno(), target.fileno()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=keeps) as program:
+        assert program.stdin is not None
+        program.stdin.write(json.dumps(told) + "\n")
+        program.stdin.flush()
+        first, second = path.recv(100), path.recv(100)
+        path.sendto(second, target.getsockname())
+        # Longer than the program needs to end if it waits for the last one only.
+        time.sleep(0.3)
+        path.sendto(first, target.getsockname())
+        output, _ = program.communicate()
+    for end in ends:
+        end.close()
+    found = json.loads(output)
+    assert [number for number, _ in found["arrived"][0]] == [1, 0]
+    assert len(found["sent"][0]) == 2

@@ -116,7 +116,7 @@ class Prepared:
     def __init__(self, cell: Cell, layout: Layout, arms: Sequence[int] = ()) -> None:
         self.cell = cell
         scenario = cell.scenario
-        self.plan = scenario.to_plan()
+        self.plan = json.loads(cell.plan)
         if self.plan["header_bytes"] != _HEADER_BYTES:
             raise RequestError(
                 f'scenario "{scenario.name}": header is {self.plan["header_bytes"]} B, but real packets have '
@@ -128,14 +128,16 @@ class Prepared:
         self.hosts: dict[str, KernelSettings] = {}
         self.servers: dict[str, dict[str, Any]] = {}
         self.applications: list[dict[str, Any]] = []
-        flows = json.loads(_native.datagram_flows(json.dumps(self.plan)))
+        flows = json.loads(_native.datagram_flows(cell.plan))
         ends: dict[str, dict[str, EndSettings]] = {}
         for index, (application, placement) in enumerate(
             zip(self.plan["applications"], layout.placements, strict=True)
         ):
             where = f'scenario "{scenario.name}": application.{application["name"]}'
-            _refuse_datagrams(application, flows[index], where)
-            _refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
+            if flows[index]:
+                _refuse_datagrams(application, flows[index], where)
+            else:
+                _refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
             by_arm: dict[int, list[tuple[int, str]]] = {}
             for number, host in enumerate(placement.clients):
                 by_arm.setdefault(arms[number] if arms else 0, []).append((number, host))
@@ -382,10 +384,7 @@ def _run(
         _prepared(cell, layout, seed, range(first, first + wanted))
         for cell, wanted in zip(cells, replicates, strict=True)
     ]
-    records = [
-        CellRecords(layout, cell.scenario.recorded_names(), cell.capture, json.dumps(by_turn[0].plan))
-        for cell, by_turn in zip(cells, prepared, strict=True)
-    ]
+    records = [CellRecords(layout, cell) for cell in cells]
     with Lab(layout, seed=seed, log=True) as lab:
         campaign = Campaign(lab, layout, seed)
         campaign.configure(prepared[0][0])
@@ -445,15 +444,16 @@ class Campaign:
         """The same for any applications."""
         self.quiet()
         self.lab.box("reset", replicate=replicate)
-        close_s = _CLOSING_S + self.round_trip_s() * 4
+        close_s, empty_s = _CLOSING_S + self.round_trip_s() * 4, self.emptying_s()
         facts: dict[str, Any] = self.lab.call(
             "run_replicate",
-            timeout_s=duration_s + close_s + 30.0,
+            timeout_s=duration_s + 2 * close_s + empty_s + 30.0,
             seed=self.seed,
             replicate=replicate,
             duration_s=duration_s,
             applications=applications,
             close_s=close_s,
+            empty_s=empty_s,
         )
         box = self.quiet()
         refuse_losses(box, facts)

@@ -19,6 +19,7 @@ from firstflight.engines.emulate.disturbance import STALL_RULE_S, Stalls
 from firstflight.engines.emulate.layout import Layout
 from firstflight.engines.tables import frame as native_frame
 from firstflight.records import schema
+from firstflight.scenario import Cell
 
 _NO_SEGMENTS = pl.DataFrame(schema={column.name: column.dtype for column in schema.TABLES["segments"]})
 
@@ -29,14 +30,10 @@ Row = dict[str, Any]
 
 @dataclass
 class CellRecords:
-    """The rows of one cell, replicate after replicate. `applications`: what they are called, those in arms included;
-    `plan`: the cell's, as JSON.
-    """
+    """The rows of one cell, replicate after replicate."""
 
     layout: Layout
-    applications: list[str]
-    capture: bool
-    plan: str
+    cell: Cell
     rows: dict[str, list[Row]] = field(default_factory=lambda: {"transfers": [], "pages": [], "streams": []})
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {"links": [], "segments": []})
 
@@ -50,17 +47,17 @@ class CellRecords:
         self.rows["pages"] += joined.pages(transfers)
         self.rows["streams"] += [stream | {"replicate": replicate} for stream in facts["streams"]]
         self.tables["links"].append(joined.links(box))
-        if self.capture:
+        if self.cell.capture:
             self.tables["segments"].append(joined.segments())
 
     def finished(self, environment: Mapping[str, str]) -> dict[str, pl.DataFrame]:
         """The tables of the schema, `environment` and `counts`."""
-        names = {"application": self.applications}
+        names = {"application": self.cell.scenario.recorded_names()}
         tables = {name: _frame(name, self.rows[name], names) for name in ("transfers", "pages")}
-        streams = _native.stream_reports(self.plan, self.rows["streams"])
+        streams = _native.stream_reports(self.cell.plan, self.rows["streams"])
         tables["streams"] = native_frame("streams", streams, names)
         tables["links"] = pl.concat(self.tables["links"])
-        if self.capture:
+        if self.cell.capture:
             tables["segments"] = pl.concat(self.tables["segments"])
         tables["environment"] = pl.DataFrame(
             {"name": list(environment), "value": list(environment.values())},

@@ -22,14 +22,11 @@ _BUFFER_BYTES = 1 << 22
 class StreamClient:
     """One client of such an application, and its server's end. Its program is there before the replicate begins."""
 
-    def __init__(
-        self, testbed: Testbed, plan: dict[str, Any], index: int, host: str, draws: Draws, wait_s: float
-    ) -> None:
-        """`plan`: with "flows", as `_native.datagram_flows` has them; `wait_s`: for what is under way at the end."""
+    def __init__(self, testbed: Testbed, plan: dict[str, Any], index: int, host: str, draws: Draws) -> None:
+        """`plan`: with "flows", as `_native.datagram_flows` has them."""
         self._plan = plan
         self._index = index
         self._draws = draws
-        self._wait_s = wait_s
         server = plan["servers"][draws.server(plan["server_choice"], len(plan["servers"]), 0)]
         hosts = testbed.host(host), testbed.host(server)
         self._ends = [end.namespace.call(_open, end.address) for end in hosts]
@@ -42,12 +39,16 @@ class StreamClient:
         assert self._program.stdout is not None
         self._program.stdout.readline()
 
-    def run(self, seen: Seen) -> None:
-        """Send and receive to the end of the run, and note each stream in `seen`."""
+    def run(self, seen: Seen, patience_s: float) -> None:
+        """Send to the end of the run, and add each stream to `seen`; what is in flight then has `patience_s` to arrive.
+
+        Datagrams that arrive after the end count as neither received nor lost. RequestError for a size that the
+        emulator cannot send, MachineError if the program fails.
+        """
         start = self._draws.seconds(self._plan["start"], Purpose.START, 0)
         flows = [flow | self._sizes(flow, start, seen.end_s - seen.origin_s) for flow in self._plan["flows"]]
         origin_ns = round(seen.origin_s * 1e9)
-        told = {"streams": [self._told(flow, origin_ns) for flow in flows], "patience_s": self._wait_s}
+        told = {"streams": [self._told(flow, origin_ns) for flow in flows], "patience_s": patience_s}
         output, _ = self._program.communicate(json.dumps(told).encode() + b"\n")
         for end in self._ends:
             end.close()

@@ -25,8 +25,9 @@ from typing import Any
 
 _MARK = struct.Struct("<II")
 MARK_BYTES = _MARK.size
-_SO_TIMESTAMPNS = 35
-_MOST_BYTES = 1 << 16
+# asm-generic/socket.h; Python has no name for it.
+SO_TIMESTAMPNS = 35
+_MAX_BYTES = 1 << 16
 
 
 class _Exchange:
@@ -36,13 +37,12 @@ class _Exchange:
         ends = {one[which] for one in self._streams for which in ("from", "to")}
         self._sockets = {fd: socket.socket(fileno=fd) for fd in ends}
         for end in self._sockets.values():
-            end.setblocking(False)
-            end.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.sent: list[list[int]] = [[] for _ in self._streams]
         self.arrived: list[list[tuple[int, int]]] = [[] for _ in self._streams]
 
     def run(self) -> None:
-        """All datagrams, then what is under way: until the last of each stream is there, or the patience is over."""
+        """Send all datagrams, then receive until all have arrived or the patience is over."""
         due = [(one["start_ns"], number) for number, one in enumerate(self._streams) if one["sizes"]]
         heapq.heapify(due)
         while due:
@@ -66,30 +66,27 @@ class _Exchange:
     def _receive(self, within_s: float) -> None:
         readable, _, _ = select.select(self._sockets.values(), [], [], max(0.0, within_s))
         for end in readable:
-            for payload, at in _arrivals(end):
+            for payload, stamp in arrivals(end):
                 stream, number = _MARK.unpack_from(payload)
-                self.arrived[stream].append((number, at))
+                # The kernel stamps by the wall clock, which may be set during a run.
+                self.arrived[stream].append((number, time.monotonic_ns() - (time.time_ns() - stamp)))
 
     def _awaited(self) -> bool:
-        return any(
-            sent and not (arrived and arrived[-1][0] == len(sent) - 1)
-            for sent, arrived in zip(self.sent, self.arrived, strict=True)
-        )
+        arrived = ({number for number, _ in stream} for stream in self.arrived)
+        return any(len(numbers) < len(sent) for numbers, sent in zip(arrived, self.sent, strict=True))
 
 
-def _arrivals(end: socket.socket) -> Iterator[tuple[bytes, int]]:
-    """What has come, and when the kernel had it."""
+def arrivals(end: socket.socket) -> Iterator[tuple[bytes, int]]:
+    """Payloads that have arrived at a socket with SO_TIMESTAMPNS, each with the kernel's time stamp, ns since 1970."""
     while True:
         try:
-            payload, notes, _, _ = end.recvmsg(_MOST_BYTES, 64)
+            payload, notes, _, _ = end.recvmsg(_MAX_BYTES, 64, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         for level, kind, data in notes:
-            if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
                 seconds, nanoseconds = struct.unpack("qq", data[:16])
-                # The kernel stamps by the wall clock, which may be set meanwhile.
-                ago = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)
-                yield payload, time.monotonic_ns() - ago
+                yield payload, seconds * 1_000_000_000 + nanoseconds
 
 
 def main() -> None:

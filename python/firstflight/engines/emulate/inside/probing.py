@@ -4,17 +4,16 @@ import math
 import socket
 import struct
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from firstflight.engines.emulate.inside.commands import command
 from firstflight.engines.emulate.inside.devices import DEVICE
+from firstflight.engines.emulate.inside.exchange import SO_TIMESTAMPNS, arrivals
 from firstflight.engines.emulate.inside.testbed import Testbed
 
 _PORT = 9
 _HEADERS = 28
-_SO_TIMESTAMPNS = 35
 _UDP_SEGMENT = 103
 # Segments that one call sends, as many as fit into the largest packet of which the kernel makes them.
 _FLOOD_SEGMENTS = 43
@@ -103,9 +102,8 @@ def _sockets(testbed: Testbed, client: str, server: str) -> tuple[socket.socket,
     def listening() -> socket.socket:
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         receiver.bind((testbed.host(server).address, _PORT))
-        receiver.setblocking(False)
         return receiver
 
     def sending() -> socket.socket:
@@ -119,20 +117,8 @@ def _sockets(testbed: Testbed, client: str, server: str) -> tuple[socket.socket,
 
 
 def _collect(receiver: socket.socket, received: list[int | None]) -> None:
-    for payload, stamp in _arrivals(receiver):
+    for payload, stamp in arrivals(receiver):
         received[struct.unpack_from("<I", payload)[0]] = stamp
-
-
-def _arrivals(receiver: socket.socket) -> Iterator[tuple[bytes, int]]:
-    while True:
-        try:
-            payload, notes, _, _ = receiver.recvmsg(2048, 64)
-        except BlockingIOError:
-            return
-        for level, kind, data in notes:
-            if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
-                seconds, nanoseconds = struct.unpack("qq", data[:16])
-                yield payload, seconds * 1_000_000_000 + nanoseconds
 
 
 def _drops() -> int:

@@ -50,9 +50,16 @@ def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
 
 @command
 def run_replicate(
-    testbed: Testbed, seed: int, replicate: int, duration_s: float, applications: list[dict[str, Any]], close_s: float
+    testbed: Testbed,
+    seed: int,
+    replicate: int,
+    duration_s: float,
+    applications: list[dict[str, Any]],
+    close_s: float,
+    empty_s: float,
 ) -> dict[str, Any]:
-    """One replicate of all applications. `close_s`: how long connections may take to close after it.
+    """One replicate of all applications. `close_s`: how long connections may take to close after it; `empty_s`: how
+    long full queues take to drain.
 
     Each of `applications` is its plan, with its "number", its "clients" as [number, host], its "servers", and what
     `clients.Fetcher` is told or, of datagrams, its "flows". Answers what clients saw, what the kernel told of closed
@@ -60,19 +67,17 @@ def run_replicate(
     """
     for server in _SERVERS.values():
         server.reset()
+    of_datagrams = [application for application in applications if "flows" in application]
     streams = [
-        StreamClient(testbed, application, index, host, Draws(seed, replicate, application["number"], index), close_s)
-        for application in applications
-        if "flows" in application
+        StreamClient(testbed, application, index, host, Draws(seed, replicate, application["number"], index))
+        for application in of_datagrams
         for index, host in application["clients"]
     ]
     for stream in streams:
         stream.ready()
     seen = clock(duration_s)
-    clients: list[Callable[[], None]] = [partial(stream.run, seen) for stream in streams]
-    for application in applications:
-        if "flows" in application:
-            continue
+    clients: list[Callable[[], None]] = [partial(stream.run, seen, close_s + empty_s) for stream in streams]
+    for application in (one for one in applications if one not in of_datagrams):
         offered = tuple((name, testbed.host(name).address, _SERVERS[name]) for name in application["servers"])
         for index, host in application["clients"]:
             draws = Draws(seed, replicate, application["number"], index)
