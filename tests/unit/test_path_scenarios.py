@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from firstflight import RequestError
-from firstflight.engines.emulate.campaign import _refuse_links
 from firstflight.engines.emulate.layout import lay_out
+from firstflight.engines.emulate.refusals import refuse_links
 from firstflight.engines.model.single_transfer import from_scenario
 from firstflight.engines.simulate import run_cell
 from firstflight.scenario import Cell, Scenario
@@ -182,4 +182,4 @@ def test_the_model_refuses_what_it_cannot_compute_before_it_begins(parts: dict[s
 def test_emulate_refuses_a_rate_that_the_link_box_was_not_calibrated_for() -> None:
     scenario = _scenario(rate='{ steps = [["0s", "1Mbit"], ["1s", "90Gbit"], ["2s", "1Mbit"]] }')
     with pytest.raises(RequestError, match="is 90000 Mbit/s"):
-        _refuse_links(lay_out(scenario), scenario)
+        refuse_links(lay_out(scenario), scenario)

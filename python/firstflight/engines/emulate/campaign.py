@@ -23,18 +23,21 @@ from firstflight.engines.emulate.kernel import EndSettings, initial_window_segme
 from firstflight.engines.emulate.lab import KernelSettings, Lab
 from firstflight.engines.emulate.layout import Layout, Placement, lay_out
 from firstflight.engines.emulate.records import CellRecords, environment
+from firstflight.engines.emulate.refusals import (
+    refuse_datagrams,
+    refuse_links,
+    refuse_one_way_delays,
+    refuse_what_programs_cannot,
+)
 from firstflight.engines.emulate.start import search_path
 from firstflight.errors import MachineError, RequestError
 from firstflight.records.machine import usable_cpus
 from firstflight.scenario import Cell, Scenario
-from firstflight.scenario.rates import peak_bps
 
 # A connection's last packets: FIN, its ACK, and a retransmission of either.
 _CLOSING_S = 4.0
 _QUIET_S = 10.0
 _HEADER_BYTES = 40
-# IPv4 and UDP.
-_DATAGRAM_HEADER_BYTES = 28
 # See `jobs`.
 _BEARS_NEIGHBOURS_BPS = 10e6
 _PACKET_BYTES = 1500
@@ -135,9 +138,9 @@ class Prepared:
         ):
             where = f'scenario "{scenario.name}": application.{application["name"]}'
             if flows[index]:
-                _refuse_datagrams(application, flows[index], where)
+                refuse_datagrams(application, flows[index], where)
             else:
-                _refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
+                refuse_what_programs_cannot(application, scenario.application[index].response_header, where)
             by_arm: dict[int, list[tuple[int, str]]] = {}
             for number, host in enumerate(placement.clients):
                 by_arm.setdefault(arms[number] if arms else 0, []).append((number, host))
@@ -227,7 +230,7 @@ def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> 
     """What the client's kernel is told, None for our own TCP."""
     if stack == "kernel":
         return kernel_settings(application["client_tcp"], f"{where}.client_tcp")
-    _check_ours(application["client_tcp"], f"{where}.client_tcp")
+    refuse_one_way_delays(application["client_tcp"], f"{where}.client_tcp")
     if application["kind"] == "request_response":
         raise RequestError(
             f"{where}.client_tcp.stack: our own TCP fetches files and pages, but does not wait between requests; write "
@@ -236,20 +239,11 @@ def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> 
     return None
 
 
-def _check_ours(profile: Mapping[str, Any], where: str) -> None:
-    """RequestError for what our own TCP can do in the simulator alone."""
-    if profile["rto"]["samples"] == "ack_one_way":
-        raise RequestError(
-            f'{where}.rto.samples: "ack_one_way" needs one clock at both ends, which only --engine simulate has; set '
-            'rto.samples = "round_trip"'
-        )
-
-
 def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[EndSettings | None, int]:
     """What the server's kernel is told, None for our own TCP, and its initial window in segments."""
     if stack == "kernel":
         return kernel_settings(profile, where), initial_window_segments(profile, where)
-    _check_ours(profile, where)
+    refuse_one_way_delays(profile, where)
     policy = profile["initial_window"]
     # These have no number beforehand; they begin with this one.
     first = {"remembered": policy.get("start_segments"), "adaptive": policy.get("most_segments")}.get(policy["policy"])
@@ -261,43 +255,6 @@ def _join_ours(told: dict[str, Any], profile: dict[str, Any], where: str) -> Non
         raise RequestError(
             f"{where}: a server of our TCP has one profile for all; give the applications different hosts"
         )
-
-
-def _refuse_what_programs_cannot(application: Mapping[str, Any], header: int | None, where: str) -> None:
-    if header == 0:
-        raise RequestError(f"{where}.response_header: nginx sends a header; leave it out, or write its length")
-    if application.get("direction") == "upload":
-        raise RequestError(f'{where}.direction: the emulator does downloads only; write "download", or use simulate')
-    if application["kind"] in ("video", "arrivals"):
-        raise RequestError(f"{where}.kind: the emulator has no {application['kind']}; use simulate")
-    if application["kind"] == "web_page" and (
-        application["version"] == "2"
-        or application["persistent"] == "keep_alive"
-        or any(key in application for key in ("then", "dns", "think_from_start"))
-    ):
-        raise RequestError(
-            f'{where}: the emulator fetches pages with HTTP/1.0, or 1.1 "joined", of one level, without dns and load; '
-            "write that, or use simulate"
-        )
-    if (
-        application["kind"] == "web_page"
-        and application["version"] == "1.1"
-        and application["persistent"] == "pipelined"
-    ):
-        raise RequestError(
-            f'{where}.persistent: curl does not pipeline; write "joined", or version = "1.0" for a connection an object'
-        )
-
-
-def _refuse_datagrams(application: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], where: str) -> None:
-    if application["kind"] == "dns":
-        raise RequestError(f"{where}.kind: the emulator looks no names up; use simulate")
-    for flow in flows:
-        if flow["header_bytes"] < _DATAGRAM_HEADER_BYTES:
-            raise RequestError(
-                f"{where}.header: real datagrams have {_DATAGRAM_HEADER_BYTES} B of IPv4 and UDP, and this has "
-                f"{flow['header_bytes']} B"
-            )
 
 
 def _join(ends: dict[str, dict[str, EndSettings]], host: str, peer: str, settings: EndSettings, where: str) -> None:
@@ -356,30 +313,12 @@ def present(settings: KernelSettings, known: Container[str], missing: Container[
     return KernelSettings(sysctls=sysctls, route=settings.route, peers=settings.peers)
 
 
-def _refuse_links(layout: Layout, scenario: Scenario) -> None:
-    for link in layout.links:
-        for direction in ("forward", "reverse"):
-            whole = link[direction].get("burst", {}).get("gso_max_segs", 1)
-            if whole > 1:
-                raise RequestError(
-                    f'scenario "{scenario.name}": burst.gso_max_segs of {link["name"]} is {whole}, and the link box '
-                    "gets the segments of a GSO packet one by one; write 1 or leave it out, or use simulate"
-                )
-            rate = peak_bps(link[direction])
-            if rate is not None and rate > _native.CALIBRATED_BPS:
-                raise RequestError(
-                    f'scenario "{scenario.name}": the rate of {link["name"]} is {rate / 1e6:g} Mbit/s, and the link '
-                    f"box is calibrated up to {_native.CALIBRATED_BPS / 1e6:g} Mbit/s; write that or less, or "
-                    '"unlimited", or use simulate'
-                )
-
-
 def _run(
     cells: Sequence[Cell], seed: int, replicates: Sequence[int], first: int, on_replicates: OnReplicates
 ) -> list[dict[str, pl.DataFrame]]:
     scenario = cells[0].scenario
     layout = lay_out(scenario)
-    _refuse_links(layout, scenario)
+    refuse_links(layout, scenario)
     prepared = [
         _prepared(cell, layout, seed, range(first, first + wanted))
         for cell, wanted in zip(cells, replicates, strict=True)

@@ -6,12 +6,13 @@ from pathlib import Path
 import polars as pl
 import xarray as xr
 
-from firstflight.analysis.claim import Expectation
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -26,7 +27,8 @@ QUANTITIES = (
     Quantity("time", "Completion time", "ms", 1e3 * pl.col("completion_time_s").mean(), digits=0),
     Quantity("timeouts", "Timeouts", "", pl.col("timeouts").sum(), digits=0),
 )
-RFC, OURS = "RFC 6928 section 6", "this study, before its first simulation"
+RFC = Source("RFC 6928 section 6")
+FIXED = "Fixed before the first run."
 SMALL, LARGE = "16 kB", "3 MiB"
 LOSSES = ["5", "10", "6 to 10"]
 
@@ -37,72 +39,67 @@ def relative(q: Quantities) -> xr.DataArray:
     return named(found, "relative", "Time with IW 10", "% of IW 3's without loss", 0)
 
 
-def claim(name: str, source: str, text: str, found: xr.DataArray, expected: Expectation, unit: str) -> ClaimSpec:
-    """Nothing is random: the value decides."""
-    return ClaimSpec(name, source, text, found, expected, unit, "Fixed before the first run.", needs="value")
-
-
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """RFC 6928's two conditions, each toggled, and hypotheses."""
     found, cost = relative(q), q.time.sel(iw=10) - q.time.sel(iw=10, lost="none", drop=True)
     long = [100, 300, 1000]
     return (
-        claim(
+        RFC.says(
             "pays-if-both-hold",
-            RFC,
             "Without a timeout and with a small window IW 10 with a drop is faster than IW 3 without (largest time, "
             "100 kB to 1 MB, segment 5 lost).",
             found.sel(window=SMALL, size_kb=long, lost="5").max(["stack", "size_kb"]),
-            below(100),
-            "% of IW 3's",
+            below(100, "% of IW 3's"),
+            FIXED,
+            needs="value",
         ),
-        claim(
+        RFC.says(
             "not-with-a-timeout",
-            RFC,
             "It is slower if recovery takes a timeout (14 kB, the last segment lost, NewReno).",
             found.sel(stack="rfc", window=SMALL, size_kb=14, lost="10"),
-            above(100),
-            "% of IW 3's",
+            above(100, "% of IW 3's"),
+            FIXED,
+            needs="value",
         ),
-        claim(
+        RFC.says(
             "not-with-a-large-window",
-            RFC,
             "It is slower if the window could have grown (1 MB, 3 MiB of window, segment 5 lost; least time).",
             found.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
-            above(100),
-            "% of IW 3's",
+            above(100, "% of IW 3's"),
+            FIXED,
+            needs="value",
         ),
-        claim(
+        OURS.says(
             "tail-probe-spares-the-timeout",
-            OURS,
             "Linux needs no timeout for any of these losses (most of a transfer).",
             q.timeouts.sel(stack="linux", iw=10, lost=LOSSES).max(["window", "size_kb", "lost"]),
-            near(0),
-            "timeouts",
+            near(0, "timeouts"),
+            FIXED,
+            needs="value",
         ),
-        claim(
+        OURS.says(
             "cost-lasts",
-            OURS,
             "An early exit costs 1 MB at least two round trips (least cost, one segment lost, large window).",
             cost.sel(window=LARGE, size_kb=1000, lost="5").min("stack"),
-            at_least(200),
-            "ms",
+            at_least(200, "ms"),
+            FIXED,
+            needs="value",
         ),
-        claim(
+        OURS.says(
             "cost-fades",
-            OURS,
             "Of 10 MB it is less than 10 % with CUBIC (segment 5 lost).",
             100 * (cost / q.time.sel(iw=10)).sel(stack="linux", window=LARGE, size_kb=10000, lost="5"),
-            at_most(10),
-            "percent",
+            at_most(10, "percent"),
+            FIXED,
+            needs="value",
         ),
-        claim(
+        OURS.says(
             "five-cost-as-one",
-            OURS,
             "With SACK five lost segments cost at most a round trip more than one (1 MB, large window).",
             (cost.sel(lost="6 to 10") - cost.sel(lost="5")).sel(stack="linux", window=LARGE, size_kb=1000),
-            at_most(100),
-            "ms",
+            at_most(100, "ms"),
+            FIXED,
+            needs="value",
         ),
     )
 

@@ -20,8 +20,8 @@ class ClaimSpec:
     """One sentence, `found`, what this run has (an array over `draw` alone), and what is expected of it.
 
     `tolerance` widens the expected range on both sides; `why` justifies it, or the limit. Where no run can have it,
-    `found` is NaN and `note` says why. A `note` that takes long to make is a function: on a part of a run claims are
-    made many times, to see what they depend on, and judged once.
+    `found` is NaN and `note` says why. A `note` that is slow to compute can be a function. Of a partial run each claim
+    is built many times, to find the cells that it depends on, and gets its verdict once.
     """
 
     id: str

@@ -56,6 +56,9 @@ QUANTITIES = (
     Quantity("again", "Retransmitted segments", "segments", pl.col("retransmissions").mean(), DONE, grid="startup"),
 )
 AGREE = Source("this study, before its first run over the kernel")
+QUEUES, SHARED, CALLS, LEARNED, STARTUP = map(
+    Source, ("queues", "shared-queue", "real-time", "learned-window", "startup-schemes")
+)
 
 
 def change(of: xr.DataArray, **base: object) -> xr.DataArray:
@@ -102,14 +105,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             near(0, "MOS", 0.1),
             "0.1 MOS is the limit of that study.",
         ),
-        Source("queues").says(
+        QUEUES.says(
             "page-gains-in-every-queue",
             "IW 10 instead of 3 makes pages faster in every queue (largest change).",
             page.sel(iw=10).max("queue"),
             at_most(-5, "percent"),
             "5 % faster is worth having.",
         ),
-        Source("queues").says(
+        QUEUES.says(
             "aqm-fewer-premature-drops",
             "Next to a download AQM drops less of the first flight than drop tail of 50 ms (largest difference).",
             (premature.sel(queue=["CoDel", "FQ-CoDel"]) - premature.sel(queue="drop tail 50 ms", drop=True)).max(
@@ -118,56 +121,56 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             below(0, "pp"),
             "A sign.",
         ),
-        Source("shared-queue").says(
+        SHARED.says(
             "adopters-gain-in-a-long-queue",
             "In a queue of 1 s adopters of IW 10 gain 5 % (change of page times).",
             adopters.sel(queue="1s", iw=10),
             at_most(-5, "percent"),
             "5 % faster is worth having.",
         ),
-        Source("shared-queue").says(
+        SHARED.says(
             "others-pay-for-32",
             "In a queue of 1 s IW 32 of half of the users makes the others 5 % slower.",
             others.sel(queue="1s", iw=32),
             above(5, "percent"),
             "5 % is what a user may notice.",
         ),
-        Source("real-time").says(
+        CALLS.says(
             "codel-does-not-spare-a-call",
             "With CoDel IW 64 costs a call 0.1 MOS.",
             cost.sel(queue="CoDel", iw=64),
             at_least(0.1, "MOS"),
             "0.1 MOS is the limit of that study.",
         ),
-        Source("real-time").says(
+        CALLS.says(
             "fq-codel-spares-a-call",
             "With FQ-CoDel IW 64 costs a call less than 0.1 MOS.",
             cost.sel(queue="FQ-CoDel", iw=64),
             below(0.1, "MOS"),
             "0.1 MOS is the limit of that study.",
         ),
-        Source("learned-window").says(
+        LEARNED.says(
             "learning-gains-on-fast-hosts",
             "Each learning rule saves at least 10 % of the time on the fast host (worst rule).",
             change(fast, policy="static 10").sel(policy=["ewma", "loss-aware"]).max("policy"),
             at_most(-10, "percent"),
             "One round trip of three or four.",
         ),
-        Source("learned-window").says(
+        LEARNED.says(
             "ewma-harms-slow-hosts",
             "The average of the largest cwnd loses in at least 5 pp more first flights on the slow host than IW 10.",
             lossy.sel(policy="ewma") - lossy.sel(policy="static 10"),
             at_least(5, "pp"),
             "cwnd overshoots a queue of 15 packets before it is reduced.",
         ),
-        Source("learned-window").says(
+        LEARNED.says(
             "a-loss-rule-halves-the-harm",
             "The loss-aware rule has at most half of ewma's first-flight losses on the slow host.",
             lossy.sel(policy="loss-aware") / lossy.sel(policy="ewma"),
             at_most(0.5),
             "The limit of that study.",
         ),
-        Source("startup-schemes").says(
+        STARTUP.says(
             "larger-windows-are-faster",
             "With a queue of one BDP IW 32 is faster than IW 10, and IW 10 than IW 3 (least gain).",
             -xr.concat(
@@ -180,7 +183,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             above(0, "percent"),
             "A sign.",
         ),
-        Source("startup-schemes").says(
+        STARTUP.says(
             "pacing-spares-a-short-queue",
             "With a queue of 30 packets IW 32 paced retransmits less than IW 32 at once (difference).",
             (q.again.sel(scheme="IW 32, paced") - q.again.sel(scheme="IW 32")).sel(kernel).sel(queue="30p"),

@@ -7,13 +7,14 @@ from typing import Any
 import polars as pl
 import xarray as xr
 
-from firstflight.analysis.claim import Expectation
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     below,
@@ -45,7 +46,7 @@ QUANTITIES = (
     *of_grid("beside_", "rival"),
     Quantity("rival", "Goodput of Reno beside it", "Mbit/s", GOODPUT, APPLICATION == "rival", grid="rival", digits=2),
 )
-TALK, OURS = "Thalheim's talk", "this study, before its first simulation"
+TALK = Source("Thalheim's talk")
 SIGN = "A sign: the talk compares and gives no number."
 
 
@@ -68,77 +69,62 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     left = (q.rival / q.rival.sel(control="reno")).sel(path="100 Mbit/s, 100 ms")
     beside = (q.beside_goodput / q.beside_goodput.sel(control="reno")).sel(path="100 Mbit/s, 100 ms")
 
-    def claim(
-        name: str,
-        text: str,
-        found: xr.DataArray,
-        expected: Expectation,
-        why: str,
-        source: str = OURS,
-        **more: Any,
-    ) -> ClaimSpec:
-        return ClaimSpec(name, source, text, found, expected, "ratio", why, **more)
-
     return (
-        claim(
+        TALK.says(
             "cubic-for-long-pipes",
             "On a long fat pipe CUBIC has more goodput than Reno (300 ms, 0.001 % loss; least ratio by queue).",
             against(long, "cubic", ["reno"]).min("queue_bdp"),
-            above(1),
+            above(1, "ratio"),
             SIGN,
-            TALK,
         ),
-        claim(
+        TALK.says(
             "cubic-best-of-four",
             "It has more than any other of the talk's four (300 ms, 0.001 % loss; least ratio by queue).",
             against(long, "cubic", ["reno", "westwood", "vegas"]).min("queue_bdp"),
-            above(1),
+            above(1, "ratio"),
             SIGN,
-            TALK,
         ),
-        claim(
+        TALK.says(
             "vegas-for-wireless",
             "Under random loss of 1 % Vegas has more goodput than Reno and CUBIC (least ratio by RTT).",
             against(radio, "vegas", ["reno", "cubic"]).min("rtt"),
-            above(1),
+            above(1, "ratio"),
             SIGN,
-            TALK,
         ),
-        claim(
+        OURS.says(
             "westwood-rather",
             "Under random loss of 1 % Westwood+, made for wireless, has more goodput than Vegas (least ratio by RTT).",
             against(radio, "westwood", ["vegas"]).min("rtt"),
-            above(1),
+            above(1, "ratio"),
             "A sign.",
         ),
-        claim(
+        OURS.says(
             "bbr-ignores-loss",
             "Under random loss of 1 % BBR has at least twice the goodput of any other (least ratio by RTT).",
             against(radio, "bbr", ["reno", "cubic", "westwood", "vegas"]).min("rtt"),
-            at_least(2),
+            at_least(2, "ratio"),
             "Fixed before the first run.",
         ),
-        claim(
+        OURS.says(
             "no-matter-on-short-pipes",
             "On a short pipe without loss CUBIC and Reno do not differ (20 ms, mean ratio by queue).",
             short.mean("queue_bdp"),
-            near(1),
+            near(1, "ratio", 0.05),
             "5 %; fixed before the first run.",
-            tolerance=0.05,
             needs="value",
         ),
-        claim(
+        OURS.says(
             "bbr-takes-from-reno",
             "A Reno flow beside BBR has less than half of what it has beside Reno (100 Mbit/s, 100 ms).",
             left.sel(control="bbr"),
-            below(0.5),
+            below(0.5, "ratio"),
             "Half, fixed before the first run.",
         ),
-        claim(
+        OURS.says(
             "vegas-yields-to-reno",
             "Vegas beside Reno has less than half of what Reno has there (100 Mbit/s, 100 ms).",
             beside.sel(control="vegas"),
-            below(0.5),
+            below(0.5, "ratio"),
             "Half, fixed before the first run.",
         ),
     )

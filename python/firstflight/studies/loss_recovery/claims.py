@@ -63,25 +63,23 @@ def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
         ):
             of = partial(share, q, *repairs, follows=follows, stack=stack)
             costs = cost(q).sel(follows=follows, stack=stack, draw=0).mean("position")
-
-            def note(of: Callable[..., xr.DataArray] = of, costs: xr.DataArray = costs) -> str:
-                return (
-                    "; ".join(
-                        f"{float(of(iw=iw).sel(draw=0)):.0f} % of the positions with IW {iw}, at a mean cost of "
-                        f"{float(costs.sel(iw=iw)):.0f} ms"
-                        for iw in (FEW, MANY)
-                    )
-                    + "."
-                )
-
             yield _exact(
                 f"rfc6928-s5.3-{kind}-{name}",
                 text,
                 of(iw=MANY) - of(iw=FEW),
                 above(0, "percentage points"),
                 COMPARISON,
-                note=note,
+                note=partial(_shares_and_costs, of, costs),
             )
+
+
+def _shares_and_costs(of: Callable[..., xr.DataArray], costs: xr.DataArray) -> str:
+    each = (
+        f"{float(of(iw=iw).sel(draw=0)):.0f} % of the positions with IW {iw}, at a mean cost of "
+        f"{float(costs.sel(iw=iw)):.0f} ms"
+        for iw in (FEW, MANY)
+    )
+    return f"{'; '.join(each)}."
 
 
 def _exact(

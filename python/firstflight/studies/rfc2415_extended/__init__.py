@@ -8,10 +8,12 @@ import xarray as xr
 
 from firstflight.studies import rfc2415
 from firstflight.studies.kernel import (
+    OURS,
     ClaimSpec,
     DeclaredStudy,
     Quantities,
     Quantity,
+    Source,
     above,
     at_least,
     at_most,
@@ -34,7 +36,7 @@ def of_grid(prefix: str, grid: str) -> Iterator[Quantity]:
 
 
 QUANTITIES = (*of_grid("", "load"), *of_grid("sizes_", "sizes"))
-RFC, OURS = "RFC 2415 section 3", "this study, before its first simulation"
+RFC = Source("RFC 2415 section 3")
 QUIET = slice(None, 16)
 
 
@@ -43,80 +45,74 @@ def gain(delay: xr.DataArray, iw: int, base: int = 1) -> xr.DataArray:
     return 100 * (1 - delay.sel(iw=iw, drop=True) / delay.sel(iw=base, drop=True))
 
 
-def claim(name: str, text: str, found: xr.DataArray, expected: object, why: str, source: str = OURS) -> ClaimSpec:
-    """In percent."""
-    return ClaimSpec(name, source, text, found, expected, "percent", why)  # type: ignore[arg-type]
-
-
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """What the RFC supposes of windows above four, and hypotheses of queues, sizes and load."""
     beyond, ftp = gain(q.mean, 11, 4), 100 * (q.ftp.sel(iw=11) / q.ftp.sel(iw=4) - 1)
     four, five = gain(q.mean, 4).sel(ftps=1), "5 % is what a user may notice."
     sizes = gain(q.sizes_mean, 11, 4).sel(ftps=0)
     return (
-        claim(
+        RFC.says(
             "above-four-the-median-gains-little",
             "IW 11 brings the median page at most 5 % sooner than IW 4 (16 webs, no ftp, drop tail).",
             gain(q.median, 11, 4).sel(queue="drop tail", webs=16, ftps=0),
-            at_most(5),
+            at_most(5, "percent"),
             five,
-            RFC,
         ),
-        claim(
+        OURS.says(
             "above-four-the-mean-gains",
             "The mean page, of which large files are a part, gains more (8 webs, no ftp, drop tail).",
             beyond.sel(queue="drop tail", webs=8, ftps=0),
-            above(5),
+            above(5, "percent"),
             five,
         ),
-        claim(
+        OURS.says(
             "a-win-up-to-16-webs",
             "IW 4 instead of 1 is a win up to 16 webs, in every queue, with an ftp and without (least gain, median).",
             gain(q.median, 4).sel(webs=QUIET).min(["queue", "webs", "ftps"]),
-            above(0),
+            above(0, "percent"),
             "A sign.",
         ),
-        claim(
+        OURS.says(
             "no-win-in-overload",
             "In overload IW 11 instead of 4 is no win (48 webs, one ftp, drop tail; mean page).",
             beyond.sel(queue="drop tail", webs=48, ftps=1),
-            at_most(0),
+            at_most(0, "percent"),
             "A sign.",
         ),
-        claim(
+        OURS.says(
             "aqm-keeps-the-gain",
             "Next to an ftp RED and CoDel leave IW 4 at least the gain over IW 1 that drop tail does (least difference "
             "of the means over loads).",
             (four.sel(queue=["RED", "CoDel"]) - four.sel(queue="drop tail", drop=True)).mean("webs").min("queue"),
-            at_least(-5),
+            at_least(-5, "percent"),
             five,
         ),
-        claim(
+        OURS.says(
             "codel-is-worth-a-larger-window",
             "Next to an ftp CoDel with IW 1 brings pages sooner than drop tail with IW 4 (mean over loads).",
             100 * (1 - q.mean.sel(queue="CoDel", iw=1) / q.mean.sel(queue="drop tail", iw=4)).sel(ftps=1).mean("webs"),
-            above(0),
+            above(0, "percent"),
             "A sign.",
         ),
-        claim(
+        OURS.says(
             "the-ftp-keeps-its-goodput",
             "IW 11 instead of 4 costs the ftp at most 5 % of its goodput up to 16 webs (largest cost, by queue).",
             ftp.sel(webs=QUIET).min(["queue", "webs", "ftps"]),
-            at_least(-5),
+            at_least(-5, "percent"),
             five,
         ),
-        claim(
+        OURS.says(
             "every-distribution-gains",
             "With 8 webs and no ftp IW 11 is faster than IW 4 for every distribution of sizes (least gain, mean page).",
             sizes.sel(webs=8).min("sizes"),
-            above(0),
+            above(0, "percent"),
             "A sign.",
         ),
-        claim(
+        OURS.says(
             "today-gains-most",
             "Today's objects gain more from IW 11 than the fitted ones (8 webs, no ftp; difference).",
             (sizes.sel(sizes="today") - sizes.sel(sizes="fitted")).sel(webs=8),
-            above(5),
+            above(5, "percent"),
             five,
         ),
     )

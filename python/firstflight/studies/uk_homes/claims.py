@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, at_most, below, named
+from firstflight.studies.kernel import OURS, ClaimSpec, Quantities, Source, above, at_least, at_most, below, named
 
 TODAY = 10
 RESPONSES = ("10kB", "30kB", "100kB", "300kB", "1MB", "page")
@@ -97,7 +97,6 @@ def correlation(q: Quantities, name: str) -> xr.DataArray:
 
 def claims(q: Quantities) -> Iterator[ClaimSpec]:
     """Overfilled homes, what tells them, gains, cost, ranks."""
-    hypothesis = Source("this study, before its first simulation")
     for year, limit, why in (
         (2023, 10, "A share of homes, no tolerance."),
         (
@@ -109,7 +108,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     ):
         shares = overfilled(q).sel(year=year, draw=0)
         others = ", ".join(f"{float(shares.sel(iw=iw)):.1f} % with {iw}" for iw in shares["iw"].values if iw != 32)
-        yield hypothesis.says(
+        yield OURS.says(
             f"overfill-{year}",
             f"An initial window of 32 overfills the path of fewer than {limit} % of the homes of {year}.",
             shares.sel(iw=32),
@@ -121,7 +120,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     wire, pipe, queue = (
         getattr(q, f"{rule}_right").sel(farther_ms=FARTHER_MS, draw=0) for rule in ("wire", "pipe", "queue")
     )
-    yield hypothesis.says(
+    yield OURS.says(
         "queue-rule",
         "Whether a first flight overfills the path is told by the queue alone and the packet on the wire, for 99 "
         "% of the homes at every window.",
@@ -132,7 +131,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         f"alone tells at least {float(queue.min()):.2f} % right.",
         needs="value",
     )
-    yield hypothesis.says(
+    yield OURS.says(
         "pipe-rule",
         "It is told as well by bandwidth-delay product and queue together, for 99 % of the homes at every window.",
         pipe.min(),
@@ -158,7 +157,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
                 else "",
             )
     times = of(q, "time").sel(year=2023)
-    yield hypothesis.says(
+    yield OURS.says(
         "gain-32",
         "30 ms farther than measured, IW 32 instead of 10 fetches 100 kB at least 20 % sooner for the median home "
         "of 2023.",
@@ -167,7 +166,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         "Arithmetic without a line's rate gives one round trip of four: 25 %.",
         _become(times.sel(farther_ms=30, response="100kB"), 32),
     )
-    yield hypothesis.says(
+    yield OURS.says(
         "gain-16",
         "30 ms farther than measured, IW 16 instead of 10 fetches the page at least 5 % sooner for the median "
         "home of 2023.",
@@ -176,7 +175,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         "Half a round trip of some seven.",
         _become(times.sel(farther_ms=30, response=PAGE), 16),
     )
-    yield hypothesis.says(
+    yield OURS.says(
         "gain-near",
         "As near as the test server, IW 32 instead of 10 saves the median home of 2023 at most 25 ms of a page.",
         saved_ms(times).sel(farther_ms=0, response=PAGE, iw=32),
@@ -187,7 +186,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     gains = saved(q.percentile_time.sel(response=RESPONSE, draw=0)).sel(iw=32)
     gains = gains.stack(at=["percentile", "year", "farther_ms"])
     percentile, year, farther_ms = gains["at"].values[gains.fillna(float("inf")).values.argmin()]
-    yield hypothesis.says(
+    yield OURS.says(
         "no-percentile-loses",
         "At no percentile from 1 to 99, in neither year and at no distance, do 100 kB come later with IW 32 than "
         "with 10.",
@@ -199,7 +198,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     )
     rates = sent_again(q).sel(year=2023, farther_ms=FARTHER_MS)
     before, after = (float(rates.sel(iw=iw, draw=0)) for iw in (TODAY, 32))
-    yield hypothesis.says(
+    yield OURS.says(
         "cost-32",
         "30 ms farther than measured, IW 32 instead of 10 adds less than one percentage point to the segments "
         "sent again for 100 kB (homes of 2023).",
@@ -210,7 +209,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     )
     ours = correlation(q, "ours")
     round_trip = float(correlation(q, "round_trip").sel(year=2015, technology=ALL, draw=0))
-    yield hypothesis.says(
+    yield OURS.says(
         "rank-2015",
         "Our page times rank the homes of 2015 as the measured ones do: a rank correlation of 0.8 or more.",
         ours.sel(year=2015, technology=ALL),
@@ -223,7 +222,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     kinds = many["technology"].values[(-many.values).argsort()]
     within = ours.sel(year=2023, technology=list(TECHNOLOGIES)).where((counted >= MANY).reset_coords(drop=True))
     each = ", ".join(f"{kind} {float(within.sel(technology=kind, draw=0)):.2f}" for kind in kinds)
-    yield hypothesis.says(
+    yield OURS.says(
         "rank-2023",
         f"They do so within each technology of 2023 with {MANY} homes or more: 0.5 or more.",
         within.min("technology"),
