@@ -165,7 +165,7 @@ class CaptureReader:
     def counts(self) -> tuple[int, int]:
         """Packets read so far, and TCP segments among them."""
 
-_Closed = tuple[bytes, int, int, int, int, int, int | None, int, int, int | None]
+_Closed = tuple[bytes, int, int, int, int, int, int | None, int, int, int | None, int]
 
 @final
 class ClosedConnections:
@@ -182,10 +182,31 @@ class ClosedConnections:
 
         Each is (network as 4 or 16 bytes, data segments sent without retransmissions, segments of data retransmitted,
         DSACKs, bytes acknowledged, cwnd in segments at the end, smallest RTT in µs, last delivery rate in bytes/s,
-        segments with CE marks, retransmission timeouts). Connections over loopback or without acknowledged data are
-        passed over. Timeouts are None on kernels before 6.7, unless the connection ended in one. Lets other threads
-        run meanwhile.
+        segments with CE marks, retransmission timeouts, the socket's cookie). Connections over loopback or without
+        acknowledged data are passed over. Timeouts are None on kernels before 6.7, unless the connection ended in one.
+        Lets other threads run meanwhile.
         """
 
     def counts(self) -> tuple[int, int, int, int]:
         """Connections reported so far; of these passed over and beyond the limit; reports dropped by the kernel."""
+
+@final
+class DrawnWindows:
+    """A BPF program on a cgroup that draws the initial window of each accepted connection; ends with the process."""
+
+    def __new__(cls, cgroup: PathLike[str], ports: list[int], compared: int) -> Self:
+        """For connections on local `ports` (empty: all) in the calling thread's network namespace. Retransmissions
+        among the first `compared` segments count as losses.
+
+        Raises OSError without CAP_BPF and CAP_NET_ADMIN, for a directory that is no cgroup of version 2, and on a
+        kernel before 5.15.
+        """
+
+    def set(self, network: bytes, length: int, segments: int, share: float) -> None:
+        """Give connections to a network (4 or 16 bytes) `segments` with probability `share`, else ten."""
+
+    def remove(self, network: bytes, length: int) -> None:
+        """Draw nothing for connections to a network any more."""
+
+    def take(self, cookie: int) -> tuple[int, bool] | None:
+        """The window drawn for a socket and whether its first flight lost a segment; None if nothing was drawn."""

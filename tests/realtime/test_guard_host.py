@@ -1,6 +1,7 @@
 """The guard on a host: nginx, curl, and a queue that becomes too short for the raised window."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -21,11 +22,12 @@ pytestmark = [
 ]
 
 
-def _found(**case: Any) -> dict[str, Any]:
+def _found(*, as_root: bool = False, **case: Any) -> dict[str, Any]:
     for program, package in {"nginx": "nginx-light", "curl": "curl", "tc": "iproute2"}.items():
         if shutil.which(program, path=_PATH) is None:
             pytest.skip(f"there is no {program}; apt-get install {package}")
-    own = ["unshare", "--user", "--map-root-user", "--net", "--pid", "--mount-proc", "--fork", "--kill-child"]
+    user = [] if as_root else ["--user", "--map-root-user"]
+    own = ["unshare", *user, "--net", "--pid", "--mount-proc", "--fork", "--kill-child"]
     command = [*own, sys.executable, str(CHILD), json.dumps(case)]
     child = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env={"PATH": _PATH})
     assert child.returncode == 0, child.stderr
@@ -85,3 +87,44 @@ def test_each_of_some_thousand_connections_is_reported_or_counted_as_dropped() -
     found = measure(seconds=2, warm_up_s=1, clients=2)
     assert found.driven["connections"] > 100
     assert {row.work: row.same for row in rows_of(found)}["connections seen"]
+
+
+def _without_bpf() -> str | None:
+    """Why BPF programs cannot be attached here; None if they can."""
+    if os.geteuid() != 0:
+        return "BPF takes root's rights"
+    if Path("/proc/self/uid_map").read_text(encoding="ascii").split() != ["0", "0", "4294967295"]:
+        return "BPF takes the first user namespace"
+    if " cgroup2 " not in Path("/proc/mounts").read_text(encoding="utf-8"):
+        return "no cgroup of version 2 is mounted"
+    return None
+
+
+needs_bpf = pytest.mark.skipif(_without_bpf() is not None, reason=str(_without_bpf()))
+
+
+@needs_bpf
+def test_windows_are_drawn_for_connections_of_a_port_where_no_route_has_one_and_end_with_the_program() -> None:
+    found = _found(as_root=True, do="drawn")
+    assert found["before"] == [10] * 3
+    assert set(found["during"]) == {10, 20}
+    # A half of 60, with a probability of 1 in 10^6 of being outside.
+    assert 11 <= found["during"].count(20) <= 49
+    assert found["found"] == [[window, False] for window in found["during"]]
+    assert found["again"] is None
+    assert found["respected"] == [12] * 10
+    assert found["removed"] == found["after"] == [10] * 10
+
+
+@needs_bpf
+def test_losses_in_the_first_flight_of_longer_connections_are_found_where_connections_are_drawn() -> None:
+    found = _found(as_root=True, do="by connection")
+    assert found["raised"]
+    assert found["routes"] == []
+    evidence = found["stopped"]["evidence"]
+    assert evidence["e_value"] >= 20
+    assert evidence["losses_raised"] > evidence["losses"] / 2
+    assert found["after_bad"] <= 1000
+    assert found["left"] == []
+    assert found["code"] == 0
+    assert found["as_before"]

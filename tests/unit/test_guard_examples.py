@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from firstflight import _native
 from firstflight.cli.guarding import guard
-from firstflight.guard.closed import _V4, _V6, Counts, Row, outcome
+from firstflight.errors import MachineError
+from firstflight.guard.closed import _V4, _V6, Began, Counts, Row, outcome
+from firstflight.guard.draws import Draws
 from firstflight.guard.metrics import Metrics
 
 EXAMPLES = Path(__file__).parents[2] / "examples/guard"
-ROW = Row(b"", 18, 2, 0, 25_000, 20, 40_000, 1_000_000, 0, 0)
+ROW = Row(b"", 18, 2, 0, 25_000, 20, 40_000, 1_000_000, 0, 0, 7)
 
 
 def scrape(metrics: Metrics) -> str:
@@ -27,7 +30,7 @@ def scrape(metrics: Metrics) -> str:
 
 def test_the_dashboard_asks_for_metrics_that_are_served() -> None:
     metrics = Metrics()
-    metrics.count(outcome(0.0, ip_network("192.0.2.0/28"), ROW, "raised", 20, 20))
+    metrics.count(outcome(0.0, ip_network("192.0.2.0/28"), ROW, Began(20, judged=True), 20))
     served = set(re.findall(r"^# TYPE (\S+)", scrape(metrics), re.MULTILINE))
     dashboard = json.loads((EXAMPLES / "dashboard.json").read_text(encoding="utf-8"))
     asked = set(re.findall(r"firstflight_guard_\w+", json.dumps([p["targets"] for p in dashboard["panels"]])))
@@ -39,7 +42,7 @@ def test_groups_in_metrics_are_bounded() -> None:
     metrics = Metrics()
     for k in range(300):
         prefix = ip_network(f"10.{k % 256}.{k // 256}.0/28") if k < 256 else ip_network(f"172.{k - 256}.0.0/28")
-        metrics.count(outcome(0.0, prefix, ROW, "control", 10, 20))
+        metrics.count(outcome(0.0, prefix, ROW, Began(10, judged=True), 20))
     groups = re.findall(r"^firstflight_guard_connections_total{group=\"(\S+?)\"", scrape(metrics), re.MULTILINE)
     assert len(groups) == 101
     assert "other" in groups
@@ -48,10 +51,27 @@ def test_groups_in_metrics_are_bounded() -> None:
 def test_a_loss_is_known_of_connections_within_the_window_under_trial_and_a_dsack_explains_one() -> None:
     prefix = ip_network("192.0.2.0/28")
     lost = [
-        outcome(0.0, prefix, row, "control", 10, 20).first_flight_lost
+        outcome(0.0, prefix, row, Began(10, judged=True), 20).first_flight_lost
         for row in (ROW, ROW._replace(dsacks=2), ROW._replace(retransmissions=0), ROW._replace(segments=21))
     ]
     assert lost == [True, False, False, None]
+
+
+def test_of_a_connection_of_any_length_a_loss_is_known_where_its_flight_was_watched() -> None:
+    row = ROW._replace(segments=2000)
+    for watched in (True, False):
+        found = outcome(0.0, ip_network("192.0.2.0/28"), row, Began(20, judged=True, lost=watched), 20)
+        assert (found.first_flight_lost, found.arm, found.initial_window) == (watched, "raised", 20)
+
+
+def test_what_the_kernel_refuses_is_told_in_its_words(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as refused:
+        _native.DrawnWindows(tmp_path / "nowhere", [80], 20)
+    assert refused.value.strerror == "No such file or directory"
+    with pytest.raises(
+        MachineError, match=r"nowhere: .*attached: No such file or directory; name a directory of cgroup"
+    ):
+        Draws(tmp_path / "nowhere", [80], 20)
 
 
 def test_a_network_that_keeps_its_hash_is_equal_to_others() -> None:

@@ -36,6 +36,8 @@ pub struct Closed {
     pub network: [u8; 16],
     /// Local port.
     pub port: u16,
+    /// The socket's cookie, by which BPF programs know it, too.
+    pub cookie: u64,
     /// TCP_CA_Loss was the state at the end.
     pub ended_in_loss: bool,
     /// Largest data of a segment sent.
@@ -231,6 +233,7 @@ const MESSAGE: usize = 72;
 const FAMILY: usize = 0;
 const LOCAL_PORT: usize = 4;
 const PEER: usize = 24;
+const COOKIE: usize = 44;
 /// INET_DIAG_INFO, an attribute that holds a tcp_info.
 const INFO: u16 = 2;
 
@@ -242,6 +245,7 @@ fn read(report: &[u8], filter: &Filter) -> Option<Closed> {
         return None;
     }
     let network = network(message, filter.prefix_lengths)?;
+    let word = |place| Some(u32::from_ne_bytes(field(message, place)?));
     let info = attribute(report.get(HEADER + MESSAGE..)?, INFO)?;
     // Places in struct tcp_info (linux/tcp.h), which only grows at its end.
     let number = |place| Some(u32::from_ne_bytes(field(info, place)?));
@@ -249,6 +253,8 @@ fn read(report: &[u8], filter: &Filter) -> Option<Closed> {
     let closed = Closed {
         network,
         port,
+        // Two words, the lower one first (sock_diag_save_cookie).
+        cookie: u64::from(word(COOKIE)?) | u64::from(word(COOKIE + 4)?) << 32,
         ended_in_loss: *info.get(1)? == 4,
         mss_bytes: number(16)?,
         cwnd: number(80)?,
@@ -327,6 +333,7 @@ mod tests {
         bytes[HEADER + FAMILY] = family;
         bytes[HEADER + LOCAL_PORT..][..2].copy_from_slice(&443u16.to_be_bytes());
         bytes[HEADER + PEER..][..16].copy_from_slice(&peer);
+        bytes[HEADER + COOKIE..][..8].copy_from_slice(&[7, 0, 0, 0, 1, 0, 0, 0]);
         // An attribute before the one that is looked for, of a length that is no multiple of four.
         bytes.extend([5, 0, 8, 0, 0, 0, 0, 0]);
         bytes.extend(((info.len() + 4) as u16).to_ne_bytes());
@@ -358,6 +365,7 @@ mod tests {
         let closed = read(&report(2, peer, &info(280)), &filter(&[])).unwrap();
         assert_eq!(closed.network[10..], [0xff, 0xff, 192, 0, 2, 0]);
         assert_eq!((closed.port, closed.data_segments, closed.timeouts), (443, 5, Some(1)));
+        assert_eq!(closed.cookie, 1 << 32 | 7);
         assert_eq!((closed.acked_bytes, closed.sent_bytes, closed.retransmitted_bytes), (5000, 6448, 1448));
     }
 

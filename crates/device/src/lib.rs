@@ -7,6 +7,7 @@
 
 mod clock;
 mod closed;
+mod drawn;
 mod interface;
 mod packet_socket;
 mod process;
@@ -15,6 +16,7 @@ mod tun;
 
 pub use clock::{boottime_ns, monotonic_ns, wall_ahead_ns};
 pub use closed::{Closed, ClosedConnections, Counts, Filter};
+pub use drawn::{Drawn, DrawnWindows};
 pub use packet_socket::{Arrival, BATCH, MacAddress, PacketSocket, Taken};
 pub use process::{duplicate, lock_memory, precise_timers, realtime_priority};
 pub use readiness::{Readiness, Wake};

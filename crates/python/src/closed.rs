@@ -1,13 +1,15 @@
 //! Connections as the kernel destroys them.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, path::PathBuf, time::Duration};
 
 use firstflight_device::{self as device, Closed, Filter};
 use pyo3::prelude::*;
 
+use crate::refused;
+
 /// Network, data segments sent without retransmissions, retransmissions of data, DSACKs, bytes acknowledged, cwnd, smallest
-/// RTT, delivery rate, marks, timeouts.
-type Row = (Cow<'static, [u8]>, u32, u32, u32, u64, u32, Option<u32>, u64, u32, Option<u16>);
+/// RTT, delivery rate, marks, timeouts, the socket's cookie.
+type Row = (Cow<'static, [u8]>, u32, u32, u32, u64, u32, Option<u32>, u64, u32, Option<u16>, u64);
 
 /// The kernel's reports of destroyed TCP connections, in the network namespace of the thread that made it.
 #[pyclass]
@@ -17,19 +19,19 @@ pub(crate) struct ClosedConnections(device::ClosedConnections);
 impl ClosedConnections {
     #[new]
     fn new(ports: Vec<u16>, prefix_lengths: (u8, u8)) -> PyResult<Self> {
-        Ok(Self(device::ClosedConnections::open(Filter { ports, prefix_lengths })?))
+        Ok(Self(device::ClosedConnections::open(Filter { ports, prefix_lengths }).map_err(refused)?))
     }
 
     /// A row for each connection that is destroyed within `wait_s`, at most about `limit`.
     fn take(&mut self, py: Python<'_>, wait_s: f64, limit: usize) -> PyResult<Vec<Row>> {
         let wait = Duration::try_from_secs_f64(wait_s).map_err(crate::invalid)?;
-        let found = py.detach(|| self.0.take(wait, limit))?;
+        let found = py.detach(|| self.0.take(wait, limit)).map_err(refused)?;
         Ok(found.iter().map(row).collect())
     }
 
     /// Connections reported, passed over, beyond the limit, and dropped by the kernel.
     fn counts(&self) -> PyResult<(u64, u64, u64, u64)> {
-        let counts = self.0.counts()?;
+        let counts = self.0.counts().map_err(refused)?;
         Ok((counts.reported, counts.passed_over, counts.beyond, counts.dropped))
     }
 }
@@ -48,5 +50,53 @@ fn row(closed: &Closed) -> Row {
         closed.delivery_rate,
         closed.marks,
         closed.timeouts.or(closed.ended_in_loss.then_some(1)),
+        closed.cookie,
     )
+}
+
+/// A BPF program on a cgroup that draws each accepted connection's initial window.
+#[pyclass(frozen)]
+pub(crate) struct DrawnWindows(device::DrawnWindows);
+
+#[pymethods]
+impl DrawnWindows {
+    #[new]
+    fn new(cgroup: PathBuf, ports: Vec<u16>, compared: u32) -> PyResult<Self> {
+        Ok(Self(device::DrawnWindows::attach(&cgroup, &ports, compared).map_err(refused)?))
+    }
+
+    /// Draws `segments` with probability `share` for connections to a network, given as 4 or 16 bytes.
+    fn set(&self, network: &[u8], length: u8, segments: u32, share: f64) -> PyResult<()> {
+        let (network, length) = mapped(network, length)?;
+        self.0.set(network, length, segments, share).map_err(refused)
+    }
+
+    /// Draws nothing for connections to a network any more.
+    fn remove(&self, network: &[u8], length: u8) -> PyResult<()> {
+        let (network, length) = mapped(network, length)?;
+        self.0.remove(network, length).map_err(refused)
+    }
+
+    /// The window drawn for a socket and whether its first flight lost a segment; None if nothing was drawn.
+    fn take(&self, cookie: u64) -> PyResult<Option<(u32, bool)>> {
+        let drawn = self.0.take(cookie).map_err(refused)?;
+        Ok(drawn.map(|drawn| (drawn.segments, drawn.first_flight_lost)))
+    }
+}
+
+/// IPv4 mapped into IPv6, with the length of its prefix there.
+fn mapped(network: &[u8], length: u8) -> PyResult<([u8; 16], u8)> {
+    let mut address = [0; 16];
+    match network.len() {
+        4 => {
+            address[10..12].copy_from_slice(&[0xff; 2]);
+            address[12..].copy_from_slice(network);
+            Ok((address, length + 96))
+        }
+        16 => {
+            address.copy_from_slice(network);
+            Ok((address, length))
+        }
+        other => Err(crate::invalid(format!("a network of {other} bytes"))),
+    }
 }

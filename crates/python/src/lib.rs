@@ -33,6 +33,18 @@ fn invalid(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
+/// What the kernel refused, as Python's OSError with its number and its words.
+#[cfg(target_os = "linux")]
+fn refused(error: std::io::Error) -> PyErr {
+    let text = error.to_string();
+    // Python shows the number itself.
+    let words = text.split(" (os error").next().unwrap_or_default().to_owned();
+    match error.raw_os_error() {
+        Some(number) => pyo3::exceptions::PyOSError::new_err((number, words)),
+        None => error.into(),
+    }
+}
+
 /// The version of the native code.
 #[pyfunction]
 fn version() -> &'static str {
@@ -225,5 +237,6 @@ fn add_what_calls_linux(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(linkbox::run_capture, module)?)?;
     module.add("CALIBRATED_BPS", firstflight_linkbox::CALIBRATED_BPS)?;
     module.add_function(wrap_pyfunction!(wire::run_wire, module)?)?;
-    module.add_class::<closed::ClosedConnections>()
+    module.add_class::<closed::ClosedConnections>()?;
+    module.add_class::<closed::DrawnWindows>()
 }

@@ -6,7 +6,7 @@ use firstflight_device::{PacketSocket, Tun, duplicate};
 use firstflight_linkbox::{Device, Plan};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
-use crate::invalid;
+use crate::{invalid, refused};
 
 /// Opens a device in the calling thread's network namespace; its descriptor is the caller's.
 #[pyfunction]
@@ -16,7 +16,7 @@ pub(crate) fn open_device(kind: &str, name: &str) -> PyResult<RawFd> {
         "packet" => PacketSocket::open(name, false).map(OwnedFd::from),
         _ => return Err(invalid(format_args!("a device is \"tun\" or \"packet\", not {kind:?}"))),
     };
-    Ok(opened?.into_raw_fd())
+    Ok(opened.map_err(refused)?.into_raw_fd())
 }
 
 /// Runs a box on devices given as (kind, descriptor) until its control socket says stop or closes. The
@@ -24,10 +24,10 @@ pub(crate) fn open_device(kind: &str, name: &str) -> PyResult<RawFd> {
 #[pyfunction]
 pub(crate) fn run_box(py: Python<'_>, plan_json: &str, fds: Vec<(String, RawFd)>, control_fd: RawFd) -> PyResult<()> {
     let plan = Plan::from_json(plan_json).map_err(invalid)?;
-    let control = duplicate(control_fd)?;
+    let control = duplicate(control_fd).map_err(refused)?;
     let mut devices = Vec::with_capacity(fds.len());
     for (kind, fd) in fds {
-        devices.push(Device::adopt(&kind, duplicate(fd)?)?);
+        devices.push(Device::adopt(&kind, duplicate(fd).map_err(refused)?)?);
     }
     until_raised(py, |interrupted| firstflight_linkbox::run(&plan, devices, control, interrupted))
 }
@@ -37,7 +37,7 @@ pub(crate) fn run_box(py: Python<'_>, plan_json: &str, fds: Vec<(String, RawFd)>
 #[pyfunction]
 #[pyo3(signature = (interface, control_fd, mtu = 1500))]
 pub(crate) fn run_capture(py: Python<'_>, interface: &str, control_fd: RawFd, mtu: u16) -> PyResult<()> {
-    let control = duplicate(control_fd)?;
+    let control = duplicate(control_fd).map_err(refused)?;
     until_raised(py, |interrupted| firstflight_linkbox::capture(interface, mtu, control, interrupted))
 }
 

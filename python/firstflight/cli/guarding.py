@@ -108,6 +108,14 @@ def run(
     fallback: Annotated[
         Fallback, typer.Option(help="Window after a stop: the system's 10 segments, or RFC 3390's 3.")
     ] = Fallback.rfc6928,
+    cgroup: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Draw each connection of this cgroup by BPF, not prefixes by routes; needs CAP_BPF, too.",
+            show_default=False,
+        ),
+    ] = None,
     metrics: Annotated[
         int | None,
         typer.Option(metavar="PORT", help="Prometheus metrics on 127.0.0.1.", min=1, max=65535, show_default=False),
@@ -122,7 +130,7 @@ def run(
     from firstflight.cli.guarding_host import Limits, Request, run_command
 
     limits = Limits(iw, policy, advice, alpha, period, least, fallback.value)
-    run_command(Request(limits, dry_run, ports, units, as_file, metrics, state))
+    run_command(Request(limits, dry_run, ports, units, as_file, metrics, state, cgroup))
 
 
 @guard.command(short_help="What a running guard does.")

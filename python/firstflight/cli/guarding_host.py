@@ -45,6 +45,7 @@ class Request:
     as_file: Path | None
     metrics: int | None
     state: Path
+    cgroup: Path | None
 
 
 def run_command(request: Request) -> None:
@@ -58,16 +59,19 @@ def run_command(request: Request) -> None:
         Policy(limits.policy, largest),
         StopRule(alpha=limits.alpha, period_s=_seconds(limits.period)),
         fallback=limits.fallback,
+        draw="prefix" if request.cgroup is None else "connection",
         secret=os.urandom(16),
     )
+    acts = not request.dry_run and largest > RFC6928_SEGMENTS
     host = Host(
         settings,
         Groups(least_connections=limits.least, table=AsTable.read(request.as_file) if request.as_file else None),
         request.state,
-        acts=not request.dry_run and largest > RFC6928_SEGMENTS,
+        acts=acts,
         ports=_numbers("--ports", request.ports, 65535),
         prefix_lengths=(prefix_lengths[0], prefix_lengths[1]),
         metrics_port=request.metrics,
+        cgroup=request.cgroup if acts else None,
     )
     does = f"raises windows up to {largest} segments" if host.acts else "changes nothing"
     line = f"guard {does}; `firstflight guard status --state {request.state}` shows what it sees and does"
@@ -164,8 +168,8 @@ def _print(status: dict[str, Any], old_s: float) -> None:
     if status["timeouts_unknown"]:
         console.print("[yellow]this kernel does not count timeouts (6.7 and later do): they are not judged[/]")
     console.print(
-        f"{status['windows_set']} routes set, {status['windows_decided']} decided, {status['hands_off']} prefixes left "
-        "to somebody else's routes"
+        f"{status['windows_set']} prefixes set, {status['windows_decided']} decided, {status['hands_off']} prefixes "
+        "left to somebody else's routes"
     )
     names = ("answer", "e-value", "flows", "losses", "timeouts", "needed")
     table = Table(Column("group", no_wrap=True), *names, box=SIMPLE)

@@ -24,6 +24,8 @@ class Decision:
     initial_window: int | None
     reason: str
     evidence: dict[str, Any]
+    share: float = 1.0
+    """Part of the prefix's connections that get it: below 1 where connections are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Settings:
     shares: tuple[float, ...] = (0.5, 0.9)
     """Shares of the raised arm, one after the other as harm is excluded; the last one leaves a control arm for good."""
     draw: Literal["prefix", "connection"] = "prefix"
-    """What an arm is drawn for: a prefix, again in each period, or a connection, by the host with `Brain.share`."""
+    """What an arm is drawn for: a prefix, again in each period, or a connection, by the host with `Decision.share`."""
     fallback: Literal["rfc6928", "rfc3390"] = "rfc6928"
     """What a group gets after a stop: the system's ten segments, or RFC 3390's three."""
     hold_s: float = 7 * 86400.0
@@ -82,6 +84,7 @@ class _Unit:
     tried_since: int | None = None
     """First period of the trial that goes on; None while neither arm is raised."""
     window: int | None = None
+    share: float = 1.0
 
 
 class Brain:
@@ -119,13 +122,6 @@ class Brain:
         if not monitored:
             self._release("monitoring stopped")
         return list(self._decisions.values())
-
-    def share(self, prefix: Network) -> float:
-        """Probability with which a connection to this prefix is to be raised, where connections are drawn."""
-        unit = self._units.get(prefix)
-        if unit is None or unit.window is None or unit.window <= RFC6928_SEGMENTS:
-            return 0.0
-        return self._states[unit.group].trial.share
 
     def group_of(self, prefix: Network) -> str | None:
         """Name of the group that a prefix is judged with; None for one that was not seen lately."""
@@ -175,6 +171,9 @@ class Brain:
         elif verdict.answer is Answer.ENOUGH and group.stage + 1 < len(self._settings.shares):
             group.stage += 1
             group.trial.split(self._settings.shares[group.stage])
+            for prefix, unit in self._units.items():
+                if unit.group == name:
+                    self._set(prefix, unit, unit.window, "no harm found: a larger share")
 
     def _advance(self, at: float) -> None:
         """Begin a period: age, regroup, draw arms, set windows."""
@@ -297,10 +296,14 @@ class Brain:
             self._forget(prefix, reason)
 
     def _set(self, prefix: Network, unit: _Unit, window: int | None, reason: str) -> None:
-        if window == unit.window:
+        group = self._states.get(unit.group)
+        share = 1.0
+        if self._settings.draw == "connection" and group is not None and (window or 0) > RFC6928_SEGMENTS:
+            share = group.trial.share
+        if (window, share) == (unit.window, unit.share):
             return
         evidence: dict[str, Any] = {"group": unit.group, "arm": unit.arm}
-        if (group := self._states.get(unit.group)) is not None:
+        if group is not None:
             evidence |= {"share": group.trial.share, "estimate_segments": group.estimate.segments, **group.evidence}
-        unit.window = window
-        self._decisions[prefix] = Decision(prefix, window, reason, evidence)
+        unit.window, unit.share = window, share
+        self._decisions[prefix] = Decision(prefix, window, reason, evidence, share)

@@ -1,11 +1,13 @@
 """Outcomes of connections as the kernel reports them when it destroys them (sock_diag, TCP_INFO)."""
 
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any, NamedTuple
 
 from firstflight import _native
 from firstflight.errors import MachineError
-from firstflight.guard.outcome import Arm, Network, Outcome
+from firstflight.guard.outcome import Network, Outcome
+from firstflight.guard.policy import RFC6928_SEGMENTS
 
 # So that reading and judging stay below 5 % of a core however many connections there are.
 _MOST_PER_SECOND = 2000
@@ -25,6 +27,20 @@ class Row(NamedTuple):
     delivery_rate: int
     marks: int
     timeouts: int | None
+    cookie: int
+    """Of the socket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """How a connection that has closed began."""
+
+    segments: int
+    """Its initial window."""
+    judged: bool
+    """Whether it had the window that was drawn for it."""
+    lost: bool | None = None
+    """Whether one of the first segments was lost, as many as the largest window under trial; None if nobody watched."""
 
 
 class Counts(NamedTuple):
@@ -94,19 +110,21 @@ class Closed:
         return found
 
 
-def outcome(at: float, prefix: Network, row: Row, arm: Arm, initial_window: int, compared: int) -> Outcome:
+def outcome(at: float, prefix: Network, row: Row, began: Began, compared: int) -> Outcome:
     """A row as the rules see it.
 
     TCP_INFO does not say which segment was retransmitted. So a loss in the first flight is known for connections that
     sent no more than `compared` segments in all, the largest window under trial: of these each retransmission that no
     DSACK explains counts, in both arms alike. Of longer connections it is not known.
     """
-    lost = row.retransmissions > row.dsacks if row.segments <= compared else None
+    lost = began.lost
+    if lost is None and row.segments <= compared:
+        lost = row.retransmissions > row.dsacks
     return Outcome(
         at=at,
         prefix=prefix,
-        arm=arm,
-        initial_window=initial_window,
+        arm="raised" if began.segments > RFC6928_SEGMENTS else "control",
+        initial_window=began.segments,
         bytes_acked=row.bytes_acked,
         # The kernel tells the window at the end alone.
         largest_cwnd=row.cwnd,

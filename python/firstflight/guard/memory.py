@@ -87,7 +87,7 @@ class Memory:
     def _tried(self) -> Any:
         """On what a trial's evidence depends: what another window or rule has shown does not count."""
         settings = self._settings
-        return json.loads(json.dumps([asdict(settings.policy), asdict(settings.rule), settings.shares]))
+        return json.loads(json.dumps([asdict(settings.policy), asdict(settings.rule), settings.shares, settings.draw]))
 
     def _packed(self, group: Group, offset_s: float) -> str:
         trial = group.trial

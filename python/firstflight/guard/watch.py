@@ -14,17 +14,16 @@ from typing import Any
 from firstflight.errors import FirstflightError, MachineError
 from firstflight.guard.brain import Brain, Settings
 from firstflight.guard.closed import Closed, Counts, outcome
+from firstflight.guard.draws import Draws
 from firstflight.guard.groups import Groups
 from firstflight.guard.journal import Journal
 from firstflight.guard.memory import Memory
 from firstflight.guard.metrics import Metrics
-from firstflight.guard.outcome import Arm, Network
+from firstflight.guard.outcome import Network
 from firstflight.guard.policy import RFC6928_SEGMENTS
 from firstflight.guard.routes import Routes
 from firstflight.guard.windows import Windows
 
-# A connection that was opened before a window was set may close soon after; whose window it had is not known.
-_UNCERTAIN_S = 2.0
 _LOOK_S = 1.0
 _LOG_BYTES = 16 << 20
 _GROUPS_SHOWN = 50
@@ -47,6 +46,8 @@ class Host:
     ports: list[int] = field(default_factory=list)
     prefix_lengths: tuple[int, int] = (28, 56)
     metrics_port: int | None = None
+    cgroup: Path | None = None
+    """Windows are drawn for each connection of its processes; without it, routes set them by prefix."""
 
 
 class Log:
@@ -94,9 +95,12 @@ def guard(host: Host, started: Callable[[], None] = lambda: None) -> None:
         closed = Closed(host.ports, host.prefix_lengths)
         # What a guard that was killed has left.
         windows.undo()
+        means: Windows | Draws = windows
+        if host.cgroup is not None:
+            means = Draws(host.cgroup, host.ports, host.settings.policy.ceiling)
         log.write("started", acts=host.acts, policy=asdict(host.settings.policy), pid=os.getpid())
         with _signals(), Metrics.served(host.metrics_port) as metrics:
-            watch = _Watch(host, closed, windows, log, metrics)
+            watch = _Watch(host, closed, means, log, metrics)
             try:
                 started()
                 watch.run()
@@ -146,7 +150,7 @@ def _signals() -> Iterator[None]:
 
 
 class _Watch:
-    def __init__(self, host: Host, closed: Closed, windows: Windows, log: Log, metrics: Metrics) -> None:
+    def __init__(self, host: Host, closed: Closed, windows: Windows | Draws, log: Log, metrics: Metrics) -> None:
         self._host, self._closed, self._windows, self._log, self._metrics = host, closed, windows, log, metrics
         self._brain = Brain(host.settings, host.groups)
         self._decided: dict[Network, tuple[int, float]] = {}
@@ -166,12 +170,13 @@ class _Watch:
             outcomes = []
             for prefix, row in rows:
                 self._timeouts_unknown += row.timeouts is None
-                if self._windows.changed(prefix, _UNCERTAIN_S):
+                began = self._windows.began(prefix, row)
+                if began is None:
                     self._uncertain += 1
                     continue
-                found = outcome(now, prefix, row, *self._arm(prefix), self._host.settings.policy.ceiling)
+                found = outcome(now, prefix, row, began, self._host.settings.policy.ceiling)
                 self._metrics.count(found)
-                if not (self._host.acts and self._windows.is_as_decided(prefix)):
+                if not (self._host.acts and began.judged):
                     # Learned from, and not judged: it has not the window that was drawn.
                     found = replace(found, first_flight_lost=None, timeouts=0)
                 outcomes.append(found)
@@ -181,7 +186,7 @@ class _Watch:
                     del self._decided[decision.prefix]
                 self._log.write("decided", **asdict(decision))
                 if self._host.acts:
-                    self._windows.want(decision.prefix, decision.initial_window)
+                    self._windows.want(decision)
             self._memory.keep(now)
             self._show(now)
 
@@ -189,11 +194,6 @@ class _Watch:
         """Keep what was learned."""
         self._memory.save(time.monotonic())
         self._memory.close()
-
-    def _arm(self, prefix: Network) -> tuple[Arm, int]:
-        """Arm and window that a connection just closed had."""
-        segments = self._windows.find(prefix) or RFC6928_SEGMENTS
-        return "raised" if segments > RFC6928_SEGMENTS else "control", segments
 
     def _show(self, now: float) -> None:
         counts = self._closed.counts()

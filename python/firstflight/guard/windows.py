@@ -6,10 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from firstflight.guard.brain import Decision
+from firstflight.guard.closed import Began, Row
 from firstflight.guard.journal import Journal, undo
 from firstflight.guard.outcome import Network
+from firstflight.guard.policy import RFC6928_SEGMENTS
 from firstflight.guard.routes import Route, RouteError, Routes
 
+# A connection that was opened before a window was set may close soon after; whose window it had is not known.
+_UNCERTAIN_S = 2.0
 # After somebody changed a route that ours was copied from: until others' changes have settled.
 _AGAIN_AFTER_S = 5.0
 _CHECK_EVERY_S = 10.0
@@ -50,22 +55,19 @@ class Windows:
         """Prefixes that are left alone since somebody else decided on them."""
         return len(self._hands_off)
 
-    def find(self, prefix: Network) -> int | None:
-        """The window in force, if it is ours."""
+    def began(self, prefix: Network, row: Row) -> Began | None:
+        """How a connection that has closed began; None while that is uncertain, just after a change."""
+        changed = self._changed.get(prefix)
+        if changed is not None and time.monotonic() - changed < _UNCERTAIN_S:
+            return None
         ours = self._set.get(prefix)
-        return None if ours is None else ours.segments
+        segments = None if ours is None else ours.segments
+        as_decided = prefix not in self._hands_off and self._wanted.get(prefix) == segments
+        return Began(segments or RFC6928_SEGMENTS, judged=as_decided)
 
-    def changed(self, prefix: Network, within_s: float) -> bool:
-        """Whether its window was changed just now."""
-        at = self._changed.get(prefix)
-        return at is not None and time.monotonic() - at < within_s
-
-    def is_as_decided(self, prefix: Network) -> bool:
-        """Whether connections of the prefix belong to the arm that was drawn for it."""
-        return prefix not in self._hands_off and self._wanted.get(prefix) == self.find(prefix)
-
-    def want(self, prefix: Network, segments: int | None) -> None:
+    def want(self, decision: Decision) -> None:
         """Carry out a decision."""
+        prefix, segments = decision.prefix, decision.initial_window
         if segments is None:
             self._wanted.pop(prefix, None)
             self._withdraw(prefix)
