@@ -12,32 +12,43 @@ import polars as pl
 from firstflight.counted import counted
 from firstflight.engines import memory
 from firstflight.engines.simulate import capture, capture_packets
-from firstflight.errors import MachineError, RequestError
+from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.records import output
 from firstflight.scenario import Scenario
 from firstflight.studies.execute import check_seed
 from firstflight.studies.single import SingleScenario
 
 if TYPE_CHECKING:
+    from firstflight.engines.emulate.capture import Captured
     from firstflight.report.trace_plot.overlay import Drawn
 
 End = Literal["client", "server"]
+Engine = Literal["simulate", "emulate"]
 _EVENTS = ("sent", "received", "dropped", "lost")
 _FLAGS = ((2, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"))
 _BILLION = 1_000_000_000
 
 
 class Trace:
-    """The first connection of a scenario's first application, in virtual time; simulated when it is first read."""
+    """The first connection of a scenario's first application; simulated, or run on the kernel, when it is first read.
 
-    def __init__(self, scenario: Scenario, seed: int | None = None, label: str | None = None) -> None:
+    On the kernel the segments are those that the server's device carried, with what the path dropped or lost of them.
+    """
+
+    def __init__(
+        self, scenario: Scenario, seed: int | None = None, label: str | None = None, engine: Engine = "simulate"
+    ) -> None:
         """`label` names it in pictures of several; by default its initial window. RequestError for a seed out of range
-        and for a scenario too large for this machine's memory.
+        and for a scenario too large for this machine's memory; MachineError for emulation without Linux.
         """
         if seed is not None:
             check_seed(seed)
-        memory.check_together([scenario])
+        if engine == "emulate":
+            require_linux("emulation")
+        else:
+            memory.check_together([scenario])
         self.scenario = scenario
+        self.engine = engine
         self.seed = SingleScenario.seed if seed is None else seed
         self._label = label
 
@@ -79,12 +90,21 @@ class Trace:
     def pcap(self, path: str | Path, *, at: End = "client", link: str | None = None) -> int:
         """Write all packets that pass one endpoint, or the far end of a link; returns how many.
 
-        pcap if `path` ends in .pcap, else pcapng. RequestError for a link that is not there, MachineError where the
-        file cannot be written.
+        pcap if `path` ends in .pcap, else pcapng; of the kernel always pcapng, with headers alone and real times.
+        RequestError for a link that is not there, MachineError where the file cannot be written.
         """
         output.check(Path(path))
         output.make_directory(Path(path))
-        return capture_packets(self.scenario, self.seed, Path(path), at, link)
+        if self.engine == "simulate":
+            return capture_packets(self.scenario, self.seed, Path(path), at, link)
+        if Path(path).suffix == ".pcap":
+            raise RequestError(f"{path}: packets of the kernel are written as .pcapng")
+        captured = self._captured.packets.get(link or at)
+        if captured is None:
+            links = [name for name in self._captured.packets if name not in ("client", "server")]
+            raise RequestError(f'there is no link "{link}" in this network; it has {", ".join(links)}')
+        output.write(Path(path), captured.pcapng)
+        return captured.packets
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the title, and `segments` as Polars shows it."""
@@ -131,7 +151,8 @@ class Trace:
         window = self._window
         fixed = window["policy"] == "fixed"
         how = f"of {counted(window['segments'], 'segment')}" if fixed else f"by {window['policy']}"
-        return f"{self.what}: initial window {how}"
+        kernel = ", on the kernel" if self.engine == "emulate" else ""
+        return f"{self.what}: initial window {how}{kernel}"
 
     @property
     def events(self) -> pl.DataFrame:
@@ -147,6 +168,12 @@ class Trace:
 
     @cached_property
     def _tables(self) -> dict[str, pl.DataFrame]:
+        return capture(self.scenario, self.seed) if self.engine == "simulate" else self._captured.tables
+
+    @cached_property
+    def _captured(self) -> Captured:
+        from firstflight.engines.emulate.capture import capture
+
         return capture(self.scenario, self.seed)
 
     @cached_property
@@ -158,13 +185,16 @@ class Trace:
         return segments
 
 
-def trace(scenario: Scenario, *, seed: int | None = None, label: str | None = None) -> Trace:
+def trace(
+    scenario: Scenario, *, seed: int | None = None, label: str | None = None, engine: Engine = "simulate"
+) -> Trace:
     """One transfer of `scenario`, segment by segment: the first connection of its first application.
 
     `trace(scenario).segments` is a Polars frame; `plot`, `csv` and `pcap` write files; `trace(a).plot(F, trace(b))`
-    draws both in one picture, with their labels. Raises RequestError and MachineError.
+    draws both in one picture, with their labels. With `engine="emulate"` nginx and curl transfer it over the kernel.
+    Raises RequestError and MachineError.
     """
-    return Trace(scenario, seed, label)
+    return Trace(scenario, seed, label, engine)
 
 
 def first_connection(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -29,6 +30,16 @@ def shell(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+def packets(path: Path) -> list[int]:
+    """The interface of each packet of a pcapng file: blocks of type 6, which begin with type, length, interface."""
+    content, at, found = path.read_bytes(), 0, []
+    while at < len(content):
+        kind, length, interface = struct.unpack_from("=III", content, at)
+        found += [interface] if kind == 6 else []
+        at += length
+    return found
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     directory = tmp_path / "site"
@@ -51,16 +62,18 @@ def test_a_program_meets_the_scenarios_network_and_nothing_else() -> None:
 
 
 def test_a_served_file_comes_with_the_asked_window(site: Path, tmp_path: Path) -> None:
-    pcap, plot = tmp_path / "packets.pcapng", tmp_path / "plot.svg"
+    pcap, links, plot = tmp_path / "packets.pcapng", tmp_path / "links.pcapng", tmp_path / "plot.svg"
     curl = ("curl", "-sk", "-w", "%{http_version} %{size_download}\\n", "-o", os.devnull, "http://server/file")
     # A second run replaces what the first wrote.
     for window in (3, 7):
-        done = shell(
-            *("--serve", site, "--pcap", pcap, "--plot", plot, "--set", f"tcp.initial_window={window}", "--"), *curl
-        )
+        written = ("--pcap", pcap, "--links", links, "--plot", plot)
+        done = shell("--serve", site, *written, "--set", f"tcp.initial_window={window}", "--", *curl)
         assert (done.returncode, done.stdout) == (0, f"1.1 {SIZE}\n"), done.stderr
         assert re.search(rf"first flight +{window} segments", done.stderr)
         assert "links[0].reverse" in done.stderr
+        # Nothing is lost, so both ends of the cable see what the server's device does.
+        assert len(packets(links)) == 2 * len(packets(pcap)) > 2 * SIZE // 1448
+        assert set(packets(links)) == {0, 1}
     assert plot.read_text().startswith("<svg")
 
 
@@ -122,6 +135,7 @@ def test_nothing_is_left_when_it_is_killed() -> None:
         (("--beside", "server"), '--beside "server" is not HOST=COMMAND'),
         (("--plot", "plot.gif"), '"plot.gif": a picture is written as .svg, .png or .pdf'),
         (("--pcap", "a.pcap"), "--pcap a.pcap: packets are written as .pcapng"),
+        (("--links", "a.pcap"), "--links a.pcap: packets are written as .pcapng"),
         (("--set", "tcp.stack=firstflight"), "programs use the kernel's TCP"),
     ],
 )

@@ -136,6 +136,7 @@ WRONG_REQUESTS = [
     (("trace", "{small}", "--pcap", "x", "--at", "server", "--link", "hub"), "either --at an end or on a --link"),
     (("trace", "{small}", "--pcap", "x", "--link", "hub"), 'there is no link "hub" in this network; it has'),
     (("trace", "{small}", "--pcap", "-"), "packets are written to a file"),
+    (("trace", "{small}", "--ladder", "x.svg", "--engine", "emulate"), "--ladder needs both endpoints' segments"),
     (("advise", "--compare", "a", "b", "--iw", "10", "--jobs", "2"), "leave out --iw, --jobs"),
     (("run",), "Missing argument"),
     (("rnu",), "No such command"),

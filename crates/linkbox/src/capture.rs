@@ -176,7 +176,7 @@ impl Capture {
                     control.answer(times(), Vec::new());
                 }
                 Ok(Command::Pcapng { path }) => {
-                    match self.kept.write(&path, &[self.interface.as_str()], wall_ahead_ns()) {
+                    match self.kept.write(&path, &[self.interface.as_str()], wall_ahead_ns(), |_| true) {
                         Ok(packets) => {
                             let mut answer = times();
                             answer["packets"] = packets.into();

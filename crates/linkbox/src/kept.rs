@@ -98,36 +98,42 @@ impl Kept {
         *self = Kept::default();
     }
 
-    /// Writes the packets to a capture file, in the order of time; `wall_ahead` brings their times to the wall clock.
-    /// Answers how many.
+    /// Writes the packets of interfaces that are `chosen` to a capture file, in the order of time; `wall_ahead` brings
+    /// their times to the wall clock. Answers how many.
     ///
     /// # Errors
     /// Packets that found no room; what the file system refuses.
-    pub(crate) fn write(&self, path: &Path, interfaces: &[&str], wall_ahead: Nanos) -> Result<usize, Error> {
+    pub(crate) fn write(
+        &self,
+        path: &Path,
+        interfaces: &[&str],
+        wall_ahead: Nanos,
+        chosen: impl Fn(u16) -> bool,
+    ) -> Result<usize, Error> {
         if self.missed > 0 {
             return Err(Error::Refused(format!(
                 "{} packets found no room: keep fewer interfaces, or for less time",
                 self.missed
             )));
         }
-        Ok(self.write_all(path, interfaces, wall_ahead)?)
-    }
-
-    fn write_all(&self, path: &Path, interfaces: &[&str], wall_ahead: Nanos) -> Result<usize, FileError> {
-        let mut packets: Vec<KeptPacket<'_>> = self.packets().collect();
+        let mut packets: Vec<KeptPacket<'_>> = self.packets().filter(|packet| chosen(packet.interface)).collect();
         packets.sort_by_key(|packet| packet.time);
-        let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
-        let comment = "Written by firstflight: headers alone, as they passed in real time.";
-        let mut file = CaptureFile::create(path, program, comment, interfaces)?;
-        for packet in &packets {
-            let direction = if packet.outgoing { Direction::Outbound } else { Direction::Inbound };
-            let interface = packet.interface.into();
-            let record = Record { time_ns: packet.time.saturating_add(wall_ahead), interface, direction };
-            file.write_cut(&record, packet.headers, packet.bytes.into())?;
-        }
-        file.finish()?;
-        Ok(packets.len())
+        Ok(write(path, interfaces, wall_ahead, &packets)?)
     }
+}
+
+fn write(path: &Path, interfaces: &[&str], wall_ahead: Nanos, packets: &[KeptPacket<'_>]) -> Result<usize, FileError> {
+    let program = concat!("firstflight ", env!("CARGO_PKG_VERSION"));
+    let comment = "Written by firstflight: headers alone, as they passed in real time.";
+    let mut file = CaptureFile::create(path, program, comment, interfaces)?;
+    for packet in packets {
+        let direction = if packet.outgoing { Direction::Outbound } else { Direction::Inbound };
+        let interface = packet.interface.into();
+        let record = Record { time_ns: packet.time.saturating_add(wall_ahead), interface, direction };
+        file.write_cut(&record, packet.headers, packet.bytes.into())?;
+    }
+    file.finish()?;
+    Ok(packets.len())
 }
 
 /// Bytes of the headers with their options; for what is not TCP, all that may be kept.

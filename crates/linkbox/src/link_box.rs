@@ -41,13 +41,18 @@ enum Command {
         /// Whose randomness they get; none: that of the replicate under way.
         replicate: Option<u32>,
     },
-    /// From now on the headers of what passes ports are kept for a capture file.
+    /// From now on the headers of what passes the far ends of links are kept for a capture file.
     Watch {
-        /// By name; none: all.
-        ports: Option<Vec<String>>,
+        /// By name, one direction each; none: all.
+        links: Option<Vec<String>>,
     },
-    /// Writes the capture file of what has been kept, and keeps nothing any more.
-    Pcapng { path: PathBuf },
+    /// Writes a capture file of what has been kept.
+    Pcapng {
+        /// Where to.
+        path: PathBuf,
+        /// Of these links only, by name, one direction each; none: all.
+        links: Option<Vec<String>>,
+    },
     /// The end.
     Stop,
 }
@@ -85,8 +90,10 @@ pub(crate) struct LinkBox {
     pub(crate) balance: Balance,
     pub(crate) lateness: Lateness,
     pub(crate) log: Option<Log>,
-    /// The packets of watched ports.
+    /// The packets of watched links.
     pub(crate) kept: Kept,
+    /// By direction of a link: what passes its far end is kept.
+    pub(crate) is_watched: Vec<bool>,
     link_names: Vec<String>,
     pub(crate) replicate: u32,
     mtu: u16,
@@ -126,6 +133,7 @@ impl LinkBox {
             lateness,
             log: plan.log.then(Log::new),
             kept: Kept::default(),
+            is_watched: vec![false; 2 * plan.links.len()],
             link_names: plan.links.iter().map(|link| link.name.clone()).collect(),
             replicate: plan.replicate,
             mtu: plan.mtu,
@@ -189,7 +197,6 @@ impl LinkBox {
             pool: &mut self.pool,
             balance: &mut self.balance,
             staging: &mut self.staging,
-            kept: &mut self.kept,
             mtu: self.mtu,
             origin: self.origin,
         };
@@ -233,9 +240,15 @@ impl LinkBox {
                     if header::has_options(self.pool.packet(packet)) {
                         self.pass_router(packet, link, at);
                     }
+                    if let Fate::Marked(_) = fate {
+                        mark(self.pool.packet_mut(packet));
+                    }
+                    // The far end of a link is where the way back begins.
+                    if fate != Fate::Dropped {
+                        self.keep(packet, link ^ 1, true, end);
+                    }
                     match fate {
-                        Fate::Arrives(_) => {}
-                        Fate::Marked(_) => mark(self.pool.packet_mut(packet)),
+                        Fate::Arrives(at) | Fate::Marked(at) => self.keep(packet, link, false, at),
                         Fate::Dropped | Fate::Lost => {
                             self.balance.gone += 1;
                             self.pool.give_back(packet);
@@ -244,6 +257,7 @@ impl LinkBox {
                     if let Some(copy) = copy {
                         let twin = self.pool.copy(packet).ok_or_else(|| crowded(self.pool.in_use()))?;
                         self.balance.entered += 1;
+                        self.keep(twin, link, false, copy.at());
                         self.network.send_copy(copy, twin);
                     }
                 }
@@ -253,16 +267,21 @@ impl LinkBox {
                     target.write(self.pool.packet(packet));
                     let now = monotonic_ns();
                     self.lateness.book(due, now.saturating_sub(due), port);
-                    if target.is_watched {
-                        let bytes = self.pool.packet(packet);
-                        self.kept.add(now, port, false, bytes, bytes.len() as u16);
-                    }
                     self.balance.left += 1;
                     self.pool.give_back(packet);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Keeps the headers of a packet that passes the far end of a watched link.
+    #[inline]
+    fn keep(&mut self, packet: u32, link: u16, outgoing: bool, at: Nanos) {
+        if self.is_watched[usize::from(link)] {
+            let bytes = self.pool.packet(packet);
+            self.kept.add(self.origin + at, link, outgoing, bytes, bytes.len() as u16);
+        }
     }
 
     /// Lets the router before a link answer the Quick-Start request that a packet may carry.
@@ -289,11 +308,11 @@ impl LinkBox {
                     let (answer, tables) = self.take(intervals);
                     control.answer(answer, tables);
                 }
-                Ok(Command::Watch { ports }) => {
-                    let done = self.watch(ports);
+                Ok(Command::Watch { links }) => {
+                    let done = self.watch(links);
                     self.reply(done, control);
                 }
-                Ok(Command::Pcapng { path }) => match self.write_kept(&path) {
+                Ok(Command::Pcapng { path, links }) => match self.write_kept(&path, links) {
                     Ok(packets) => {
                         let mut answer = self.times();
                         answer["packets"] = packets.into();

@@ -56,6 +56,13 @@ pub struct Copied {
     offered: Packed,
 }
 
+impl Copied {
+    /// When it reaches the link's far end.
+    pub fn at(&self) -> Nanos {
+        self.at
+    }
+}
+
 /// One direction of a link.
 #[derive(Debug)]
 struct Line {

@@ -13,7 +13,6 @@ use crate::{
     Error,
     accounts::{Balance, PortCounts},
     header::Glance,
-    kept::Kept,
     network::Network,
     plan::PortPlan,
     pool::Pool,
@@ -52,8 +51,6 @@ pub(crate) struct Port {
     peer: MacAddress,
     index: u16,
     counts: PortCounts,
-    /// The headers of what passes here are kept.
-    pub(crate) is_watched: bool,
     /// What a call to a packet socket needs.
     arrival: Option<Box<Arrival>>,
     /// The last batch was full, so there may be packets that came before now: the stamp of the last one that was read.
@@ -82,7 +79,6 @@ pub(crate) struct Inside<'a> {
     pub(crate) pool: &'a mut Pool,
     pub(crate) balance: &'a mut Balance,
     pub(crate) staging: &'a mut Staging,
-    pub(crate) kept: &'a mut Kept,
     pub(crate) mtu: u16,
     /// The monotonic clock's time at which the network began.
     pub(crate) origin: Nanos,
@@ -115,7 +111,7 @@ impl Port {
         };
         let arrival = matches!(device, Device::Packet(_)).then(Arrival::new);
         let name = plan.name.clone();
-        Ok(Port { name, device, peer, index, counts: PortCounts::default(), is_watched: false, arrival, behind: None })
+        Ok(Port { name, device, peer, index, counts: PortCounts::default(), arrival, behind: None })
     }
 
     /// Not everything that came after this moment has been read; none: nothing is known to be left.
@@ -212,9 +208,6 @@ impl Port {
         let Some(buffer) = inside.pool.take(glance.total_bytes) else { return };
         self.counts.incoming.add(glance.offered.bytes);
         inside.balance.entered += 1;
-        if self.is_watched {
-            inside.kept.add(time, self.index, true, inside.pool.packet(buffer), glance.total_bytes);
-        }
         let behind = inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, glance.offered);
         if behind > 0 {
             self.counts.belated += 1;

@@ -71,29 +71,32 @@ impl LinkBox {
         table
     }
 
-    /// Keeps what passes these ports from now on, and nothing of the others.
+    /// Keeps what passes the far ends of these links from now on, and nothing of the others.
     ///
     /// # Errors
-    /// A port that is not there.
-    pub(crate) fn watch(&mut self, names: Option<Vec<String>>) -> Result<(), Error> {
-        let wanted = |name: &String| names.as_ref().is_none_or(|names| names.contains(name));
-        if let Some(name) = names.iter().flatten().find(|name| self.ports.iter().all(|port| port.name != **name)) {
-            return Err(Error::Refused(format!("there is no port {name:?} to watch")));
-        }
+    /// A link that is not there.
+    pub(crate) fn watch(&mut self, links: Option<Vec<String>>) -> Result<(), Error> {
+        self.is_watched = self.chosen(links)?;
         self.kept.clear();
-        self.ports.iter_mut().for_each(|port| port.is_watched = wanted(&port.name));
         Ok(())
     }
 
-    /// Writes the packets of watched ports, and watches none any more. Answers how many.
+    /// Writes the packets of watched links, or of these of them. Answers how many.
     ///
     /// # Errors
-    /// Packets that found no room; what the file system refuses.
-    pub(crate) fn write_kept(&mut self, path: &Path) -> Result<usize, Error> {
-        let names: Vec<&str> = self.ports.iter().map(|port| port.name.as_str()).collect();
-        let packets = self.kept.write(path, &names, wall_ahead_ns())?;
-        self.ports.iter_mut().for_each(|port| port.is_watched = false);
-        self.kept.clear();
-        Ok(packets)
+    /// A link that is not there; packets that found no room; what the file system refuses.
+    pub(crate) fn write_kept(&self, path: &Path, links: Option<Vec<String>>) -> Result<usize, Error> {
+        let chosen = self.chosen(links)?;
+        let names: Vec<&str> = (0..self.network.lines()).map(|line| self.network.name(line)).collect();
+        self.kept.write(path, &names, wall_ahead_ns(), |interface| chosen[usize::from(interface)])
+    }
+
+    /// For each direction of a link, whether it is one of these; none: all are.
+    fn chosen(&self, links: Option<Vec<String>>) -> Result<Vec<bool>, Error> {
+        let all: Vec<&str> = (0..self.network.lines()).map(|line| self.network.name(line)).collect();
+        if let Some(name) = links.iter().flatten().find(|name| !all.contains(&name.as_str())) {
+            return Err(Error::Refused(format!("there is no link {name:?}; there are {}", all.join(", "))));
+        }
+        Ok(all.iter().map(|name| links.as_ref().is_none_or(|links| links.iter().any(|one| one == name))).collect())
     }
 }

@@ -3,7 +3,7 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -34,13 +34,6 @@ class Picture(StrEnum):
     svg = "svg"
     png = "png"
     pdf = "pdf"
-
-
-class End(StrEnum):
-    """An end of a connection."""
-
-    client = "client"
-    server = "server"
 
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run's directory.", show_default=False)]
@@ -184,7 +177,7 @@ def trace(
         typer.Option(metavar="F", help="Write the packets as pcapng, or pcap if F ends in .pcap.", show_default=False),
     ] = None,
     at: Annotated[
-        End | None,
+        Literal["client", "server"] | None,
         typer.Option(help="With --pcap: take them at this end's host; by default the client's.", show_default=False),
     ] = None,
     link: Annotated[
@@ -193,13 +186,14 @@ def trace(
             metavar="NAME", help="With --pcap: take them at the far end of this link, both ways.", show_default=False
         ),
     ] = None,
+    engine: Annotated[Literal["simulate", "emulate"], typer.Option(help="What carries the transfer.")] = "simulate",
     settings: Settings = None,
     seed: Seed = None,
 ) -> None:
     """Show one transfer segment by segment: the first connection of the scenario's first application."""
     from firstflight.cli.tracing import Outputs, trace_command
 
-    outputs = Outputs(plot, ladder, csv, pcap, at.value if at else None, link)
+    outputs = Outputs(plot, ladder, csv, pcap, at, link, engine)
     trace_command(file, outputs, settings or [], vary or [], seed)
 
 
@@ -253,6 +247,14 @@ def shell(
         Path | None,
         typer.Option(metavar="F", help="Write the packets at the server as pcapng.", show_default=False),
     ] = None,
+    links: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="F",
+            help="Write the packets at the far end of each link as pcapng, an interface each.",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="F", help="Draw the connection that carried most: .svg, .png, .pdf.", show_default=False),
@@ -266,7 +268,7 @@ def shell(
     require_linux("firstflight shell")
     from firstflight.cli.shelling import Wanted, shell_command
 
-    wanted = Wanted(program or [], host, beside or [], serve, pcap, plot)
+    wanted = Wanted(program or [], host, beside or [], serve, pcap, links, plot)
     raise typer.Exit(shell_command(file, wanted, settings or [], seed))
 
 

@@ -27,21 +27,24 @@ class Wanted:
     beside: list[str]
     serve: Path | None
     pcap: Path | None
+    links: Path | None
     plot: Path | None
 
     def check(self, file: Path) -> None:
         """RequestError for what would fail after the programs have run."""
-        for path in (self.pcap, self.plot):
+        for path in (self.pcap, self.links, self.plot):
             if path is not None:
                 output.check(path, [file])
-        if self.pcap is not None and self.pcap.suffix != ".pcapng":
-            raise RequestError(f"--pcap {self.pcap}: packets are written as .pcapng")
+        for option, path in (("--pcap", self.pcap), ("--links", self.links)):
+            if path is not None and path.suffix != ".pcapng":
+                raise RequestError(f"{option} {path}: packets are written as .pcapng")
         if self.plot is not None:
             format_of(self.plot)
         if self.serve is not None and not self.serve.is_dir():
             raise RequestError(f"--serve {self.serve}: there is no such directory")
-        if self.pcap is not None:
-            output.make_directory(self.pcap)
+        for path in (self.pcap, self.links):
+            if path is not None:
+                output.make_directory(path)
 
 
 def shell_command(file: Path, wanted: Wanted, settings: list[str], seed: int | None) -> int:
@@ -50,7 +53,7 @@ def shell_command(file: Path, wanted: Wanted, settings: list[str], seed: int | N
     if seed is not None:
         check_seed(seed)
     beside = [_beside(text) for text in wanted.beside]
-    with Shell(load_scenario(file, settings), seed or 0) as shell:
+    with Shell(load_scenario(file, settings), seed or 0, watch_links=wanted.links is not None) as shell:
         for host in (wanted.host, *(host for host, _ in beside)):
             shell.host(host)
         for host, names in shell.names().items():
@@ -62,7 +65,7 @@ def shell_command(file: Path, wanted: Wanted, settings: list[str], seed: int | N
         for host, command in beside:
             shell.start(host, ["sh", "-c", command])
         status = shell.run(wanted.host, wanted.program or [os.environ.get("SHELL", "/bin/sh")])
-        seen = shell.observed(wanted.pcap)
+        seen = shell.observed(wanted.pcap, wanted.links)
     _report(seen, wanted, file)
     return status
 
@@ -77,6 +80,8 @@ def _report(seen: Observed, wanted: Wanted, file: Path) -> None:
     if wanted.pcap is not None:
         with suppress(RequestError):
             _tell("\n".join(map(escaped, lines(observe.read(wanted.pcap)))))
+    if wanted.links is not None:
+        _tell(f"{wanted.links}: what passed the links")
     if wanted.plot is not None:
         from firstflight.report.trace_plot import draw
 

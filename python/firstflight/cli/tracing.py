@@ -13,12 +13,12 @@ from firstflight.errors import RequestError
 from firstflight.records import output
 from firstflight.report.figure import drawing, format_of
 from firstflight.studies.varied import VariedScenario
-from firstflight.tracing import End, Trace
+from firstflight.tracing import End, Engine, Trace
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """What to write where; `at` and `link` say where the packets of `pcap` are taken."""
+    """What to write where; `at` and `link` say where the packets of `pcap` are taken, `engine` what transfers."""
 
     plot: Path | None = None
     ladder: Path | None = None
@@ -26,6 +26,7 @@ class Outputs:
     pcap: Path | None = None
     at: End | None = None
     link: str | None = None
+    engine: Engine = "simulate"
 
     def check(self, file: Path) -> None:
         """RequestError for what does not fit together, and for what would destroy `file` or somebody's."""
@@ -42,6 +43,10 @@ class Outputs:
             raise RequestError(f"--{'at' if self.at else 'link'} says where --pcap takes packets; add --pcap F")
         if self.at and self.link:
             raise RequestError("packets are taken either --at an end or on a --link; leave one out")
+        if self.ladder is not None and self.engine == "emulate":
+            raise RequestError(
+                "--ladder needs both endpoints' segments, and the kernel's are captured at the server: use --plot"
+            )
 
     def tell(self, line: str) -> None:
         """Print what was written, unless the output is the CSV itself."""
@@ -66,13 +71,13 @@ def trace_command(file: Path, outputs: Outputs, settings: list[str], vary: list[
     if vary:
         if not outputs.pictures or outputs.csv is not None or outputs.pcap is not None:
             raise RequestError("--vary draws several transfers in one picture; give it --plot F or --ladder F alone")
-        cells = VariedScenario(scenario, variations(vary)).cells("simulate")
-        traces = [Trace(cell.scenario, seed, _label(cell.key)) for cell in cells]
+        cells = VariedScenario(scenario, variations(vary)).cells(outputs.engine)
+        traces = [Trace(cell.scenario, seed, _label(cell.key), outputs.engine) for cell in cells]
         _draw(traces, outputs)
         for path in outputs.pictures:
             print(f"{path}: {', '.join(trace.label for trace in traces)}")
         return
-    trace = Trace(scenario, seed)
+    trace = Trace(scenario, seed, engine=outputs.engine)
     csv = outputs.csv
     if outputs.pcap is not None:
         packets = trace.pcap(outputs.pcap, at=outputs.at or "client", link=outputs.link)

@@ -198,7 +198,7 @@ def _told(
     return told | {"number": index, "clients": clients, "servers": placement.servers}
 
 
-def _prepared(cell: Cell, layout: Layout, seed: int, replicates: range) -> list[Prepared]:
+def prepare(cell: Cell, layout: Layout, seed: int, replicates: range) -> list[Prepared]:
     """A cell for each replicate; without arms it is the same for all."""
     arms = cell.scenario.arm
     if not arms:
@@ -320,7 +320,7 @@ def _run(
     layout = lay_out(scenario)
     refuse_links(layout, scenario)
     prepared = [
-        _prepared(cell, layout, seed, range(first, first + wanted))
+        prepare(cell, layout, seed, range(first, first + wanted))
         for cell, wanted in zip(cells, replicates, strict=True)
     ]
     records = [CellRecords(layout, cell) for cell in cells]

@@ -118,9 +118,11 @@ class Replicate:
         return pl.concat(parts).sort("time_ns", maintain_order=True)
 
     def crossings(self) -> pl.DataFrame:
-        """The table `crossings` of the connections that have transfers, numbered as in `segments`."""
+        """The table `crossings` of the connections that have transfers, numbered and timed as in `segments`."""
+        since_ns = self._epoch - self._facts["origin_ns"]
+        times = [pl.col(name) + since_ns for name in ("time_ns", "start_ns", "end_ns")]
         parts = [
-            rows.with_columns(pl.lit(self._numbers[end], pl.UInt32).alias("connection"))
+            rows.with_columns(pl.lit(self._numbers[end], pl.UInt32).alias("connection"), *times)
             for end, rows in self._crossed.items()
             if end in self._numbers
         ]

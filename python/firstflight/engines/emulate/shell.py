@@ -70,11 +70,12 @@ class Shell:
     which are the first application's first ones. Programs know the latter two kinds as host names.
     """
 
-    def __init__(self, scenario: Scenario, seed: int = 0) -> None:
-        """`seed`: of the links' losses and other draws."""
+    def __init__(self, scenario: Scenario, seed: int = 0, watch_links: bool = False) -> None:
+        """`seed`: of the links' losses and other draws. `watch_links`: keep the headers of what passes them."""
         self.layout: Layout = lay_out(scenario)
         self._settings, self._missing = host_settings(scenario, self.layout)
         self._lab = Lab(self.layout, seed=seed, log=True)
+        self._watch_links = watch_links
         self._namespaces: dict[str, int] = {}
         self._first = 0
         self._background: list[tuple[str, subprocess.Popen[bytes]]] = []
@@ -91,6 +92,8 @@ class Shell:
             self._first = lab.first_process()
             lab.call("start_captures", hosts=self._servers())
             lab.box("reset")
+            if self._watch_links:
+                lab.box("watch", links=None)
         except BaseException:
             lab.close()
             raise
@@ -128,9 +131,10 @@ class Shell:
     def _servers(self) -> list[str]:
         return list(dict.fromkeys(name for placement in self.layout.placements for name in placement.servers))
 
-    def observed(self, pcap: Path | None = None) -> "Observed":
+    def observed(self, pcap: Path | None = None, links: Path | None = None) -> "Observed":
         """What the servers' devices and the links carried since the start, when nothing is under way or after a second.
-        `pcap`: write what passed the first server's device there, as pcapng.
+        `pcap`: write what passed the first server's device there, as pcapng; `links`: what passed the far ends of links
+        that were watched.
         """
         deadline = time.monotonic() + _QUIET_S
         box = self._lab.box(intervals=True)
@@ -139,6 +143,8 @@ class Shell:
             box = added(box, self._lab.box(intervals=True))
         if pcap is not None:
             self._lab.call("write_packets", host=self._roles["server"], path=str(pcap.resolve()))
+        if links is not None:
+            self._lab.box("pcapng", links=None, path=str(links.resolve()))
         captures = self._lab.call("captured", origin_ns=box["links"][0]["epoch_ns"])
         return Observed(self.layout, box, captures)
 

@@ -58,9 +58,9 @@ def start_captures(testbed: Testbed, hosts: list[str]) -> None:
 
 
 @command
-def write_packets(testbed: Testbed, host: str, path: str) -> None:
-    """Write what a host's capture has kept as pcapng."""
-    _CAPTURES[host].ask("pcapng", path=path)
+def write_packets(testbed: Testbed, host: str, path: str) -> dict[str, Any]:
+    """Write what a host's capture has kept as pcapng; `packets` in it."""
+    return _CAPTURES[host].ask("pcapng", path=path)
 
 
 @command

@@ -1,0 +1,47 @@
+"""`firstflight trace --engine emulate`: one transfer over the kernel, segment by segment."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import firstflight
+import testbeds
+from firstflight.errors import RequestError
+
+DOWNLOAD = Path(__file__).parents[2] / "examples" / "download.toml"
+SIZE = 100_000
+
+
+@pytest.fixture(autouse=True)
+def _machine_makes_testbeds() -> None:
+    if refused := testbeds.refusal():
+        pytest.skip(refused)
+
+
+def test_a_transfer_over_the_kernel_has_the_simulators_first_flight_and_packets_of_each_place(tmp_path: Path) -> None:
+    scenario = firstflight.load_scenario(DOWNLOAD).replace("tcp.initial_window", 7)
+    traces = [firstflight.trace(scenario, label=engine, engine=engine) for engine in ("simulate", "emulate")]
+    flights = []
+    for trace in traces:
+        rows = trace.segments.with_columns(pl.col("time_s").cast(pl.Float64))
+        to_client = pl.col("direction") == "to_client"
+        sent = rows.filter((pl.col("event") == "sent") & to_client & (pl.col("length") > 0))
+        acks = rows.filter((pl.col("event") == "received") & ~to_client & (pl.col("ack") > 1))
+        flights.append(sent.filter(pl.col("time_s") < acks["time_s"][0]).select("seq", "length").rows())
+        # A handshake and the way of the request, 20 ms each way.
+        assert sent["time_s"][0] > 0.06
+        assert sent["length"].sum() >= SIZE
+    assert flights[0] == flights[1]
+    assert len(flights[0]) == 7
+    kernel = traces[1]
+    there, back = (kernel.pcap(tmp_path / "link.pcapng", link=f"links[0]{way}") for way in ("", ".reverse"))
+    # Nothing is lost: both ends of the cable see each packet.
+    assert there == back == kernel.pcap(tmp_path / "server.pcapng", at="server") == kernel.pcap(tmp_path / "c.pcapng")
+    assert firstflight.observe.read(tmp_path / "link.pcapng").transfers["first_flight_segments"].to_list() == [7]
+    traces[0].plot(tmp_path / "both.svg", kernel)
+    assert "emulate: complete after" in (tmp_path / "both.svg").read_text()
+    with pytest.raises(RequestError, match=r'no link "hub" in this network; it has links\[0\], links\[0\]\.reverse'):
+        kernel.pcap(tmp_path / "x.pcapng", link="hub")
+    with pytest.raises(RequestError, match=r"packets of the kernel are written as \.pcapng"):
+        kernel.pcap(tmp_path / "x.pcap")
