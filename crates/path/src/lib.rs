@@ -26,7 +26,7 @@ mod ring;
 pub use bucket::BucketSpec;
 pub use error::SpecError;
 pub use holding::{Holding, Left};
-pub use impairment::{Distribution, DuplicationSpec, ImpairmentSpec, JitterSpec, ReorderingSpec};
+pub use impairment::{Distribution, DuplicationSpec, ImpairmentSpec, JitterSpec, ReorderingSpec, WakeSpec};
 pub use link::{Fate, Link, LinkSpec, Offered};
 pub use loss::{GilbertElliottSpec, LossModel};
 pub use meter::{Interval, Meter};

@@ -2,7 +2,7 @@
 
 use firstflight_path::{
     Distribution, DuplicationSpec, Fate, Holding, ImpairmentSpec, JitterSpec, Left, Link, LinkSpec, Meter, Nanos,
-    Offered, ReorderingSpec,
+    Offered, ReorderingSpec, WakeSpec,
     queue::{CodelSpec, DropTailSpec, Limit, QueueSpec},
 };
 
@@ -167,4 +167,17 @@ fn a_row_has_the_counters_of_its_interval_and_the_mean_queue() {
     assert_eq!((row.sent_packets, row.sent_bytes, row.busy_s), (4, 6000, 0.005));
     // Nine wait in the first millisecond, five in the last: (9 + 8 + 7 + 6 + 5) / 5.
     assert_eq!((row.queue_mean_packets, row.queue_max_packets), (7.0, 9));
+}
+
+#[test]
+fn a_far_end_that_slept_takes_the_first_packet_later_and_those_behind_it_in_order() {
+    let wake = ImpairmentSpec::Wake(WakeSpec { delay_ns: 3 * MS, after_ns: 10 * MS });
+    let mut link = link(&spec(&[wake], drop_tail()));
+    // Each packet takes 1 ms to transmit. The third and the fifth follow a pause of 10 ms at the far end, the fourth one of
+    // 9 ms; a packet that waits for another is taken with it.
+    let found = [0, 1, 11, 20, 30, 31, 36].map(|at| match link.offer(at * MS, packet(true), || 0.5, || 0.5) {
+        Fate::Arrives(time) => time,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(found.map(|time| (time - DELAY) / MS), [4, 4, 15, 21, 34, 34, 37]);
 }

@@ -56,6 +56,19 @@ class Duplication(Impairment):
         return {"kind": "duplication", "share": self.share, "delay_ns": int(self.delay)}
 
 
+class Wake(Impairment):
+    """The far end sleeps `after` a time without packets, and takes the one that wakes it later by `delay`; those behind
+    wait for that one.
+    """
+
+    delay: Duration
+    after: Duration = Duration("1ms")
+
+    def plan(self) -> dict[str, Any]:
+        """The impairment as the native module reads it."""
+        return {"kind": "wake", "delay_ns": int(self.delay), "after_ns": int(self.after)}
+
+
 def _reader(key: str, written: Any) -> BeforeValidator:
     """Of a table, or of the value of its key `key` alone; `written` is what a scenario may have there."""
 
@@ -70,6 +83,7 @@ _WRITTEN = PlainSerializer(lambda impairment: None if impairment is None else im
 AnyJitter = Annotated[Jitter | None, _reader("mean", Duration | Jitter | None), _WRITTEN]
 AnyReordering = Annotated[Reordering | None, _WRITTEN]
 AnyDuplication = Annotated[Duplication | None, _reader("share", float | Duplication | None), _WRITTEN]
+AnyWake = Annotated[Wake | None, _reader("delay", Duration | Wake | None), _WRITTEN]
 
 # The keys of a link, in the order in which they befall a packet.
-IMPAIRMENTS = ("jitter", "reordering", "duplication")
+IMPAIRMENTS = ("jitter", "reordering", "duplication", "wake")

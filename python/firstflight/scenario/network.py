@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter, model_validator
 
-from firstflight.scenario.impairments import IMPAIRMENTS, AnyDuplication, AnyJitter, AnyReordering
+from firstflight.scenario.impairments import IMPAIRMENTS, AnyDuplication, AnyJitter, AnyReordering, AnyWake
 from firstflight.scenario.queues import AnyQueue, Before, Queue
 from firstflight.scenario.rates import Changing, Rate, mean_bps
 from firstflight.scenario.table import Table, choose
@@ -186,6 +186,7 @@ class Direction(Table):
     jitter: AnyJitter = None
     reordering: AnyReordering = None
     duplication: AnyDuplication = None
+    wake: AnyWake = None
 
 
 class Link(Table):
@@ -247,10 +248,15 @@ class Link(Table):
         description='`0.01`, or `{ share = 0.01, delay = "1ms" }`: this share of packets comes twice, the copy so '
         'much later (default `"0s"`)',
     )
+    wake: AnyWake = Field(
+        default=None,
+        description='the far end sleeps while nothing arrives: `"80us"`, or `{ delay = "80us", after = "1ms" }`: the '
+        "first packet after `after` without one (default 1 ms) is taken so much later, and those behind wait for it",
+    )
     reverse: Direction | None = Field(
         default=None,
         description="table of `rate`, `delay`, `queue`, `loss`, `lose`, `quick_start`, `burst`, `policer`, "
-        "`jitter`, `reordering`, `duplication` for the way back, where it differs; default: as forward",
+        "`jitter`, `reordering`, `duplication`, `wake` for the way back, where it differs; default: as forward",
     )
 
     @model_validator(mode="after")

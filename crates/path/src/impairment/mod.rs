@@ -3,6 +3,7 @@
 mod duplication;
 mod jitter;
 mod reordering;
+mod wake;
 
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,8 @@ impairments! {
     Reordering(ReorderingSpec) in reordering,
     /// Some packets come twice.
     Duplication(DuplicationSpec) in duplication,
+    /// The far end sleeps while nothing arrives.
+    Wake(WakeSpec) in wake,
 }
 
 /// When a packet reaches the far end.

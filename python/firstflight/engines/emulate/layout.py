@@ -119,7 +119,7 @@ def lay_out(scenario: Scenario) -> Layout:
     hosts = tuple(Host(name, f"10.77.{at >> 8}.{at & 255}", stacks[name]) for at, name in enumerate(used, start=1))
     return Layout(
         hosts=hosts,
-        links=tuple(_links(network)),
+        links=tuple(map(_without_wake, _links(network))),
         routes=tuple(_routes(network, placements)),
         placements=tuple(placements),
         duration_ns=plan["duration_ns"],
@@ -170,6 +170,14 @@ def _links(network: dict[str, Any]) -> Iterator[dict[str, Any]]:
         totals[group["name"]] = totals[group["behind"]] * group["count"]
         for index in range(totals[group["name"]]):
             yield {"name": f"{group['name']}[{index}]"} | group["link"]
+
+
+def _without_wake(link: dict[str, Any]) -> dict[str, Any]:
+    """Real hosts wake as they do: the link box does not add the simulator's `wake` to it."""
+    for way in (link[name] for name in _OPPOSITE):
+        if kept := [each for each in way.pop("impairments", []) if each["kind"] != "wake"]:
+            way["impairments"] = kept
+    return link
 
 
 def _routes(network: dict[str, Any], placements: list[Placement]) -> Iterator[dict[str, Any]]:
