@@ -51,11 +51,10 @@ export class Board {
   private readonly shows: (() => void)[] = [];
 
   constructor(
-    start: Start,
-    public settings: Settings,
+    private readonly state: { readonly start: Start; settings: Settings },
     private readonly moved: () => void,
   ) {
-    const { path, side } = knobs(start);
+    const { path, side } = knobs(state.start);
     for (const [part, list] of [["path", path], ["a", side], ["b", side]] as const) {
       const place = document.querySelector<HTMLElement>(`#${part} .knobs`);
       if (place !== null) for (const knob of list) place.append(this.built(part, knob));
@@ -85,7 +84,7 @@ export class Board {
   }
 
   private values(part: Part): Record<string, string | number> {
-    return this.settings[part] as unknown as Record<string, string | number>;
+    return this.state.settings[part] as unknown as Record<string, string | number>;
   }
 
   private set(part: Part, key: string, value: string | number): void {

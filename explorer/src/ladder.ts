@@ -15,7 +15,7 @@ const REACH = 14;
 const MOST_POINTS = 4;
 
 export class Ladder {
-  private readonly surface: Surface;
+  readonly surface: Surface;
   private transfer: Transfer | undefined;
   private view: View = { fromNs: 0, toNs: 1 };
   private at: [number, number, number, number] = [0, 0, 0, 0];

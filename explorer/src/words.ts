@@ -36,7 +36,7 @@ function what(segment: Segment): string {
     const range = `bytes ${segment.seq.toLocaleString("en")} to ${(segment.seq + segment.length - 1).toLocaleString("en")}`;
     return `${segment.isDataWay ? "Data" : "Request"}, ${range}, ${at}${segment.isDataWay ? `, ${why(segment)}` : ""}.`;
   }
-  if ((segment.flags & FIN) !== 0) return `FIN: this end has nothing more to send, ${at}.`;
+  if ((segment.flags & FIN) !== 0) return `FIN: this endpoint has nothing more to send, ${at}.`;
   if (segment.isDataWay) return `ACK from the data's sender, ${at}.`;
   return segment.ack <= 1 ? `ACK that completes the handshake, ${at}.` : `ACK of everything before byte ${segment.ack.toLocaleString("en")}, ${at}${effect(segment)}.`;
 }
@@ -70,5 +70,5 @@ function ending({ fate, fateNs }: Segment): string {
   if (fate === "arrived") return `It arrived at ${ms(fateNs ?? 0)}.`;
   if (fate === "dropped") return `The queue dropped it at ${ms(fateNs ?? 0)}: there was no room, or the discipline chose to.`;
   if (fate === "lost") return `It was lost on the link at ${ms(fateNs ?? 0)}.`;
-  return "It was still under way when the run ended.";
+  return "It was in flight when the run ended.";
 }

@@ -39,7 +39,7 @@ const completion = async (tab, side) => Number(await tab.$eval(`#ladder-${side}`
 
 test("it opens with IW 3 against 10 and writes out the difference", async (t) => {
   const tab = await opened(t);
-  assert.match(await text(tab, "#verdict"), /^A: IW 3: [\d.]+ ms\. B: IW 10: [\d.]+ ms\. B is [\d.]+ ms faster \(\d+ %\)\.$/);
+  assert.match(await text(tab, "#verdict"), /^A: IW 3: [\d.]+ ms\. B: IW 10: [\d.]+ ms\. B is [\d.]+ ms faster \(\d+%\)\.$/);
   assert.equal(await text(tab, "#problem"), "");
 });
 
@@ -187,7 +187,7 @@ test("a home of the cloud gives the knobs its path, and a capture's paths take t
   const tab = await opened(t);
   await tab.focus("#cloud");
   await tab.keyboard.press("ArrowRight");
-  const [, rtt, rate, limit, loss] = /^UK home: RTT ([\d.]+) ms, ([\d.]+) Mb\/s, queue of ([\d.]+) kB, loss ([\d.]+) %\./.exec(await text(tab, "#story"));
+  const [, rtt, rate, limit, loss] = /^UK home: RTT ([\d.]+) ms, ([\d.]+) Mb\/s, queue of ([\d.]+) kB, loss ([\d.]+)%\./.exec(await text(tab, "#story"));
   await tab.keyboard.press("Enter");
   const knobs = await tab.evaluate(() => ["rtt_ms", "rate_bps", "limit", "limit_unit", "loss_percent"].map((key) => document.getElementById(`path-${key}`).value));
   assert.deepEqual(knobs, [rtt, rate, limit, "kB", loss]);

@@ -1,0 +1,125 @@
+/** Draws the state: ladders, lines over time, a capture, all sizes and real paths, with their captions. */
+
+import { colours } from "./canvas";
+import { Cloud } from "./cloud";
+import { element } from "./element";
+import { Ladder } from "./ladder";
+import { Lines } from "./lines";
+import { SequenceChart } from "./sequence";
+import type { Settings } from "./settings";
+import { type Name, SIDES } from "./simulations";
+import { SizeChart, SIZES } from "./sizes";
+import type { State } from "./state";
+import type { Transfer } from "./transfer";
+import { bytes, count, ms } from "./words";
+
+export interface Line {
+  readonly name: "delivered" | "cwnd" | "queue";
+  readonly chart: Lines;
+  readonly label: (value: number) => string;
+}
+
+export class Drawing {
+  readonly ladders: Record<Name, Ladder> = { a: new Ladder(element("ladder-a")), b: new Ladder(element("ladder-b")) };
+  readonly lines: readonly Line[];
+  readonly sizes = new SizeChart(element("sizes"));
+  readonly sequence = new SequenceChart(element("sequence"));
+  readonly cloud: Cloud;
+  private sizesLater: number | undefined;
+
+  constructor(private readonly state: State) {
+    const packets = (value: number): string => value.toLocaleString("en");
+    this.lines = [
+      { name: "delivered", label: bytes, chart: new Lines(element("delivered"), bytes) },
+      { name: "cwnd", label: (value) => `${Number(value.toFixed(1))} segments`, chart: new Lines(element("cwnd"), packets) },
+      { name: "queue", label: (value) => count(value, "packet"), chart: new Lines(element("queue"), packets) },
+    ];
+    this.cloud = new Cloud(element("cloud"), state.start.plan.applications[0]?.server_tcp.mss_bytes ?? 1460);
+  }
+
+  draw(): void {
+    const palette = colours();
+    const { transfers, view, cursorNs, captured } = this.state;
+    for (const side of SIDES) {
+      const transfer = transfers[side];
+      const chosen = this.state.chosen?.side === side ? this.state.chosen.segment : undefined;
+      if (transfer !== undefined) this.ladders[side].draw(transfer, view, palette[side], palette, chosen);
+    }
+    for (const { name, chart } of this.lines) chart.draw(transfers.a?.[name], transfers.b?.[name], view, palette, cursorNs);
+    element("captured").hidden = captured === undefined;
+    if (captured !== undefined) this.sequence.draw(captured, view, palette, this.state.mark);
+    this.drawSizes();
+    this.drawCloud();
+  }
+
+  drawSizes(): void {
+    const { times, settings, sizeIndex, responses } = this.state;
+    const isDone = times.b.length === SIZES.length;
+    if (isDone) element("sizes").dataset["done"] = "";
+    else delete element("sizes").dataset["done"];
+    this.sizes.draw(times.a, times.b, settings.path.size_bytes, colours(), sizeIndex, responses);
+  }
+
+  /** In the next frame, with what comes until then. */
+  drawSizesSoon(): void {
+    this.sizesLater ??= requestAnimationFrame(() => {
+      this.sizesLater = undefined;
+      this.drawSizes();
+    });
+  }
+
+  drawCloud(): void {
+    const { dots, dotIndex, settings } = this.state;
+    this.cloud.draw(dots, settings.path, [settings.a, settings.b], colours(), dotIndex === undefined ? undefined : dots[dotIndex]);
+  }
+
+  /** The verdict and the captions of the ladders. */
+  write(): void {
+    const { transfers, settings } = this.state;
+    element("verdict").textContent = verdict(transfers.a, transfers.b, settings);
+    for (const side of SIDES) {
+      const transfer = transfers[side];
+      element(`caption-${side}`).textContent = transfer === undefined ? "" : caption(transfer);
+      element(`canvas-name-${side}`).textContent = named(side, settings);
+      element(`ladder-${side}`).dataset["completionNs"] = String(transfer?.completionNs ?? "");
+    }
+  }
+}
+
+function named(side: Name, settings: Settings): string {
+  const { iw, startup, cc } = settings[side];
+  const other = SIDES.map((one) => settings[one]);
+  const window = iw === 0 ? "IW as given" : `IW ${iw}`;
+  const more = [
+    other[0]?.startup === other[1]?.startup ? "" : startup.replaceAll("_", " "),
+    other[0]?.cc === other[1]?.cc ? "" : cc,
+    other[0]?.profile === other[1]?.profile ? "" : settings[side].profile,
+  ];
+  return [`${side.toUpperCase()}: ${window}`, ...more.filter((one) => one !== "")].join(", ");
+}
+
+function verdict(a: Transfer | undefined, b: Transfer | undefined, settings: Settings): string {
+  if (a === undefined || b === undefined) return "";
+  const [one, other] = [named("a", settings), named("b", settings)];
+  if (a.completionNs === undefined || b.completionNs === undefined) return `${one} and ${other}: the beginning is drawn, the completion times follow.`;
+  if (a.completionNs === null || b.completionNs === null) {
+    const late = [a.completionNs === null ? one : "", b.completionNs === null ? other : ""].filter((name) => name !== "");
+    return `Not complete when the run ends: ${late.join("; ")}.`;
+  }
+  const difference = a.completionNs - b.completionNs;
+  const both = `${one}: ${ms(a.completionNs)}. ${other}: ${ms(b.completionNs)}.`;
+  if (difference === 0) return `${both} No difference.`;
+  const [faster, slower] = difference > 0 ? ["B", a.completionNs] : ["A", b.completionNs];
+  return `${both} ${faster} is ${ms(Math.abs(difference))} faster (${Math.round((100 * Math.abs(difference)) / slower)}%).`;
+}
+
+function caption({ bytes: size, completionNs, cutNs, handshakeNs, dropped, retransmissions, timeouts }: Transfer): string {
+  const late = completionNs === null ? "not complete when the run ends" : `complete after ${ms(completionNs ?? 0)}`;
+  const parts = [completionNs === undefined ? bytes(size) : `${bytes(size)} ${late}`, `handshake ${ms(handshakeNs)}`];
+  if (cutNs !== null) parts.push(`drawn until ${ms(cutNs)}`);
+  const until = cutNs === null ? "" : " until then";
+  if (dropped > 0) parts.push(`${count(dropped, "segment")} dropped or lost${until}`);
+  if (retransmissions > 0) parts.push(`${count(retransmissions, "retransmission")}${until}`);
+  if (timeouts > 0) parts.push(`${count(timeouts, "timeout")}${until}`);
+  return `${parts.join(", ")}.`;
+}

@@ -1,0 +1,149 @@
+/** Pointer, wheel and keys on the drawings: what is pointed at, in words, and the part of the time in view. */
+
+import type { Mark } from "./capture";
+import { type Drawing, type Line } from "./drawing";
+import { element } from "./element";
+import { type Name, SIDES } from "./simulations";
+import { comparison, SIZES } from "./sizes";
+import type { State } from "./state";
+import { valueAt } from "./steps";
+import type { Segment } from "./transfer";
+import { ms, story } from "./words";
+
+export class Pointing {
+  constructor(
+    private readonly state: State,
+    private readonly drawing: Drawing,
+    /** Gives the knobs the path of the dot that is pointed at. */
+    private readonly takeDot: () => void,
+  ) {
+    const { ladders, lines, sequence, sizes, cloud } = drawing;
+    for (const side of SIDES) {
+      const { canvas } = ladders[side].surface;
+      onPointer(canvas, (x, y) => this.choose(side, ladders[side].nearest({ x, y })));
+      this.onKeys(canvas, (by) => this.step(side, by));
+    }
+    for (const line of lines) {
+      const { surface } = line.chart;
+      onPointer(surface.canvas, (x) => this.point(line, surface.timeAt(x, state.view)));
+      this.onKeys(surface.canvas, (by) => {
+        const { fromNs, toNs } = state.view;
+        this.point(line, (state.cursorNs ?? fromNs) + (by * (toNs - fromNs)) / 100);
+      });
+    }
+    onPointer(sequence.surface.canvas, (x, y) => this.chooseMark(sequence.nearest(x, y)));
+    this.onKeys(sequence.surface.canvas, (by) => this.stepMark(by));
+    onPointer(sizes.surface.canvas, (x) => this.pointSize(sizes.indexAt(x)));
+    this.onKeys(sizes.surface.canvas, (by) => this.pointSize((state.sizeIndex ?? 0) + by));
+    this.onCloud(cloud.surface.canvas);
+    element("zoom-in").addEventListener("click", () => this.zoom(0.5));
+    element("zoom-out").addEventListener("click", () => this.zoom(2));
+    element("zoom-all").addEventListener("click", () => this.zoom(Infinity));
+  }
+
+  private onCloud(canvas: HTMLCanvasElement): void {
+    const { state, drawing } = this;
+    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.pointDot(drawing.cloud.nearest(offsetX, offsetY)));
+    canvas.addEventListener("click", ({ offsetX, offsetY }) => {
+      const index = drawing.cloud.nearest(offsetX, offsetY);
+      this.pointDot(index);
+      if (index !== undefined) this.takeDot();
+    });
+    canvas.addEventListener("keydown", ({ key }) => key === "Enter" && this.takeDot());
+    this.onKeys(canvas, (by) => this.pointDot((state.dotIndex ?? (by > 0 ? -1 : state.dots.length)) + by));
+  }
+
+  /** Keys: arrows step, + and - zoom, 0 shows all. The wheel zooms with Ctrl, so that the page still scrolls. */
+  private onKeys(canvas: HTMLCanvasElement, step: (by: number) => void): void {
+    const keys: Record<string, () => void> = {
+      ArrowRight: () => step(1),
+      ArrowLeft: () => step(-1),
+      "+": () => this.zoom(0.5),
+      "-": () => this.zoom(2),
+      "0": () => this.zoom(Infinity),
+    };
+    canvas.addEventListener("keydown", (event) => {
+      const act = keys[event.key];
+      if (act === undefined) return;
+      event.preventDefault();
+      act();
+    });
+    const zoom = (event: WheelEvent): void => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.drawing.lines[0]?.chart.surface.timeAt(event.offsetX, this.state.view));
+    };
+    canvas.addEventListener("wheel", zoom, { passive: false });
+  }
+
+  private zoom(factor: number, aroundNs?: number): void {
+    this.state.zoom(factor, aroundNs);
+    this.drawing.draw();
+  }
+
+  private choose(side: Name, segment: Segment | undefined): void {
+    if (segment === undefined || segment === this.state.chosen?.segment) return;
+    this.state.chosen = { side, segment };
+    element("story").textContent = `${side.toUpperCase()}: ${story(segment)}`;
+    this.drawing.draw();
+  }
+
+  /** The next segment of a side by the time of sending, or the one before. */
+  private step(side: Name, by: number): void {
+    const { transfers, chosen } = this.state;
+    const next = neighbor(transfers[side]?.segments ?? [], chosen?.side === side ? chosen.segment : undefined, by);
+    if (next !== undefined) this.state.bringIntoView(next.sentNs);
+    this.choose(side, next);
+  }
+
+  private chooseMark(mark: Mark | undefined): void {
+    const { state } = this;
+    if (mark === undefined || state.captured === undefined || mark === state.mark) return;
+    state.mark = mark;
+    element("story").textContent = state.captured.story(mark);
+    state.bringIntoView(mark.timeNs);
+    this.drawing.draw();
+  }
+
+  /** The next mark of the capture, or the one before. */
+  private stepMark(by: number): void {
+    this.chooseMark(neighbor(this.state.captured?.marks ?? [], this.state.mark, by));
+  }
+
+  private point({ name, label }: Line, timeNs: number): void {
+    const { state } = this;
+    const at = Math.max(state.view.fromNs, Math.min(state.view.toNs, timeNs));
+    state.cursorNs = at;
+    const values = SIDES.flatMap((side) => {
+      const transfer = state.transfers[side];
+      return transfer === undefined ? [] : [`${side.toUpperCase()} ${label(valueAt(transfer[name], at))}`];
+    });
+    element("story").textContent = `${name} at ${ms(at)}: ${values.join(", ")}.`;
+    this.drawing.draw();
+  }
+
+  private pointSize(index: number): void {
+    const { state } = this;
+    state.sizeIndex = Math.max(0, Math.min(SIZES.length - 1, index));
+    element("story").textContent = comparison(state.sizeIndex, state.times.a, state.times.b);
+    this.drawing.drawSizes();
+  }
+
+  private pointDot(index: number | undefined): void {
+    const { dots } = this.state;
+    if (index === undefined || dots.length === 0) return;
+    this.state.dotIndex = Math.max(0, Math.min(dots.length - 1, index));
+    element("story").textContent = `${dots[this.state.dotIndex]?.words}. Click or press Enter to give the knobs this path.`;
+    this.drawing.drawCloud();
+  }
+}
+
+/** Calls `at` with the place of the pointer: a touch shows what a mouse shows. */
+function onPointer(canvas: HTMLCanvasElement, at: (x: number, y: number) => void): void {
+  for (const kind of ["pointermove", "pointerdown"] as const) canvas.addEventListener(kind, ({ offsetX, offsetY }) => at(offsetX, offsetY));
+}
+
+function neighbor<T>(all: readonly T[], chosen: T | undefined, by: number): T | undefined {
+  const now = chosen === undefined ? (by > 0 ? -1 : all.length) : all.indexOf(chosen);
+  return all[Math.max(0, Math.min(all.length - 1, now + by))];
+}
