@@ -158,7 +158,7 @@ def test_what_befalls_packets_is_counted_and_reads_back_the_same() -> None:
 
 def test_a_host_that_sleeps_is_simulated_and_a_real_one_sleeps_as_it_does() -> None:
     scenario = _scenario(more='wake = "40us", duplication = 0.05')
-    assert _forward(scenario)["impairments"][1] == {"kind": "wake", "delay_ns": 40_000, "after_ns": 1_000_000}
+    assert _forward(scenario)["impairments"][1] == {"kind": "wake", "delay_ns": 40_000, "after_ns": 5_000_000}
     assert Scenario.from_toml(scenario.to_toml()).to_plan() == scenario.to_plan()
     (link,) = lay_out(scenario).links
     for way in ("forward", "reverse"):

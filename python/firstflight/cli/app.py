@@ -186,7 +186,10 @@ def trace(
             metavar="NAME", help="With --pcap: take them at the far end of this link, both ways.", show_default=False
         ),
     ] = None,
-    engine: Annotated[Literal["simulate", "emulate"], typer.Option(help="What carries the transfer.")] = "simulate",
+    engine: Annotated[
+        Literal["simulate", "emulate", "both"],
+        typer.Option(help="What carries the transfer: the simulator, this machine's kernel, or with --plot both."),
+    ] = "simulate",
     settings: Settings = None,
     seed: Seed = None,
 ) -> None:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -12,8 +13,16 @@ from firstflight.counted import counted
 from firstflight.errors import RequestError
 from firstflight.records import output
 from firstflight.report.figure import drawing, format_of
+from firstflight.scenario import Cell
 from firstflight.studies.varied import VariedScenario
 from firstflight.tracing import End, Engine, Trace
+
+# What carries the transfers of a picture, and what it is called there.
+_ENGINES: dict[str, list[tuple[Engine, str]]] = {
+    "simulate": [("simulate", "")],
+    "emulate": [("emulate", "")],
+    "both": [("simulate", "simulated"), ("emulate", "kernel")],
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,7 @@ class Outputs:
     pcap: Path | None = None
     at: End | None = None
     link: str | None = None
-    engine: Engine = "simulate"
+    engine: Literal["simulate", "emulate", "both"] = "simulate"
 
     def check(self, file: Path) -> None:
         """RequestError for what does not fit together, and for what would destroy `file` or somebody's."""
@@ -43,7 +52,7 @@ class Outputs:
             raise RequestError(f"--{'at' if self.at else 'link'} says where --pcap takes packets; add --pcap F")
         if self.at and self.link:
             raise RequestError("packets are taken either --at an end or on a --link; leave one out")
-        if self.ladder is not None and self.engine == "emulate":
+        if self.ladder is not None and self.engine != "simulate":
             raise RequestError(
                 "--ladder needs both endpoints' segments, and the kernel's are captured at the server: use --plot"
             )
@@ -68,16 +77,22 @@ def trace_command(file: Path, outputs: Outputs, settings: list[str], vary: list[
     """Print the table unless a plot, CSV or packets are asked for."""
     outputs.check(file)
     scenario = load_scenario(file, settings)
-    if vary:
+    engine = outputs.engine
+    if vary or engine == "both":
         if not outputs.pictures or outputs.csv is not None or outputs.pcap is not None:
-            raise RequestError("--vary draws several transfers in one picture; give it --plot F or --ladder F alone")
-        cells = VariedScenario(scenario, variations(vary)).cells(outputs.engine)
-        traces = [Trace(cell.scenario, seed, _label(cell.key), outputs.engine) for cell in cells]
+            option = "--vary" if vary else "--engine both"
+            raise RequestError(f"{option} draws several transfers in one picture; give it --plot F or --ladder F alone")
+        cells = VariedScenario(scenario, variations(vary)).cells("simulate") if vary else [Cell({}, scenario)]
+        traces = [
+            Trace(cell.scenario, seed, ", ".join(filter(None, (_label(cell.key), name))), carrier)
+            for cell in cells
+            for carrier, name in _ENGINES[engine]
+        ]
         _draw(traces, outputs)
         for path in outputs.pictures:
             print(f"{path}: {', '.join(trace.label for trace in traces)}")
         return
-    trace = Trace(scenario, seed, engine=outputs.engine)
+    trace = Trace(scenario, seed, engine=engine)
     csv = outputs.csv
     if outputs.pcap is not None:
         packets = trace.pcap(outputs.pcap, at=outputs.at or "client", link=outputs.link)

@@ -62,7 +62,7 @@ class Wake(Impairment):
     """
 
     delay: Duration
-    after: Duration = Duration("1ms")
+    after: Duration = Duration("5ms")
 
     def plan(self) -> dict[str, Any]:
         """The impairment as the native module reads it."""

@@ -250,8 +250,8 @@ class Link(Table):
     )
     wake: AnyWake = Field(
         default=None,
-        description='the far end sleeps while nothing arrives: `"80us"`, or `{ delay = "80us", after = "1ms" }`: the '
-        "first packet after `after` without one (default 1 ms) is taken so much later, and those behind wait for it",
+        description='the far end sleeps while nothing arrives: `"80us"`, or `{ delay = "80us", after = "5ms" }`: the '
+        "first packet after `after` without one (default 5 ms) is taken so much later, and those behind wait for it",
     )
     reverse: Direction | None = Field(
         default=None,
