@@ -18,7 +18,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from firstflight.analysis.claim import VERDICTS
+from firstflight.analysis.claim import VERDICTS, tally
 from firstflight.records import Run
 from firstflight.studies import find, of
 
@@ -58,7 +58,7 @@ def page(name: str) -> str:
     study = find(name)
     engine = "" if kept["engine"] == study.engines[0] else f" --engine {kept['engine']}"
     verdicts = [claim["verdict"] for claim in kept["claims"]]
-    counts = ", ".join(f"{verdict} {verdicts.count(verdict)}" for verdict in VERDICTS if verdict in verdicts)
+    counted = tally({verdict: verdicts.count(verdict) for verdict in VERDICTS})
     shown = [table for table in kept["tables"] if table["text"]]
     longer = [f"`firstflight table runs/{name} {table['name']}`" for table in kept["tables"] if not table["text"]]
     notes = EVIDENCE / f"{name}.notes.md"
@@ -72,7 +72,7 @@ def page(name: str) -> str:
         f"Seed {kept['seed']}, {kept['cells']} cells, engine `{kept['engine']}`.",
         *(["## Answer", " ".join(kept["answer"])] if kept["answer"] else []),
         "## Claims",
-        f"{counts} ([how a claim is judged](../validation.md#how-a-claim-is-judged)).",
+        f"{counted} ([how a claim is judged](../validation.md#how-a-claim-is-judged)).",
         _claims(kept["claims"]),
         *(["## Tables"] if kept["tables"] else []),
         *(f"`{table['name']}`\n\n```text\n{table['text'].rstrip()}\n```" for table in shown),

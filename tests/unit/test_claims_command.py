@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from firstflight.analysis.claim import Claim, Expectation, Sentence, above, at_most
+from firstflight.analysis.claim import Claim, Expectation, Sentence, above, at_most, tally
 from firstflight.analysis.intervals import Estimate
 from firstflight.cli import reading
 
@@ -21,6 +21,12 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 def sentence(expectation: Expectation, tolerance: float) -> Sentence:
     return Sentence("x-1", "a book", "Nobody is harmed.", expectation, tolerance, "percent", "It calls 5 % no effect.")
+
+
+def test_a_tally_has_verbs_that_fit_and_no_empty_verdicts() -> None:
+    assert (
+        tally({"holds": 13, "differs": 1, "undecided": 2, "cannot be checked": 0}) == "13 hold, 1 differs, 2 undecided"
+    )
 
 
 def test_a_verdict_is_printed_with_tolerance_interval_and_reason(

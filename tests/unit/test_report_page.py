@@ -89,7 +89,7 @@ def test_an_undecided_claim_has_a_badge_a_filter_and_its_reason():
 
 def test_parts_without_content_leave_no_heading():
     html = page.render(content(answer=[], claims=[], figures=[], tables=[]))
-    for heading in ("The answer", "Figures", "Tables", "Statement by statement", "Limitations"):
+    for heading in ("The answer", "Figures", "Tables", "Claims", "Limitations"):
         assert f">{heading}<" not in html
     assert ">Reproduce<" in html
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -193,6 +194,16 @@ class Sentence:
 def counts(claims: list[Claim]) -> dict[Verdict, int]:
     """How many claims got each verdict, all verdicts present."""
     return {verdict: sum(c.verdict == verdict for c in claims) for verdict in VERDICTS}
+
+
+def tally(numbers: Mapping[Verdict, int]) -> str:
+    """The numbers of claims by verdict, in words: "13 hold, 1 differs". Verdicts that no claim has are left out."""
+    plurals = {"holds": "hold", "differs": "differ"}
+    return ", ".join(
+        f"{number} {plurals.get(verdict, verdict) if number > 1 else verdict}"
+        for verdict, number in numbers.items()
+        if number
+    )
 
 
 def _finite(value: float) -> float | None:

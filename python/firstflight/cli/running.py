@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from firstflight.analysis.claim import counts
+from firstflight.analysis.claim import counts, tally
 from firstflight.cli.progress import progress
 from firstflight.cli.settings import load_scenario, restrictions, variations
 from firstflight.errors import RequestError
@@ -20,7 +20,6 @@ from firstflight.studies import NAMES
 from firstflight.studies.execute import Request, carry_out, prepare, started
 
 _INTERRUPTED = 130
-_PLURALS = {"holds": "hold", "differs": "differ"}
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,7 @@ def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
         print(f"  {sentence}")
     claims = study.claims(run)
     if claims:
-        each = [f"{number} {_PLURALS.get(verdict, verdict)}" for verdict, number in counts(claims).items()]
-        print(f"\nClaims: {', '.join(each)}\n")
+        print(f"\nClaims: {tally(counts(claims))}\n")
     tables = study.table_names(run)
     directory = shlex.quote(str(run.directory))
     print(f"firstflight report {directory}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstflight.analysis.claim import VERDICTS, counts
+from firstflight.analysis.claim import VERDICTS, counts, tally
 from firstflight.analysis.table import NOTHING, Entry, Metric, Table, number
 from firstflight.explore.links import put_beside
 from firstflight.records import output
@@ -72,6 +72,7 @@ def render(content: Content) -> str:
     html = environment.get_template("report.html.j2").render(
         content=content,
         counts=counts(content.claims),
+        tally=tally(counts(content.claims)),
         main_tables=[table for table in content.tables if table.name not in drawn],
         figure_tables=[table for table in content.tables if table.name in drawn],
     )
