@@ -16,9 +16,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
-from firstflight.analysis.ab.compare import compare, compare_rate
+from firstflight.analysis.ab.compare import maker
 from firstflight.analysis.ab.comparison import Comparison, Verdict
-from firstflight.analysis.ab.sample import columns
+from firstflight.analysis.ab.contrast import of_sample
+from firstflight.analysis.ab.sample import read
+from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
 
 Correction = Literal["holm", "bonferroni", "none"]
@@ -67,12 +69,15 @@ def by_bucket(
     baseline: object,
     treatment: object,
     denominator: str | None = None,
+    statistic: str = "mean",
     correction: Correction = "holm",
     least: int | None = None,
     lower_is_better: bool = True,
     weight: str | None = None,
     resamples: int = 2000,
+    seed: int = 1,
     confidence: float = 0.95,
+    shares: Mapping[str, float] | None = None,
     **request: Any,
 ) -> list[Bucket]:
     """`compare` of `value`, or `compare_rate` of `value` over `denominator`, in each of `buckets` of column `bucket`.
@@ -80,33 +85,28 @@ def by_bucket(
     The buckets come back in the order given, those without flows included. `request`: what `compare` takes besides.
     More resamples are drawn than `resamples` if the intervals of so many buckets need them.
     """
-    shares = _shares(frame, bucket, arm, baseline, weight)
+    percent = _shares(frame, bucket, arm, baseline, weight)
     tail = (1 - confidence) / max(1, len(buckets)) / 2
     enough = max(resamples, math.ceil(_BEYOND_EACH_END / tail))
-    rows = _read_once(frame, [bucket, arm, value, denominator, weight, *_named(request)]).lazy()
+    named = statistic if denominator is None else "rate"
+    rows = read(
+        frame,
+        [value] if denominator is None else [value, denominator],
+        arm=arm,
+        baseline=baseline,
+        treatment=treatment,
+        weight=weight,
+        unfinished_last=named != "rate" and share_of(named) is not None,
+        bucket=bucket,
+        **({"strata": None, "cluster": None, "paired": True} | request),
+    )
+    places = rows.bucket.to_frame()
     found: list[tuple[object, float, Comparison]] = []
     for name in buckets:
-        here = rows.filter(pl.col(bucket).eq_missing(pl.lit(name)))
-        request |= {"arm": arm, "baseline": baseline, "treatment": treatment, "weight": weight, "least": least}
-        request |= {"resamples": enough, "confidence": confidence}
-        one = (
-            compare(here, value, **request)
-            if denominator is None
-            else compare_rate(here, value, denominator, **request)
-        )
-        found.append((name, shares(name), one))
+        here = places.select(pl.first().eq_missing(pl.lit(name))).to_series().to_numpy()
+        one = of_sample(rows.sample(here), maker(named), named, enough, seed, confidence, shares, least)
+        found.append((name, percent(name), one))
     return judged(found, correction, confidence, lower_is_better)
-
-
-def _named(request: Mapping[str, Any]) -> list[str]:
-    return [name for key in ("unit", "strata", "cluster") for name in columns(request.get(key))]
-
-
-def _read_once(frame: pl.DataFrame | pl.LazyFrame, wanted: Sequence[str | None]) -> pl.DataFrame:
-    """The columns in question: a table on disk is not read once a bucket."""
-    lazy = frame.lazy()
-    here = lazy.collect_schema().names()
-    return lazy.select(name for name in here if name in wanted).collect()
 
 
 def judged(

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from firstflight.analysis.ab.comparison import Comparison
-from firstflight.analysis.ab.contrast import of_sample
+from firstflight.analysis.ab.contrast import Make, of_sample
 from firstflight.analysis.ab.quantile import Quantile
-from firstflight.analysis.ab.resampling import Blocks
-from firstflight.analysis.ab.sample import Arm, read
-from firstflight.analysis.ab.statistic import Ratio, Statistic, share_of
-
-Values = npt.NDArray[np.float64]
+from firstflight.analysis.ab.sample import read
+from firstflight.analysis.ab.statistic import Ratio, share_of
 
 
 def compare(
@@ -47,8 +42,7 @@ def compare(
     (with its partner if `paired`). `least`: fewer units than this get no interval; by default what the calibration
     found to be needed. ValueError for a request that makes no sense.
     """
-    p = share_of(statistic)
-    sample = read(
+    rows = read(
         frame,
         [value],
         arm=arm,
@@ -59,13 +53,9 @@ def compare(
         strata=strata,
         cluster=cluster,
         paired=paired,
-        unfinished_last=p is not None,
+        unfinished_last=share_of(statistic) is not None,
     )
-
-    def make(rows: Arm, blocks: Blocks, weight: Values) -> Statistic:
-        return Ratio(rows, blocks, weight) if p is None else Quantile(rows, blocks, weight, p)
-
-    return of_sample(sample, make, statistic, resamples, seed, confidence, shares, least)
+    return of_sample(rows.sample(), maker(statistic), statistic, resamples, seed, confidence, shares, least)
 
 
 def compare_rate(
@@ -88,7 +78,7 @@ def compare_rate(
     least: int | None = None,
 ) -> Comparison:
     """Sum of `numerator` over sum of `denominator` (retransmitted segments, segments sent). The rest as `compare`."""
-    sample = read(
+    rows = read(
         frame,
         [numerator, denominator],
         arm=arm,
@@ -101,4 +91,10 @@ def compare_rate(
         paired=paired,
         unfinished_last=False,
     )
-    return of_sample(sample, Ratio, "rate", resamples, seed, confidence, shares, least)
+    return of_sample(rows.sample(), Ratio, "rate", resamples, seed, confidence, shares, least)
+
+
+def maker(statistic: str) -> Make:
+    """What makes it of an arm: `rate`, or what `compare` takes."""
+    p = None if statistic == "rate" else share_of(statistic)
+    return Ratio if p is None else lambda rows, blocks, weight: Quantile(rows, blocks, weight, p)

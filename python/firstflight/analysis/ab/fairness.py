@@ -63,7 +63,7 @@ def compare_jain(
         cluster=cluster,
         paired=paired,
         unfinished_last=False,
-    )
+    ).sample()
     if any((side.values < 0).any() for side in (sample.baseline, sample.treatment)):
         raise ValueError(f"{value}: Jain's index is of values of at least 0")
     return of_sample(sample, Jain, "jain", resamples, seed, confidence, shares, least)

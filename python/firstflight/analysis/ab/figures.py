@@ -84,22 +84,25 @@ class Arms:
     def _figures(self, drawn: Iterable[Sequence[Values]]) -> Mapping[str, Drawn]:
         """Of all resamples, whose draws come in pieces: of each arm, shape (some resamples, blocks)."""
         pieces = [[sums.drawn(piece) for sums, piece in zip(self._sums, each, strict=True)] for each in drawn]
-        found = [
-            sums.of(np.concatenate(of_arm)) for sums, of_arm in zip(self._sums, zip(*pieces, strict=True), strict=True)
-        ]
-        sums = np.concatenate([each for each, _ in found], axis=1)
+        of_arms = [np.concatenate(of_arm, axis=1) for of_arm in zip(*pieces, strict=True)]
+        sums = np.concatenate([each.of(of_arm) for each, of_arm in zip(self._sums, of_arms, strict=True)], axis=1)
         parts = (sums[:, : self._split], sums[:, self._split :])
         values = [statistic.of(part) for statistic, part in zip(self._made, parts, strict=True)]
         lines, slopes = zip(*(made.line(part) for made, part in zip(self._made, parts, strict=True)), strict=True)
         with np.errstate(invalid="ignore", divide="ignore"):
-            made = zip(_both(*values).items(), _both(*lines).values(), _turned(*lines, *slopes), strict=True)
-            return {name: Drawn(value, line, self._error(slope, found)) for (name, value), line, slope in made}
+            errors = self._errors(_turned(*lines, *slopes), of_arms)
+            made = zip(_both(*values).items(), _both(*lines).values(), errors, strict=True)
+            return {name: Drawn(value, line, error) for (name, value), line, error in made}
 
-    def _error(self, slope: Values, found: Sequence[tuple[Values, Values]]) -> Values:
-        """Of a figure whose derivative is `slope` (resamples, sums of both arms)."""
-        parts = [slope] if self._paired else [slope[:, : self._split], slope[:, self._split :]]
-        squares = [np.einsum("ri,rij,rj->r", part, each, part) for part, (_, each) in zip(parts, found, strict=True)]
-        return np.asarray(np.sqrt(np.maximum(sum(squares), 0)), dtype=np.float64)
+    def _errors(self, slopes: Sequence[Values], of_arms: Sequence[Values]) -> list[Values]:
+        """Of figures whose derivatives are `slopes` (resamples, sums of both arms)."""
+        if self._paired:
+            squares = self._sums[0].variances(of_arms[0], slopes)
+        else:
+            of_one = self._sums[0].variances(of_arms[0], [slope[:, : self._split] for slope in slopes])
+            of_other = self._sums[1].variances(of_arms[1], [slope[:, self._split :] for slope in slopes])
+            squares = [one + other for one, other in zip(of_one, of_other, strict=True)]
+        return [np.sqrt(np.maximum(square, 0)) for square in squares]
 
 
 def _both(base: Values, treat: Values) -> dict[str, Values]:

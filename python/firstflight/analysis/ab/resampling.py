@@ -110,20 +110,29 @@ def _counts(rows: int, size: int, generator: np.random.Generator) -> npt.NDArray
 
 
 class Sums:
-    """Weighted sums over drawn blocks, and how they vary and covary from one draw of that kind to another."""
+    """Weighted sums over drawn blocks, and how a linear combination of them varies from one draw of that kind to
+    another. Columns that are equal, as the weights of paired arms are, count once, and what is the same in every block
+    of a stratum does not vary.
+    """
 
     def __init__(self, columns: Values, weights: Places, blocks: Blocks, shares: Values | None) -> None:
         """`columns` (blocks, sums); `weights` (sums,): which of them is the weight that each goes with. `shares`: of
         the weight, of each stratum, to which every draw is brought (post-stratification); None: as they are.
         """
-        self._weights, self._blocks, self._shares = weights, blocks, shares
+        first: dict[bytes, int] = {}
+        self._at = np.array([first.setdefault(column.tobytes(), len(first)) for column in columns.T])
+        distinct = columns[:, np.unique(self._at, return_index=True)[1]]
+        self._weights = np.zeros(len(first), dtype=np.int64)
+        self._weights[self._at] = self._at[weights]
+        self._blocks, self._shares, self._count = blocks, shares, len(first)
         of = np.repeat(np.arange(len(blocks.sizes)), blocks.sizes)
-        self._means = np.add.reduceat(columns, blocks.starts) / blocks.sizes[:, None]
-        centred = columns - self._means[of]
+        self._means = np.add.reduceat(distinct, blocks.starts) / blocks.sizes[:, None]
+        centred = distinct - self._means[of]
+        self._varying = np.flatnonzero(centred.any(axis=0))
+        self._left, self._right = np.triu_indices(len(self._varying))
+        centred = centred[:, self._varying]
         # About the means: the difference of two nearly equal arms must not drown in rounding.
-        products = (centred[:, :, None] * centred[:, None, :]).reshape(len(columns), -1)
-        self._columns = np.concatenate([centred, products], axis=1)
-        self._count = columns.shape[1]
+        self._columns = np.concatenate([centred, centred[:, self._left] * centred[:, self._right]], axis=1)
 
     def drawn(self, counts: Values) -> Values:
         """What `of` takes, of each draw: from how often each block is drawn, shape (resamples, blocks). Many draws go
@@ -131,28 +140,41 @@ class Sums:
         """
         ends = self._blocks.starts + self._blocks.sizes
         parts = zip(self._blocks.starts, ends, strict=True)
-        return np.stack([counts[:, start:end] @ self._columns[start:end] for start, end in parts], axis=1)
+        return np.stack([counts[:, start:end] @ self._columns[start:end] for start, end in parts])
 
-    def of(self, drawn: Values) -> tuple[Values, Values]:
-        """Sums (resamples, sums) and their covariances (resamples, sums, sums) of all `drawn`."""
-        rows, count = len(drawn), self._count
-        sums, spread = np.zeros((rows, count)), np.zeros((rows, count, count))
+    def of(self, drawn: Values) -> Values:
+        """The sums (resamples, sums) of all `drawn`."""
+        sums = np.zeros((drawn.shape[1], self._count))
+        for stratum, total in enumerate(self._totals(drawn)):
+            sums += total if self._shares is None else self._shares[stratum] * total / total[:, self._weights]
+        return sums[:, self._at]
+
+    def variances(self, drawn: Values, slopes: Sequence[Values]) -> list[Values]:
+        """In each draw, of the combinations whose factors (resamples, sums) are `slopes`."""
+        once = np.equal.outer(self._at, np.arange(self._count)).astype(np.float64)
+        slopes = [slope @ once for slope in slopes]
+        found = [np.zeros(drawn.shape[1]) for _ in slopes]
+        twice = np.where(self._left == self._right, 1.0, 2.0)
+        for stratum, (total, size) in enumerate(zip(self._totals(drawn), self._blocks.sizes, strict=True)):
+            off, products = np.split(drawn[stratum], [len(self._varying)], axis=1)
+            covariance = (products - off[:, self._left] * off[:, self._right] / size) * (
+                size / max(size - 1, 1) * twice
+            )
+            for square, slope in zip(found, slopes, strict=True):
+                here = slope if self._shares is None else self._unscaled(slope, total, float(self._shares[stratum]))
+                here = here[:, self._varying]
+                square += np.einsum("rc,rc->r", here[:, self._left] * here[:, self._right], covariance)
+        return found
+
+    def _totals(self, drawn: Values) -> Iterator[Values]:
+        """The distinct sums of each stratum."""
         for stratum, size in enumerate(self._blocks.sizes):
-            off = drawn[:, stratum, :count]
-            squares = drawn[:, stratum, count:].reshape(rows, count, count)
-            covariance = (squares - off[:, :, None] * off[:, None, :] / size) * (size / max(size - 1, 1))
-            total = off + size * self._means[stratum]
-            if self._shares is not None:
-                total, covariance = self._scaled(total, covariance, float(self._shares[stratum]))
-            sums += total
-            spread += covariance
-        return sums, spread
+            total = np.tile(size * self._means[stratum], (drawn.shape[1], 1))
+            total[:, self._varying] += drawn[stratum, :, : len(self._varying)]
+            yield total
 
-    def _scaled(self, total: Values, covariance: Values, share: float) -> tuple[Values, Values]:
-        # Each sum becomes share * sum / weight, whose derivative this matrix is.
+    def _unscaled(self, slope: Values, total: Values, share: float) -> Values:
+        """Factors of the sums, from those of share * sum / weight."""
         weight = total[:, self._weights]
-        change = np.zeros(covariance.shape)
-        every = np.arange(self._count)
-        change[:, every, every] = share / weight
-        change[:, every, self._weights] -= share * total / weight**2
-        return share * total / weight, change @ covariance @ change.transpose(0, 2, 1)
+        of_weight = np.equal.outer(self._weights, np.arange(self._count)).astype(np.float64)
+        return np.asarray(share * (slope / weight - (slope * total / weight**2) @ of_weight), dtype=np.float64)

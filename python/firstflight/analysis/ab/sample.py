@@ -54,6 +54,74 @@ def columns(names: str | Sequence[str] | None) -> list[str]:
     return [] if names is None else [names] if isinstance(names, str) else list(names)
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The rows of both arms, read and numbered once, of which `sample` takes all or some.
+
+    `of_unit`, `of_drawn`, `of_stratum`: of each row the place of its unit, of what is drawn and of its stratum among
+    all that there are, in rising order. `names`: of the columns of units, of clusters and of strata.
+    """
+
+    numbers: Values
+    weights: Values
+    unknown: Mask
+    in_arm: tuple[Mask, Mask]
+    of_unit: Places
+    of_drawn: Places
+    of_stratum: Places
+    titles: tuple[str, ...]
+    names: tuple[list[str], list[str], list[str]]
+    bucket: pl.Series
+    paired: bool
+    unfinished_last: bool
+
+    def sample(self, here: Mask | None = None) -> Sample:
+        """The sample of the rows `here`, None: of all.
+
+        A unit that is left without a row in one arm is left out of both when `paired`. ValueError for a unit in two
+        clusters or strata.
+        """
+        unit, groups, layers = self.names
+        unfinished = np.isnan(self.numbers).any(axis=1) & ~self.unknown
+        in_arm = self.in_arm if here is None else tuple(side & here for side in self.in_arm)
+        sides = [side & ~self.unknown for side in in_arm]
+        counts = [(int((side & self.unknown).sum()), int((side & unfinished).sum())) for side in in_arm]
+        of_unit, of_drawn, numbers, unmatched = self.of_unit, self.of_drawn, self.numbers, [0, 0]
+        if self.paired:
+            matched = _matched(sides, of_unit)
+            pairs = zip(sides, matched, strict=True)
+            unmatched = [_number(of_unit[every]) - _number(of_unit[kept]) for every, kept in pairs]
+            sides = matched
+        if self.unfinished_last:
+            numbers = np.where(np.isnan(numbers), math.inf, numbers)
+        else:
+            sides = [side & ~unfinished for side in sides]
+            sides = _matched(sides, of_unit) if self.paired else sides
+        together = sides[0] | sides[1]
+        there, of_stratum = np.unique(self.of_stratum[together], return_inverse=True)
+        titles = tuple(self.titles[place] for place in there) if layers else ("",)
+        # Not paired, a unit of the same name in the other arm is another one.
+        for mask in [together] if self.paired else sides:
+            if groups:
+                _nested(of_unit[mask], of_drawn[mask], unit, groups, "cluster")
+            if layers:
+                _nested(of_drawn[mask], self.of_stratum[mask], groups or unit, layers, "stratum")
+        # By stratum and then by name: the order of the rows does not change the resamples.
+        key = of_stratum * (of_drawn.max(initial=0) + 1) + of_drawn[together]
+        arms = []
+        for side, missing_partner, (null_rows, open_rows) in zip(sides, unmatched, counts, strict=True):
+            own = side[together]
+            drawn = slice(None) if self.paired else own
+            _, first, block = np.unique(key[drawn], return_index=True, return_inverse=True)
+            stratum = of_stratum[drawn][first]
+            block = block[own] if self.paired else block
+            number = _number(of_unit[side])
+            arms.append(
+                Arm(numbers[side], self.weights[side], block, stratum, number, missing_partner, open_rows, null_rows)
+            )
+        return Sample(arms[0], arms[1], self.paired, titles, " and ".join(groups or unit))
+
+
 def read(
     frame: pl.DataFrame | pl.LazyFrame,
     values: Sequence[str],
@@ -67,11 +135,11 @@ def read(
     cluster: str | Sequence[str] | None,
     paired: bool,
     unfinished_last: bool,
-) -> Sample:
-    """The sample of columns `values`. `unfinished_last`: NaN stands beyond every number; else its row is left out.
+    bucket: str | None = None,
+) -> Rows:
+    """The rows of columns `values`. `unfinished_last`: NaN stands beyond every number; else its row is left out.
 
-    A unit that is left without a row in one arm is left out of both when `paired`. ValueError for a missing column, an
-    arm equal to the other, a weight that is not a number of at least 0, and a unit in two clusters or strata.
+    ValueError for a missing column, an arm equal to the other, and a weight that is not a number of at least 0.
     """
     unit, layers, groups = list(unit), columns(strata), columns(cluster)
     if not unit:
@@ -79,69 +147,47 @@ def read(
     if baseline == treatment:
         raise ValueError(f"{arm}: both arms are {baseline!r}")
     lazy = frame.lazy()
-    names = lazy.collect_schema().names()
-    wanted = dict.fromkeys([arm, *unit, *layers, *groups, *([weight] if weight else []), *values])
-    missing = [name for name in wanted if name not in names]
+    schema = lazy.collect_schema()
+    kept = [*unit, *layers, *groups, *([bucket] if bucket else [])]
+    missing = [
+        name for name in dict.fromkeys([arm, *kept, *([weight] if weight else []), *values]) if name not in schema
+    ]
     if missing:
-        raise ValueError(f"the frame lacks the column {', '.join(missing)}: it has {', '.join(names)}")
-    plain = pl.col(arm).cast(pl.String) if lazy.collect_schema()[arm] in (pl.Enum, pl.Categorical) else pl.col(arm)
+        raise ValueError(f"the frame lacks the column {', '.join(missing)}: it has {', '.join(schema)}")
+    plain = pl.col(arm).cast(pl.String) if schema[arm] in (pl.Enum, pl.Categorical) else pl.col(arm)
     known = [plain.alias("__arm"), (pl.col(weight).cast(pl.Float64) if weight else pl.lit(1.0)).alias(_WEIGHT)]
     taken = [pl.col(name).cast(pl.Float64).alias(f"__value{place}") for place, name in enumerate(values)]
     null = pl.any_horizontal(pl.col(name).is_null() for name in values).alias("__unknown")
-    asked = lazy.select(*dict.fromkeys([*unit, *layers, *groups]), *known, *taken, null)
+    asked = lazy.select(*dict.fromkeys(kept), *known, *taken, null)
     rows = asked.filter(pl.col("__arm").is_in([baseline, treatment])).collect()
     weights = rows[_WEIGHT].to_numpy()
     odd = np.count_nonzero(~((weights >= 0) & np.isfinite(weights)))
     if odd:
         raise ValueError(f"{weight}: {odd} rows have a weight that is not a finite number of at least 0")
-    numbers = rows.select(f"__value{place}" for place in range(len(values))).to_numpy().astype(np.float64)
-    unknown = rows["__unknown"].to_numpy()
-    unfinished = np.isnan(numbers).any(axis=1) & ~unknown
-    of_unit = _places(rows, unit)
-    of_drawn = _places(rows, groups) if groups else of_unit
-    in_arm = [(rows["__arm"] == side).to_numpy() for side in (baseline, treatment)]
-    sides = [side & ~unknown for side in in_arm]
-    counts = [(int((side & unknown).sum()), int((side & unfinished).sum())) for side in in_arm]
-    unmatched = [0, 0]
-    if paired:
-        matched = _matched(sides, of_unit)
-        unmatched = [_number(of_unit[all_]) - _number(of_unit[kept]) for all_, kept in zip(sides, matched, strict=True)]
-        sides = matched
-    if unfinished_last:
-        numbers = np.where(np.isnan(numbers), math.inf, numbers)
-    else:
-        sides = [side & ~unfinished for side in sides]
-        sides = _matched(sides, of_unit) if paired else sides
-    together = sides[0] | sides[1]
-    levels = rows.filter(together).select(layers).unique().sort(layers) if layers else None
-    of_stratum = np.zeros(len(of_unit), dtype=np.int64)
-    if levels is not None:
-        of_stratum[together] = _places(rows.filter(together), layers)
-    # Not paired, a unit of the same name in the other arm is another one.
-    for mask in [together] if paired else sides:
-        if groups:
-            _nested(of_unit[mask], of_drawn[mask], unit, groups, "cluster")
-        if levels is not None:
-            _nested(of_drawn[mask], of_stratum[mask], groups or unit, layers, "stratum")
-    # By stratum and then by name: the order of the rows does not change the resamples.
-    key = of_stratum * (of_drawn.max(initial=0) + 1) + of_drawn
-    arms = []
-    for side, missing_partner, (null_rows, open_rows) in zip(sides, unmatched, counts, strict=True):
-        _, first, block = np.unique(key[together if paired else side], return_index=True, return_inverse=True)
-        stratum = of_stratum[together if paired else side][first]
-        block = block[side[together]] if paired else block
-        number = _number(of_unit[side])
-        arms.append(Arm(numbers[side], weights[side], block, stratum, number, missing_partner, open_rows, null_rows))
-    titles = ("",) if levels is None else tuple(", ".join(map(str, row)) for row in levels.iter_rows())
-    return Sample(arms[0], arms[1], paired, titles, " and ".join(groups or unit))
+    of_unit, _ = _places(rows, unit)
+    of_stratum, levels = _places(rows, layers) if layers else (np.zeros(rows.height, dtype=np.int64), None)
+    return Rows(
+        rows.select(f"__value{place}" for place in range(len(values))).to_numpy().astype(np.float64),
+        weights,
+        rows["__unknown"].to_numpy(),
+        ((rows["__arm"] == baseline).to_numpy(), (rows["__arm"] == treatment).to_numpy()),
+        of_unit,
+        _places(rows, groups)[0] if groups else of_unit,
+        of_stratum,
+        () if levels is None else tuple(", ".join(map(str, row)) for row in levels.select(layers).iter_rows()),
+        (unit, groups, layers),
+        rows[bucket] if bucket else pl.Series(),
+        paired,
+        unfinished_last,
+    )
 
 
-def _places(rows: pl.DataFrame, names: list[str]) -> Places:
-    """Of each row the place of its values of columns `names` among all that there are, in rising order."""
+def _places(rows: pl.DataFrame, names: list[str]) -> tuple[Places, pl.DataFrame]:
+    """Of each row the place of its values of columns `names` among all that there are, in rising order, and these."""
     found = rows.select(names)
     levels = found.unique().sort(names).with_row_index("__place")
     placed = found.join(levels, on=names, how="left", nulls_equal=True, maintain_order="left")
-    return placed["__place"].to_numpy().astype(np.int64)
+    return placed["__place"].to_numpy().astype(np.int64), levels
 
 
 def _number(places: Places) -> int:
