@@ -17,12 +17,14 @@ from firstflight.analysis.claim import counts
 from firstflight.engines import simulate
 from firstflight.engines.emulate.kernel import tick_ns
 from firstflight.report.page import write
+from firstflight.report.trace_plot.connection import Connection
+from firstflight.report.trace_plot.sequence import ACKED, SENT, marks
 from firstflight.studies.execute import run
 from firstflight.studies.kernel import Quantities
 from firstflight.studies.kernel.claim import judge
 from firstflight.studies.kernel_check import QUANTITIES, STUDY
 from firstflight.studies.kernel_check.claims import AMPLE, KEYS, Sides, claims
-from firstflight.studies.kernel_check.overlay import timeline
+from firstflight.studies.kernel_check.report import at_server
 
 EMULATE, SIMULATE = "emulate", "simulate"
 LATE_S = 0.0004
@@ -140,17 +142,13 @@ def test_the_report_shows_both_captured_connections(slice_run: Run, tmp_path: Pa
     assert "One connection segment by segment: 500 kB, 70 ms, 10 Mbit/s, IW 32, cubic, queue 10" in page
 
 
-def test_a_timeline_begins_with_the_syn_at_the_server_and_ends_with_the_last_byte_acknowledged(
-    grid: list[Cell],
-) -> None:
+def test_a_connection_is_drawn_from_when_the_syn_reaches_the_server(grid: list[Cell]) -> None:
     segments = simulate.run_cell(cell(grid, SIMULATE, **CLEAN), 1, 1)["segments"]
-    line = timeline(segments)
-    assert line["time_ms"][0] == 0
-    sent = line.filter(pl.col("what") == "sent")
+    own = marks(Connection.busiest(at_server(segments)))
     # One round trip after the SYN, nearly: the request follows the handshake's last segment.
-    assert 70 < sent["time_ms"][0] < 71
-    assert sent["high_kb"].max() == pytest.approx(100.3, abs=0.002)
-    assert line.filter(pl.col("what") == "acknowledged")["low_kb"].max() >= sent["high_kb"].max()
+    assert 0.070 < own[SENT]["time_s"].min() < 0.071
+    assert own[SENT]["high_kb"].max() == pytest.approx(100.3, abs=0.002)
+    assert own[ACKED]["low_kb"].max() >= own[SENT]["high_kb"].max()
 
 
 def test_the_simulated_half_alone_is_no_comparison(tmp_path: Path) -> None:

@@ -22,11 +22,11 @@ _MARKS = "Bars: data sent, R: retransmissions. Thin lines: acknowledged. Crosses
 
 @dataclass(frozen=True)
 class Drawn:
-    """A connection to draw: its name in the legend, and the records' tables `segments` and `crossings`."""
+    """A connection to draw: its name in the legend, and the records' tables `segments` and, if there, `crossings`."""
 
     name: str
     segments: pl.DataFrame
-    crossings: pl.DataFrame
+    crossings: pl.DataFrame | None = None
 
 
 def chart(drawn: Sequence[Drawn], width: int, title: str) -> altair.TopLevelMixin:
@@ -41,7 +41,7 @@ def chart(drawn: Sequence[Drawn], width: int, title: str) -> altair.TopLevelMixi
     panels: list[altair.LayerChart | altair.Chart] = [
         _sequence(names, connections, panel, color, title),
         _cwnd(names, connections, panel, plain),
-        *_queue(drawn, connections, panel, plain),
+        *_queue([(one.name, one.crossings) for one in drawn], connections, panel, plain),
     ]
     picture: altair.TopLevelMixin = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent")
     return picture
@@ -98,16 +98,18 @@ def _cwnd(names: list[str], connections: list[Connection], panel: Panel, color: 
 
 
 def _queue(
-    drawn: Sequence[Drawn], connections: list[Connection], panel: Panel, color: altair.Color
+    named: list[tuple[str, pl.DataFrame | None]],
+    connections: list[Connection],
+    panel: Panel,
+    color: altair.Color,
 ) -> Iterator[altair.Chart]:
-    links = [queue.bottleneck(own, one.crossings) for own, one in zip(connections, drawn, strict=True)]
-    first = links[0]
+    there = {name: crossings for name, crossings in named if crossings is not None}
+    first = queue.bottleneck(connections[0], next(iter(there.values()))) if len(there) == len(named) else None
     if first is None:
         return
-    there = [one.crossings.filter(pl.col("link") == first) for one in drawn]
-    steps = [panel.thinned(queue.waiting(own, panel), "packets") for own in there]
-    names = [one.name for one in drawn]
-    yield _lines(names, steps, "packets", "packets waiting", panel, color, titled=True).properties(
+    own = (crossings.filter(pl.col("link") == first) for crossings in there.values())
+    steps = [panel.thinned(queue.waiting(crossings, panel), "packets") for crossings in own]
+    yield _lines(list(there), steps, "packets", "packets waiting", panel, color, titled=True).properties(
         height=queue.HEIGHT, title=heading(queue.HEADING.format(first))
     )
 

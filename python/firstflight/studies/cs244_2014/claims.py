@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +26,7 @@ from firstflight.studies.cs244_2014.responses import (
     by_bucket,
     full_kbps,
 )
-from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, near, observed
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, each, near, observed
 
 SOURCE = Source("CS244 2014, results", "cs244-")
 _ABOUT = 0.5
@@ -77,12 +78,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
 def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
     gains, percent = by_bucket(gain_ms(times)), gain_percent(times)
     medians = observed(gains, *RESPONSE)
-
-    def claim(name: str, text: str, *rest: Any, **more: Any) -> ClaimSpec:
-        if path:
-            name, text = f"{name}-{path}", f"Over Mininet's shaper ({path}): {text}"
-        return SOURCE.says(name, text, *rest, **more)
-
+    claim = replace(SOURCE, part=f"-{path}", where=f"Over Mininet's shaper ({path}): ").says if path else SOURCE.says
     for name, pairs in zip(BUCKETS, gains.count(RESPONSE).values, strict=True):
         yield claim(
             f"gain-{name.replace('<= ', '').replace('> ', 'above-')}-kbps",
@@ -102,14 +98,14 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
     by_user = observed(percent, *RESPONSE[1:])
     # A user of whom one pair was undisturbed keeps her rank.
     by_user = by_user.fillna(by_user.isel(draw=0, drop=True)).dropna("rate_kbps")
-    each = zip(BUCKETS, by_bucket(percent).median(RESPONSE).values, strict=True)
+    each_bucket = each(by_bucket(percent).median(RESPONSE).dropna("bandwidth_kbps"), "{label}: {value:.0f} %")
     yield claim(
         "percentage-rises",
         "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
         xr.apply_ufunc(_rank_correlation, by_user, input_core_dims=[["rate_kbps"]]),
         above(0, "correlation"),
         "The sentence gives a direction and no number.",
-        f"Medians by bucket, kbit/s: {', '.join(f'{name}: {of:.0f} %' for name, of in each if of == of)}.",
+        f"Medians by bucket, kbit/s: {each_bucket}.",
     )
 
 
@@ -129,10 +125,10 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
     median = segments.median() // 1
     counted = q.rounds.sel(iw=iw).where(segments == median)
     odd = counted.where(counted != expected)
-    each = Counter(counted.values[counted.notnull().values])
+    times = Counter(counted.values[counted.notnull().values])
     note = (
-        f"Counted from the segments at the server; of {sum(each.values())} responses of {float(median):.0f}, "
-        f"{', '.join(f'{count} took {number:.0f}' for number, count in sorted(each.items()))}."
+        f"Counted from the segments at the server; of {times.total()} responses of {float(median):.0f}, "
+        f"{', '.join(f'{count} took {number:.0f}' for number, count in sorted(times.items()))}."
     )
     if odd.notnull().any():
         fastest = odd["rate_kbps"].where(odd.notnull().any(RESPONSE[1:])).max()
@@ -161,10 +157,8 @@ def _ten_segments(q: Quantities) -> ClaimSpec:
         f"{ROUND_TRIP_MS} ms."
     )
     if found == found:
-        note = f"Measured at {int(times.count())} bandwidths: " + ", ".join(
-            f"{float(times.sel(rate_kbps=rate)):.1f} ms at {rate:.0f} kbit/s" for rate in (slow, fast)
-        )
-        note += "."
+        around = each(times.sel(rate_kbps=[slow, fast]), "{value:.1f} ms at {label:.0f} kbit/s")
+        note = f"Measured at {int(times.count())} bandwidths: {around}."
     return Source(f"{SOURCE.name}; the value by arithmetic", SOURCE.prefix).says(
         "ten-segments-fit",
         "Below some bandwidth ten segments no longer fit one round trip: where ten full packets of 1500 bytes take "

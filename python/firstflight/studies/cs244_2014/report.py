@@ -22,7 +22,7 @@ from firstflight.studies.cs244_2014.responses import (
     by_bucket,
     full_kbps,
 )
-from firstflight.studies.kernel import Quantities, lines, named, observed, table
+from firstflight.studies.kernel import Quantities, along, lines, named, observed, table
 
 _MSS, _HEADERS, _MEDIAN_BYTES = 1448, 52, 9300
 """Payload of a full packet and its headers, with timestamps; the median response with its response header."""
@@ -83,10 +83,6 @@ def tables(q: Quantities) -> Sequence[Table]:
     ]
     if "shaped_time" in q:
         times = xr.concat([q.time.expand_dims(path=["line"]), q.shaped_time], "path", join="outer")
-        by_path = (
-            _median(gain_ms(times), "gain", "Gain", "ms"),
-            _median(gain_percent(times), "gain_percent", "Gain", "percent"),
-        )
         found.append(
             table(
                 "paths",
@@ -94,8 +90,12 @@ def tables(q: Quantities) -> Sequence[Table]:
                 "`line` transmits packet after packet. The others are Mininet's htb, a bucket of 1600 bytes: "
                 "`htb-flights` with GSO packets of up to 64 kB (Linux before 3.12), `htb-pairs` with those of two "
                 "segments (Linux since then, at this round trip).",
-                [of.transpose("bandwidth_kbps", "path", ...) for of in by_path],
+                [
+                    _median(gain_ms(times), "gain", "Gain", "ms"),
+                    _median(gain_percent(times), "gain_percent", "Gain", "percent"),
+                ],
                 "path",
+                order=("bandwidth_kbps", "path"),
             )
         )
     if "simulated_time" in q:
@@ -143,12 +143,10 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     ]
     found.append(_users({name: gain_ms(times) for name, times in sides.items()}))
     if "simulated_time" in q:
-        late = 100 * (q.time / q.simulated_time - 1)
+        late = observed(100 * (q.time / q.simulated_time - 1), *RESPONSE[1:])
         found.append(
             lines(
-                _by_rate(
-                    named(observed(late, *RESPONSE[1:]), "engines", "Emulated above simulated", "%"),
-                ),
+                _by_rate(named(late, "engines", "Emulated above simulated", "%")),
                 "The kernel against the simulator, user by user",
                 "Time of each user's undisturbed responses on the running kernel, in percent above that of the same "
                 "responses in the simulator: median, with its 95 % interval.",
@@ -218,8 +216,9 @@ def computed_gain_ms(rate_kbps: float) -> float:
 
 
 def _side_by_side(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
-    engines = xr.DataArray(list(arrays), dims="engine", attrs={"long_name": "path"})
-    return xr.concat(list(arrays.values()), engines.assign_coords(engine=engines), join="outer")
+    found = along("engine", arrays)
+    found["engine"].attrs["long_name"] = "path"
+    return found
 
 
 def _by_rate(array: xr.DataArray) -> xr.DataArray:
@@ -229,14 +228,12 @@ def _by_rate(array: xr.DataArray) -> xr.DataArray:
 def answer(q: Quantities) -> Sequence[str]:
     """How much is gained where, why it depends on the bandwidth, and what the slowest users see."""
     gains, percent = (by_bucket(of(q.time)).median(RESPONSE).values for of in (gain_ms, gain_percent))
-    each = [
-        f"{round(gain)} ms ({round(share)} %) at {name}"
-        for name, gain, share in zip(BUCKETS, gains, percent, strict=True)
-        if gain == gain
-    ]
+    by_name = zip(BUCKETS, gains, percent, strict=True)
+    gained = [f"{round(gain)} ms ({round(share)} %) at {name}" for name, gain, share in by_name if gain == gain]
     found, _, _ = crossing(ten_segments_ms(q))
     sentences = [
-        f"By bandwidth in kbit/s, an initial window of {MANY} instead of {FEW} gains in the median {', '.join(each)}; "
+        f"By bandwidth in kbit/s, an initial window of {MANY} instead of {FEW} gains in the median "
+        f"{', '.join(gained)}; "
         f"a round trip is {ROUND_TRIP_MS} ms.",
         f"A round saved is a round trip gained only where the link would have stood idle: up to "
         f"{always_busy_kbps(FEW):.0f} kbit/s {FEW} segments keep it busy until the first acknowledgement is back, and "

@@ -58,12 +58,16 @@ class ClaimSpec:
 class Source:
     """Makes the claims of one source, whose expectations have the unit and the tolerance.
 
-    `prefix` is put before each id; `needs` is what its claims need if they say nothing else.
+    `prefix` is put before each id; `needs` and `why` are those of claims that say nothing else. A claim that is made
+    again of a part of the grid has the `part` after its id, and `where` before its text.
     """
 
     name: str
     prefix: str = ""
     needs: Needs = "interval"
+    why: str = ""
+    part: str = ""
+    where: str = ""
 
     def says(
         self,
@@ -71,13 +75,13 @@ class Source:
         text: str,
         found: xr.DataArray,
         expected: Expectation,
-        why: str,
+        why: str = "",
         note: str | Callable[[], str] = "",
         needs: Needs | None = None,
     ) -> ClaimSpec:
         """A claim of the source: `text` is its sentence, `why` justifies the tolerance or the limit."""
-        own = (expected, expected.unit, why, expected.tolerance, needs or self.needs, note)
-        return ClaimSpec(self.prefix + id_, self.name, text, found, *own)
+        own = (expected, expected.unit, why or self.why, expected.tolerance, needs or self.needs, note)
+        return ClaimSpec(f"{self.prefix}{id_}{self.part}", self.name, self.where + text, found, *own)
 
 
 OURS = Source("this study, before its first simulation")

@@ -211,6 +211,10 @@ class Quantities:
             self._given[name] = self._fill(*own)
         return self._given[name]
 
+    def at(self, **labels: Any) -> Quantities:
+        """The same at these labels, without their dimensions."""
+        return _Part(self, labels)
+
     def __contains__(self, name: str) -> bool:
         """Whether the run's engine has the grid of the quantity called `name`."""
         return name in self._measured
@@ -270,6 +274,20 @@ class Quantities:
     def grids_read(self) -> set[str]:
         """Names of the grids of the quantities that were asked for."""
         return {self._measured[name][0].grid for name in self._given}
+
+
+class _Part(Quantities):
+    """Of `whole`, which knows what was read of it."""
+
+    def __init__(self, whole: Quantities, labels: Mapping[str, Any]) -> None:
+        self._whole, self._labels = whole, labels
+
+    def __getattr__(self, name: str) -> xr.DataArray:
+        found: xr.DataArray = getattr(self._whole, name)
+        return found.sel({key: label for key, label in self._labels.items() if key in found.dims}, drop=True)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._whole
 
 
 def by_replicate(array: xr.DataArray) -> xr.DataArray:
@@ -370,6 +388,33 @@ def estimate(array: xr.DataArray) -> Estimate:
     error = math.sqrt((count - 1) / count * float(((drawn - drawn.mean()) ** 2).sum()))
     half = t_quantile(count) * error
     return Estimate(value, value - half, value + half, count)
+
+
+def value(array: xr.DataArray) -> float:
+    """The value alone, of an array over `draw` at most."""
+    return float(array.isel({DRAW: 0}) if DRAW in array.dims else array)
+
+
+def each(array: xr.DataArray, words: str) -> str:
+    """Of each label of the one dimension: `words`, such as "{value:.1f} % at {label} ms", separated by commas."""
+    values = array.isel({DRAW: 0}) if DRAW in array.dims else array
+    labels = map(plain, values[values.dims[0]].values)
+    return ", ".join(words.format(value=of, label=label) for label, of in zip(labels, values.values, strict=True))
+
+
+def extreme(array: xr.DataArray, least: bool = False) -> dict[str, Any]:
+    """The labels of the greatest value, or of the least; the first of several. NaN where there is none."""
+    values = array.isel({DRAW: 0}, drop=True) if DRAW in array.dims else array
+    values = values.fillna(math.inf if least else -math.inf)
+    at = values.argmin(values.dims) if least else values.argmax(values.dims)
+    return {str(key): plain(values[key].values[int(place)]) for key, place in at.items()}
+
+
+def along(key: str, parts: Mapping[Any, xr.DataArray], join: Literal["inner", "outer"] = "outer") -> xr.DataArray:
+    """The parts one after another along `key`, whose labels they are given by, with the attributes of the first."""
+    arrays = [of.expand_dims({key: [label]}) for label, of in parts.items()]
+    joined: xr.DataArray = xr.concat(arrays, key, join=join, coords="minimal", compat="override")
+    return joined.assign_attrs(arrays[0].attrs)
 
 
 def plain(label: Any) -> Any:

@@ -22,13 +22,15 @@ def table(
     notes: Sequence[str] = (),
     near: Mapping[str, tuple[Literal["relative", "absolute"], float]] | None = None,
     misprints: Collection[tuple[Any, ...]] = (),
+    order: Sequence[str] = (),
 ) -> Table:
     """One row per cell, one metric per quantity, with its interval; `across` spreads a dimension over columns.
 
-    `quantities` have the same dimensions. `published` maps (quantity, *labels) to the printed value,
-    `misprints` are those known to be wrong, and `near` says of a quantity what counts as close to it. A cell without
-    data has no row.
+    `quantities` have the same dimensions, of which those of `order` come first. `published` maps (quantity, *labels) to
+    the printed value, `misprints` are those known to be wrong, and `near` says of a quantity what counts as close to
+    it. A cell without data has no row.
     """
+    quantities = [of.transpose(*order, ...) for of in quantities]
     keys = tuple(str(key) for key in quantities[0].dims if key != DRAW)
     rows = []
     for quantity in quantities:

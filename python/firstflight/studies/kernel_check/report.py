@@ -10,9 +10,10 @@ import xarray as xr
 
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
+from firstflight.report.trace_plot import overlay
+from firstflight.report.trace_plot.connection import RECEIVED
 from firstflight.studies.kernel import Quantities, named, panels, scatter, table
 from firstflight.studies.kernel_check.claims import AMPLE, CLOSE_PERCENT, KEYS, Sides, at, flat, percent_of, words
-from firstflight.studies.kernel_check.overlay import overlay
 
 # Rows of the table of the cells farthest apart.
 _FARTHEST = 20
@@ -127,15 +128,22 @@ def _connections(q: Quantities) -> Iterator[Figure]:
     keys = list(KEYS)
     both = sides["emulated"].select(keys).unique(maintain_order=True).join(sides["simulated"], on=keys, how="semi")
     for place in both.iter_rows(named=True):
-        own = {name: of.filter(**place).drop(keys) for name, of in sides.items()}
+        own = [overlay.Drawn(name, at_server(of.filter(**place).drop(keys))) for name, of in sides.items()]
         yield Figure(
             f"connection_{'clean' if place['queue'] == AMPLE else 'losses'}",
             f"One connection segment by segment: {words(*place.values())}",
-            "Data as the server sent it, from the arrival of the SYN on: simulated broad, emulated narrow upon it. "
-            "Crosses are retransmitted segments, lines acknowledgements.",
-            overlay(own, 680),
-            overlay(own, 290),
+            "Data as the server sent it, from the arrival of the SYN on: simulated broad, emulated narrow upon it. A "
+            "capture of packets does not tell the kernel's cwnd.",
+            overlay.chart(own, 680, "Segments at the server"),
+            overlay.chart(own, 290, "Segments at the server"),
         )
+
+
+def at_server(segments: pl.DataFrame) -> pl.DataFrame:
+    """The records' `segments` of one connection, in time since the SYN reached the server."""
+    arrived = (pl.col("from_server") == 0) & (pl.col("event") == RECEIVED)
+    time_ns = pl.col("time_ns").cast(pl.Int64)
+    return segments.with_columns(time_ns - time_ns.filter(arrived).min())
 
 
 def answer(q: Quantities) -> Sequence[str]:

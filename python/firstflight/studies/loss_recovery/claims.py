@@ -7,16 +7,17 @@ from functools import partial
 
 import xarray as xr
 
-from firstflight.analysis.claim import Expectation
 from firstflight.report.loss_matrix import REPAIRS
-from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_most, estimate, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_most, near, value
 
 FEW, MANY = 3, 10
 """Initial windows of RFC 3390 and RFC 6928 at an MSS of 1460 bytes, segments."""
 FAST, EARLY, PROBE, TIMEOUT = range(len(REPAIRS))
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 RULE = "A rule without exceptions, so the tolerance is 0."
-SECTION = "RFC 6928 section 5.3"
+# Nothing is drawn in the matrices.
+SECTION, STRICT = (Source(f"RFC 6928 section 5.3{how}", "rfc6928-s5.3-", "value") for how in ("", ", read strictly"))
+GREATER = above(0, "percentage points")
 CW10 = Source("RFC 6928, on the experiments of Chu and Wang (CW10)", "rfc6928-cw10-")
 # The same comparison as RFCs of the time and as a kernel of today: without SACK, with it.
 RFC, LINUX = ("new_reno", "sack"), ("linux_no_sack", "linux")
@@ -63,36 +64,16 @@ def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
         ):
             of = partial(share, q, *repairs, follows=follows, stack=stack)
             costs = cost(q).sel(follows=follows, stack=stack, draw=0).mean("position")
-            yield _exact(
-                f"rfc6928-s5.3-{kind}-{name}",
-                text,
-                of(iw=MANY) - of(iw=FEW),
-                above(0, "percentage points"),
-                COMPARISON,
-                note=partial(_shares_and_costs, of, costs),
-            )
+            note = partial(_shares_and_costs, of, costs)
+            yield SECTION.says(f"{kind}-{name}", text, of(iw=MANY) - of(iw=FEW), GREATER, COMPARISON, note)
 
 
 def _shares_and_costs(of: Callable[..., xr.DataArray], costs: xr.DataArray) -> str:
-    each = (
-        f"{float(of(iw=iw).sel(draw=0)):.0f} % of the positions with IW {iw}, at a mean cost of "
-        f"{float(costs.sel(iw=iw)):.0f} ms"
+    found = (
+        f"{value(of(iw=iw)):.0f} % of the positions with IW {iw}, at a mean cost of {value(costs.sel(iw=iw)):.0f} ms"
         for iw in (FEW, MANY)
     )
-    return f"{'; '.join(each)}."
-
-
-def _exact(
-    name: str,
-    text: str,
-    found: xr.DataArray,
-    expected: Expectation,
-    why: str,
-    source: str = SECTION,
-    note: str | Callable[[], str] = "",
-) -> ClaimSpec:
-    """Nothing is drawn in the matrices."""
-    return Source(source, needs="value").says(name, text, found, expected, why, note)
+    return f"{'; '.join(found)}."
 
 
 def _rules(q: Quantities) -> Iterator[ClaimSpec]:
@@ -111,7 +92,7 @@ def _rules(q: Quantities) -> Iterator[ClaimSpec]:
         ),
         (
             "three-segments-suffice",
-            f"{SECTION}, read strictly",
+            STRICT,
             "Three segments after the lost one bring three duplicate ACKs, so fast retransmit repairs every such loss "
             "(losses that it did not repair, IW 1 to 16, nothing follows the flight, NewReno).",
             missed,
@@ -120,34 +101,32 @@ def _rules(q: Quantities) -> Iterator[ClaimSpec]:
         places = exceptions.sel(draw=0).stack(at=cells)
         named = [f"segment {position} of {iw}" for iw, position in places["at"].values[places.values == 1]]
         note = f"They are {', '.join(named)}." if named else ""
-        yield _exact(f"rfc6928-s5.3-{name}", text, exceptions.sum(cells), near(0, "losses"), RULE, source, note)
+        yield source.says(name, text, exceptions.sum(cells), near(0, "losses"), RULE, note)
     costs, repair = (of.sel(stack="new_reno") for of in (cost(q), q.repair.sel(position=slice(1, None))))
     every = ["follows", *cells]
-    yield _exact(
-        "rfc6928-s5.3-lengthy-timeout",
+    yield SECTION.says(
+        "lengthy-timeout",
         "Waiting for the timeout is the lengthy way: it costs more than fast retransmit (mean cost, NewReno).",
         costs.where(repair == TIMEOUT).mean(every) - costs.where(repair == FAST).mean(every),
         above(0, "ms"),
         COMPARISON,
     )
     place: dict[str, str | int] = {"follows": "nothing", "iw": FEW}
-    yield _exact(
-        "rfc5827-timeouts-avoided",
+    yield Source("RFC 5827, abstract", "rfc5827-", "value").says(
+        "timeouts-avoided",
         "Early retransmit repairs losses by fast retransmit that would otherwise need a timeout (positions of a flight "
         f"of {FEW} segments that nothing follows).",
         share(q, TIMEOUT, stack="new_reno", **place) - share(q, TIMEOUT, stack="new_reno_early", **place),
-        above(0, "percentage points"),
+        GREATER,
         COMPARISON,
-        "RFC 5827, abstract",
     )
-    yield _exact(
-        "rfc8985-s7-no-timeouts",
+    yield Source("RFC 8985 section 7", "rfc8985-s7-", "value").says(
+        "no-timeouts",
         "A tail loss probe brings back acknowledgements that repair the loss of a tail without a timeout (single "
         "losses of a first flight that needed one, IW 1 to 16, profile linux).",
         (q.repair.sel(stack="linux") == TIMEOUT).sum(every),
         at_most(0, "losses"),
         RULE,
-        "RFC 8985 section 7",
     )
 
 
@@ -180,9 +159,9 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
 
     sizes, varied = times["size_segments"].values.tolist(), times[key].values.tolist()
 
-    def each() -> str:
-        by_size = [f"{estimate(gain(size_segments=size)).value:+.1f} % with {size} segments" for size in sizes]
-        by_key = [f"{estimate(gain(**{key: value})).value:+.1f} % at {value:g} {unit}" for value in varied]
+    def part_by_part() -> str:
+        by_size = [f"{value(gain(size_segments=size)):+.1f} % with {size} segments" for size in sizes]
+        by_key = [f"{value(gain(**{key: label})):+.1f} % at {label:g} {unit}" for label in varied]
         return f"Part by part: {', '.join([*(by_size if len(sizes) > 1 else []), *by_key])}."
 
     return CW10.says(
@@ -192,7 +171,7 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
         gain(),
         above(0, "percent"),
         COMPARISON,
-        each,
+        part_by_part,
     )
 
 
@@ -208,7 +187,7 @@ def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
         "newreno-duplicates",
         f"With NewReno a larger window makes more segments arrive twice (IW {MANY} against {FEW}, mean; {where}).",
         means.sel(stack="new_reno", iw=MANY) - means.sel(stack="new_reno", iw=FEW),
-        above(0, "percentage points"),
+        GREATER,
         few,
     )
     yield section.says(

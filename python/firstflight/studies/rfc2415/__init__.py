@@ -29,6 +29,7 @@ RED = {
     "mean_packet": "500B",
 }
 
+At = Mapping[str, Sequence[Any]]
 DONE = pl.col("completed") == 1
 # Servers are on the right, so the data direction of the bottleneck is its reverse link.
 BOTTLENECK = pl.col("link").cast(pl.String) == "bottleneck.reverse"
@@ -44,8 +45,7 @@ BUSY, INTERVAL = ((1e9 * pl.col(name)).round().cast(pl.Int64).sum() for name in 
 GOODPUT = pl.col("delivered_bytes").sum() / 1e6
 SEGMENTS = pl.col("bytes").median() / SEGMENT_BYTES
 # Sizes are drawn alike in every cell: one column of the grid is enough, and medians are dear.
-SIZES: Mapping[str, Sequence[Any]] = {"http": ["1.0"], "ftps": [0], "iw": [1]}
-SIZED = (pl.col("ftps") == 0) & (pl.col("iw") == 1) & (pl.col("http") == "1.0")
+SIZES: At = {"http": ["1.0"], "ftps": [0], "iw": [1]}
 
 
 def of(application: str) -> pl.Expr:
@@ -53,12 +53,15 @@ def of(application: str) -> pl.Expr:
     return pl.col("application").cast(pl.String) == application
 
 
+SIZED = (pl.col("ftps") == 0) & (pl.col("iw") == 1) & (pl.col("http") == "1.0") & of("web")
+
+
 def page_delay(grid: str, name: str, application: str = "web") -> Quantity:
     """Median over the pages completed within the run."""
     return Quantity(name, "Median page delay", "s", PAGE_DELAY, DONE & of(application), "pages", digits=2, grid=grid)
 
 
-def goodput(grid: str, name: str, application: str = "web", at: Mapping[str, Sequence[Any]] | None = None) -> Quantity:
+def goodput(grid: str, name: str, application: str = "web", at: At | None = None) -> Quantity:
     """Bytes delivered in order to the application's clients within the run; MB are 10^6 bytes."""
     return Quantity(name, "Goodput", "MB", GOODPUT, of(application), grid=grid, at=at)
 
@@ -71,41 +74,25 @@ def bottleneck(grid: str, prefix: str) -> Iterator[Quantity]:
     yield Quantity(f"{prefix}drops", "Packet drop rate", "percent", dropped, BOTTLENECK, "links", grid=grid)
 
 
-FTPS = {"ftps": [1, 2, 3]}
+def of_base(name: str, title: str, unit: str, value: pl.Expr, where: pl.Expr, at: At | None = None) -> Quantity:
+    """A measure of transfers in the RFC's own experiment."""
+    return Quantity(name, title, unit, value, where, grid="base", at=at)
+
+
+FTPS: At = {"ftps": [1, 2, 3]}
+FILE_DELAY = pl.col("completion_time_s").median()
+BURST = 100 * (pl.col("first_flight_lost") >= 2).mean()
 QUANTITIES = (
     page_delay("base", "delay"),
     goodput("base", "goodput"),
     *bottleneck("base", ""),
     goodput("base", "ftp_goodput", "ftp", FTPS),
-    Quantity(
-        "file_delay",
-        "Median file delay",
-        "s",
-        pl.col("completion_time_s").median(),
-        DONE & of("ftp"),
-        grid="base",
-        at=FTPS,
+    of_base("file_delay", "Median file delay", "s", FILE_DELAY, DONE & of("ftp"), FTPS),
+    of_base("burst_loss", "Web transfers that lost two or more of their first flight", "percent", BURST, of("web")),
+    of_base(
+        "primary_size", "Median size of primary files", "segments", SEGMENTS, SIZED & (pl.col("object") == 0), SIZES
     ),
-    Quantity(
-        "burst_loss",
-        "Web transfers that lost two or more segments of their first flight",
-        "percent",
-        100 * (pl.col("first_flight_lost") >= 2).mean(),
-        of("web"),
-        grid="base",
-    ),
-    *(
-        Quantity(
-            f"{kind}_size",
-            f"Median size of {kind} files",
-            "segments",
-            SEGMENTS,
-            SIZED & of("web") & chosen,
-            grid="base",
-            at=SIZES,
-        )
-        for kind, chosen in (("primary", pl.col("object") == 0), ("inline", pl.col("object") > 0))
-    ),
+    of_base("inline_size", "Median size of inline files", "segments", SEGMENTS, SIZED & (pl.col("object") > 0), SIZES),
     page_delay("alike", "alike_delay"),
     goodput("alike", "alike_goodput"),
     *bottleneck("alike", "alike_"),

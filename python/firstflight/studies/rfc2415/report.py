@@ -11,7 +11,7 @@ import xarray as xr
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure, inline
 from firstflight.report.style import ORDERED
-from firstflight.studies.kernel import Quantities, estimate, named, table
+from firstflight.studies.kernel import Quantities, along, estimate, named, table
 from firstflight.studies.rfc2415.claims import SCENARIOS, alike, change
 from firstflight.studies.rfc2415.printed import (
     HTTP,
@@ -40,6 +40,12 @@ NEAR: Mapping[str, tuple[Literal["relative", "absolute"], float]] = {
     "ftp_power": ("relative", 0.1),
     "goodput": ("relative", 0.08),
 }
+AGAINST_ONE = "Seconds, and the decrease against IW 1, taken replicate by replicate."
+USE = "Data direction of the bottleneck: share of time in use; packets dropped of packets offered to its queue."
+SLIP = (
+    "The printed drop rates of 32 webs with 0, 1 and 2 ftps repeat those of 16 webs: a slip in the RFC (its Table 6 "
+    "has 3.5 % and 4.3 % for 32 webs, no ftp, IW 1 and 3). They are shown as printed, marked, and not compared."
+)
 DERIVED = "Published delays for IW 2 to 4 follow from the printed delay of IW 1 and the printed decrease."
 POWER = (
     "Network power is goodput in MB (10⁶ bytes) within the run divided by the median delay in seconds; the RFC prints "
@@ -69,38 +75,14 @@ def _published(number: int) -> dict[tuple[Any, ...], float]:
 
 def tables(q: Quantities) -> Iterator[Table]:
     """Tables 1 to 6, the data of Figures 1 to 4, then what the RFC reports no numbers of."""
-    own, relative, files = power(q), relative_power(q), file_power(q)
-    for number in (1, 4):
-        yield _printed(
-            f"table{number}",
-            f"Table {number}. Median web page delay, HTTP/{HTTP[number]}",
-            "Seconds, and the decrease against IW 1, taken replicate by replicate.",
-            [q.delay, _measure(q, "decrease", "")],
-            number,
-            (DERIVED,),
-        )
-        if number == 1:
-            yield _printed(
-                "table2",
-                "Table 2. Link utilisation and packet drop rate, HTTP/1.0",
-                "Data direction of the bottleneck: share of time in use; packets dropped of packets offered to its "
-                "queue.",
-                [q.utilization, q.drops],
-                2,
-                (
-                    "The printed drop rates of 32 webs with 0, 1 and 2 ftps repeat those of 16 webs: a slip in the RFC "
-                    "(its Table 6 has 3.5 % and 4.3 % for 32 webs, no ftp, IW 1 and 3). They are shown as printed, "
-                    "marked, and not compared.",
-                ),
-            )
-        ftps = {"ftps": [1, 2, 3]}
-        yield _printed(
-            f"table{number + (2 if number == 1 else 1)}",
-            f"Table {number + (2 if number == 1 else 1)}. Network power of file transfers, HTTP/{HTTP[number]}",
-            POWER,
-            [files, q.file_delay, named(q.ftp_goodput.sel(ftps), "ftp_goodput", "Goodput", "MB")],
-            number + (2 if number == 1 else 1),
-        )
+    own, relative = power(q), relative_power(q)
+    delays = [q.delay, _measure(q, "decrease", "")]
+    files = [file_power(q), q.file_delay, named(q.ftp_goodput, "ftp_goodput", "Goodput", "MB")]
+    yield _printed(1, "Median web page delay", AGAINST_ONE, delays, DERIVED)
+    yield _printed(2, "Link utilisation and packet drop rate", USE, [q.utilization, q.drops], SLIP)
+    yield _printed(3, "Network power of file transfers", POWER, files)
+    yield _printed(4, "Median web page delay", AGAINST_ONE, delays, DERIVED)
+    yield _printed(5, "Network power of file transfers", POWER, files)
     yield _table6(q)
     for figure, (http, of) in enumerate(product(("1.0", "1.1"), (own, relative)), 1):
         normal = of is relative
@@ -118,29 +100,23 @@ def tables(q: Quantities) -> Iterator[Table]:
     yield from _hypothesis(q)
 
 
-def _printed(
-    name: str, title: str, caption: str, quantities: list[xr.DataArray], number: int, notes: tuple[str, ...] = ()
-) -> Table:
+def _printed(number: int, what: str, caption: str, quantities: list[xr.DataArray], *notes: str) -> Table:
+    title = f"Table {number}. {what}, HTTP/{HTTP[number]}"
     misprints = [("drops", *place, iw) for place in WRONG_DROPS for iw in (1, 2, 3, 4)] if number == 2 else []
     own = [of.sel(http=HTTP[number], drop=True) for of in quantities]
-    return table(name, title, caption, own, "iw", _published(number), notes, NEAR, misprints)
+    return table(f"table{number}", title, caption, own, "iw", _published(number), notes, NEAR, misprints)
 
 
 def _power_of_table6(normal: bool) -> dict[tuple[Any, ...], float]:
     """The only points of Figures 1 and 2 in print."""
-    unsplit = rows(6).filter(rows(6)["split"] == "none")
-    values = {
-        (metric, webs, int(iw)): value
-        for metric, webs, iw, value in unsplit.select("metric", "webs", "iw", "value").iter_rows()
-    }
-    of = {
-        (webs, iw): goodput / values["median_page_delay", webs, iw]
-        for (metric, webs, iw), goodput in values.items()
-        if metric == "goodput"
-    }
+    goodput, delay = (
+        {(webs, int(iw)): of for webs, iw, of in own.select("webs", "iw", "value").iter_rows()}
+        for own in (rows(6).filter(split="none", metric=metric) for metric in ("goodput", "median_page_delay"))
+    )
+    of = {cell: goodput[cell] / delay[cell] for cell in goodput}
     if normal:
-        return {("relative_power", webs, 0, iw): value / of[webs, 1] for (webs, iw), value in of.items()}
-    return {("power", webs, 0, iw): value for (webs, iw), value in of.items()}
+        return {("relative_power", webs, 0, iw): power / of[webs, 1] for (webs, iw), power in of.items()}
+    return {("power", webs, 0, iw): power for (webs, iw), power in of.items()}
 
 
 _CLIENTS = ("all IW 1", "all IW 3", "half IW 1", "half IW 3", "both halves")
@@ -155,13 +131,10 @@ def _table6(q: Quantities) -> Table:
         "drops": (None, None, q.split_drops),
     }
     found = []
-    for base, (one, three, both) in parts.items():
-        whole = alike(q, base)
-        columns = [whole.sel(iw=1, drop=True), whole.sel(iw=3, drop=True)]
-        columns += [xr.full_like(columns[0], float("nan")) if of is None else of for of in (one, three, both)]
-        joined = xr.concat(columns, "clients").assign_coords(clients=list(_CLIENTS))
-        own = getattr(q, base).attrs
-        found.append(named(joined, base, own["long_name"], own["units"], own["digits"]).transpose("webs", ...))
+    for base, halves in parts.items():
+        whole = [alike(q, base).sel(iw=iw, drop=True) for iw in (1, 3)]
+        columns = [*whole, *(whole[0].where(False) if of is None else of for of in halves)]
+        found.append(_as(getattr(q, base), along("clients", dict(zip(_CLIENTS, columns, strict=True)))))
     names = {column: name for name, column in _COLUMNS.items()}
     places = {("none", "1"): 0, ("none", "3"): 1, ("halves", "1"): 2, ("halves", "3"): 3, ("halves", "1+3"): 4}
     published = {}
@@ -180,6 +153,7 @@ def _table6(q: Quantities) -> Table:
             'RFC\'s "MB" unexplained.',
         ),
         NEAR,
+        order=["webs"],
     )
 
 
@@ -219,17 +193,16 @@ def _variants(q: Quantities) -> Iterator[Table]:
         ),
     ):
         measures = ("delay", "drops") if name == "longer" else ("delay", "decrease", "utilization", "drops")
-        first, *others = (variant for variant in variants if variant != "base")
-        if all(_measure(q, "delay", f"{variant}_").isnull().all() for variant in (first, *others)):
+        _, *others = variants
+        if all(_measure(q, "delay", f"{variant}_").isnull().all() for variant in others):
             continue
         quantities = []
         for of in measures:
-            parts = [_measure(q, of, f"{variant}_") for variant in (first, *others)]
-            base = beside(_measure(q, of, ""), parts[0]["clients"])
-            both = [base.sel(iw=parts[0]["iw"].values), *parts]
-            shown = _beside(both, key, list(variants.values())).transpose("clients", key, ...)
-            quantities.append(named(shown, of, *_words(_measure(q, of, ""))))
-        yield table(name, title, caption, quantities, "iw", notes=_SAME_QUEUE if name == "red" else ())
+            base, *parts = (_measure(q, of, "" if variant == "base" else f"{variant}_") for variant in variants)
+            own = beside(base, parts[0]["clients"]).sel(iw=parts[0]["iw"].values)
+            quantities.append(_as(base, along(key, dict(zip(variants.values(), [own, *parts], strict=True)))))
+        notes = _SAME_QUEUE if name == "red" else ()
+        yield table(name, title, caption, quantities, "iw", notes=notes, order=("clients", key))
 
 
 _SAME_QUEUE = ("A decrease is against IW 1 with the same queue.",)
@@ -241,23 +214,18 @@ def _measure(q: Quantities, of: str, prefix: str) -> xr.DataArray:
     return decrease_of(delay).reindex(iw=delay["iw"]) if of == "decrease" else getattr(q, f"{prefix}{of}")
 
 
-def _beside(parts: Sequence[xr.DataArray], key: str, labels: list[str]) -> xr.DataArray:
-    """Along `key`, each with its own interval, from as many replicates as it has."""
-    joined = xr.concat(parts, key, join="outer", coords="minimal", compat="override")
-    return joined.assign_coords({key: labels})
-
-
 _WINDOWS = ["11 (the RFC's)", "20 (hypothesis)"]
 
 
 def _hypothesis(q: Quantities) -> Iterator[Table]:
-    found: list[xr.DataArray] = []
     if q.wide_delay.isnull().all():
         return
-    for of in ("delay", "decrease", "utilization", "drops"):
-        base = _measure(q, of, "")
-        both = _beside([base.sel(ftps=[1, 2, 3]), _measure(q, of, "wide_")], "ftp_window", _WINDOWS)
-        found.append(named(both.transpose(..., "ftp_window", "iw", "draw"), of, *_words(base)))
+
+    def by_window(own: xr.DataArray, wide: xr.DataArray) -> xr.DataArray:
+        return along("ftp_window", dict(zip(_WINDOWS, (own, wide), strict=True)))
+
+    measures = ((_measure(q, of, ""), _measure(q, of, "wide_")) for of in ("delay", "decrease", "utilization", "drops"))
+    found = [_as(base, by_window(base.sel(ftps=[1, 2, 3]), wide)) for base, wide in measures]
     yield table(
         "ftp_window",
         "A hypothesis: file transfers with a window of 20 segments",
@@ -274,13 +242,12 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
         ("No claim and no other table uses the hypothesis.",),
         NEAR,
         [("drops", "1.0", *place, window, iw) for place in WRONG_DROPS for window in _WINDOWS for iw in (1, 2, 3, 4)],
+        ("http", *SCENARIOS, "ftp_window"),
     )
-    wanted = xr.concat([printed(number, "median_page_delay") for number in (1, 4)], "http")
-    wanted = wanted.assign_coords(http=["1.0", "1.1"])
+    wanted = along("http", {HTTP[number]: printed(number, "median_page_delay") for number in (1, 4)})
     delay, assumed = q.delay.sel(draw=0), q.wide_delay.sel(draw=0)
     wide = delay.where(delay["ftps"] == 0, assumed.reindex_like(delay))
-    errors = _beside([abs(100 * (of / wanted - 1)) for of in (delay, wide)], "ftp_window", _WINDOWS)
-    errors = errors.transpose("http", "iw", "ftp_window", ...)
+    errors = by_window(*(abs(100 * (of / wanted - 1)) for of in (delay, wide)))
     # Of all twelve scenarios or none.
     errors = errors.where(errors.notnull().all(SCENARIOS))
     yield table(
@@ -294,11 +261,13 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
         ],
         "iw",
         notes=(DERIVED,),
+        order=("http", "iw", "ftp_window"),
     )
 
 
-def _words(of: xr.DataArray) -> tuple[str, str, int]:
-    return of.attrs["long_name"], of.attrs["units"], of.attrs["digits"]
+def _as(of: xr.DataArray, array: xr.DataArray) -> xr.DataArray:
+    """`array` with the name, title and unit of `of`."""
+    return array.rename(of.name).assign_attrs(of.attrs)
 
 
 OURS, RFC, WIDE = "this run", "RFC 2415", "hypothesis: ftps with window 20"

@@ -13,7 +13,6 @@ from firstflight.populations import applications, avgdc, slowdc
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy
 from firstflight.studies.rfc6928_cluster.claims import claims
-from firstflight.studies.rfc6928_cluster.figures import figures
 from firstflight.studies.rfc6928_cluster.measure import (
     AVGDC,
     BACKGROUND,
@@ -28,7 +27,7 @@ from firstflight.studies.rfc6928_cluster.measure import (
     SEARCH,
     SLOWDC,
 )
-from firstflight.studies.rfc6928_cluster.report import answer, tables
+from firstflight.studies.rfc6928_cluster.report import answer, figures, tables
 
 # Users of a cell, one replicate. So many that a bucket with one response in a thousand (beyond 3 s of round trip) has
 # some, and so few that a cell's rows stay below 200 MB in memory and the study within three minutes on two cores.

@@ -13,7 +13,19 @@ import xarray as xr
 
 from firstflight.analysis.ab import least_units
 from firstflight.analysis.claim import Expectation
-from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, below, between, near
+from firstflight.studies.kernel import (
+    ClaimSpec,
+    Quantities,
+    Source,
+    above,
+    at_least,
+    below,
+    between,
+    each,
+    extreme,
+    near,
+    value,
+)
 from firstflight.studies.rfc6928_cluster.measure import (
     AVGDC,
     BLOG,
@@ -28,6 +40,7 @@ from firstflight.studies.rfc6928_cluster.measure import (
     RETRANSMITTED,
     SEARCH,
     SEARCH_GAIN,
+    SIGNS,
     SLOWDC,
     TITLES,
     UNITS,
@@ -68,40 +81,34 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     yield from _paths(q)
 
 
-def value_of(found: xr.DataArray) -> float:
-    """The value alone."""
-    return float(found.isel(draw=0))
-
-
 def _average(q: Quantities, population: str, service: str, unit: str) -> tuple[xr.DataArray, str]:
     at = {"population": population, "service": service, "iw": MANY}
-    return gain(q, "stated", unit).sel(at), f"With IW 3 {value_of(q.stated_few.sel(at)):.0f} ms."
+    return gain(q, "stated", unit).sel(at), f"With IW 3 {value(q.stated_few.sel(at)):.0f} ms."
 
 
 def _latency(q: Quantities) -> Iterator[ClaimSpec]:
     for population, published in SEARCH_GAIN.items():
         for unit, expected in zip(("ms", "percent"), published, strict=True):
             found, note = _average(q, population, SEARCH, unit)
-            gained = f"{expected:g} {'%' if unit == 'percent' else unit}"
             yield SECTION.says(
                 f"rfc6928-search-gain-{population}" + ("-percent" if unit == "percent" else ""),
-                f"Web search in {NAMES[population]} gains {gained} on average.",
+                f"Web search in {NAMES[population]} gains {expected:g} {SIGNS[unit]} on average.",
                 found,
                 near(expected, unit, round(SPREAD * expected, 1)),
                 WHY_SPREAD,
                 note,
             )
     subnets = -ratio_of_quantiles(q.subnets.sel(population=AVGDC, service=SEARCH, percentile=SUBNETS))
-    each = ", ".join(f"p{at} {value_of(subnets.sel(percentile=at)):.1f}" for at in SUBNETS)
-    of_each = subnets.isel(draw=0).values
-    for edge, pick in (("least", of_each.argmin()), ("greatest", of_each.argmax())):
+    percents = each(subnets, "p{label} {value:.1f}")
+    for edge in ("least", "greatest"):
+        at = extreme(subnets, least=edge == "least")
         yield SECTION.says(
             f"rfc6928-subnets-{edge}",
             f"Over /24 subnets latency falls by 5 to 11 % at all quantiles (web search, AvgDC; the {edge} gain).",
-            subnets.isel(percentile=int(pick)),
+            subnets.sel(at),
             between(5, 11, "percent", 1),
             WHOLE,
-            f"At p{SUBNETS[int(pick)]}; percent by quantile of the subnets' mean latencies: {each}.",
+            f"At p{at['percentile']}; percent by quantile of the subnets' mean latencies: {percents}.",
         )
     for service in (MAPS, PHOTOS):
         found, note = _average(q, AVGDC, service, "percent")
@@ -114,18 +121,15 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
             note,
         )
     gains = gain(q, "stated").sel(iw=MANY)
-    each = ", ".join(
-        f"{NAMES[population]} {service} {value_of(gains.sel(population=population, service=service)):.1f}"
-        for population in NAMES
-        for service in (SEARCH, MAPS, PHOTOS, BLOG)
-    )
+    services = gains.sel(service=[SEARCH, MAPS, PHOTOS, BLOG])
+    by_service = (each(services.sel(population=of), f"{name} {{label}} {{value:.1f}}") for of, name in NAMES.items())
     yield ABSTRACT.says(
         "dukkipati-mean-gain",
         "HTTP latency falls by about 10 % on average (mean of the services, both data centres).",
         gains.mean(["population", "service"], skipna=False),
         near(10, "percent", round(SPREAD * 10, 1)),
         f"{WHY_SPREAD} The abstract's mean is over all of a company's services; ours are four, each counted alike.",
-        f"Percent: {each}.",
+        f"Percent: {', '.join(by_service)}.",
     )
     first: dict[str, Any] = {**_AVERAGE, "segments": labels("segments")[0]}
     yield Source(f"{SECTION.name}; Dukkipati et al. 2010, Figure 7").says(
@@ -134,7 +138,7 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
         gain(q, "stated_segments", "ms").sel(first),
         above(0, "ms"),
         "The sentence gives a direction and no number.",
-        f"{value_of(q.stated_segments_count.sel(first)):.0f} responses.",
+        f"{value(q.stated_segments_count.sel(first)):.0f} responses.",
     )
 
 
@@ -154,7 +158,7 @@ def _bucket(
 ) -> ClaimSpec:
     """The gain in a bucket of AvgDC's web search; with `where`, of another dependence."""
     name, at = f"{'dependence' if where else 'stated'}_{by}", {**_AVERAGE, **where, by: labels(by)[index]}
-    count, few = (value_of(getattr(q, f"{name}_{of}").sel(at)) for of in ("count", "few"))
+    count, few = (value(getattr(q, f"{name}_{of}").sel(at)) for of in ("count", "few"))
     lacking = few_pairs(count)
     return (CRITIQUE if where else SECTION).says(
         id_,
@@ -162,7 +166,7 @@ def _bucket(
         gain(q, name).sel(at),
         expected,
         why,
-        f"{count:.0f} responses, {value_of(gain(q, name, 'ms').sel(at)):.0f} ms of {few:.0f} ms with IW 3."
+        f"{count:.0f} responses, {value(gain(q, name, 'ms').sel(at)):.0f} ms of {few:.0f} ms with IW 3."
         + (f" No interval: {lacking}." if lacking else ""),
     )
 
@@ -175,14 +179,13 @@ def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
     low = {**_AVERAGE, "rtt": list(labels("rtt")[:3])}
     latency, few, count = (getattr(q, f"stated_rtt_{of}").sel(low) for of in ("latency", "few", "count"))
     together = [(of * count).sum("rtt", skipna=False) for of in (latency, few)]
-    each = ", ".join(f"{value:.1f}" for value in gain(q, "stated_rtt").sel(low).isel(draw=0).values)
     yield SECTION.says(
         "rfc6928-low-rtt",
         "On paths of low round trip latency falls by about 5 % (round trip up to 100 ms).",
         100 * (1 - together[0] / together[1]),
         near(5, "percent", 2),
         "2 points: Figure 5 has 3.3, 4.2 and 5.3 % in the three buckets that this sums up.",
-        f"Percent in the buckets up to 20, 50 and 100 ms: {each}.",
+        f"Percent in the buckets up to 20, 50 and 100 ms: {each(gain(q, 'stated_rtt').sel(low), '{value:.1f}')}.",
     )
     for index in (0, 1):
         text = (
@@ -195,18 +198,18 @@ def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
         for unit, column in GAINS.items():
             ours = gain(q, f"stated_{by}", unit).sel(_AVERAGE).isel(draw=0)
             theirs = figure5(by, column)
-            each = ", ".join(
+            compared = ", ".join(
                 f"{_or_none(our)} [{their:g}]" for our, their in zip(ours.values.tolist(), theirs, strict=True)
             )
             yield FIGURE.says(
                 f"dukkipati-order-{by}-{unit}",
-                f"Gains in {'%' if unit == 'percent' else unit} by {TITLES[by]} have the order of the published bars "
+                f"Gains in {SIGNS[unit]} by {TITLES[by]} have the order of the published bars "
                 "(rank correlation; AvgDC, web search).",
                 rank_correlation(ours, theirs),
                 at_least(ALIKE, "correlation"),
                 "0.8 lets neighbours change places, whose bars often differ by less than reading them off the figure "
                 "can tell.",
-                f"Bucket by bucket, published in brackets: {each}.",
+                f"Bucket by bucket, published in brackets: {compared}.",
                 needs="value",
             )
 
@@ -267,7 +270,7 @@ def _cost(q: Quantities) -> Iterator[ClaimSpec]:
 
     def rising(id_: str, text: str, rates: xr.DataArray, expected: Expectation, why: str = HALF) -> ClaimSpec:
         few, many = (rates.sel(iw=iw) for iw in (FEW, MANY))
-        note = f"{value_of(few):.2f} to {value_of(many):.2f} %."
+        note = f"{value(few):.2f} to {value(many):.2f} %."
         return SECTION.says(f"rfc6928-retransmissions-{id_}", text, many - few, expected, why, note)
 
     def half_near(rise: float) -> Expectation:
@@ -287,14 +290,14 @@ def _cost(q: Quantities) -> Iterator[ClaimSpec]:
         text = f"Other services' rates rise by less than 0.5 points in AvgDC: {service}."
         yield rising(f"{service}-avgdc", text, own, below(0.5, POINTS), "The sentence gives a limit.")
     rises = all_of.sel(iw=MANY) - all_of.sel(iw=FEW)
-    each = ", ".join(f"{name} {value_of(rises.sel(population=of)):.2f}" for of, name in NAMES.items())
+    by_population = rises.assign_coords(population=[NAMES[of] for of in rises["population"].values])
     yield ABSTRACT.says(
         "dukkipati-mean-retransmissions",
         "The retransmission rate rises by 0.5 points on average (mean of both data centres).",
         rises.mean("population", skipna=False),
         near(0.5, POINTS, 0.25),
         HALF,
-        f"{each}.",
+        each(by_population, "{label} {value:.2f}") + ".",
     )
     for service in (SEARCH, MAPS):
         for iw in (FEW, MANY):
@@ -318,7 +321,7 @@ def _tail(q: Quantities) -> Iterator[ClaimSpec]:
         (100 * before / lossy).isel(draw=0),
         at_least(50, "percent"),
         "The sentence gives no number; half of them is the least that it can mean.",
-        f"{value_of(before):.0f} of {value_of(lossy):.0f}; these send {value_of(more):.0f} segments more again "
+        f"{value(before):.0f} of {value(lossy):.0f}; these send {value(more):.0f} segments more again "
         f"than with IW {FEW}.",
         needs="value",
     )
@@ -326,11 +329,11 @@ def _tail(q: Quantities) -> Iterator[ClaimSpec]:
     for unit, expected, tolerance in (("ms", 80, 40), ("percent", 2.3, 1.2)):
         yield SECTION.says(
             f"rfc6928-maps-p99-slowdc{'' if unit == 'ms' else '-percent'}",
-            f"The 99th percentile of Maps' latency in SlowDC grows by {expected} {'%' if unit == 'percent' else unit}.",
+            f"The 99th percentile of Maps' latency in SlowDC grows by {expected} {SIGNS[unit]}.",
             ratio_of_quantiles(last, unit),
             near(expected, unit, tolerance),
             HALF,
-            f"With IW 3 {value_of(last.sel(iw=FEW)):.0f} ms.",
+            f"With IW 3 {value(last.sel(iw=FEW)):.0f} ms.",
         )
     found = worse_from(q.ranks.sel(population=SLOWDC, service=MAPS).isel(draw=0))
     yield SECTION.says(

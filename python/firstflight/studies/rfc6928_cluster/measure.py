@@ -173,15 +173,15 @@ def costs(grid: str) -> Iterator[Quantity]:
 
 def drawn(grid: str, at: At, dimensions: Sequence[str] = DIMENSIONS[:3]) -> Iterator[Quantity]:
     """Users by bucket, and the quantiles of their paths."""
-    records = partial(paths, experiment=grid)
+    rows = partial(paths, experiment=grid)
     for by in dimensions:
-        yield Quantity(
-            f"{grid}_users_{by}", "Users", "count", pl.len(), records=records, by={by: labels(by)}, grid=grid, at=at
-        )
+        yield Quantity(f"{grid}_users_{by}", "Users", "count", pl.len(), None, rows, {by: labels(by)}, 1, grid, at)
 
 
 SEARCHED: At = {"service": [SEARCH]}
 USERS: At = {**SEARCHED, "iw": [FEW]}
+SEARCHES: At = {**COMPARED, **SEARCHED}
+OF_MAPS: At = {**COMPARED, "service": [MAPS]}
 QUANTILES = {
     "median_rtt": ("median round trip, ms", 1e3 * pl.col("rtt_s").quantile(0.5, "linear")),
     "median_down": ("median bandwidth, Mbit/s", 1e-6 * pl.col("down_bps").quantile(0.5, "linear")),
@@ -189,15 +189,13 @@ QUANTILES = {
     "slowest_rtt": ("99th percentile of the round trip, ms", 1e3 * pl.col("rtt_s").quantile(0.99, "linear")),
     "slowest_down": ("1st percentile of the bandwidth, Mbit/s", 1e-6 * pl.col("down_bps").quantile(0.01, "linear")),
     **{
-        f"below_{rate / 1000:.0f}": (
-            f"share below {rate / 1000:.0f} kbit/s, %",
-            100 * (pl.col("down_bps") < rate).mean(),
-        )
-        for _, rate in slowdc.QUANTILES_BPS
+        f"below_{kbps:.0f}": (f"share below {kbps:.0f} kbit/s, %", 100 * (pl.col("down_bps") < 1000 * kbps).mean())
+        for kbps in (rate / 1000 for _, rate in slowdc.QUANTILES_BPS)
     },
 }
 _STATED_USERS = partial(paths, experiment="stated")
-OWN_MS = pl.col("latency_ms").fill_nan(math.inf)
+LATENCY = pl.col("latency_ms")
+OWN_MS = LATENCY.fill_nan(math.inf)
 WITH_MANY = (pl.col("iw") == MANY) & (pl.col("retransmissions") > 0)
 BEFORE = pl.col("few_retransmissions")
 
@@ -219,25 +217,9 @@ QUANTITIES = (
     *costs("stated"),
     _stated("unfinished", "Not finished", "count", pl.col("latency_ms").is_nan(), over="sum"),
     _stated("percentiles", "Percentile", "ms", OWN_MS, at=COMPARED, percentiles=(50, 90, 99)),
-    _stated("tail", "Latency", "ms", OWN_MS, at={**COMPARED, "service": [MAPS]}, percentiles=TAIL_PERCENTILES),
-    _stated(
-        "subnets",
-        "Mean latency of a subnet",
-        "ms",
-        pl.col("latency_ms"),
-        records=SUBNETS,
-        at={**COMPARED, **SEARCHED},
-        percentiles=SUBNET_PERCENTILES,
-    ),
-    _stated(
-        "ranks",
-        "Latency",
-        "ms",
-        pl.col("latency_ms").first(),
-        records=_ranks,
-        by={"rank": [str(rank) for rank in RANKS]},
-        at={**COMPARED, "service": [MAPS]},
-    ),
+    _stated("tail", "Latency", "ms", OWN_MS, at=OF_MAPS, percentiles=TAIL_PERCENTILES),
+    _stated("subnets", "Mean latency", "ms", LATENCY, None, SUBNETS, at=SEARCHES, percentiles=SUBNET_PERCENTILES),
+    _stated("ranks", "Latency", "ms", LATENCY.first(), None, _ranks, at=OF_MAPS, by={"rank": list(map(str, RANKS))}),
     *(
         _stated(f"lossy{name}", "Responses", "count", value, WITH_MANY, at={"iw": [MANY], **SEARCHED}, over="sum")
         for name, value in (("", EACH), ("_before", BEFORE > 0), ("_more", pl.col("retransmissions") - BEFORE))
@@ -245,11 +227,11 @@ QUANTITIES = (
     *(
         quantity
         for by in DIMENSIONS
-        for quantity in means("stated", by, at={**COMPARED, **({} if by == "down" else SEARCHED)}, by=[by])
+        for quantity in means("stated", by, at=COMPARED if by == "down" else SEARCHES, by=[by])
     ),
     *means("dependence", "down", by=["down"]),
     *means("reused", "rtt", by=["rtt"]),
-    *means("stated", "slow", BOTH & SLOW, {**COMPARED, **SEARCHED}),
+    *means("stated", "slow", BOTH & SLOW, SEARCHES),
     *(quantity for grid in ("assumed", "search_assumed") for quantity in means(grid, "", at=SEARCHED)),
     *(quantity for grid in ("assumed", "search_assumed") for quantity in means(grid, "slow", BOTH & SLOW, SEARCHED)),
     *(quantity for grid in ("assumed", "search_assumed", "maps_assumed") for quantity in costs(grid)),
@@ -271,6 +253,7 @@ MAPS_RETRANSMITTED = (3.94, 5.79)
 WITHOUT_RETRANSMISSION = 90.0
 """Share of the traffic of web search and Maps in SlowDC that has none, percent."""
 GAINS = {"ms": "gain_ms", "percent": "gain_percent"}
+SIGNS = {"ms": "ms", "percent": "%"}
 
 
 @cache

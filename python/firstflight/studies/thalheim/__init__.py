@@ -9,6 +9,7 @@ import polars as pl
 from firstflight.analysis.link_share import median_share
 from firstflight.scenario import Scenario
 from firstflight.studies.kernel import DeclaredStudy, Quantity
+from firstflight.studies.kernel.quantity import Over
 from firstflight.studies.thalheim import report
 from firstflight.studies.thalheim.claims import DELAY_MS, SMALL_QUEUE, TOTAL_KB, claims
 
@@ -26,9 +27,14 @@ END_S = pl.col("start_s") + pl.col("completion_time_s")
 TOGETHER = (pl.len() == pl.col("flows").first()) & (pl.col("disturbed").max() == 0)
 
 
-def of_transfer(name: str, title: str, unit: str, value: pl.Expr, grid: str, digits: int = 1) -> Quantity:
+def of_transfer(name: str, title: str, unit: str, value: pl.Expr, grid: str, over: Over = "median") -> Quantity:
     """A measure of one file alone on its path."""
-    return Quantity(name, title, unit, value.max(), CALM, digits=digits, grid=grid, over="median")
+    return Quantity(name, title, unit, value.max(), CALM, grid=grid, over=over)
+
+
+def counted(name: str, title: str, value: pl.Expr) -> Quantity:
+    """How many there were."""
+    return Quantity(name, title, "transfers", value, DONE, digits=0, grid="transfer", over="sum")
 
 
 def of_parallel(name: str, title: str, unit: str, value: pl.Expr) -> Quantity:
@@ -47,23 +53,10 @@ def elephants(run: "Run") -> pl.LazyFrame:
 QUANTITIES = (
     of_transfer("time", "Time", "ms", TIME, "transfer"),
     of_transfer("request_time", "Time from the request on", "ms", REQUEST_TIME, "transfer"),
-    *(
-        Quantity(
-            f"{over.replace(' ', '_')}", f"{over.capitalize()}", "ms", TIME.max(), CALM, grid="transfer", over=over
-        )
-        for over in ("lower quartile", "upper quartile")
-    ),
-    Quantity("transfers", "Transfers", "transfers", pl.len(), DONE, digits=0, grid="transfer", over="sum"),
-    Quantity(
-        "disturbed",
-        "Disturbed",
-        "transfers",
-        pl.col("disturbed").sum(),
-        DONE,
-        digits=0,
-        grid="transfer",
-        over="sum",
-    ),
+    of_transfer("lower_quartile", "Lower quartile", "ms", TIME, "transfer", "lower quartile"),
+    of_transfer("upper_quartile", "Upper quartile", "ms", TIME, "transfer", "upper quartile"),
+    counted("transfers", "Transfers", pl.len()),
+    counted("disturbed", "Disturbed", pl.col("disturbed").sum()),
     of_transfer("shallow_time", "Time", "ms", TIME, "shallow"),
     of_transfer("again", "Retransmitted segments", "segments", pl.col("retransmissions"), "shallow"),
     of_transfer("shaped_time", "Time", "ms", TIME, "shaped"),

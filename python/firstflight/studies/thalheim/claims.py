@@ -6,14 +6,14 @@ The sentences are paraphrased. Limits and tolerances were fixed before the first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import xarray as xr
 
-from firstflight.analysis.claim import Expectation
 from firstflight.analysis.link_share import PACKET_BYTES, PAYLOAD_BYTES
 from firstflight.engines.model.slow_start import SlowStart
 from firstflight.engines.model.throughput import transfer_time_s
-from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, near
+from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_least, each, extreme, near, value
 
 BASE, PROPOSED = 3, 10
 """Initial windows of the talk: what its figure is relative to, and what it proposes, segments."""
@@ -28,7 +28,7 @@ COORDINATES = ["rate_mbit", "size_kb", "delay_ms", "iw"]
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
 _ONE_WINDOW = "A formula that is off by more would not tell one initial window from the next but one."
 _NOTICED = 1
-TALK = Source("J. Thalheim's talk", "talk-")
+TALK = Source("J. Thalheim's talk", "talk-", why=COMPARISON)
 GREATER = above(0, "percentage points")
 
 
@@ -70,86 +70,66 @@ def _computed(formula: Callable[..., float], times: xr.DataArray) -> xr.DataArra
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """In the order of the talk, then those of its figure over each form of Mininet's shaper."""
     # Simulated, a transfer alone on its path has nothing random: its value decides.
-    exact = "simulated_time" not in q
-    found = [*_figure(q.time, q.request_time, exact), *_formula(q, exact), *_remarks(q)]
+    alone = replace(TALK, needs="interval" if "simulated_time" in q else "value")
+    found = [*_figure(alone, q.time, q.request_time), *_formula(alone, q), *_remarks(q)]
     for shaper in q.shaped_time["shaper"].values if "shaped_time" in q else ():
-        found += _figure(q.shaped_time.sel(shaper=shaper), q.shaped_request_time.sel(shaper=shaper), exact, shaper)
+        own = replace(alone, part=f"-{shaper}", where=f"Over Mininet's shaper ({shaper}): ")
+        found += _figure(own, q.shaped_time.sel(shaper=shaper), q.shaped_request_time.sel(shaper=shaper))
     return found
 
 
-def _claim(
-    name: str,
-    text: str,
-    found: xr.DataArray,
-    note: str,
-    expected: Expectation = GREATER,
-    why: str = COMPARISON,
-    exact: bool = False,
-) -> ClaimSpec:
-    return TALK.says(name, text, found, expected, why, note, "value" if exact else "interval")
-
-
-def _figure(times: xr.DataArray, requests: xr.DataArray, exact: bool, shaper: str = "") -> Iterator[ClaimSpec]:
+def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterator[ClaimSpec]:
     gains = gain(times)
     by_delay, by_size = (_means(gains, key) for key in ("delay_ms", "size_kb"))
     large = gains.isel(size_kb=slice(-2, None))
     by_rate, sizes = _means(large, "rate_mbit"), " and ".join(str(size) for size in large["size_kb"].values)
-
-    def claim(
-        name: str,
-        text: str,
-        found: xr.DataArray,
-        note: str,
-        expected: Expectation = GREATER,
-        why: str = COMPARISON,
-    ) -> ClaimSpec:
-        if shaper:
-            name, text = f"{name}-{shaper}", f"Over Mininet's shaper ({shaper}): {text}"
-        return _claim(name, text, found, note, expected, why, exact)
-
-    yield claim(
+    yield talk.says(
         "gain-from-0",
         f"The transfer time falls by 0 % at least: no window above {BASE} makes it longer (least gain over the "
         "figure).",
         gains.min(COORDINATES),
-        f"It is {_extreme(gains, least=True)}; of {gains.isel(draw=0).size} gains.",
         at_least(0, "percent", 1),
         "One point is below what a figure shows.",
+        f"It is {_extreme(gains, least=True)}; of {gains.isel(draw=0).size} gains.",
     )
-    yield claim(
+    yield talk.says(
         "gain-to-60",
         "The transfer time falls by up to 60 % (largest gain over the figure).",
         gains.max(COORDINATES),
-        f"It is {_extreme(gains)}; from the request on, without the handshake, {_extreme(gain(requests))}.",
         near(60, "percent", 5),
         "60 is a round number.",
+        f"It is {_extreme(gains)}; from the request on, without the handshake, {_extreme(gain(requests))}.",
     )
-    yield claim(
+    yield talk.says(
         "gain-grows-with-delay",
         "The gain grows with the delay (mean gain over rates, sizes and windows: the least step from one delay to the "
         "next).",
         by_delay.diff("delay_ms").min("delay_ms"),
-        _trend(gains, "delay_ms", "ms", 1),
+        GREATER,
+        note=_trend(gains, "delay_ms", "ms", 1),
     )
     along_size = _trend(gains, "size_kb", "kB", -1)
-    yield claim(
+    yield talk.says(
         "gain-falls-with-size",
         "The gain falls with the size (mean gain over rates, delays and windows: smallest size minus largest).",
         by_size.isel(size_kb=0, drop=True) - by_size.isel(size_kb=-1, drop=True),
-        along_size,
+        GREATER,
+        note=along_size,
     )
-    yield claim(
+    yield talk.says(
         "gain-falls-with-each-size",
         "Read strictly: the gain falls with every step of the size (the least fall from one size to the next).",
         (-by_size.diff("size_kb")).min("size_kb"),
-        along_size,
+        GREATER,
+        note=along_size,
     )
-    yield claim(
+    yield talk.says(
         "rate-carries-gain-to-larger-files",
         f"Higher rates carry the gain to larger files (mean gain of {sizes} kB: the least step from one rate to the "
         "next).",
         by_rate.diff("rate_mbit").min("rate_mbit"),
-        f"Mean gain: {_each(by_rate, 'rate_mbit', 'Mbit/s')}.",
+        GREATER,
+        note=f"Mean gain: {each(by_rate, '{value:.1f} % at {label} Mbit/s')}.",
     )
 
 
@@ -158,72 +138,60 @@ def _means(gains: xr.DataArray, key: str) -> xr.DataArray:
 
 
 def _extreme(gains: xr.DataArray, least: bool = False) -> str:
-    values = gains.sel(draw=0).stack(at=COORDINATES)
-    found = values[values.values.argmin() if least else values.values.argmax()]
-    rate, size, delay, iw = found["at"].item()
-    return f"{float(found):.1f} % with IW {iw} for {size} kB at {rate} Mbit/s and {delay} ms one way"
-
-
-def _each(means: xr.DataArray, key: str, unit: str) -> str:
-    return ", ".join(f"{float(mean):.1f} % at {int(mean[key])} {unit}" for mean in means.sel(draw=0))
+    at = extreme(gains, least)
+    path = "with IW {iw} for {size_kb} kB at {rate_mbit} Mbit/s and {delay_ms} ms one way".format(**at)
+    return f"{value(gains.sel(at)):.1f} % {path}"
 
 
 def _trend(gains: xr.DataArray, key: str, unit: str, sign: int) -> str:
     steps = sign * gains.sel(draw=0).diff(key)
     return (
-        f"Mean gain of windows above {BASE}: {_each(_means(gains, key), key, unit)}. Of {steps.size} single steps "
+        f"Mean gain of windows above {BASE}: {each(_means(gains, key), f'{{value:.1f}} % at {{label}} {unit}')}. "
+        f"Of {steps.size} single steps "
         f"{int((steps < -_NOTICED).sum())} go the other way by more than {_NOTICED} point."
     )
 
 
-def _formula(q: Quantities, exact: bool) -> Sequence[ClaimSpec]:
+def _formula(talk: Source, q: Quantities) -> Iterator[ClaimSpec]:
     """The formula itself, which is lost, and what its words say."""
     distance, closed = (abs(100 * (of(q.time) / q.time - 1)) for of in (talk_ms, closed_form_ms))
     by_rate = [
         f"{float(own):.1f} % at {int(own['rate_mbit'])} Mbit/s (closed form {float(near_by):.2f} %)"
         for own, near_by in zip(*(of.sel(draw=0).median(COORDINATES[1:]) for of in (distance, closed)), strict=True)
     ]
-    return (
-        _claim(
-            "formula",
-            "The talk's formula for the transfer time gives the measured times.",
-            xr.DataArray(float("nan")),
-            "The formula is an image that is not preserved; the next claim and the table `formula` hold what the "
-            "talk says of it in words against the measured times, and the closed form of docs/model.md beside it.",
-            near(0, "percent", 5),
-            _ONE_WINDOW,
-        ),
-        _claim(
-            "formula-in-words",
-            "While nothing is lost the throughput is cwnd x MTU / RTT (median distance of the measured transfer times "
-            "from windows that double each round trip, and one round trip for the handshake).",
-            distance.median(COORDINATES),
-            f"Median over {distance.isel(draw=0).size} transfers; by rate {', '.join(by_rate)}.",
-            near(0, "percent", 5),
-            _ONE_WINDOW,
-            exact,
-        ),
+    yield talk.says(
+        "formula",
+        "The talk's formula for the transfer time gives the measured times.",
+        xr.DataArray(float("nan")),
+        near(0, "percent", 5),
+        _ONE_WINDOW,
+        "The formula is an image that is not preserved; the next claim and the table `formula` hold what the talk says "
+        "of it in words against the measured times, and the closed form of docs/model.md beside it.",
+    )
+    yield talk.says(
+        "formula-in-words",
+        "While nothing is lost the throughput is cwnd x MTU / RTT (median distance of the measured transfer times from "
+        "windows that double each round trip, and one round trip for the handshake).",
+        distance.median(COORDINATES),
+        near(0, "percent", 5),
+        _ONE_WINDOW,
+        f"Median over {distance.isel(draw=0).size} transfers; by rate {', '.join(by_rate)}.",
     )
 
 
 def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
     """Parallel connections, then the elephant: the least over the windows."""
-
-    def windows(found: xr.DataArray, unit: str = "") -> str:
-        each = zip(found["iw"].values, found.sel(draw=0).values, strict=True)
-        return f"{', '.join(f'{value:.3g}{unit} with IW {iw}' for iw, value in each)}."
-
     flights = q.first_flights.sel(queue_packets=AMPLE_QUEUE)
     together = flights.sel(flows=MANY, drop=True) / flights.sel(flows=1, drop=True)
-    yield _claim(
+    yield TALK.says(
         "parallel-slow-starts",
         f"Parallel connections add up their slow starts: {MANY} that open together send {MANY} times as much before "
         "the first acknowledgement as one does (least over the windows).",
         together.min("iw"),
-        windows(together),
         near(MANY, "times"),
         "A count of segments, so the tolerance is 0.",
-        exact=True,
+        each(together, "{value:.3g} with IW {label}") + ".",
+        needs="value",
     )
     objects = q.object_time.sel(flows=MANY, drop=True)
     place = {"rate_mbit": RATE_MBIT, "size_kb": OBJECT_KB, "iw": objects["iw"].values}
@@ -232,21 +200,21 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
         ("small", SMALL_QUEUE, q.shallow_time),
     ):
         longer = 100 * (objects.sel(queue_packets=queue) / alone.sel(place) - 1)
-        yield _claim(
+        yield TALK.says(
             f"parallel-compete-{name}",
             f"Parallel connections compete: an object of {OBJECT_KB} kB takes longer beside {MANY - 1} others than "
             f"alone (queue of {queue} packets, least over the windows).",
             longer.min("iw"),
-            windows(longer, " %"),
             above(0, "percent"),
+            note=each(longer, "{value:.3g} % with IW {label}") + ".",
         )
     share = q.elephant_share.sel(flows=1)
-    yield _claim(
+    yield TALK.says(
         "elephant",
         "An elephant takes more than its share against a short request: more than half of the link while a response "
         f"of {MOUSE_KB} kB is sent (least over the windows).",
         share.min("iw"),
-        windows(share, " %"),
         above(50, "percent"),
         "Half is the fair share of two flows.",
+        each(share, "{value:.3g} % with IW {label}") + ".",
     )

@@ -8,7 +8,7 @@ import xarray as xr
 
 from firstflight.analysis.table import Table
 from firstflight.report.figure import Figure
-from firstflight.studies.kernel import Quantities, heat_map, lines, named, panels, scatter, table
+from firstflight.studies.kernel import Quantities, along, extreme, heat_map, lines, named, panels, scatter, table, value
 from firstflight.studies.thalheim.claims import (
     AMPLE_QUEUE,
     BASE,
@@ -82,20 +82,16 @@ def tables(q: Quantities) -> Sequence[Table]:
             "parallel",
             f"{TOTAL_KB} kB over connections that open together",
             f"{_ONE_PATH} Medians; `flows` connections share the bytes.",
-            [
-                of.transpose("queue_packets", "iw", "flows", ...)
-                for of in (q.page_time, q.object_time, q.first_flights, q.retransmitted)
-            ],
+            [q.page_time, q.object_time, q.first_flights, q.retransmitted],
+            order=("queue_packets", "iw", "flows"),
         ),
         table(
             "mice",
             f"Requests of {MOUSE_KB} kB beside a long download",
             f"{_ONE_PATH} A queue of 83 packets; medians. `flows` downloads, begun ten seconds before. Share: of the "
             "bytes that the link carried while the server sent the short response.",
-            [
-                of.transpose("iw", "flows", ...)
-                for of in (q.mouse_time, q.elephant_share.reindex_like(q.mouse_time["flows"]))
-            ],
+            [q.mouse_time, q.elephant_share.reindex_like(q.mouse_time["flows"])],
+            order=("iw", "flows"),
         ),
     ]
     if emulated:
@@ -122,14 +118,7 @@ def _mostly_disturbed(q: Quantities) -> Sequence[str]:
 def _engines(q: Quantities) -> Table:
     """The emulated median beside the simulated time of the same cell."""
     simulated, measured = (
-        xr.concat(
-            [
-                transfer.expand_dims(experiment=["transfer"]),
-                shallow.expand_dims(experiment=["shallow"], delay_ms=[DELAY_MS]),
-            ],
-            "experiment",
-            join="outer",
-        ).transpose("experiment", *COORDINATES, "draw")
+        along("experiment", {"transfer": transfer, "shallow": shallow.expand_dims(delay_ms=[DELAY_MS])})
         for transfer, shallow in ((q.simulated_time, q.simulated_shallow_time), (q.time, q.shallow_time))
     )
     return table(
@@ -141,6 +130,7 @@ def _engines(q: Quantities) -> Table:
             named(100 * (measured / simulated - 1), "difference", "Kernel against simulator", "percent", 2),
         ],
         "iw",
+        order=("experiment", *COORDINATES),
     )
 
 
@@ -166,7 +156,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     ]
     times = relative(q.time)
     if emulated:
-        times = _side_by_side("engine", {"kernel": times, "simulator": relative(q.simulated_time)})
+        times = along("engine", {"kernel": times, "simulator": relative(q.simulated_time)})
     found += [
         panels(
             named(times.sel(rate_mbit=rate), f"relative_{rate}", _RELATIVE, "percent", 0),
@@ -181,12 +171,11 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         )
         for rate in reversed(q.time["rate_mbit"].values)
     ]
-    shares = _side_by_side(
-        "formula", {"the talk's words": talk_ms(q.time) / q.time, "closed form": closed_form_ms(q.time) / q.time}
-    )
+    formulas = {"the talk's words": talk_ms, "closed form": closed_form_ms}
+    shares = along("formula", {name: of(q.time) / q.time for name, of in formulas.items()})
     ample, base = _at_delay(q.time), f"{BASE} segments and an ample queue"
     queues = {"ample queue": relative(ample), f"queue of {SMALL_QUEUE} packets": relative(q.shallow_time, ample)}
-    small_queue = _side_by_side("queue", queues).where(q.shallow_time.notnull())
+    small_queue = along("queue", queues).where(q.shallow_time.notnull())
     how = "Medians with their 95 % intervals, on 10 Mbit/s and 50 ms one way"
     return [
         *found,
@@ -230,29 +219,22 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     ]
 
 
-def _side_by_side(key: str, arrays: dict[str, xr.DataArray]) -> xr.DataArray:
-    return xr.concat([of.expand_dims({key: [name]}) for name, of in arrays.items()], key)
-
-
 def answer(q: Quantities) -> Sequence[str]:
     """What the proposed window gains, what parallel connections do, what an elephant leaves."""
-    gains = gain(q.time).sel(iw=PROPOSED, draw=0).stack(at=COORDINATES[:-1])
-    most = gains[gains.values.argmax()]
-    rate, size, delay = most["at"].item()
-    pages, mice = q.page_time.sel(draw=0), q.mouse_time.sel(draw=0, iw=PROPOSED)
+    gains, mice = gain(q.time).sel(iw=PROPOSED, draw=0), q.mouse_time.sel(iw=PROPOSED)
+    most, at = float(gains.max()), "{size_kb} kB at {rate_mbit} Mbit/s and {delay_ms} ms".format(**extreme(gains))
 
     def page(queue: int, flows: int, iw: int) -> str:
-        return f"{float(pages.sel(queue_packets=queue, flows=flows, iw=iw)):.0f} ms"
+        return f"{value(q.page_time.sel(queue_packets=queue, flows=flows, iw=iw)):.0f} ms"
 
     return [
-        f"IW {PROPOSED} instead of {BASE} saves {float(gains.min()):.0f} to {float(most):.0f} % of the transfer time, "
-        f"{float(gains.mean()):.0f} % on average, and most ({float(most):.0f} %) for {size} kB at {rate} Mbit/s and "
-        f"{delay} ms one way.",
+        f"IW {PROPOSED} instead of {BASE} saves {float(gains.min()):.0f} to {most:.0f} % of the transfer time, "
+        f"{float(gains.mean()):.0f} % on average, and most ({most:.0f} %) for {at} one way.",
         f"{TOTAL_KB} kB take {page(AMPLE_QUEUE, 1, BASE)} on one connection with IW {BASE}, "
         f"{page(AMPLE_QUEUE, 1, PROPOSED)} with {PROPOSED}, and {page(AMPLE_QUEUE, MANY, BASE)} on {MANY} connections "
         f"with IW {BASE}; over a queue of {SMALL_QUEUE} packets {MANY} connections take "
         f"{page(SMALL_QUEUE, MANY, BASE)} with IW {BASE} and {page(SMALL_QUEUE, MANY, PROPOSED)} with {PROPOSED}.",
-        f"A long download keeps {float(q.elephant_share.sel(flows=1, iw=PROPOSED, draw=0)):.0f} % of the link while "
-        f"{MOUSE_KB} kB are sent with IW {PROPOSED}, which take {float(mice.sel(flows=1)):.0f} ms beside it and "
-        f"{float(mice.sel(flows=0)):.0f} ms alone.",
+        f"A long download keeps {value(q.elephant_share.sel(flows=1, iw=PROPOSED)):.0f} % of the link while "
+        f"{MOUSE_KB} kB are sent with IW {PROPOSED}, which take {value(mice.sel(flows=1)):.0f} ms beside it and "
+        f"{value(mice.sel(flows=0)):.0f} ms alone.",
     ]

@@ -1,6 +1,6 @@
 """UK homes: what larger initial windows would gain and cost every home of two broadband panels."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,6 +112,9 @@ ROOM_BYTES = {
     "wire": pl.col("buffer_bytes") + PACKET_BYTES,
     "pipe": pl.col("buffer_bytes") + pl.col("rtt_s") * pl.col("down_bps") / 8,
 }
+SOME: Mapping[str, Sequence[Any]] = {"response": [RESPONSE, PAGE]}
+FETCHED_PAGE = pl.col("response") == PAGE
+FARTHER, LARGER = {"farther_ms": [FARTHER_MS]}, {"iw": [TODAY, 16, 32]}
 BY_TECHNOLOGY = {"technology": TECHNOLOGIES}
 
 
@@ -133,12 +136,16 @@ def flight(grid: str, title: str) -> Quantity:
 
 def of_grid(grid: str) -> Iterator[Quantity]:
     """What is compared between the assumptions."""
-    some = {"response": [RESPONSE, PAGE]}
-    by = {"response": RESPONSES} if grid == "homes" else some
+    by = {"response": RESPONSES} if grid == "homes" else SOME
     yield Quantity(f"time_{grid}", "Time", "ms", TIME, None, NATIONAL, by, 0, grid, percentiles=(50,), weight=WEIGHT)
     yield share(f"hit_{grid}", "Homes that lose of the first flight", LOST, grid)
     yield count(f"again_{grid}", "retransmissions", grid)
     yield count(f"sent_{grid}", "segments_sent", grid)
+
+
+def timed(name: str, value: pl.Expr, records: Any, by: Mapping[str, Sequence[Any]], **more: Any) -> Quantity:
+    """Times in the grid of all homes."""
+    return Quantity(name, "Time", "ms", value, records=records, by=by, digits=0, grid="homes", **more)
 
 
 def of_rank(name: str, value: pl.Expr) -> Quantity:
@@ -155,44 +162,11 @@ def of_pages(name: str, title: str, unit: str, value: pl.Expr) -> Quantity:
 
 QUANTITIES = (
     *(quantity for grid in ("homes", *ASSUMPTIONS) for quantity in of_grid(grid)),
-    Quantity(
-        "tail",
-        "Time",
-        "ms",
-        TIME,
-        None,
-        NATIONAL,
-        {"response": [RESPONSE, PAGE]},
-        0,
-        "homes",
-        {"farther_ms": [FARTHER_MS]},
-        percentiles=(10, 50, 90, 95, 99),
-        weight=WEIGHT,
-    ),
-    Quantity(
-        "percentile_time",
-        "Time",
-        "ms",
-        TIME.max(),
-        None,
-        by_percentile,
-        {"response": [RESPONSE, PAGE], "percentile": list(PERCENTILES)},
-        0,
-        "homes",
-    ),
+    timed("tail", TIME, NATIONAL, SOME, at=FARTHER, percentiles=(10, 50, 90, 95, 99), weight=WEIGHT),
+    timed("percentile_time", TIME.max(), by_percentile, {**SOME, "percentile": PERCENTILES}),
     # Each home counts once: Ofcom gives some technologies no weight.
-    Quantity(
-        "technology_time",
-        "Time",
-        "ms",
-        TIME,
-        pl.col("response") == PAGE,
-        EACH,
-        BY_TECHNOLOGY,
-        0,
-        "homes",
-        {"farther_ms": [FARTHER_MS], "iw": [TODAY, 16, 32]},
-        percentiles=(50,),
+    timed(
+        "technology_time", TIME, EACH, BY_TECHNOLOGY, where=FETCHED_PAGE, at={**FARTHER, **LARGER}, percentiles=(50,)
     ),
     Quantity(
         "technology_overfilled",

@@ -18,7 +18,20 @@ from collections.abc import Iterator
 import polars as pl
 import xarray as xr
 
-from firstflight.studies.kernel import OURS, ClaimSpec, Quantities, Source, above, at_least, at_most, below, named
+from firstflight.studies.kernel import (
+    OURS,
+    ClaimSpec,
+    Quantities,
+    Source,
+    above,
+    at_least,
+    at_most,
+    below,
+    each,
+    extreme,
+    named,
+    value,
+)
 
 TODAY = 10
 RESPONSES = ("10kB", "30kB", "100kB", "300kB", "1MB", "page")
@@ -30,22 +43,9 @@ FARTHER_MS = 30
 NO_LOSS = "no loss"
 ASSUMPTIONS = (NO_LOSS, "small buffers", "large buffers", "64 packets at least")
 PERCENTILES = tuple(range(1, 100))
-# The slowest first, as far as the panels know.
-TECHNOLOGIES = (
-    "ADSL1",
-    "ADSL2",
-    "ADSL2+",
-    "Satellite",
-    "Fixed Wireless",
-    "FTTC",
-    "FTTC Other",
-    "FTTC 38",
-    "FTTC 76",
-    "Cable",
-    "G.Fast",
-    "SOGFAST",
-    "FTTP",
-)
+_COPPER, _FIBER_AND_COPPER = ("ADSL1", "ADSL2", "ADSL2+"), ("FTTC", "FTTC Other", "FTTC 38", "FTTC 76")
+TECHNOLOGIES = (*_COPPER, "Satellite", "Fixed Wireless", *_FIBER_AND_COPPER, "Cable", "G.Fast", "SOGFAST", "FTTP")
+"""The slowest first, as far as the panels know."""
 ALL = "all"
 MANY = 100
 """Homes that a technology needs for the claim of ranks."""
@@ -65,6 +65,11 @@ def of(q: Quantities, name: str, grid: str = "homes") -> xr.DataArray:
     """A quantity that each grid has; a percentile of one is no dimension."""
     found: xr.DataArray = getattr(q, f"{name}_{grid}")
     return found.squeeze("percentile", drop=True) if "percentile" in found.dims else found
+
+
+def hit(q: Quantities, grid: str = "homes") -> xr.DataArray:
+    """Homes that lose of the first flight, in percent."""
+    return of(q, "hit", grid)
 
 
 def sent_again(q: Quantities, grid: str = "homes") -> xr.DataArray:
@@ -107,14 +112,13 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         ),
     ):
         shares = overfilled(q).sel(year=year, draw=0)
-        others = ", ".join(f"{float(shares.sel(iw=iw)):.1f} % with {iw}" for iw in shares["iw"].values if iw != 32)
         yield OURS.says(
             f"overfill-{year}",
             f"An initial window of 32 overfills the path of fewer than {limit} % of the homes of {year}.",
             shares.sel(iw=32),
             below(limit, "percent"),
             why,
-            f"Otherwise {others}.",
+            f"Otherwise {each(shares.drop_sel(iw=32), '{value:.1f} % with {label}')}.",
             needs="value",
         )
     wire, pipe, queue = (
@@ -184,8 +188,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         _become(times.sel(farther_ms=0, response=PAGE), 32),
     )
     gains = saved(q.percentile_time.sel(response=RESPONSE, draw=0)).sel(iw=32)
-    gains = gains.stack(at=["percentile", "year", "farther_ms"])
-    percentile, year, farther_ms = gains["at"].values[gains.fillna(float("inf")).values.argmin()]
+    gains = gains.transpose("percentile", "year", "farther_ms")
     yield OURS.says(
         "no-percentile-loses",
         "At no percentile from 1 to 99, in neither year and at no distance, do 100 kB come later with IW 32 than "
@@ -193,11 +196,12 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         gains.min(),
         at_least(0, "percent", 1),
         "One percent is below what anyone notices.",
-        f"It is least at percentile {percentile} of {year}, {farther_ms} ms farther.",
+        "It is least at percentile {percentile} of {year}, {farther_ms} ms farther.".format(
+            **extreme(gains, least=True)
+        ),
         needs="value",
     )
     rates = sent_again(q).sel(year=2023, farther_ms=FARTHER_MS)
-    before, after = (float(rates.sel(iw=iw, draw=0)) for iw in (TODAY, 32))
     yield OURS.says(
         "cost-32",
         "30 ms farther than measured, IW 32 instead of 10 adds less than one percentage point to the segments "
@@ -205,10 +209,10 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         -saved_ms(rates).sel(iw=32),
         below(1, "percentage points"),
         "What RFC 6928 reports for IW 10 against 3 is of this size.",
-        f"{before:.2f} % become {after:.2f} %.",
+        f"{value(rates.sel(iw=TODAY)):.2f} % become {value(rates.sel(iw=32)):.2f} %.",
     )
     ours = correlation(q, "ours")
-    round_trip = float(correlation(q, "round_trip").sel(year=2015, technology=ALL, draw=0))
+    round_trip = value(correlation(q, "round_trip").sel(year=2015, technology=ALL))
     yield OURS.says(
         "rank-2015",
         "Our page times rank the homes of 2015 as the measured ones do: a rank correlation of 0.8 or more.",
@@ -221,23 +225,19 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     many = counted.where(counted >= MANY, drop=True)
     kinds = many["technology"].values[(-many.values).argsort()]
     within = ours.sel(year=2023, technology=list(TECHNOLOGIES)).where((counted >= MANY).reset_coords(drop=True))
-    each = ", ".join(f"{kind} {float(within.sel(technology=kind, draw=0)):.2f}" for kind in kinds)
     yield OURS.says(
         "rank-2023",
         f"They do so within each technology of 2023 with {MANY} homes or more: 0.5 or more.",
         within.min("technology"),
         at_least(0.5, "correlation"),
         "Within a technology there is less to tell apart.",
-        f"{each}.",
+        each(within.sel(technology=kinds), "{label} {value:.2f}") + ".",
     )
 
 
 def _least(rights: xr.DataArray) -> str:
-    cells = rights.stack(at=["year", "iw"])
-    year, iw = cells["at"].values[cells.fillna(float("inf")).values.argmin()]
-    return f"It is least for {year} and IW {iw}."
+    return "It is least for {year} and IW {iw}.".format(**extreme(rights.transpose("year", "iw"), least=True))
 
 
 def _become(times: xr.DataArray, iw: int) -> str:
-    today, larger = (float(times.sel(iw=one, draw=0)) for one in (TODAY, iw))
-    return f"{today:.0f} ms become {larger:.0f}."
+    return f"{value(times.sel(iw=TODAY)):.0f} ms become {value(times.sel(iw=iw)):.0f}."

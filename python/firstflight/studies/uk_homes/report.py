@@ -1,7 +1,6 @@
 """Tables, figures and the answer."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,7 +11,7 @@ from firstflight.populations import uk_homes
 from firstflight.report.figure import Figure, inline
 from firstflight.report.size_map import size_map
 from firstflight.report.style import ORDERED
-from firstflight.studies.kernel import Quantities, estimate, intervals, lines, named, table
+from firstflight.studies.kernel import Quantities, along, each, estimate, intervals, lines, named, table, value
 from firstflight.studies.uk_homes.claims import (
     ALL,
     ASSUMPTIONS,
@@ -26,6 +25,7 @@ from firstflight.studies.uk_homes.claims import (
     TODAY,
     TOGETHER,
     correlation,
+    hit,
     of,
     overfilled,
     saved,
@@ -47,20 +47,16 @@ _DRAWN = 3
 
 def tables(q: Quantities) -> Sequence[Table]:
     """Gains, cost, overfilled homes, assumptions, ranks."""
-    times, tail, page = of(q, "time"), q.tail.sel(farther_ms=FARTHER_MS, drop=True), _by_technology(q)
-    gain = ("year", "farther_ms", "response", "iw", "draw")
-    percentiles = ("year", "response", "percentile", "iw", "draw")
+    times, here, page = of(q, "time"), q.at(farther_ms=FARTHER_MS), _by_technology(q)
     return [
         table(
             "gain",
             f"What each window saves the median home against {TODAY}",
             "Difference of the medians over homes, weighted; above 0 is sooner. From the opening of the connection to "
             f"the last byte; the page is 30 kB and then six times 80 kB on one connection. {_AGAINST}",
-            [
-                named(saved(times), "saved", "Saved", "percent").transpose(*gain),
-                named(saved_ms(times), "saved_ms", "Saved", "ms").transpose(*gain),
-            ],
+            [named(saved(times), "saved", "Saved", "percent"), named(saved_ms(times), "saved_ms", "Saved", "ms")],
             "iw",
+            order=("year", "farther_ms", "response", "iw"),
         ),
         table(
             "percentiles",
@@ -68,10 +64,11 @@ def tables(q: Quantities) -> Sequence[Table]:
             f"{FARTHER_MS} ms farther than measured. A percentile is of the times in each arm, weighted; with {TODAY} "
             f"it is the time given. {_AGAINST}",
             [
-                named(tail.sel(iw=[TODAY]), "time", "Time", "ms", 0).transpose(*percentiles),
-                named(saved(tail), "saved", "Saved", "percent").transpose(*percentiles),
+                named(here.tail.sel(iw=[TODAY]), "time", "Time", "ms", 0),
+                named(saved(here.tail), "saved", "Saved", "percent"),
             ],
             "iw",
+            order=("year", "response", "percentile", "iw"),
         ),
         table(
             "technologies",
@@ -80,15 +77,13 @@ def tables(q: Quantities) -> Sequence[Table]:
             f"because Ofcom gives some technologies no weight. No interval: too few homes. {_AGAINST} They are not "
             "corrected for the number of technologies.",
             [
-                of.transpose("year", "technology", "iw", "draw")
-                for of in (
-                    _counted(q).sel(technology=list(TECHNOLOGIES)),
-                    page.sel(iw=[TODAY]).rename("time"),
-                    named(saved(page), "saved", "Saved", "percent"),
-                    q.technology_overfilled.sel(farther_ms=FARTHER_MS, drop=True).rename("overfilled"),
-                )
+                _counted(q).sel(technology=list(TECHNOLOGIES)),
+                page.sel(iw=[TODAY]).rename("time"),
+                named(saved(page), "saved", "Saved", "percent"),
+                here.technology_overfilled.rename("overfilled"),
             ],
             "iw",
+            order=("year", "technology", "iw"),
         ),
         table(
             "cost",
@@ -113,10 +108,10 @@ def tables(q: Quantities) -> Sequence[Table]:
             "packet; with the pipe: than bandwidth-delay product and queue. Right: homes for which the rule says what "
             "the simulation does.",
             [
-                of(q, "flight", NO_LOSS).sel(farther_ms=FARTHER_MS, drop=True).rename("flight"),
+                of(here, "flight", NO_LOSS).rename("flight"),
                 named(overfilled(q), "simulated", "Simulated", "percent", 2),
-                *(getattr(q, rule).sel(farther_ms=FARTHER_MS, drop=True) for rule in RULES),
-                *(getattr(q, f"{rule}_right").sel(farther_ms=FARTHER_MS, drop=True) for rule in RULES),
+                *(getattr(here, rule) for rule in RULES),
+                *(getattr(here, f"{rule}_right") for rule in RULES),
             ],
         ),
         table(
@@ -124,7 +119,7 @@ def tables(q: Quantities) -> Sequence[Table]:
             "Homes whose queue the first flights of several connections at once overfill",
             "By the rule of the queue; without random losses, over the country's homes, weighted. The segments of all "
             "connections arrive together, faster than the line takes them.",
-            [getattr(q, f"together_{many}").sel(farther_ms=FARTHER_MS, drop=True) for many in TOGETHER],
+            [getattr(here, f"together_{many}") for many in TOGETHER],
         ),
         table(
             "assumptions",
@@ -134,15 +129,12 @@ def tables(q: Quantities) -> Sequence[Table]:
             "2023. No loss: only the queue drops. 64 packets at least: a home where no queue was seen has room all "
             "the same.",
             [
-                *(
-                    named(_assumed(q, response), name, f"Saved, {response}", "percent")
-                    for name, response in (("saved", RESPONSE), ("saved_page", PAGE))
-                ),
-                named(
-                    _of_each(partial(of, q, "hit"), LARGEST), "hit", "Homes that lose of the first flight", "percent"
-                ),
-                _of_each(partial(sent_again, q), LARGEST),
+                named(_assumed(here, RESPONSE), "saved", f"Saved, {RESPONSE}", "percent"),
+                named(_assumed(here, PAGE), "saved_page", f"Saved, {PAGE}", "percent"),
+                named(_of_each(here, hit, LARGEST), "hit", "Homes that lose of the first flight", "percent"),
+                _of_each(here, sent_again, LARGEST),
             ],
+            order=("year", "assumption"),
         ),
         table(
             "ranking",
@@ -156,7 +148,8 @@ def tables(q: Quantities) -> Sequence[Table]:
                     named(_ranked(q, correlation(q, name)), f"{name}_rank", title, "correlation", 2)
                     for name, title in zip(GUESSES, ("Our page", "Round trip alone", "Rate alone"), strict=True)
                 ),
-                *(_ranked(q, median) for median in (q.measured_ms.rename("measured"), q.ours_ms.rename("ours"))),
+                _ranked(q, q.measured_ms.rename("measured")),
+                _ranked(q, q.ours_ms.rename("ours")),
             ],
         ),
     ]
@@ -180,32 +173,30 @@ def _ranked(q: Quantities, found: xr.DataArray) -> xr.DataArray:
 
 
 def _assumed(q: Quantities, response: str) -> xr.DataArray:
-    times = _of_each(partial(of, q, "time"), [TODAY, LARGEST]).sel(response=response, drop=True)
+    times = _of_each(q, lambda q, grid: of(q, "time", grid).sel(response=response, drop=True), [TODAY, LARGEST])
     return saved(times).sel(iw=LARGEST, drop=True)
 
 
-def _of_each(quantity: Callable[..., xr.DataArray], windows: Any) -> xr.DataArray:
+def _of_each(q: Quantities, quantity: Callable[[Quantities, str], xr.DataArray], windows: Any) -> xr.DataArray:
     """A quantity that each grid has along `assumption`."""
-    found = [
-        quantity(grid=grid)
-        .sel(farther_ms=FARTHER_MS, iw=windows, drop=True)
-        .expand_dims(assumption=["as assumed" if grid == "homes" else grid], axis=1)
-        for grid in ("homes", *ASSUMPTIONS)
-    ]
-    return xr.concat(found, "assumption", join="inner", combine_attrs="override")
+    names = {grid: grid for grid in ASSUMPTIONS}
+    found = {
+        name: quantity(q, grid).sel(iw=windows, drop=True) for grid, name in {"homes": "as assumed", **names}.items()
+    }
+    return along("assumption", found, "inner")
 
 
 def figures(q: Quantities) -> Sequence[Figure | None]:
     """The map of sizes, gains by percentile and technology, overfilled homes, measured against simulated pages."""
-    year = int(of(q, "time")["year"].values.max())
+    year, here = int(of(q, "time")["year"].values.max()), q.at(farther_ms=FARTHER_MS)
     sizes = saved_ms(of(q, "time").sel(year=year, drop=True))
-    by_percentile = saved(q.percentile_time.sel(farther_ms=FARTHER_MS, response=PAGE, drop=True))
+    by_percentile = saved(here.percentile_time.sel(response=PAGE, drop=True))
     rules = {
         "simulated": overfilled(q),
-        "rule: larger than the queue": q.queue.sel(farther_ms=FARTHER_MS, drop=True),
-        "rule: larger than bandwidth-delay product + queue": q.pipe.sel(farther_ms=FARTHER_MS, drop=True),
+        "rule: larger than the queue": here.queue,
+        "rule: larger than bandwidth-delay product + queue": here.pipe,
     }
-    told = xr.concat([rule.expand_dims(rule=[name]) for name, rule in rules.items()], "rule", combine_attrs="override")
+    told = along("rule", rules)
     return [
         _map(q),
         lines(
@@ -372,19 +363,16 @@ def answer(q: Quantities) -> Sequence[str]:
     kinds = saved(_by_technology(q)).sel(year=2023, iw=LARGEST)
     # Those with homes enough for an interval.
     kinds = kinds.sel(draw=0)[kinds.notnull().all("draw").values].sortby(kinds.sel(draw=0), ascending=True)
-    again, lost = (
-        sent_again(q).sel(year=2023, farther_ms=FARTHER_MS, draw=0),
-        overfilled(q).sel(year=2023, draw=0),
-    )
+    again, lost = sent_again(q.at(year=2023, farther_ms=FARTHER_MS)), overfilled(q).sel(year=2023, iw=[16, LARGEST])
+    of_sent = each(again.sel(iw=[16, LARGEST]), "{value:.2f} % with {label}")
     return [
         f"Instead of {TODAY}, a larger initial window saves the median UK home of 2023, of a page of 510 kB from a "
         f"server {FARTHER_MS} ms beyond the country's test server, {' and '.join(gained)}.",
         f"With IW {LARGEST} that is {distances}; at the 90th percentile of the homes {late.value:.1f} % "
         f"({late.low:.1f} to {late.high:.1f}), and by technology {_from_to(kinds)}.",
         "The price: back to back, the first flight overfills the queue of "
-        f"{' and '.join(f'{float(lost.sel(iw=iw)):.1f} % of the homes with {iw}' for iw in (16, LARGEST))}; of the "
-        f"segments of {RESPONSE}, {float(again.sel(iw=TODAY)):.2f} % are retransmitted with {TODAY}, "
-        f"{', '.join(f'{float(again.sel(iw=iw)):.2f} % with {iw}' for iw in (16, LARGEST))}.",
+        f"{each(lost, '{value:.1f} % of the homes with {label}').replace(',', ' and')}; of the segments of {RESPONSE}, "
+        f"{value(again.sel(iw=TODAY)):.2f} % are retransmitted with {TODAY}, {of_sent}.",
     ]
 
 
