@@ -7,16 +7,21 @@ A test compares the output with the page.
 
 from __future__ import annotations
 
+import re
+import runpy
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from firstflight import studies
 from firstflight.engines import NAMES as ENGINES
 from firstflight.records import TABLES
 from firstflight.scenario import profiles
-from firstflight.scenario.tcp import choices
+from firstflight.scenario.tcp import choices, examples, friendly
 from firstflight.scenario.units import Bytes, Duration
 
+# Fields with their doc comments.
+FIELDS = runpy.run_path(str(Path(__file__).with_name("tcp_fields.py")))
 RECORDS = {
     "transfers": "a row a file, object or response",
     "pages": "a row a web page",
@@ -36,8 +41,11 @@ def main() -> None:
     print("## Studies\n")
     _print_table(("name", "engines", "shows", "source"), _studies())
     print("## TCP profiles\n")
-    print("A scenario's `[tcp]` table sets any of these; [keys.md](keys.md#tcp) says what each means.\n")
-    _print_table(("key", *(f"`{name}`" for name in profiles())), _profile_rows())
+    print("A scenario's `[tcp]` table sets any of these. Each profile has its value; a field within a policy is empty")
+    print("where the profile has another policy. RFC sections and Linux's names say where a rule comes from;")
+    print("[keys.md](keys.md#tcp) says more of the choices.\n")
+    header = ("key", "value", *(f"`{name}`" for name in profiles()), "meaning and source")
+    _print_table(header, _profile_rows())
     print("### Choices\n")
     print("What a key with a choice can be set to, and the parameters of each value with their defaults.\n")
     _print_table(("key", "values"), _choice_rows())
@@ -54,11 +62,45 @@ def _studies() -> list[Sequence[str]]:
 
 
 def _profile_rows() -> Iterator[Sequence[str]]:
-    fields = [dict(_flat(profile)) for profile in profiles().values()]
-    keys = list(dict.fromkeys(key for found in fields for key in found))
-    tops = list(dict.fromkeys(key.partition(".")[0] for key in keys))
-    for key in sorted(keys, key=lambda key: tops.index(key.partition(".")[0])):
-        yield (f"`{key}`", *(found.get(key, "") for found in fields))
+    """Each field, with those within it, in the order of the profiles."""
+    defaults = [dict(_flat(profile)) for profile in profiles().values()]
+    tops = list(next(iter(profiles().values())))
+    for path in sorted(examples(), key=lambda path: tops.index(path.partition(".")[0])):
+        values = examples()[path]
+        key = ".".join(map(friendly, path.split(".")))
+        if _belongs_to_choice(path):
+            continue
+        own = (found.get(key, "") for found in defaults)
+        yield f"`{key}`", _kind(path, values), *own, re.sub(r"`\w+`", _as_written, FIELDS["description"](path))
+
+
+def _as_written(name: re.Match[str]) -> str:
+    """A field as a scenario has it."""
+    return f"`{friendly(name[0].strip('`'))}`"
+
+
+def _belongs_to_choice(path: str) -> bool:
+    """Whether it is a value of a choice, such as `recovery.scoreboard`, or a parameter of one: those are in its row."""
+    names = path.split(".")
+    for end in range(1, len(names)):
+        values = choices().get(".".join(names[:end]), ())
+        variants = [
+            value for value in values if isinstance(value, dict) and isinstance(next(iter(value.values())), dict)
+        ]
+        if values and (end == len(names) - 1 or not any(names[end] in value for value in variants)):
+            return True
+    return False
+
+
+def _kind(path: str, values: Sequence[Any]) -> str:
+    """What a scenario writes: the words of a choice, or the kind of value."""
+    if path in choices():
+        words = [value for value in choices()[path] if isinstance(value, str)]
+        return "; ".join(map(_choice, words)) if len(words) == len(choices()[path]) else "choice, below"
+    unit = next((kind for ending, kind in {"_ns": "duration", "_bytes": "bytes"}.items() if path.endswith(ending)), "")
+    kinds = {bool: "true or false", int: "integer", dict: "table", str: "text"}
+    kind = unit or next(kinds[type(value)] for value in values if value is not None)
+    return f'{kind}, or `"none"`' if None in values else kind
 
 
 def _choice_rows() -> Iterator[Sequence[str]]:

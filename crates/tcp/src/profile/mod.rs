@@ -132,7 +132,7 @@ pub enum EcnPolicy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimerTick {
-    /// Time from one to the next.
+    /// Time from one tick to the next.
     pub period_ns: Nanos,
     /// Whether timers expire later the farther off they are, as in Linux's timer wheel.
     pub wheel: bool,
@@ -209,7 +209,7 @@ impl RtoEstimator {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AfterSynLoss {
-    /// It (RFC 6298 §5.7).
+    /// That timeout (RFC 6298 §5.7).
     pub timeout_ns: Nanos,
     /// Whether it leaves a timeout alone that rests on an RTT, which timestamps give though the SYN was retransmitted.
     pub unless_sampled: bool,
