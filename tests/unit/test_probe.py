@@ -1,10 +1,7 @@
 """What several flights say together, and what a probe says to a server."""
 
-import shutil
-import socket
-import subprocess
 from dataclasses import replace
-from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +9,10 @@ from typer.testing import CliRunner
 from firstflight.cli.app import app
 from firstflight.errors import RequestError
 from firstflight.probe import Flight
+from firstflight.probe.http2 import Http2
 from firstflight.probe.judge import judge
+from firstflight.probe.measure import _Connection
+from firstflight.probe.raw import RawPort
 from firstflight.probe.speech import Speech, Target, client_context
 
 TEN = Flight(
@@ -27,9 +27,9 @@ TEN = Flight(
     shape="burst",
     spread_s=0.001,
     window_bytes=0xFFFF << 14,
-    behind_handshake=False,
+    settled=True,
     status=200,
-    redirection=None,
+    protocol="HTTP/1.1",
 )
 
 
@@ -87,16 +87,59 @@ def test_a_limited_flight_counts_before_a_larger_one_that_was_not():
     assert (window.segments, window.at_least, window.agreeing) == (10, False, 1)
 
 
-def test_behind_a_handshake_a_count_is_a_lower_bound_and_names_no_rule():
-    behind = replace(_at(536, 10), behind_handshake=True)
-    verdict = judge([behind, behind])
+@pytest.mark.parametrize(
+    ("lengths", "segments"),
+    [
+        ([1460, 2920, 14_600, 600], 14),
+        ([1460, 16_406, 16_406], 25),
+        # TLS records of Apache, a segment each.
+        ([1257, 1329, 2658, 26_580], 24),
+    ],
+)
+def test_segments_that_were_joined_are_counted(lengths: list[int], segments: int) -> None:
+    connection = _Connection(cast("RawPort", None), Speech(Target.parse("http://test/"), client_context()), 1460)
+    connection._arrivals = [(0.0, length) for length in lengths]
+    assert connection.counted().segments == segments
+
+
+@pytest.mark.parametrize(
+    ("changes", "late_s", "settled"),
+    [
+        ({}, 0.05, True),
+        # It has 200 ms for the response, and may take 110 ms twice.
+        ({}, 0.11, False),
+        # The first update may have come before the last write.
+        ({"_updates": [1.01, 1.1]}, 0.0, False),
+        ({"_ended_s": 1.12}, 0.0, False),
+        # The request was lost.
+        ({"_asked_bytes": 1}, 0.0, False),
+    ],
+)
+def test_a_count_is_exact_if_the_server_had_the_time_to_send_all(changes, late_s, settled) -> None:
+    assert _held(0, changes).settled(late_s) is settled
+
+
+def test_a_hole_in_the_tls_handshake_leaves_a_server_without_a_request() -> None:
+    assert not _held(1460, {}).settled(0.0)
+
+
+def _held(start: int, changes: dict[str, Any]) -> _Connection:
+    """A connection of 40 ms that asked at 1 s, and saw a segment 40 ms later and its retransmission at 1.24 s."""
+    connection = _Connection(cast("RawPort", None), Speech(Target.parse("https://test/"), client_context()), 1460)
+    connection._stream.take(start, bytes(1460))
+    held = {"_arrivals": [(1.04, 1460)], "_rtt_s": 0.04, "_asked_s": 1.0, "_ended_s": 1.24, "_updates": [1.03, 1.1]}
+    vars(connection).update(held | changes)
+    return connection
+
+
+def test_a_server_without_the_time_to_send_all_gives_a_lower_bound_and_no_rule():
+    hasty = replace(_at(536, 10), settled=False)
+    verdict = judge([hasty, hasty])
     (window,) = verdict.windows
     assert (window.segments, window.at_least, window.confidence, verdict.rule) == (10, True, "doubtful", None)
-    assert window.doubts == (
-        "the TLS handshake left room in the window, and Linux may hold its last segments back: it may be larger",
-    )
-    filled = judge([replace(TEN, segments=11, bytes=704), behind])
-    assert filled.rule == "11 segments"
+    assert window.doubts == ("the server repeated itself before it had the time to send all: it may be larger",)
+    (window,) = judge([hasty, _at(536, 12), _at(536, 12)]).windows
+    assert (window.segments, window.at_least, window.confidence) == (12, False, "likely")
 
 
 def test_a_window_that_the_receiver_may_have_set_is_told():
@@ -145,8 +188,8 @@ def test_what_is_no_address_of_a_web_server_is_refused(url):
 def test_a_request_says_who_asks_and_a_redirection_is_read():
     speech = Speech(Target.parse("http://example.org/a"), client_context())
     request = speech.begin().decode()
-    assert request.startswith("GET /a HTTP/1.1\r\nHost: example.org\r\n")
-    assert "User-Agent: firstflight/" in request
+    assert request.startswith("GET /a HTTP/1.1\r\nhost: example.org\r\n")
+    assert "user-agent: firstflight/" in request
     assert speech.hear(b"HTTP/1.1 301 Moved\r\nLocation: /b\r\n\r\n") == b""
     assert (speech.status(), speech.redirection()) == (301, "http://example.org/b")
 
@@ -166,36 +209,51 @@ def test_a_wrong_request_is_told_before_anything_is_sent(arguments, said):
     assert said in str(result.exception)
 
 
-def test_a_server_that_speaks_only_http2_is_refused_clearly_or_doubted(tmp_path: Path) -> None:
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl")
-    key = ["-newkey", "rsa:2048", "-nodes", "-keyout", "key", "-out", "certificate", "-subj", "/CN=test"]
-    subprocess.run(["openssl", "req", "-x509", *key], cwd=tmp_path, check=True, capture_output=True)
-    served = ["openssl", "s_server", "-accept", "127.0.0.1:0", "-key", "key", "-cert", "certificate", "-alpn", "h2"]
-    # Its standard input stays open: it ends with it.
-    server = subprocess.Popen(served, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        port = int(next(line for line in server.stdout if line.startswith("ACCEPT")).rpartition(":")[2])
-        speech = Speech(Target.parse("https://test/"), client_context())
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as there:
-            there.sendall(speech.begin())
-            answer = there.recv(1 << 16)
-            with pytest.raises(RequestError, match=r"refuses HTTP/1\.1, the only protocol that is offered"):
-                speech.hear(answer)
-    finally:
-        server.kill()
-        server.communicate()
+@pytest.mark.parametrize(
+    ("block", "status"),
+    [
+        ("88", 200),
+        # A change of the table's size comes first, as from nginx.
+        ("208d", 404),
+        ("3fe11f8e", 500),
+        ("4803333037", 307),
+        # In Huffman's code: RFC 7541 appendix C.6.1, and one of three bytes.
+        ("48826402", 302),
+        ("0883640eff", 307),
+        ("4883ffffff", None),
+        ("6196", None),
+    ],
+)
+def test_a_status_of_http2_is_read(block: str, status: int | None) -> None:
+    http2 = Http2()
+    http2.hear(_frame(1, 4, bytes.fromhex(block)))
+    assert (http2.status, http2.is_over) == (status, False)
+
+
+def _frame(kind: int, flags: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3) + bytes([kind, flags, 0, 0, 0, 1]) + payload
+
+
+def test_a_response_over_http2_comes_in_pieces_and_its_end_is_seen() -> None:
+    http2 = Http2()
+    assert http2.ask("test", "/" + "x" * 200, {}).startswith(b"PRI * HTTP/2.0")
+    # RFC 9113 section 6.5.3: settings are acknowledged, an acknowledgment is not.
+    assert http2.hear(_frame(4, 0, bytes(6)) + _frame(4, 1, b"")) == bytes([0, 0, 0, 4, 1, 0, 0, 0, 0])
+    # Padded by two bytes, with a priority.
+    response = _frame(1, 0x2C, b"\2" + bytes(5) + b"\x88" + bytes(2)) + _frame(0, 0, b"a") + _frame(0, 1, b"b")
+    for byte in response[:-1]:
+        http2.hear(bytes([byte]))
+    assert (http2.status, http2.is_over) == (200, False)
+    http2.hear(response[-1:])
+    assert http2.is_over
 
 
 def test_an_answer_in_another_protocol_is_a_doubt() -> None:
     speech = Speech(Target.parse("http://test/"), client_context())
     speech.begin()
-    assert not speech.is_other()
+    assert speech.protocol() == "HTTP/1.1"
     # A frame of SETTINGS.
     speech.hear(bytes.fromhex("000006040000000000000300000064"))
-    assert speech.is_other()
-    assert speech.status() is None
-    (window,) = judge([replace(TEN, status=None, other_protocol=True)] * 2).windows
-    assert window.doubts == ("the server did not answer in HTTP/1.1 (HTTP/2?), so it was asked for no object",)
-    assert window.confidence == "sure"
+    assert (speech.protocol(), speech.status()) == ("no HTTP", None)
+    (window,) = judge([replace(TEN, status=None, protocol="no HTTP")] * 2).windows
+    assert window.doubts == ("the server did not answer in HTTP",)

@@ -64,4 +64,5 @@ def _without_rule(verdict: Verdict) -> str:
 def _line(window: Window) -> str:
     count = f"{'at least ' if window.at_least else ''}{counted(window.segments, 'segment')}, {window.bytes} bytes"
     how = f", {window.shape}" if window.shape is not None else ""
-    return f"  MSS {window.mss:>5}: {count}{how}; {window.confidence}, {window.agreeing} of {window.flights} agree"
+    agree = f"{window.confidence}, {window.agreeing} of {window.flights} agree"
+    return f"  MSS {window.mss:>5}: {count}{how}; {agree}; {window.protocol}"

@@ -8,9 +8,9 @@ from threading import Event
 
 from firstflight.errors import FirstflightError, MachineError, RequestError
 from firstflight.probe.judge import Verdict, judge
-from firstflight.probe.measure import Flight, measure
+from firstflight.probe.measure import Flight, measure, scout
 from firstflight.probe.raw import open_raw
-from firstflight.probe.speech import Target, client_context
+from firstflight.probe.speech import Target
 
 # The smallest that Linux takes is 48; 64 makes a page of 1 kB enough. 536 and 1460 are what others take for small and
 # what Ethernet carries.
@@ -80,23 +80,24 @@ def _probe_one(asked: str, target: Target, mss: Sequence[int], repeats: int, pau
     flights: list[Flight] = []
     address, error = None, None
     try:
-        redirections = 0
         address = _resolve(target)
-        tls = client_context()
-        # Sizes in turn, so that a server that changes its mind does not change it between sizes.
-        for size in [size for _ in range(repeats) for size in mss]:
-            if flights:
+        scouted = scout(target, address)
+        for _ in range(_REDIRECTIONS):
+            if scouted.redirection is None:
+                break
+            target = Target.parse(scouted.redirection)
+            address = _resolve(target)
+            pause()
+            scouted = scout(target, address)
+        for _ in range(repeats):
+            if not all(flight.settled for flight in flights[-len(mss) :]):
+                # The server, or the machine, may have been busy when it was scouted.
                 pause()
-            flight = measure(target, address, size, tls)
-            while not flight.limited and flight.redirection is not None and redirections < _REDIRECTIONS:
-                redirections += 1
-                # An answer that was larger than the window tells the window, whatever it said.
-                flights = [of for of in flights if of.limited]
-                target = Target.parse(flight.redirection)
-                address = _resolve(target)
+                scouted = scout(target, address)
+            # Sizes in turn, so that a server that changes its mind does not change it between sizes.
+            for size in mss:
                 pause()
-                flight = measure(target, address, size, tls)
-            flights.append(flight)
+                flights.append(measure(target, address, size, scouted))
     except FirstflightError as failure:
         error = str(failure)
     verdict = judge(flights) if flights else None

@@ -7,6 +7,7 @@ from typing import Literal
 
 from firstflight.engines.initial_window import initial_window_bytes
 from firstflight.probe.measure import Flight, Shape
+from firstflight.probe.speech import NO_HTTP
 
 Confidence = Literal["sure", "likely", "doubtful"]
 
@@ -18,7 +19,7 @@ _REFUSED = 400
 @dataclass(frozen=True)
 class Window:
     """The window at one segment size. `segments` and `bytes` are what was sent without an ACK; if `at_least`, the
-    server had no more to send, or may have held its last segments back. `agreeing` of `flights` saw just that.
+    server had no more to send, or not the time to send all. `agreeing` of `flights` saw just that.
     """
 
     mss: int
@@ -28,6 +29,7 @@ class Window:
     at_least: bool
     agreeing: int
     flights: int
+    protocol: str
     shape: Shape | None
     confidence: Confidence
     doubts: tuple[str, ...]
@@ -52,11 +54,10 @@ def judge(flights: Iterable[Flight]) -> Verdict:
 
 def _window(flights: Sequence[Flight]) -> Window:
     """A flight without an ACK is never larger than the window; a segment lost at its end makes it look smaller. So the
-    largest of those after which more came is the window. Behind a handshake it is a lower bound: Linux may wait for an
-    ACK with fewer segments left than a third of the window (tcp_tso_should_defer).
+    largest of those after which more came is the window. It is a lower bound where the server had no time to send all.
     """
     limited = [flight for flight in flights if flight.limited]
-    exact = [flight for flight in limited if not flight.behind_handshake]
+    exact = [flight for flight in limited if flight.settled]
     best = max(exact or limited or flights, key=lambda flight: flight.segments)
     agreeing = [flight for flight in exact or limited or flights if flight.segments == best.segments]
     shapes = Counter(flight.shape for flight in agreeing if flight.shape is not None)
@@ -72,6 +73,7 @@ def _window(flights: Sequence[Flight]) -> Window:
         at_least=not exact,
         agreeing=len(agreeing),
         flights=len(flights),
+        protocol=best.protocol,
         shape=shapes.most_common(1)[0][0] if shapes else None,
         confidence=confidence,
         doubts=tuple(_doubts(best, flights)),
@@ -81,8 +83,8 @@ def _window(flights: Sequence[Flight]) -> Window:
 def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
     if not best.limited:
         yield f"the object is too small: all of it ({best.bytes} bytes) came without an ACK; name a larger one"
-    elif best.behind_handshake:
-        yield "the TLS handshake left room in the window, and Linux may hold its last segments back: it may be larger"
+    elif not best.settled:
+        yield "the server repeated itself before it had the time to send all: it may be larger"
     if best.bytes + best.segment_bytes > best.window_bytes:
         yield f"our receive window may have held the server: it does not scale windows, so {best.window_bytes} bytes"
     if best.segment_bytes != best.mss:
@@ -95,8 +97,8 @@ def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
         yield "there was one connection only"
     if any(flight.ended == "silent" for flight in flights):
         yield "the server stopped and repeated nothing"
-    if any(flight.other_protocol for flight in flights):
-        yield "the server did not answer in HTTP/1.1 (HTTP/2?), so it was asked for no object"
+    if any(flight.protocol.endswith(NO_HTTP) for flight in flights):
+        yield "the server did not answer in HTTP"
     if best.status is not None and best.status >= _REFUSED:
         yield f"the server answered with status {best.status}"
 

@@ -1,10 +1,17 @@
-"""One connection: everything the server sends before the first ACK of it, in segments and bytes."""
+"""One connection: everything the server sends before the first ACK of it, in segments and bytes.
+
+Linux holds the last segments of a window back while the oldest one's ACK is overdue (tcp_tso_should_defer), as it is
+behind a TLS handshake that nobody acknowledges. It sends them when anything arrives a millisecond after its last write.
+So window updates are sent: they acknowledge nothing, and are no duplicate ACKs (RFC 5681 section 2).
+"""
 
 import socket
 import ssl
 import struct
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
@@ -13,7 +20,7 @@ from typing import Literal
 from firstflight.conform.packet import ACK, FIN, PSH, RST, SYN, read_options
 from firstflight.errors import MachineError
 from firstflight.probe.raw import RawPort, Segment
-from firstflight.probe.speech import Speech, Target
+from firstflight.probe.speech import HTTP2, Speech, Target, client_context
 
 Shape = Literal["burst", "paced", "spread"]
 Ended = Literal["repeated", "silent", "closed"]
@@ -35,6 +42,17 @@ _LARGEST_FLIGHT = 64 << 20
 _ROUND_TRIPS = 4
 _LONGEST_S = 30.0
 _SHIFT = 14
+# Window updates raise the window by one unit each: 2 ms after the last data, then twice as long after each other.
+_FIRST_WINDOW, _LAST_WINDOW = 0xF000, 0xFFFF
+_FIRST_UPDATE_S, _LAST_UPDATE_S = 0.002, 0.032
+# Two that arrive a millisecond after the last write or later; the round trip may be shorter than measured.
+_HELD_BACK_S = 0.001
+_UPDATES = 2
+# What is read to learn how late the server writes: more than it may send without an ACK.
+_SCOUTED_BYTES = 128 << 10
+_SCOUTED_S = 4.0
+# It has had twice the longest wait for each write.
+_PATIENCE = 2
 _MSS, _SCALE = 2, 3
 # Linux paces slow start at twice the window a round trip, BBR at 2.9 times, and neither the first ten segments
 # (tcp_update_pacing_rate, tcp_bbr.c, tcp_update_skb_after_send). A slow link spreads all of them alike.
@@ -53,7 +71,7 @@ _SEGMENTS_OF_PACING = 5
 class Flight:
     """What one connection saw. `segments` and `bytes` of the server's, up to the highest byte that came, before it
     repeated itself; `lost` of these segments did not come. `limited`: more data followed once these were acknowledged,
-    so the server had waited for an ACK. `behind_handshake`: a TLS handshake came first and left room in the window.
+    so the server had waited for an ACK. `settled`: it had had the time to write and send all that it might.
     `ended`: why the count ended. `shape` ("spread": paced, or by a slow link) is None where a round trip is too short
     or the segments are too few. `spread_s`: from the first to the last segment behind the request.
     """
@@ -69,23 +87,55 @@ class Flight:
     shape: Shape | None
     spread_s: float
     window_bytes: int
-    behind_handshake: bool
+    settled: bool
+    status: int | None
+    protocol: str
+
+
+@dataclass(frozen=True)
+class Scouted:
+    """What a connection learned that acknowledged all. `late_s`: the longest time that the server took to go on."""
+
+    late_s: float
     status: int | None
     redirection: str | None
-    other_protocol: bool = False
+    protocol: str
 
 
-def measure(target: Target, address: tuple[socket.AddressFamily, str], mss: int, tls: ssl.SSLContext) -> Flight:
+def scout(target: Target, address: tuple[socket.AddressFamily, str]) -> Scouted:
+    """Ask as any client does, and read the response's beginning. Errors as of `measure`."""
+    found = _scout(target, address, client_context())
+    # The address of a redirection is read over HTTP/1.1 alone.
+    is_unread = found.protocol.endswith(HTTP2) and (found.status or 0) // 100 == 3
+    return _scout(target, address, client_context(["http/1.1"])) if is_unread else found
+
+
+def _scout(target: Target, address: tuple[socket.AddressFamily, str], tls: ssl.SSLContext) -> Scouted:
+    with _opened(target, address, _ETHERNET_MSS, tls) as (connection, speech):
+        return Scouted(connection.read(), speech.status(), speech.redirection(), speech.protocol())
+
+
+def measure(target: Target, address: tuple[socket.AddressFamily, str], mss: int, scouted: Scouted) -> Flight:
     """Open one connection to `address` and count. MachineError where nothing answers, RequestError where TLS fails."""
+    with _opened(target, address, mss, client_context()) as (connection, _):
+        ended = connection.hold()
+        counted = connection.counted()
+        settled = connection.settled(scouted.late_s)
+        limited = ended != "closed" and connection.release()
+        return connection.flight(ended, counted, limited, settled, scouted)
+
+
+@contextmanager
+def _opened(
+    target: Target, address: tuple[socket.AddressFamily, str], mss: int, tls: ssl.SSLContext
+) -> Iterator[tuple["_Connection", Speech]]:
     family, host = address
     with RawPort(family, (host, target.port)) as port:
-        connection = _Connection(port, Speech(target, tls), mss)
+        speech = Speech(target, tls)
+        connection = _Connection(port, speech, mss)
         connection.open()
         try:
-            ended = connection.hold()
-            counted = connection.counted()
-            limited = ended != "closed" and connection.release()
-            return connection.flight(ended, counted, limited)
+            yield connection, speech
         finally:
             connection.close()
 
@@ -155,14 +205,19 @@ class _Connection:
         self._arrivals: list[tuple[float, int]] = []
         self._before_asking = 0
         self._rtt_s = 0.0
+        self._window = _FIRST_WINDOW
         self._window_bytes = 0
+        self._asked_s, self._asked_bytes = 0.0, 0
+        self._ended_s = 0.0
+        self._updates: list[float] = []
+        self._update_at = self._update_after_s = 0.0
 
     def open(self) -> None:
         """The handshake. MachineError where nothing answers or the server refuses."""
         offered = struct.pack("!BBHBBBB", _MSS, 4, self._mss, 1, _SCALE, 3, _SHIFT)
         for _ in range(_SYN_TRIES):
             began = time.time()
-            self._port.send(self._port.first_seq, 0, SYN, options=offered)
+            self._port.send(self._port.first_seq, 0, SYN, self._window, options=offered)
             for segment in self._port.receive(time.monotonic() + _SYN_WAIT_S):
                 if segment.ack != (self._port.first_seq + 1) & 0xFFFFFFFF:
                     continue
@@ -173,12 +228,29 @@ class _Connection:
                     return
         raise MachineError(f"nothing answered {_SYN_TRIES} SYNs within {_SYN_TRIES * _SYN_WAIT_S:.0f} s")
 
+    def read(self) -> float:
+        """Ask, and acknowledge what comes until it is enough. The longest wait for more, less a round trip."""
+        self._say(self._speech.begin())
+        late_s, last, began = 0.0, time.time(), time.monotonic()
+        while (now := time.monotonic()) < began + _SCOUTED_S:
+            for segment in self._port.receive(now + _TICK_S):
+                self._note(segment)
+                if self._take(segment):
+                    late_s = max(late_s, segment.time_s - last - self._rtt_s)
+                    self._acknowledge()
+                    last = time.time()
+                if segment.flags & RST or self._is_over() or self._stream.in_order > _SCOUTED_BYTES:
+                    return late_s
+            self._retry()
+        return max(late_s, time.time() - last - self._rtt_s)
+
     def hold(self) -> Ended:
         """Ask, and take what comes without acknowledging it until the server repeats itself, ends or is silent."""
         self._say(self._speech.begin())
         began = last_new = time.monotonic()
         while (now := time.monotonic()) < min(last_new + _SILENCE_S, began + _LONGEST_S):
-            for segment in self._port.receive(now + _TICK_S):
+            for segment in self._port.receive(min(now + _TICK_S, max(now, self._update_at))):
+                self._note(segment)
                 if segment.flags & RST:
                     return "closed"
                 if self._is_repeated(segment):
@@ -186,23 +258,37 @@ class _Connection:
                 if self._take(segment):
                     last_new = time.monotonic()
                     self._arrivals.append((segment.time_s, len(segment.payload)))
-                if self._fin_at == self._stream.in_order:
+                    self._update_soon()
+                if self._is_over():
                     return "closed"
             self._retry()
+            self._update()
+        self._ended_s = time.time()
         return "silent"
+
+    def settled(self, late_s: float) -> bool:
+        """Whether the server could write and send all that its window let it before it repeated itself (or we gave up):
+        it had the request for as long as it ever takes, was as long silent, and got updates of the window meanwhile.
+        Behind a hole in the TLS handshake nothing is asked for, so the server may have nothing to send.
+        """
+        has_hole = self._stream.in_order < self._stream.highest and not self._speech.has_asked
+        if not self._arrivals or has_hole or self._they_have < self._asked_bytes:
+            return False
+        had_s, last = self._ended_s - self._rtt_s, self._arrivals[-1][0]
+        since = max(self._asked_s, last - self._rtt_s / 2 + _HELD_BACK_S)
+        updates = sum(since <= at <= had_s for at in self._updates)
+        return updates >= _UPDATES and min(had_s - self._asked_s, self._ended_s - last) > _PATIENCE * late_s
 
     def counted(self) -> _Count:
         """What the server has sent."""
         size = self._segment_bytes() if self._arrivals else self._mss
         holes = sum(right[0] - left[1] for left, right in pairwise([(0, 0), *self._stream.spans]))
         lost = -(-holes // size)
-        came = sum(-(-length // size) for _, length in self._arrivals)
+        came = sum(self._segments_in(length, size) for _, length in self._arrivals)
         return _Count(came + lost, size, self._stream.highest, lost, *self._shape())
 
     def release(self) -> bool:
-        """Acknowledge what came, and say whether the server had more: it sends beyond the highest byte. The rest of the
-        response is taken only as far as its status.
-        """
+        """Acknowledge what came, and say whether the server had more: it sends beyond the highest byte."""
         highest = self._stream.highest
         self._acknowledge()
         for segment in self._port.receive(time.monotonic() + max(_SILENCE_S, _ROUND_TRIPS * self._rtt_s)):
@@ -210,12 +296,11 @@ class _Connection:
                 break
             self._take(segment)
             self._acknowledge()
-            knows_status = self._speech.status() is not None or not self._speech.has_asked
-            if self._fin_at == self._stream.in_order or (self._stream.highest > highest and knows_status):
+            if self._is_over() or self._stream.highest > highest:
                 break
         return self._stream.highest > highest
 
-    def flight(self, ended: Ended, count: _Count, limited: bool) -> Flight:
+    def flight(self, ended: Ended, count: _Count, limited: bool, settled: bool, scouted: Scouted) -> Flight:
         """The answer."""
         return Flight(
             mss=self._mss,
@@ -229,10 +314,9 @@ class _Connection:
             shape=count.shape,
             spread_s=count.spread_s,
             window_bytes=self._window_bytes,
-            behind_handshake=self._speech.is_secure and self._speech.has_asked,
-            status=self._speech.status(),
-            redirection=self._speech.redirection(),
-            other_protocol=self._speech.is_other(),
+            settled=settled,
+            status=scouted.status,
+            protocol=scouted.protocol,
         )
 
     def close(self) -> None:
@@ -242,7 +326,7 @@ class _Connection:
     def _greet(self, segment: Segment, rtt_s: float) -> None:
         said = dict(read_options(segment.options))
         self._rtt_s = rtt_s
-        self._window_bytes = 0xFFFF << (_SHIFT if _SCALE in said else 0)
+        self._window_bytes = self._window << (_SHIFT if _SCALE in said else 0)
         if _MSS in said:
             self._their_mss = max(1, int.from_bytes(said[_MSS]))
         self._stream = _Stream(segment.seq + 1)
@@ -250,12 +334,16 @@ class _Connection:
         self._send(0, ACK)
 
     def _send(self, at: int, flags: int, payload: bytes = b"") -> None:
-        self._port.send(self._port.first_seq + 1 + at, self._their_seq + 1 + self._acknowledged, flags, payload)
+        ack = self._their_seq + 1 + self._acknowledged
+        self._port.send(self._port.first_seq + 1 + at, ack, flags, self._window, payload)
 
     def _say(self, data: bytes) -> None:
         at = len(self._sent)
         self._sent += data
+        if not self._before_asking:
+            self._asked_s, self._asked_bytes = time.time(), len(self._sent)
         self._send_from(at)
+        self._update_soon()
 
     def _send_from(self, at: int) -> None:
         self._sent_at = time.monotonic()
@@ -267,9 +355,31 @@ class _Connection:
         if self._they_have < len(self._sent) and time.monotonic() - self._sent_at > _RETRY_S:
             self._send_from(self._they_have)
 
+    def _update_soon(self) -> None:
+        self._update_after_s = _FIRST_UPDATE_S
+        self._update_at = time.monotonic() + self._update_after_s
+
+    def _update(self) -> None:
+        """Send a window update if one is due."""
+        if (now := time.monotonic()) < self._update_at:
+            return
+        if self._window < _LAST_WINDOW:
+            self._window += 1
+            self._send(len(self._sent), ACK)
+            self._updates.append(time.time())
+        self._update_after_s = min(2 * self._update_after_s, _LAST_UPDATE_S)
+        self._update_at = now + self._update_after_s
+
+    def _is_over(self) -> bool:
+        return self._fin_at == self._stream.in_order or self._speech.is_over
+
     def _acknowledge(self) -> None:
         self._acknowledged = self._stream.in_order + (self._fin_at == self._stream.in_order)
         self._send(len(self._sent), ACK)
+
+    def _note(self, segment: Segment) -> None:
+        self._ended_s = segment.time_s
+        self._they_have = max(self._they_have, (segment.ack - self._port.first_seq - 1) & 0xFFFFFFFF)
 
     def _is_repeated(self, segment: Segment) -> bool:
         """Whether the segment has nothing new: it came before, or fills a hole long after it arose."""
@@ -282,17 +392,24 @@ class _Connection:
 
     def _take(self, segment: Segment) -> bool:
         """Take the segment's data, and answer as the server's words demand. Whether there were any."""
-        self._they_have = max(self._they_have, (segment.ack - self._port.first_seq - 1) & 0xFFFFFFFF)
         start = self._stream.offset(segment.seq)
         if segment.flags & FIN:
             self._fin_at = start + len(segment.payload)
         if start < 0 or not segment.payload or start > _LARGEST_FLIGHT:
             return False
         had_asked = self._speech.has_asked
-        self._say(self._speech.hear(self._stream.take(start, segment.payload)))
+        if reply := self._speech.hear(self._stream.take(start, segment.payload)):
+            self._say(reply)
         if self._speech.has_asked and not had_asked:
             self._before_asking = len(self._arrivals) + 1
         return True
+
+    def _segments_in(self, length: int, size: int) -> int:
+        """Segments that the card or the kernel has joined are of one length, but for the last. It may be below the MSS:
+        Apache writes TLS records of 1300 bytes over HTTP/2.
+        """
+        shorter = {other for _, other in self._arrivals if size < 2 * other < 2 * size and length % other == 0}
+        return -(-length // max(shorter, default=size))
 
     def _segment_bytes(self) -> int:
         """Bytes of a full segment: the MSS asked for, unless most are of one larger size that fits into an Ethernet

@@ -27,7 +27,6 @@ _SO_TIMESTAMPNS = 35
 _IPV6_CHECKSUM = 7
 _CHECKSUM_AT = 16
 _RECEIVE_BYTES = 8 << 20
-_WINDOW = 0xFFFF
 # Classic BPF: load a byte's low half times four into X, load a half-word at X + k, compare, return.
 _LDX_HEADER, _LDH_X, _LDH, _JEQ, _RET = 0xB1, 0x48, 0x28, 0x15, 0x06
 
@@ -75,7 +74,7 @@ class RawPort:
         self._raw.close()
         self._holder.close()
 
-    def send(self, seq: int, ack: int, flags: int, payload: bytes = b"", options: bytes = b"") -> None:
+    def send(self, seq: int, ack: int, flags: int, window: int, payload: bytes = b"", options: bytes = b"") -> None:
         """Send a segment; `ack` counts if `flags` has ACK. MachineError where there is no way to the server."""
         header = struct.pack(
             "!HHIIBBHHH",
@@ -85,7 +84,7 @@ class RawPort:
             ack & 0xFFFFFFFF if flags & ACK else 0,
             (20 + len(options)) // 4 << 4,
             flags,
-            _WINDOW,
+            window,
             0,
             0,
         )

@@ -1,18 +1,24 @@
-"""What a probe says to a server: a request over HTTP/1.1, plain or in TLS. Bytes in, bytes out; no socket."""
+"""What a probe says to a server: a request over HTTP/1.1 or HTTP/2, plain or in TLS. Bytes in, bytes out."""
 
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from firstflight.errors import RequestError
+from firstflight.probe.http2 import Http2
 from firstflight.records.machine import version
 
 _PORTS = {"http": 80, "https": 443}
 # A redirection's head is shorter; a body is not kept.
 _HEAD_BYTES = 16384
-# RFC 7301 section 3.2, in OpenSSL's words.
-_NOT_OFFERED = "no application protocol"
 _HTTP = b"HTTP/"
+HTTP2, NO_HTTP = "HTTP/2", "no HTTP"
+_HEADERS = {
+    "accept": "*/*",
+    "accept-encoding": "identity",
+    "user-agent": f"firstflight/{version()} (measures the initial window; reads nothing)",
+}
 
 
 @dataclass(frozen=True)
@@ -43,24 +49,19 @@ class Speech:
 
     def __init__(self, target: Target, tls: ssl.SSLContext) -> None:
         """`tls` of `client_context`."""
-        literal = f"[{target.host}]" if ":" in target.host else target.host
-        self._request = (
-            f"GET {target.path} HTTP/1.1\r\nHost: {literal}\r\nAccept: */*\r\nAccept-Encoding: identity\r\n"
-            f"User-Agent: firstflight/{version()} (measures the initial window; reads nothing)\r\n"
-            "Connection: close\r\n\r\n"
-        ).encode("ascii")
-        self._url = target.url
+        self._target = target
         self._head = b""
         self._secure: ssl.SSLObject | None = None
+        self._http2: Http2 | None = None
         self.has_asked = False
         if target.scheme == "https":
             self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
             self._secure = tls.wrap_bio(self._incoming, self._outgoing, server_hostname=target.host)
 
     @property
-    def is_secure(self) -> bool:
-        """Whether TLS is spoken."""
-        return self._secure is not None
+    def is_over(self) -> bool:
+        """Whether the response has ended. HTTP/2 alone says so; HTTP/1.1 is asked to close the connection."""
+        return self._http2 is not None and self._http2.is_over
 
     def begin(self) -> bytes:
         """The first bytes."""
@@ -75,18 +76,18 @@ class Speech:
         try:
             if not self.has_asked:
                 self._secure.do_handshake()
+                if self._secure.selected_alpn_protocol() == "h2":
+                    self._http2 = Http2()
                 self._secure.write(self._ask())
             while decrypted := self._secure.read(1 << 16):
-                self._keep(decrypted)
+                if self._http2 is None:
+                    self._keep(decrypted)
+                elif reply := self._http2.hear(decrypted):
+                    self._secure.write(reply)
         except (ssl.SSLWantReadError, ssl.SSLZeroReturnError, ssl.SSLEOFError):
             pass
         except ssl.SSLError as error:
-            if _NOT_OFFERED in str(error):
-                raise RequestError(
-                    f"{self._url}: the server refuses HTTP/1.1, the only protocol that is offered (it may speak HTTP/2 "
-                    "alone); name another of its host names"
-                ) from None
-            raise RequestError(f"{self._url}: TLS failed: {error.reason or error}") from None
+            raise RequestError(f"{self._target.url}: TLS failed: {error.reason or error}") from None
         return self._outgoing.read()
 
     def redirection(self) -> str | None:
@@ -97,34 +98,45 @@ class Speech:
         for line in fields.partition(b"\r\n\r\n")[0].split(b"\r\n"):
             name, _, value = line.partition(b":")
             if name.strip().lower() == b"location":
-                return urljoin(self._url, value.strip().decode("latin-1"))
+                return urljoin(self._target.url, value.strip().decode("latin-1"))
         return None
 
     def status(self) -> int | None:
         """The response's status, if it came."""
+        if self._http2 is not None:
+            return self._http2.status
         code = self._head[9:12]
         return int(code) if self._head.startswith(_HTTP) and code.isdigit() else None
 
-    def is_other(self) -> bool:
-        """Whether the response is of another protocol: HTTP/2 without having been offered (RFC 9113 section 3.4)."""
-        return not _HTTP.startswith(self._head[: len(_HTTP)])
+    def protocol(self) -> str:
+        """The version of TLS, if any, and that of HTTP: "no HTTP" if something else answered."""
+        http = "HTTP/1.1" if _HTTP.startswith(self._head[: len(_HTTP)]) else NO_HTTP
+        if self._secure is None:
+            return http
+        return f"{(self._secure.version() or 'TLS').replace('v', ' ')}, {http if self._http2 is None else HTTP2}"
 
     def _ask(self) -> bytes:
         if self.has_asked:
             return b""
         self.has_asked = True
-        return self._request
+        host, port = self._target.host, self._target.port
+        host = (f"[{host}]" if ":" in host else host) + ("" if port == _PORTS[self._target.scheme] else f":{port}")
+        if self._http2 is not None:
+            return self._http2.ask(host, self._target.path, _HEADERS)
+        lines = [f"GET {self._target.path} HTTP/1.1", f"host: {host}", "connection: close"]
+        lines += [f"{name}: {value}" for name, value in _HEADERS.items()]
+        return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii")
 
     def _keep(self, data: bytes) -> None:
         self._head += data[: _HEAD_BYTES - len(self._head)]
 
 
-def client_context() -> ssl.SSLContext:
-    """TLS that takes any certificate: the window is measured, nothing is believed."""
+def client_context(protocols: Sequence[str] = ("h2", "http/1.1")) -> ssl.SSLContext:
+    """TLS that takes any certificate: the window is measured, nothing is believed. `protocols`: what ALPN offers."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(list(protocols))
     return context
 
 
