@@ -70,7 +70,7 @@ def test_a_window_over_the_budget_in_one_setting_is_out_and_the_advice_says_on_w
     assert decision.initial_window == 16
     assert decision.alone == {"typical": 32, "shallow": 16}
     assert decision.depends_on == ("typical",)
-    assert "over the budget: p99 +9.00 % (+8.00 to +10.00) against +5 % with shallow" in told(decision, found)
+    assert "over the budget: p99 +9.00% (+8.00 to +10.00) against a limit of +5% with shallow" in told(decision, found)
 
 
 def test_an_interval_across_the_limit_is_not_within_and_says_how_many_flows_it_takes() -> None:
@@ -133,8 +133,8 @@ def test_a_term_that_lacks_flows_is_not_harm_and_the_advice_says_that_it_was_not
     assert (decision.outcome, decision.initial_window) == ("change", 16)
     level, why = confidence(decision, found)
     assert level == "holds for what these flows can judge"
-    assert why == "Not judged, for lack of flows: p99 (takes 4,000)."
-    assert confidence(decision, replace(found, usable=5000))[1].endswith("are in the data: give --users 4000.")
+    assert why == "Not judged, too few flows: p99 (needs 4,000)."
+    assert confidence(decision, replace(found, usable=5000))[1].endswith("the data has them: add --users 4000.")
     assert "p99 not judged" in stopped_by(decision.standings[0], 1)
 
 
@@ -144,7 +144,7 @@ def test_what_more_flows_could_change_is_not_firm() -> None:
     decision = decide(better)
     assert (decision.initial_window, decision.open_) == (16, (32,))
     assert confidence(decision, better)[0] == "holds, but more flows could change it"
-    assert "flows like these would settle it for 32" in confidence(decision, better)[1]
+    assert "flows like these would decide it for 32" in confidence(decision, better)[1]
     # The same harm of a window that is shown to gain less could change nothing.
     worse = evidence({"typical": {32: -5, 64: -9}}, harm)
     assert decide(worse).initial_window == 64
@@ -158,7 +158,7 @@ def test_a_decision_that_another_seed_of_the_resampling_would_turn_says_so() -> 
     decision = replace(decide(found), other_seeds=(16, 10, 16, 10))
     level, why = confidence(decision, found)
     assert level == "it depends on the seed of the resampling"
-    assert why.startswith("2 of 4 other seeds of the resampling would advise 10")
+    assert why.startswith("2 of 4 other seeds of the resampling would recommend 10")
     assert confidence(replace(decision, other_seeds=(16, 16)), found)[0] == "firm"
 
 
@@ -193,11 +193,14 @@ def test_a_smaller_window_can_be_recommended_where_it_gains() -> None:
 def test_keeping_says_what_the_best_candidate_would_have_done() -> None:
     found = evidence({"typical": {16: Estimate(-1, -3, 1), 32: Estimate(2, 1, 3)}})
     text = " ".join(sentences(decide(found), found, [], [], [], []))
-    assert text.startswith("Keep the initial window of 10 segments. No candidate is shown to gain in every setting")
-    assert "the best, 16, changes the mean time by -1.0 % (-3.0 to +1.0) with the typical setting, which is" in text
+    assert text.startswith("Keep the initial window of 10 segments. No candidate is shown to gain in every case")
+    assert (
+        "The best, 16, changes the mean time by -1.0% (-3.0 to +1.0) with the typical case, not shown to be a gain"
+        in text
+    )
     found = evidence({"typical": {16: -5, 32: -4}, "no loss": {16: 0, 32: 0}, "slow lines": {16: 1, 32: 0}})
     text = " ".join(sentences(decide(found), found, [], [], [], []))
-    assert "with the typical setting, but is not shown to gain with no loss and in 1 other setting." in text
+    assert "with the typical case, but is not shown to gain with no loss and in 1 other case." in text
 
 
 def test_a_window_kept_for_the_budget_in_one_setting_says_that_others_alone_settle_nothing() -> None:
@@ -205,9 +208,9 @@ def test_a_window_kept_for_the_budget_in_one_setting_says_that_others_alone_sett
     found = evidence({"typical": {16: -5}, "shallow": {16: -5}}, harm)
     level, why = confidence(decide(found), found)
     assert level == "holds, but on what it depends is not settled"
-    assert why == "1 of the 2 settings by itself does not settle it."
+    assert why == "1 of the 2 cases alone is inconclusive."
     found = evidence({"typical": {16: 5}, "shallow": {16: -5}}, {"shallow": {16: 9}, "typical": {16: 9}})
-    assert confidence(decide(found), found)[1].startswith("The same window comes out in each of the 2 settings")
+    assert confidence(decide(found), found)[1].startswith("Each of the 2 cases alone gives the same window")
 
 
 def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_limits_them() -> None:
@@ -219,4 +222,4 @@ def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_
     few = Evidence(**{**vars(found), "usable": needed - 1})
     enough = Evidence(**{**vars(found), "usable": needed})
     assert "--users" not in confidence(decide(few), few)[1]
-    assert confidence(decide(enough), enough)[1].endswith(f"and they are in the data: give --users {needed}.")
+    assert confidence(decide(enough), enough)[1].endswith(f"the data has them: add --users {needed}.")

@@ -104,8 +104,8 @@ def test_what_is_not_known_is_bracketed_on_both_sides_and_told(tmp_path: Path) -
     pairs = ("shallow buffers", "deep buffers", "no loss", "much loss", "slow lines", "fast lines", "narrow way back")
     assert set(pairs) < set(names)
     told = {assumption.what: assumption.known_percent for assumption in assumptions(found)}
-    assert told["rate of the user's line"] == 0
-    assert told["buffer before the user's line"] == 0
+    assert told["rate of the user's access link"] == 0
+    assert told["buffer before the user's access link"] == 0
 
 
 def test_a_queue_that_was_seen_to_hold_more_holds_more_except_at_the_shallow_end(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_handshake_of_tls_adds_its_time_and_hides_the_window_that_the_response
     assert users.rest_s == pytest.approx([2 * 0.02 + 0.004] * 60 + [0] * 30)
     assert users.cut == 0
     assert (found.in_use.window, found.in_use.flows) == (16, 90)
-    assert "what the handshake of TLS does to the window" in {each.what for each in assumptions(found)}
+    assert "effect of the TLS handshake on cwnd" in {each.what for each in assumptions(found)}
 
 
 def test_a_handshake_that_may_have_raised_the_window_does_not_show_it(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_one_rate_for_all_lines_can_be_assumed(tmp_path: Path) -> None:
 
 def test_what_the_data_tells_cannot_be_assumed(tmp_path: Path) -> None:
     found = population(advise_flows.write(tmp_path / "flows.csv", 300))
-    with pytest.raises(RequestError, match="tell themselves what --assume lines="):
+    with pytest.raises(RequestError, match="have the value of --assume lines="):
         brackets.check_open(Population(**(vars(found) | {"given": parse(["lines=uk-2023"])})))
 
 

@@ -71,7 +71,7 @@ def test_the_share_of_slow_lines_that_would_be_within_the_budget_is_named() -> N
     assert found is not None
     # Ten points times 4.9 % are 0.49, which with its interval is within 0.5.
     assert (found.initial_window, found.slow_bps, found.share) == (20, 1e6, 0.04)
-    assert "20 would be advised if fewer than 4 % of your users have lines below 1 Mbit/s." in found.sentence
+    assert "20 would be recommended if fewer than 4% of your users have links below 1 Mbit/s." in found.sentence
     assert "tcpdump" in found.sentence
     assert "--assume lines=uk-2023" in found.sentence
 
@@ -80,8 +80,8 @@ def test_what_no_file_shows_is_named_without_a_command() -> None:
     _, found = answer([TYPICAL, SHALLOW], {"shallow buffers": 2.0})
     assert found is not None
     assert found.sentence == (
-        "20 would be advised if the queues before your users' lines hold more than 20 ms. If you know it, add --assume "
-        "buffer=130ms."
+        "20 would be recommended if the queues before your users' access links hold more than 20 ms. If you know it, "
+        "add --assume buffer=130ms."
     )
 
 

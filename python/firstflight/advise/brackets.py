@@ -85,37 +85,37 @@ def settings(population: Population) -> list[Setting]:
         found += [
             setting(
                 "shallow buffers",
-                f"every queue before a user's line holds {1e3 * SHALLOW_BUFFER_S:g} ms or {_least()} packets, "
-                "whichever is more, whatever round trips were seen",
+                f"every queue before a user's access link holds {1e3 * SHALLOW_BUFFER_S:g} ms or {_least()} packets, "
+                "whichever is more, independent of the RTTs seen",
                 "buffer",
                 buffer_s=SHALLOW_BUFFER_S,
             ),
             setting("deep buffers", f"every such queue holds {DEEP_BUFFER_S:g} s", "buffer", buffer_s=DEEP_BUFFER_S),
         ]
     if loss is None:
-        text = "the paths lose nothing: all that was retransmitted had overflowed"
+        text = "no loss on the links: all retransmissions come from queue overflow"
         found.append(setting("no loss of its own", text, "loss", loss=0.0))
     elif given.loss is None:
         found += [
-            setting("no loss", "the paths lose nothing but what overflows", "loss", loss=0.0),
-            setting("much loss", f"every path loses {100 * MUCH_LOSS:g} % of the packets", "loss", loss=MUCH_LOSS),
+            setting("no loss", "no loss but queue overflow", "loss", loss=0.0),
+            setting("much loss", f"every path loses {100 * MUCH_LOSS:g}% of the packets", "loss", loss=MUCH_LOSS),
         ]
     if population.known("up_bps") < population.rows.height:
-        text = f"up rates are {100 * NARROW_UP_SHARE:g} % of the down rates"
+        text = f"uplink rates are {100 * NARROW_UP_SHARE:g}% of the downlink rates"
         found.append(setting("narrow way back", text, "up", up_share=NARROW_UP_SHARE))
     if rates != "seen" and given.lines is None:
         if shown:
-            text = "every line carries no more than came through: in a response of the user, or of one as far away"
+            text = "every access link has the rate of the observed throughput, of the user or of one with a similar RTT"
             found.append(setting("slow lines", text, "lines", rates="shown"))
         else:
-            found.append(setting("slow lines", "the lines have the rates of 2010 (AvgDC)", "lines", rates="avgdc"))
-        bound = ", but never less than came through" if shown else ""
-        text = f"the lines have the rates of UK homes of 2023{bound}"
+            found.append(setting("slow lines", "access links have the rates of 2010 (AvgDC)", "lines", rates="avgdc"))
+        bound = ", but at least the observed throughput" if shown else ""
+        text = f"access links have the rates of UK homes of 2023{bound}"
         found.append(setting("fast lines", text, "lines", rates="uk-2023"))
     if given.connections is None:
-        text = f"a user opens {AT_ONCE} connections at once, each for such a response"
+        text = f"a user opens {AT_ONCE} parallel connections, each for one response of that size"
         found.append(setting(f"{AT_ONCE} at once", text, "connections", at_once=AT_ONCE))
-    text = "other connections, whose window stays, use the line at the same time"
+    text = "concurrent connections with the current window share the access link"
     found.append(setting("beside others", text, "others", others=True))
     if open_buffers:
         text = f"the same with queues of {1e3 * SHALLOW_BUFFER_S:g} ms"
@@ -132,7 +132,7 @@ def check_open(population: Population) -> None:
         ("loss", given.loss is not None and population.known("loss") > 0),
     ):
         if told:
-            raise RequestError(f"the flows tell themselves what --assume {key}=... is about; leave it out")
+            raise RequestError(f"the flows have the value of --assume {key}=...; remove that option")
 
 
 def assumptions(population: Population) -> list[Assumption]:
@@ -141,47 +141,47 @@ def assumptions(population: Population) -> list[Assumption]:
     share = {name: 100 * population.known(name) / rows.height for name in ("buffer_s", "loss", "up_bps", "down_bps")}
     texts = {
         "buffer_s": (
-            "buffer before the user's line",
-            f"{1e3 * TYPICAL_BUFFER_S:g} ms, or more where the round trip was seen to grow by more; bracket: "
-            f"{1e3 * SHALLOW_BUFFER_S:g} ms and {DEEP_BUFFER_S:g} s; {_least()} packets at least",
+            "buffer before the user's access link",
+            f"{1e3 * TYPICAL_BUFFER_S:g} ms, or the growth of the RTT if that is more; cases: "
+            f"{1e3 * SHALLOW_BUFFER_S:g} ms and {DEEP_BUFFER_S:g} s; at least {_least()} packets",
         ),
         "loss": (
-            "loss on the path, apart from overflow",
-            "half a percent; bracket: none and 2 %"
+            "loss on the path, without queue overflow",
+            "half a percent; cases: none and 2%"
             if not population.known("loss")
-            else "all that was retransmitted had been lost by the path; bracket: none of it",
+            else "all retransmissions were lost on the path; case: none of them",
         ),
         "up_bps": (
-            "rate of the way back",
-            f"{100 * UP_SHARE:g} % of the down rate; bracket: {100 * NARROW_UP_SHARE:g} %",
+            "uplink rate",
+            f"{100 * UP_SHARE:g}% of the downlink rate; case: {100 * NARROW_UP_SHARE:g}%",
         ),
         "down_bps": (
-            "rate of the user's line",
-            "that of a user with a like round trip" if _enough_rates(population) else _lines_text(population),
+            "rate of the user's access link",
+            "that of a user with a similar RTT" if _enough_rates(population) else _lines_text(population),
         ),
     }
     found = [Assumption(texts[name][0], known, texts[name][1]) for name, known in share.items() if known < 100]
-    found += [Assumption("as you said", 0.0, text) for text in population.given.texts]
+    found += [Assumption("given by --assume", 0.0, text) for text in population.given.texts]
     # Known for all, and still not what it looks like: what is retransmitted is not only what the path lost.
     if share["loss"] == 100:
         found.append(Assumption(texts["loss"][0], 0.0, texts["loss"][1]))
     if population.known("tls_bytes"):
         found.append(
             Assumption(
-                "what the handshake of TLS does to the window",
+                "effect of the TLS handshake on cwnd",
                 0.0,
-                "nothing, as Linux has it for a handshake of at most half the window; its round trips and bytes, as "
+                "none, as on Linux for a handshake of at most half of cwnd; its round trips and bytes, as "
                 "seen, are added to each time, the same for every window",
             )
         )
     if population.sizes is not None:
-        found.append(Assumption("size of a response", 0.0, f'drawn from "{population.sizes}", whatever the path'))
+        found.append(Assumption("size of a response", 0.0, f'drawn from "{population.sizes}", independent of the path'))
     return [
         *found,
         Assumption(
-            "connections of a user at once, and other traffic on the line",
+            "parallel connections of a user, and cross traffic on the access link",
             0.0,
-            f"none; bracket: {AT_ONCE} at once, and beside others whose window stays",
+            f"none; cases: {AT_ONCE} parallel connections, and concurrent ones with the current window",
         ),
     ]
 
@@ -193,33 +193,33 @@ def _least() -> str:
 def _lines_text(population: Population) -> str:
     """What stands for the rates of lines that the data does not tell."""
     if population.given.lines is not None:
-        return f"{population.given.lines}, as you said"
+        return f"{population.given.lines}, given by --assume"
     if population.shows_lines:
         share = 100 * float(population.rows["shows_line"].mean() or 0.0)  # type: ignore[arg-type]
         return (
-            f"drawn from UK homes of 2015, but never less than came through: {share:.3g} % of the users had a response "
-            f"of {SHOWING_BYTES / 1e3:.0f} kB or more, whose mean rate bounds their lines from below, and they stand "
-            "for the others; bracket: no more than came through, and UK homes of 2023"
+            f"drawn from UK homes of 2015, but at least the observed throughput: {share:.3g}% of the users had a "
+            f"response of {SHOWING_BYTES / 1e3:.0f} kB or more, whose mean rate is a lower bound of their link rate "
+            "and, by RTT, of the others'; cases: the observed throughput, and UK homes of 2023"
         )
-    return "drawn from UK homes of 2015, whatever the round trip; bracket: AvgDC of 2010, and UK homes of 2023"
+    return "drawn from UK homes of 2015, independent of the RTT; cases: AvgDC of 2010, and UK homes of 2023"
 
 
 def _reference_text(population: Population, reference: Setting) -> str:
-    seen = "paths" if reference.rates == "seen" else "round trips"
+    seen = "paths" if reference.rates == "seen" else "RTTs"
     sizes = "sizes as seen" if population.sizes is None else f"sizes of {population.sizes}"
     if population.given.has_paths:
-        parts = [sizes, "round trips as assumed" if reference.rates != "seen" else "paths as assumed"]
+        parts = [sizes, "RTTs as assumed" if reference.rates != "seen" else "paths as assumed"]
     else:
         parts = [f"{seen} and {sizes}" if population.sizes is None else f"{seen} as seen, {sizes}"]
     if population.given.lines is not None and reference.rates != "seen":
-        parts.append(f"lines of {population.given.lines}")
+        parts.append(f"link rates of {population.given.lines}")
     elif reference.rates != "seen":
-        parts.append(f"rates of UK homes of 2015{', never less than came through' if reference.shown else ''}")
+        parts.append(f"rates of UK homes of 2015{', at least the observed throughput' if reference.shown else ''}")
     if population.known("buffer_s") < population.rows.height:
-        parts.append(f"queues of {1e3 * reference.buffer_s:g} ms or what the round trips showed")
-    parts.append("loss as seen" if reference.loss is None else f"{100 * reference.loss:g} % loss")
-    alone = "each connection alone on its line"
-    return ", ".join([*parts, alone if reference.at_once == 1 else f"{reference.at_once} connections at once"])
+        parts.append(f"queues of {1e3 * reference.buffer_s:g} ms or the growth of the RTT")
+    parts.append("loss as seen" if reference.loss is None else f"{100 * reference.loss:g}% loss")
+    alone = "each connection alone on its access link"
+    return ", ".join([*parts, alone if reference.at_once == 1 else f"{reference.at_once} parallel connections"])
 
 
 def _enough_rates(population: Population) -> bool:

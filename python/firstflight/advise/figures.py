@@ -88,10 +88,10 @@ def _percentiles(advice: Advice) -> Figure | None:
 
     return Figure(
         "percentiles",
-        f"Change of the time against {advice.in_use.window} segments",
-        "Change of the mean and of percentiles of the time from opening a connection to the last byte, in the "
-        "reference setting; negative is faster. With 95 % intervals over the observed connections. A percentile for "
-        "which there are too few connections is in the table alone.",
+        f"Response time compared with {advice.in_use.window} segments",
+        "Change of the mean and of percentiles of the time from SYN to last byte, in the reference case; "
+        "negative is faster. With 95% CIs over the observed connections. Percentiles with too few connections "
+        "are only in the table.",
         chart(460),
         chart(270),
     )
@@ -123,17 +123,17 @@ def _segments(advice: Advice) -> Figure | None:
 
     return Figure(
         "segments",
-        f"Who gains with {window} segments",
-        f"Change of the mean time against {advice.in_use.window} segments, by kind of user; negative is faster. The "
-        "intervals of one panel hold all at once (95 %). On the right: share of the users. Buckets without users, or "
-        "with too few for an interval, say so.",
+        f"Gain by user group with {window} segments",
+        f"Change of the mean time against {advice.in_use.window} segments, by user group; negative is faster. The "
+        "intervals of one panel hold simultaneously (95%). On the right: share of the users. Groups without users, or "
+        "with too few for an interval, are marked.",
         chart(1090),
         chart(330),
     )
 
 
 def _share(percent: float) -> str:
-    return f"{percent:.1f} %" if percent >= 0.05 else "< 0.1 %"
+    return f"{percent:.1f}%" if percent >= 0.05 else "< 0.1%"
 
 
 def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelMixin:
@@ -210,8 +210,8 @@ def _cost(advice: Advice) -> Figure | None:
 
     return Figure(
         "cost",
-        "What it costs: retransmitted segments, %",
-        "Share of all data segments that are retransmissions, by initial window in segments; a panel a setting, all on "
+        "Retransmission rate, %",
+        "Share of all data segments that are retransmissions, by initial window in segments; one panel per case, on "
         f"one scale. Dashed: {settings[0]}.",
         chart(4, 230),
         chart(2, 110),
@@ -232,23 +232,21 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
     )
     path = {name: float(np.median(reference[name])) for name in ("rtt_s", "down_bps", "up_bps", "buffer_s")}
     assumed = experiment.population.assumed_percent("down_bps")
-    users = "the users found in the data, at their own round trip and at what their line carries in it"
+    users = "the users of the data, by RTT and bandwidth-delay product"
     if assumed:
-        users = (
-            f"users with the round trips found in the data and line rates that are assumed of {assumed:.3g} % of them"
-        )
+        users = f"users with the RTTs of the data and link rates that are assumed for {assumed:.3g}% of them"
     if experiment.population.given.has_paths:
-        users = "users whose round trips and line rates are assumed"
+        users = "users with assumed RTTs and link rates"
     return size_map(
         curves(path, windows, advice.seed),
         cloud,
         name="size_map",
-        title="Which sizes gain, and how many lines have room for it",
+        title="Sizes that gain, and paths with room for the first flight",
         caption="Above: simulated time of a response of each size over the median path of these users, without loss, "
-        f"from opening the connection to the last byte. Dashed: where the first flight ends. Below: {users}; dots at "
-        "one place are one larger dot.",
-        path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, {1e3 * path['rtt_s']:.0f} ms away",
-        users=f"users, rate assumed of {assumed:.3g} %" if assumed else "users",
+        f"from SYN to last byte. Dashed: end of the first flight. Below: {users}; dots at "
+        "the same place are merged into a larger dot.",
+        path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, RTT {1e3 * path['rtt_s']:.0f} ms",
+        users=f"users, rate assumed for {assumed:.3g}%" if assumed else "users",
     )
 
 

@@ -37,14 +37,14 @@ def in_use(first: pl.DataFrame) -> InUse:
     """
     told = first["initial_window_segments"].drop_nulls()
     if told.len():
-        return _most_frequent(told, "the data says so")
+        return _most_frequent(told, "from the data")
     sent = pl.col("segments_sent") - pl.col("retransmissions").fill_null(0)
     handshake = (pl.col("tls_bytes") / MSS_BYTES).ceil()
     after_handshake = pl.when(2 * handshake <= pl.col("tls_answer_flight_segments")).then("tls_answer_flight_segments")
     flight = pl.when(pl.col("tls_bytes").is_null()).then("first_flight_segments").otherwise(after_handshake)
     filled = first.select(flight=flight, sent=sent).filter(pl.col("flight") > 0, pl.col("sent") > pl.col("flight"))
     if filled.height:
-        return _most_frequent(filled["flight"], "first flights of responses that were longer")
+        return _most_frequent(filled["flight"], "first flights of longer responses")
     return InUse(LINUX_DEFAULT, 0.0, 0, "assumed: Linux's default since 2.6.39; the data does not show it")
 
 

@@ -1,7 +1,7 @@
 """The datum that stands between the window advised and a better one: what it would have to be, and how to see it.
 
-A candidate that only unknowns stop would be advised if they were known to be kind. Of lines whose rates the data does
-not tell, the condition is a number: users with slow lines are taken out of the simulated population until the budget
+If only unknowns stop a candidate, it would be recommended if they were known to be kind. For lines whose rates the data
+lacks, the condition is a number: users with slow lines are taken out of the simulated population until the budget
 holds, and their share then is what must not be exceeded.
 """
 
@@ -25,10 +25,10 @@ SHARES = (0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02, 0.015, 0.01, 0.005
 """Shares of slow lines that are tried, the largest that does."""
 CAPTURE = "timeout 600 tcpdump -i any -s 96 -w flows.pcap 'tcp port 443'"
 _CONDITIONS = {
-    "buffer": f"the queues before your users' lines hold more than {1e3 * SHALLOW_BUFFER_S:g} ms",
-    "loss": f"the paths to your users lose less than {100 * MUCH_LOSS:g} %",
-    "up": f"up rates are above {100 * NARROW_UP_SHARE:g} % of the down rates",
-    "connections": f"a user opens fewer than {AT_ONCE} connections at once",
+    "buffer": f"the queues before your users' access links hold more than {1e3 * SHALLOW_BUFFER_S:g} ms",
+    "loss": f"the paths to your users lose less than {100 * MUCH_LOSS:g}%",
+    "up": f"uplink rates are above {100 * NARROW_UP_SHARE:g}% of the downlink rates",
+    "connections": f"a user opens fewer than {AT_ONCE} parallel connections",
 }
 _IF_KNOWN = {
     "lines": "--assume lines=uk-2023",
@@ -59,7 +59,7 @@ class Missing:
         conditions = f"{', '.join(others)} and {last}" if others else last
         shown = f" A capture of ten minutes would show {self.shows}: {self.command}." if self.command else ""
         known = f" If you know it, add {' '.join(self.assume)}." if self.assume else ""
-        return f"{self.initial_window} would be advised if {conditions}.{shown}{known}"
+        return f"{self.initial_window} would be recommended if {conditions}.{shown}{known}"
 
     @property
     def shows(self) -> str:
@@ -126,7 +126,7 @@ def _made(
     conditions = [_CONDITIONS[name] for name in abouts]
     if slow_bps is not None:
         below = f"{slow_bps / 1e6:g} Mbit/s"
-        conditions.insert(0, f"fewer than {100 * (share or 0):.2g} % of your users have lines below {below}")
+        conditions.insert(0, f"fewer than {100 * (share or 0):.2g}% of your users have links below {below}")
         abouts.insert(0, "lines")
     seen_in_a_capture = abouts[0] in ("lines", "loss")
     assume = tuple(_IF_KNOWN[name] for name in abouts if name in _IF_KNOWN)

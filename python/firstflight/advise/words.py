@@ -39,10 +39,11 @@ def sentences(
         affected = next(each for each in users if each.initial_window == window)
         mean = own["mean"]
         yield (
-            f"Responses come {_gain(mean.change_percent)} sooner on average ({_ms(mean)}), "
-            f"{_short_gain(own['p50'].change_percent)} at the median and {_short_gain(own['p95'].change_percent)} at "
-            f"the 95th percentile; {affected.faster_percent:.0f} % of the users wait at least 5 % less, "
-            f"{_few(affected.slower_percent)} at least 5 % more."
+            f"The mean response time falls by {_gain(mean.change_percent)}, {_ms(mean)}, the median by "
+            f"{_short_gain(own['p50'].change_percent)} and the 95th percentile by "
+            f"{_short_gain(own['p95'].change_percent)}. "
+            f"{affected.faster_percent:.0f}% of the users wait at least 5% less, "
+            f"{_few(affected.slower_percent)} at least 5% more."
         )
         # The first of a window's costs is that of retransmitted segments.
         again = next(cost for cost in costs if (cost.setting, cost.initial_window) == (reference, window))
@@ -55,8 +56,8 @@ def sentences(
             ""
             if worst is None
             else (
-                "; other connections of the same user, whose window stays, take up to "
-                f"{worst.change_percent.value:+.1f} % ({worst.who}, {worst.setting})"
+                ". The time of concurrent connections with the current window changes by up to "
+                f"{worst.change_percent.value:+.1f}% ({worst.who}, {worst.setting})"
             )
         )
         yield f"{_sent_again(again)}{beside}."
@@ -64,7 +65,7 @@ def sentences(
     if needed is not None:
         yield needed.sentence
     level, why = confidence(decision, evidence)
-    yield f"How sure: {level}. {why}"
+    yield f"Confidence: {level}. {why}"
 
 
 def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
@@ -77,7 +78,7 @@ def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
     number = len(evidence.settings)
     return (
         "firm",
-        f"The same window comes out in each of the {number} settings by itself, and more flows change nothing.",
+        f"Each of the {number} cases alone gives the same window, and more flows would not change it.",
     )
 
 
@@ -88,10 +89,10 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[str, str]]
         cases = []
         for window in sorted({decision.alone[name] for name in decision.depends_on}):
             where = [_assumed(name) for name in decision.depends_on if decision.alone[name] == window]
-            cases.append(f"{window}, if it were known that {_listed(where, 'or')} is the truth")
+            cases.append(f"{window} if {_listed(where, 'or')} were known to be true")
         yield (
             "it depends on what the data does not tell",
-            f"{decision.initial_window} is what can be advised whichever of the {number} settings is true; it would be "
+            f"IW {decision.initial_window} can be recommended in all {number} cases; the recommendation would be "
             f"{'; '.join(cases)}.",
         )
     elsewhere = [window for window in decision.other_seeds if window != decision.initial_window]
@@ -100,7 +101,7 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[str, str]]
         windows = _listed([str(window) for window in sorted(set(elsewhere))], "or")
         yield (
             "it depends on the seed of the resampling",
-            f"{seeds} would advise {windows}: an interval ends so near a limit that chance decides.",
+            f"{seeds} would recommend {windows}, because an interval ends very close to a limit.",
         )
     if decision.not_separated:
         yield "holds, but the candidates are not separated", _not_separated(decision, evidence)
@@ -111,10 +112,10 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[str, str]]
         word = "these flows do not settle it" if decision.outcome == "keep" else "holds, but more flows could change it"
         yield word, _unsettled(decision, evidence)
     elif decision.open_in:
-        those = "settings by itself does" if len(decision.open_in) == 1 else "settings by themselves do"
+        those = "cases alone is" if len(decision.open_in) == 1 else "cases alone are"
         yield (
             "holds, but on what it depends is not settled",
-            f"{len(decision.open_in)} of the {number} {those} not settle it.",
+            f"{len(decision.open_in)} of the {number} {those} inconclusive.",
         )
 
 
@@ -125,15 +126,15 @@ def _not_judged(decision: Decision, evidence: Evidence) -> str:
     needed = {check.term.name: check.flows_needed or 0 for check in checks}
     if not needed:
         return ""
-    takes = _listed([f"{name} (takes {number:,})" for name, number in needed.items()])
-    return f"Not judged, for lack of flows: {takes}{_there(max(needed.values()), evidence)}."
+    takes = _listed([f"{name} (needs {number:,})" for name, number in needed.items()])
+    return f"Not judged, too few flows: {takes}{_there(max(needed.values()), evidence)}."
 
 
 def stopped_by(standing: Standing, settings: int) -> str:
     """What stands in the way of a candidate, the worst of it. `settings`: how many there are."""
     if standing.why == "gain":
         lacking = _listed([*dict.fromkeys(f"{check.term.name} not judged" for check in standing.not_judged)])
-        return f"within the budget and a gain in every setting{lacking and f' ({lacking})'}"
+        return f"within the budget and a gain in every case{lacking and f' ({lacking})'}"
     over = [check for check in standing.stopped_by if check.verdict == "over"]
     unknown = [check for check in standing.stopped_by if check.verdict == "not measured"]
     open_ = [check for check in standing.stopped_by if check.verdict == "not shown"]
@@ -142,23 +143,23 @@ def stopped_by(standing: Standing, settings: int) -> str:
         others = f", and {len(over) - 1} more" if len(over) > 1 else ""
         return f"over the budget: {describe(worst)}{others}"
     if len(standing.not_gaining_in) == settings:
-        return "no gain shown in any setting"
+        return "no gain shown in any case"
     if standing.not_gaining_in:
         return f"no gain shown with {_listed([_assumed(name) for name in standing.not_gaining_in])}"
     if unknown:
-        return f"not to be judged: {describe(unknown[0])}"
-    return f"within the budget or not, is not shown: {describe(max(open_, key=_excess))}"
+        return f"cannot be judged: {describe(unknown[0])}"
+    return f"not shown to be within the budget: {describe(max(open_, key=_excess))}"
 
 
 def describe(check: Check) -> str:
     """One check: what was found against what limit, and where."""
     where = f" of {check.where}" if check.where else ""
     if check.verdict == "not measured":
-        return f"{check.term.name}{where} with {_assumed(check.setting)}: {check.reason or 'nothing was measured'}"
-    unit = " points" if check.term.unit == "points" else " %"
+        return f"{check.term.name}{where} with {_assumed(check.setting)}: {check.reason or 'no data'}"
+    unit = " pp" if check.term.unit == "points" else "%"
     found = check.found
     return (
-        f"{check.term.name}{where} {found.value:+.2f}{unit} ({found.low:+.2f} to {found.high:+.2f}) against "
+        f"{check.term.name}{where} {found.value:+.2f}{unit} ({found.low:+.2f} to {found.high:+.2f}) against a limit of "
         f"{check.term.limit:+g}{unit} with {_assumed(check.setting)}"
     )
 
@@ -174,15 +175,15 @@ def _why_kept(decision: Decision, evidence: Evidence) -> str:
         # A gain beside "keep" reads like a contradiction unless it says where there is none.
         lacking, *others = best.not_gaining_in
         if reference in best.not_gaining_in:
-            where = "which is not shown to be a gain"
+            where = "not shown to be a gain"
         else:
-            more = f" and in {counted(len(others), 'other setting')}" if others else ""
+            more = f" and in {counted(len(others), 'other case')}" if others else ""
             where = f"but is not shown to gain with {_assumed(lacking)}{more}"
         return (
-            f"No candidate is shown to gain in every setting: the best, {best.initial_window}, changes the mean time "
-            f"by {change.value:+.1f} % ({change.low:+.1f} to {change.high:+.1f}) with {_assumed(reference)}, {where}."
+            f"No candidate is shown to gain in every case. The best, {best.initial_window}, changes the mean time "
+            f"by {change.value:+.1f}% ({change.low:+.1f} to {change.high:+.1f}) with {_assumed(reference)}, {where}."
         )
-    return "What others would gain is not shown to stay within the harm budget."
+    return "No other window is shown to gain within the harm budget."
 
 
 def _why_not_more(decision: Decision, evidence: Evidence) -> Iterator[str]:
@@ -199,7 +200,7 @@ def _why_not_more(decision: Decision, evidence: Evidence) -> Iterator[str]:
     less = [window for window in fit if window not in (decision.initial_window, *decision.not_separated)]
     if less:
         gain = "gains" if len(less) == 1 else "gain"
-        yield f"{_listed([str(window) for window in less])} would be within the budget, too, and {gain} less."
+        yield f"{_listed([str(window) for window in less])} would also be within the budget, and {gain} less."
 
 
 def _not_separated(decision: Decision, evidence: Evidence) -> str:
@@ -207,8 +208,8 @@ def _not_separated(decision: Decision, evidence: Evidence) -> str:
     needed = decision.flows_needed
     more = "no number of flows like these would" if needed is None else f"about {needed:,} flows like these would"
     return (
-        f"These flows do not separate {decision.initial_window} from {others}, so the one nearest to today's is "
-        f"advised; {more}{_there(needed, evidence)}."
+        f"These flows do not separate {decision.initial_window} from {others}, so the one closest to the current "
+        f"window is recommended; {more}{_there(needed, evidence)}."
     )
 
 
@@ -217,44 +218,44 @@ def _unsettled(decision: Decision, evidence: Evidence) -> str:
     needed = [each for each in of if each.flows_needed is not None]
     if not needed:
         windows = _listed([str(each.initial_window) for each in of], "or")
-        return f"No number of flows can be named that would settle it for {windows}."
+        return f"No number of flows is known that would decide it for {windows}."
     least = min(needed, key=lambda each: each.flows_needed or 0)
     there = _there(least.flows_needed, evidence)
-    return f"About {least.flows_needed:,} flows like these would settle it for {least.initial_window}{there}."
+    return f"About {least.flows_needed:,} flows like these would decide it for {least.initial_window}{there}."
 
 
 def _there(needed: int | None, evidence: Evidence) -> str:
     """What to do where the data has the flows that are needed, and fewer were simulated."""
     if needed is None or not evidence.flows < needed <= min(evidence.usable, MOST_USERS):
         return ""
-    return f", and they are in the data: give --users {needed}"
+    return f"; the data has them: add --users {needed}"
 
 
 def _gain(change: Estimate) -> str:
-    return f"{-change.value:.1f} % ({-change.high:.1f} to {-change.low:.1f})"
+    return f"{-change.value:.1f}% (95% CI {-change.high:.1f} to {-change.low:.1f})"
 
 
 def _short_gain(change: Estimate) -> str:
-    return f"{-change.value:.1f} %"
+    return f"{-change.value:.1f}%"
 
 
 def _ms(gain: Gain) -> str:
-    return f"{1e3 * gain.in_use_s.value:.0f} to {1e3 * gain.candidate_s.value:.0f} ms"
+    return f"from {1e3 * gain.in_use_s.value:.0f} to {1e3 * gain.candidate_s.value:.0f} ms"
 
 
 def _sent_again(cost: Cost) -> str:
     change = cost.change_points
-    shares = f"{cost.in_use_percent.value:.2f} to {cost.candidate_percent.value:.2f} %"
+    shares = f"{cost.in_use_percent.value:.2f} to {cost.candidate_percent.value:.2f}%"
     if change.low <= 0 <= change.high or abs(change.value) < 0.005:
-        return f"It is not shown to change the share of retransmitted segments ({shares})"
-    verb = "costs" if change.value > 0 else "saves"
-    return f"It {verb} {abs(change.value):.2f} points of segments retransmitted ({shares})"
+        return f"No change of the retransmission rate is shown ({shares})"
+    verb = "rises" if change.value > 0 else "falls"
+    return f"The retransmission rate {verb} by {abs(change.value):.2f} pp ({shares})"
 
 
 def _few(percent: float) -> str:
     if percent == 0:
         return "none"
-    return "hardly any" if percent < 0.05 else f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
+    return "below 0.1%" if percent < 0.05 else f"{percent:.1f}%" if percent < 10 else f"{percent:.0f}%"
 
 
 def _excess(check: Check) -> float:
@@ -262,7 +263,7 @@ def _excess(check: Check) -> float:
 
 
 def _assumed(setting: str) -> str:
-    return {"typical": "the typical setting", "4 at once": "4 connections at once"}.get(setting, setting)
+    return {"typical": "the typical case", "4 at once": "4 parallel connections"}.get(setting, setting)
 
 
 def _listed(words: Sequence[str], joint: str = "and") -> str:

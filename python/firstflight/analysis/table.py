@@ -176,7 +176,7 @@ class Table:
                 places = [i for i, column in enumerate(layout.columns) if column[0] == name]
                 titles = [f"{self.across}={layout.columns[i][1]}" for i in places]
                 blocks.append(f"{self._heading(name)}\n{self._block(layout, places, titles)}")
-        legend = "ours ±half of the 95 % interval"
+        legend = "this run ±half of the 95% interval"
         if self.frame["published"].is_not_null().any():
             legend += " [published]"
         return "\n\n".join([*blocks, "\n".join([legend, *self.notes])])

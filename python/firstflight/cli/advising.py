@@ -87,12 +87,12 @@ class _Comparing:
 def lines(advice: Advice) -> list[str]:
     """The advice as a terminal shows it."""
     flows, in_use = advice.flows, advice.in_use
-    seen = f"{in_use.share_percent:.0f} % of {in_use.flows:,} that show it" if in_use.known else "assumed"
+    seen = f"{in_use.share_percent:.0f}% of {in_use.flows:,} that show it" if in_use.known else "assumed"
     found = [
         f"{flows.source}: {counted(flows.read, 'connection')}, {flows.usable:,} usable, {flows.simulated:,} simulated; "
-        f"initial window in use: {in_use.window} ({seen})",
-        *(f"  left out: {text}" for text in flows.left_out),
-        *(f"  could not be read: {text}" for text in flows.problems),
+        f"current initial window: {in_use.window} ({seen})",
+        *(f"  skipped: {text}" for text in flows.left_out),
+        *(f"  unreadable: {text}" for text in flows.problems),
         *(f"  note: {text}" for text in flows.notes),
         *(f"  assumed, not observed: {text}" for text in flows.assumed),
         "",
@@ -100,7 +100,7 @@ def lines(advice: Advice) -> list[str]:
         "",
     ]
     reference = advice.settings[0].name
-    found.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'retransmitted':>15}   in all settings")
+    found.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'retransmitted':>15}   in all cases")
     again = {cost.initial_window: cost for cost in advice.costs if (cost.name, cost.setting) == (SENT_AGAIN, reference)}
     for place, window in enumerate(advice.candidates):
         changes = {
@@ -111,7 +111,7 @@ def lines(advice: Advice) -> list[str]:
         shown = "".join(map(_shown, (changes[name] for name in ("mean", "p50", "p95", "p99"))))
         points = again[window].change_points.value
         why = stopped_by(advice.decision.standings[place], len(advice.settings))
-        found.append(f"{window:>8}{shown}{points:+12.2f} pt   {why}")
+        found.append(f"{window:>8}{shown}{points:+12.2f} pp   {why}")
     if advice.decision.outcome == "change":
         found += ["", "To set it:", *(f"  {line}" for line in advice.deploy[1].lines[:1])]
     return found

@@ -48,7 +48,7 @@ class Application(Table):
     name: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9_.-]+$",
-        description="what the records and `--set` call it; default: its kind",
+        description="name in the records and in `--set`; default: its kind",
     )
     clients: Clients = Field(default=1, description='how many; `"each"`: one at each of `client_hosts`')
     client_hosts: str | None = Field(
@@ -184,7 +184,7 @@ class WebPage(TcpApplication):
         "for it, so clients should be many; default: this or `think`",
     )
     of: str | None = Field(default=None, description="with `load`: the link, named as the records name it")
-    parallel: Count | None = Field(default=None, description="version 1.0: in-line connections at once; default: all")
+    parallel: Count | None = Field(default=None, description="version 1.0: parallel in-line connections; default: all")
     persistent: Literal["joined", "pipelined", "keep_alive"] = Field(
         default="joined",
         description='version 1.1: `"joined"`, all objects in one response; `"pipelined"`, the primary, then all '
@@ -194,16 +194,16 @@ class WebPage(TcpApplication):
     then: list[Level] | None = Field(
         default=None,
         max_length=15,
-        description="more in-line objects that those before make known: a list of `{ inline = ..., inline_count = "
-        "... }`, each level asked for once all of the one before are there",
+        description="more in-line objects, named by the objects before: a list of `{ inline = ..., inline_count = "
+        "... }`; a level is requested when the level before is complete",
     )
     hosts: Count | None = Field(
         default=None,
-        description="kept connections and version 2: names that the in-line objects go round, each with "
-        "connections of its own; the hosts of `server_hosts` serve them in turn; default: `1`",
+        description="persistent connections and version 2: number of host names, used in turn, each with separate "
+        "connections; the hosts of `server_hosts` serve them in turn; default: `1`",
     )
     connections: Count | None = Field(
-        default=None, description='`"keep_alive"`: connections at once to each of `hosts`; default: `6`'
+        default=None, description='`"keep_alive"`: parallel connections to each of `hosts`; default: `6`'
     )
     keep_alive: Duration | None = Field(
         default=None,
@@ -308,7 +308,7 @@ class Video(TcpApplication):
     interval: Duration = Field(default=Duration("4s"), description="what a chunk takes to be played")
     buffer: Count = Field(
         default=3,
-        description="chunks that the player holds: so many are asked for one after the other, each further one "
+        description="buffer of the player, in chunks: these are requested one after the other, each further one "
         "when another has been played; playing begins with the first request",
     )
     request: Bytes = Field(default=Bytes("300B"), description="size of a request")

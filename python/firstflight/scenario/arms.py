@@ -16,9 +16,7 @@ class Arm(Table):
     `server_tcp` one, over what the application says.
     """
 
-    name: str = Field(
-        pattern=r"^[A-Za-z0-9_-]+$", description="what stands behind the application's name in the records"
-    )
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]+$", description="suffix of the application's name in the records")
     share: float = Field(
         ge=0, le=1, description="of all; the shares of all arms add up to 1 at most, and the rest is in none"
     )

@@ -212,8 +212,8 @@ class Link(Table):
     )
     lose: Lost = Field(
         default=[],
-        description="data packets that are lost besides: their numbers, ascending, counted from 1 as the link "
-        "transmits them in that direction, whoever sent them; `[3, 14]`",
+        description="more data packets to lose, by ascending number: 1 is the first that the link transmits in this "
+        "direction, over all connections; `[3, 14]`",
     )
     quick_start: QuickStart = Field(
         default=None,
@@ -223,7 +223,7 @@ class Link(Table):
     )
     burst: Burst = Field(
         default=None,
-        description="token bucket in place of a line that transmits packet after packet, by the rule of Linux's "
+        description="token bucket instead of a link that transmits one packet after the other, by the rule of Linux's "
         "htb: a size, or a table, see below",
     )
     policer: Policer | None = Field(
@@ -306,7 +306,7 @@ def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
 class Links(Link):
     """So many links alike."""
 
-    count: int = Field(default=1, ge=1, le=MOST_LINKS, description="so many links alike (lists only)")
+    count: int = Field(default=1, ge=1, le=MOST_LINKS, description="number of equal links (lists only)")
 
 
 def _groups(data: Any) -> Any:

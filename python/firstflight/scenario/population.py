@@ -29,15 +29,17 @@ class Population(Table, ABC):
     """
 
     name: str | None = Field(
-        default=None, description="a built-in population; the keys beside it take the place of its own"
+        default=None, description="a built-in population; other keys given here replace its values"
     )
     users: int = Field(
-        ge=1, le=MOST_USERS, description="of a replicate; of a table drawn row by row its rows, if it is left out"
+        ge=1,
+        le=MOST_USERS,
+        description="number per replicate; optional for a table drawn row by row: its number of rows",
     )
     keep: Literal["rows", "aggregates"] = Field(
         default="rows", description='`"rows"`: each connection; `"aggregates"`: counts, sums and histograms by bucket'
     )
-    least_buffer: Packets = Field(default=Packets("10p"), description="each queue holds at least so many full packets")
+    least_buffer: Packets = Field(default=Packets("10p"), description="minimum size of each queue, in full packets")
     farther: Duration = Field(default=Duration("0s"), description="added to every round trip")
     buckets: Buckets = Field(
         default_factory=Buckets,
@@ -88,7 +90,7 @@ class Marginals(Population):
     down: RateLaw = Field(description="rate of the access line towards the user (law of rates)")
     up: RateLaw = Field(description="rate of the access line from the user (law of rates)")
     buffer: TimeLaw = Field(
-        description="the queue before the line, as time at its rate (law of times); the same time in both directions"
+        description="the queue before the access link, as time at its rate (law of times); the same in both directions"
     )
     loss: ProbabilityLaw = Field(
         default=0.0,
@@ -100,7 +102,10 @@ class Marginals(Population):
         default={}, description="`{ rtt_down = -0.3 }`: correlations, see below; default: `{}`, independent"
     )
     subnet_users: int = Field(
-        default=1, ge=1, le=MOST_USERS, description="so many consecutive users share an access network, like a /24"
+        default=1,
+        ge=1,
+        le=MOST_USERS,
+        description="number of consecutive users that share an access network, like a /24",
     )
     subnet_share: float = Field(
         default=0.0,
@@ -146,7 +151,8 @@ class PathsTable(Population):
 
     paths: Literal["table"] = "table"
     file: str | None = Field(
-        default=None, description="CSV or Parquet beside the scenario, one user a row; default: this or `columns`"
+        default=None,
+        description="CSV or Parquet in the scenario's folder, one row per user; default: this or `columns`",
     )
     columns: Columns = Field(
         description="the same in place: `{ rtt_s = [...], down_bps = [...] }`; default: read from `file`"

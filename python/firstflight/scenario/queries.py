@@ -48,9 +48,7 @@ class Queries(Table):
     timeout: Interval = Field(
         default=Duration("5s"), description="a query without an answer is retransmitted after so long, as glibc does"
     )
-    backoff: float = Field(
-        default=2.0, ge=1, description="each further wait is so many times as long as the one before"
-    )
+    backoff: float = Field(default=2.0, ge=1, description="factor from each wait to the next")
     attempts: int = Field(default=2, ge=1, le=100, description="how often a query is sent at most")
     header: Header = Field(default=Bytes("28B"), description="bytes of all headers of a datagram: UDP and IPv4")
 

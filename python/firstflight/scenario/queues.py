@@ -113,7 +113,7 @@ class Red(Table):
     )
     mean_packet: Bytes = Field(default=Bytes("500B"), description="packet size by which idle time ages the average")
     counts_packet_in_service: bool = Field(
-        default=False, description="whether the packet on the line counts against `limit`"
+        default=False, description="whether the packet in service counts against `limit`"
     )
     ecn: bool = Field(
         default=False,

@@ -98,7 +98,7 @@ class Group(Table):
     """
 
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9_-]*$", description="what its links are called and, if nothing is behind it, its users"
+        pattern=r"^[a-z][a-z0-9_-]*$", description="name of its links and, if nothing is behind it, of its users"
     )
     behind: str | None = Field(
         default=None,
