@@ -105,10 +105,10 @@ def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_th
     html = page.read_text().replace("\u00a0", " ")
     assert made.flows.assumed == ("the rate of the line of 100 % of the users",)
     assert "Assumed, not observed: the rate of the line of 100 % of the users." in html
-    assert "as they were seen together" not in html
-    assert "the users found in the data" not in html
-    assert "line rates that are assumed of 100 % of them" in html
-    assert "Users, rate assumed of 100 %: each dot is one in" in html
+    assert "Path and size of a user are those" not in html
+    assert "the users of the data" not in html
+    assert "link rates that are assumed for 100% of them" in html
+    assert "Users, rate assumed for 100%: each dot is one in" in html
     titles = {segment.dimension for segment in made.segments}
     assert titles == {
         "Round trip",
@@ -132,14 +132,14 @@ def test_the_shipped_log_is_advised_on_though_it_lacks_flows_for_a_term(
     made, _ = advise(VISITS, iw="10,16", harm="retransmissions=+0.5,p99=+5%", out=tmp_path / "out", jobs=1)
     assert (made.decision.outcome, made.decision.initial_window) == ("change", 16)
     assert made.level == "holds for what these flows can judge"
-    assert "p99 (takes 4,000)" in made.why_level
+    assert "p99 (needs 4,000)" in made.why_level
 
 
 def test_flows_that_show_all_of_a_user_have_nothing_assumed_of_path_and_size(done: Path) -> None:
     assert stored(done)["flows"]["assumed"] == []
     html = (done / "advice.html").read_text()
-    assert "as they were seen together" in html
-    assert "the users found in the data" in html
+    assert "Path and size of a user are those" in html
+    assert "the users of the data" in html
 
 
 def test_the_decision_is_made_again_with_other_seeds_of_the_resampling(done: Path) -> None:
