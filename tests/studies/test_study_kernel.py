@@ -22,6 +22,9 @@ from firstflight.studies.kernel import (
     Sample,
     Source,
     above,
+    along,
+    each,
+    extreme,
     heat_map,
     lines,
     named,
@@ -30,6 +33,7 @@ from firstflight.studies.kernel import (
     panels,
     scatter,
     table,
+    value,
 )
 from firstflight.studies.kernel.claim import judge
 from firstflight.studies.kernel.missing import depending
@@ -492,3 +496,34 @@ def test_ids_of_claims_are_known_without_a_run(name: str) -> None:
     study = find(name)
     ids = study.claim_ids(study.engines[0])
     assert len(ids) == len(set(ids)) > 10
+
+
+def test_words_of_labels_and_the_extreme_cell_are_those_of_the_value_not_of_a_draw() -> None:
+    times = quantity(np.array([[[5.0, 7.0], [2.0, 4.0], [9.0, 9.0]], [[1.0, 1.0], [8.0, 6.0], [math.nan, math.nan]]]))
+    assert value(times.sel(iw=3, rtt=20)) == 6
+    assert each(times.sel(iw=3), "{value:.0f} ms at {label}") == "6 ms at 20, 3 ms at 100, 9 ms at 300"
+    assert extreme(times) == {"iw": 3, "rtt": 300}
+    assert extreme(times, least=True) == {"iw": 10, "rtt": 20}
+
+
+def test_parts_stand_along_a_new_key_and_labels_are_fixed_for_all_quantities_at_once() -> None:
+    times = quantity(np.arange(12.0).reshape(2, 3, 2))
+    both = along("way", {"there": times, "back": 2 * times.isel(rtt=slice(2))})
+    assert (both.dims[0], both.attrs) == ("way", times.attrs)
+    assert value(both.sel(way="back", iw=10, rtt=100)) == 2 * value(times.sel(iw=10, rtt=100))
+    assert both.sel(way="back", rtt=300).isnull().all()
+    q = Quantities({TIME: times})
+    assert q.at(iw=10, http="1.0").time.identical(times.sel(iw=10, drop=True))
+    assert (q.grids_read(), "time" in q.at(iw=3)) == ({""}, True)
+
+
+def test_a_source_gives_its_reason_and_says_of_which_part_a_claim_is() -> None:
+    own = Source("a talk", "talk-", "value", "A sign.", "-htb", "Over a shaper: ")
+    spec = own.says("gain", "It gains.", xr.DataArray(1.0), above(0, "percent"))
+    assert (spec.id, spec.text, spec.why, spec.needs) == (
+        "talk-gain-htb",
+        "Over a shaper: It gains.",
+        "A sign.",
+        "value",
+    )
+    assert own.says("gain", "It gains.", xr.DataArray(1.0), above(0, "percent"), "Another.").why == "Another."
