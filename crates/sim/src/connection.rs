@@ -158,6 +158,14 @@ impl Connection {
         self.ends[1 - self.data_sender()].received_bytes()
     }
 
+    /// An end's application reads all that there is. Whether that is what it waits for.
+    #[inline(always)]
+    pub fn read_all(&mut self, side: usize) -> bool {
+        let end = &mut self.ends[side];
+        end.read(end.readable_bytes());
+        end.received_bytes() >= self.awaited[side]
+    }
+
     /// Sets what an end's application waits for: the whole of the next request, the first byte of a file, all of it.
     pub fn await_more(&mut self, side: usize) {
         let request = self.objects.get(self.served).filter(|_| side == SERVER).map(|object| object.request_end);

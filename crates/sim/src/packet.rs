@@ -2,13 +2,13 @@
 //!
 //! What is in flight is copied from ring to ring, so it is kept small: without options a packet is all there is to it,
 //! and the table costs a comparison. Timestamps alone, which every segment of a connection carries that has agreed on
-//! them, have a table of their own, so that the rest of a segment is not copied for their sake.
+//! them, have a word of the packet, so that nothing is looked up for their sake.
 
 use firstflight_path::{Link, Nanos};
 use firstflight_segment::TIMESTAMPS_BYTES;
 use firstflight_tcp::{Ecn, Flags, QuickStart, Segment, SentAt, Timestamps};
 
-/// A packet on its way to one end of a connection, or to the receiver of a stream of datagrams: 32 bytes.
+/// A packet on its way to one end of a connection, or to the receiver of a stream of datagrams: 40 bytes.
 // Whole words, because a packet is copied at every hop, and field by field that takes three times as long. `seq` and
 // `ack` stand in different ones, so that they are not read from the segment as one word: they have only just been
 // written as two, and the processor would wait for both to reach the cache.
@@ -19,21 +19,23 @@ pub(crate) struct Packet {
     seq_and_to: u64,
     /// Acknowledgement number; above it the generation of the connection. Of a datagram the time at which it was sent.
     ack_and_generation: u64,
-    /// The hop that it is on; above it where the table has the segment with its options, or [`STAMPS`] and where it has
-    /// the timestamps, or [`NO_OPTIONS`]; or [`DATAGRAM`] and how its header differs.
+    /// The hop that it is on; above it where the table has the segment with its options, or [`STAMPS`], [`SENT_AT`] or
+    /// [`NO_OPTIONS`]; or [`DATAGRAM`] and how its header differs.
     hop_and_options: u64,
     /// From below: window (16 bits), payload bytes (16), flags (16), ECN (2), retransmission (1).
     // The window stands lowest: elsewhere the compiler reads it together with its neighbour in the segment, and waits.
     rest: u64,
+    /// The one option of a segment that is not in the table: timestamps, or the time at which it was sent.
+    option: u64,
 }
 
 /// Place in the table of a packet without options.
 const NO_OPTIONS: u32 = u32::MAX;
 
-/// Marks places of timestamps.
+/// Stands in place of the place of a segment whose one option is timestamps.
 const STAMPS: u32 = 1 << 31;
 
-/// Marks places of the times at which segments without options were sent.
+/// Stands there if a segment notes when it was sent, and nothing else.
 const SENT_AT: u32 = 1 << 30;
 
 /// Marks datagrams, which have no place: in its stead stands [`EVEN_HEADER`] and how much longer their header is than
@@ -65,17 +67,17 @@ const fn word(low: u32, high: u32) -> u64 {
 impl Packet {
     /// What fills the unused slots of a ring.
     pub(crate) const NOTHING: Packet =
-        Packet { seq_and_to: 0, ack_and_generation: 0, hop_and_options: word(0, NO_OPTIONS), rest: 0 };
+        Packet { seq_and_to: 0, ack_and_generation: 0, hop_and_options: word(0, NO_OPTIONS), rest: 0, option: 0 };
 
     /// Puts a segment on its way; with options it is in the table until it is opened or discarded.
     #[inline]
     pub(crate) fn new(segment: &Segment, to: u32, generation: u32, hop: u32, table: &mut OptionTable) -> Packet {
         debug_assert!(segment.payload_bytes <= u32::from(u16::MAX), "no IP packet holds {segment:?}");
-        let options = match (has_more_than_one_number(segment), &segment.timestamps, segment.sent_at) {
-            (false, None, None) => NO_OPTIONS,
-            (false, Some(timestamps), None) => table.keep_timestamps(timestamps),
-            (false, None, Some(sent_at)) => table.keep_sent_at(sent_at),
-            _ => table.keep(segment),
+        let (options, option) = match (has_more_than_one_number(segment), &segment.timestamps, segment.sent_at) {
+            (false, None, None) => (NO_OPTIONS, 0),
+            (false, Some(timestamps), None) => (STAMPS, word(timestamps.value, timestamps.echo)),
+            (false, None, Some(sent_at)) => (SENT_AT, sent_at.nanos()),
+            _ => (table.keep(segment), 0),
         };
         let packet = Packet {
             seq_and_to: word(segment.seq, to),
@@ -86,8 +88,9 @@ impl Packet {
                 | u64::from(segment.flags.bits()) << 32
                 | (segment.ecn as u64) << ECN_SHIFT
                 | u64::from(segment.retransmission) << RETRANSMISSION_SHIFT,
+            option,
         };
-        debug_assert!(packet.has_options() || packet.peek(table) == *segment, "no room for all of {segment:?}");
+        debug_assert!(packet.has_segment() || packet.peek(table) == *segment, "no room for all of {segment:?}");
         packet
     }
 
@@ -99,6 +102,7 @@ impl Packet {
             ack_and_generation: datagram.sent_at,
             hop_and_options: word(hop, DATAGRAM | EVEN_HEADER.wrapping_add_signed(header_difference)),
             rest: u64::from(datagram.payload_bytes) << 16,
+            option: 0,
         }
     }
 
@@ -173,9 +177,8 @@ impl Packet {
     pub(crate) fn bytes(&self, header_bytes: u32, table: &OptionTable) -> u32 {
         let bytes = header_bytes + self.payload_bytes();
         match self.options() {
-            NO_OPTIONS => bytes,
-            place if place & STAMPS != 0 => bytes + TIMESTAMPS_BYTES,
-            place if place & SENT_AT != 0 => bytes,
+            NO_OPTIONS | SENT_AT => bytes,
+            STAMPS => bytes + TIMESTAMPS_BYTES,
             place if place & DATAGRAM != 0 => bytes + (place & !MARKS) - EVEN_HEADER,
             place => bytes + table.segments[place as usize].option_bytes(),
         }
@@ -232,13 +235,11 @@ impl Packet {
         if self.has_segment() {
             *into = table.segments[self.options() as usize];
         } else {
-            if self.has_options() {
-                let place = (self.options() & !MARKS) as usize;
-                if self.options() & STAMPS != 0 {
-                    into.timestamps = Some(table.timestamps[place]);
-                } else {
-                    into.sent_at = Some(table.sent_at[place]);
-                }
+            let (value, echo) = (self.option as u32, (self.option >> 32) as u32);
+            match self.options() {
+                STAMPS => into.timestamps = Some(Timestamps { value, echo }),
+                SENT_AT => into.sent_at = Some(SentAt::new(self.option)),
+                _ => {}
             }
             into.seq = self.seq_and_to as u32;
             into.ack = self.ack_and_generation as u32;
@@ -252,7 +253,7 @@ impl Packet {
 
     /// The same packet once more, on the same hop.
     pub(crate) fn copy(&self, table: &mut OptionTable) -> Packet {
-        if !self.is_in_table() {
+        if !self.has_segment() {
             return *self;
         }
         let mut copy = Packet::new(&self.peek(table), self.to(), self.generation(), self.hop(), table);
@@ -263,26 +264,22 @@ impl Packet {
     /// Nobody will look at the segment again.
     #[inline]
     pub(crate) fn discard(&self, table: &mut OptionTable) {
-        if self.has_options() {
-            table.give_back(self.options());
+        if self.has_segment() {
+            table.free.push(self.options());
         }
     }
 
-    /// Whether it has options or an ECN codepoint.
+    /// Takes what not every segment has off the segment that the packet was made of, or that was made of it.
+    // An empty segment in its place would be as good, but a segment is large.
     #[inline]
-    pub(crate) fn is_more_than_a_header(&self) -> bool {
-        self.has_options() || self.is_ecn_capable()
-    }
-
-    /// Whether it is a segment with a place in the table, or a datagram.
-    #[inline]
-    fn has_options(&self) -> bool {
-        self.options() != NO_OPTIONS
-    }
-
-    /// Whether it has a place in the table.
-    pub(crate) fn is_in_table(&self) -> bool {
-        self.has_options() && self.datagram().is_none()
+    pub(crate) fn strip(&self, segment: &mut Segment) {
+        match self.options() {
+            NO_OPTIONS => {}
+            STAMPS => segment.timestamps = None,
+            SENT_AT => segment.sent_at = None,
+            _ => *segment = Segment::EMPTY,
+        }
+        segment.ecn = Ecn::NotCapable;
     }
 
     /// Whether the table has all of the segment.
@@ -318,29 +315,18 @@ fn has_more_than_one_number(segment: &Segment) -> bool {
 pub(crate) struct OptionTable {
     segments: Vec<Segment>,
     free: Vec<u32>,
-    /// Of segments without other options.
-    timestamps: Vec<Timestamps>,
-    free_timestamps: Vec<u32>,
-    /// Of segments without options that note when they were sent.
-    sent_at: Vec<SentAt>,
-    free_sent_at: Vec<u32>,
 }
 
 impl OptionTable {
     /// Places taken by packets on their way.
     pub(crate) fn in_use(&self) -> usize {
-        self.segments.len() - self.free.len() + self.timestamps.len() - self.free_timestamps.len() + self.sent_at.len()
-            - self.free_sent_at.len()
+        self.segments.len() - self.free.len()
     }
 
     /// Forgets all segments: their packets are gone.
     pub(crate) fn clear(&mut self) {
         self.segments.clear();
         self.free.clear();
-        self.timestamps.clear();
-        self.free_timestamps.clear();
-        self.sent_at.clear();
-        self.free_sent_at.clear();
     }
 
     // Out of line: the way of a packet without options is what matters.
@@ -352,36 +338,6 @@ impl OptionTable {
         }
         self.segments.push(*segment);
         self.segments.len() as u32 - 1
-    }
-
-    #[inline(never)]
-    fn keep_timestamps(&mut self, timestamps: &Timestamps) -> u32 {
-        if let Some(place) = self.free_timestamps.pop() {
-            self.timestamps[(place & !MARKS) as usize] = *timestamps;
-            return place;
-        }
-        self.timestamps.push(*timestamps);
-        (self.timestamps.len() as u32 - 1) | STAMPS
-    }
-
-    #[inline(never)]
-    fn keep_sent_at(&mut self, sent_at: SentAt) -> u32 {
-        if let Some(place) = self.free_sent_at.pop() {
-            self.sent_at[(place & !MARKS) as usize] = sent_at;
-            return place;
-        }
-        self.sent_at.push(sent_at);
-        (self.sent_at.len() as u32 - 1) | SENT_AT
-    }
-
-    #[inline]
-    fn give_back(&mut self, place: u32) {
-        let free = match place & MARKS {
-            0 => &mut self.free,
-            STAMPS => &mut self.free_timestamps,
-            _ => &mut self.free_sent_at,
-        };
-        free.push(place);
     }
 }
 
@@ -440,7 +396,7 @@ mod tests {
         let mut table = OptionTable::default();
         let sent = segments();
         let packets: Vec<Packet> = sent.iter().map(|segment| Packet::new(segment, 0, 0, 0, &mut table)).collect();
-        assert_eq!(table.in_use(), packets.iter().filter(|packet| packet.has_options()).count());
+        assert_eq!(table.in_use(), packets.iter().filter(|packet| packet.has_segment()).count());
         for (packet, segment) in packets.iter().zip(&sent) {
             assert_eq!(opened(packet, &mut table), *segment);
         }
@@ -448,9 +404,20 @@ mod tests {
     }
 
     #[test]
+    fn of_a_segment_that_was_sent_nothing_is_left_that_the_next_one_would_carry() {
+        let mut table = OptionTable::default();
+        for mut segment in segments() {
+            let packet = Packet::new(&segment, 0, 0, 0, &mut table);
+            packet.strip(&mut segment);
+            let Segment { seq, ack, payload_bytes, window, flags, retransmission, .. } = segment;
+            assert_eq!(segment, Segment { seq, ack, payload_bytes, window, flags, retransmission, ..Segment::EMPTY });
+        }
+    }
+
+    #[test]
     fn places_of_the_table_are_used_again() {
-        // Timestamps alone, and with a SACK option.
-        for (index, places) in [(2, (0, 3, 0)), (3, (3, 0, 0)), (4, (0, 0, 3))] {
+        // Timestamps alone, with a SACK option, the time of sending alone.
+        for (index, places) in [(2, 0), (3, 3), (4, 0)] {
             let mut table = OptionTable::default();
             let carries = segments()[index];
             for round in 0..1000 {
@@ -460,8 +427,7 @@ mod tests {
                     assert_eq!(opened(&packets[(round + kept) % 3], &mut table), carries);
                 }
             }
-            let lengths = (table.segments.len(), table.timestamps.len(), table.sent_at.len());
-            assert_eq!((lengths, table.in_use()), (places, 0));
+            assert_eq!((table.segments.len(), table.in_use()), (places, 0));
         }
     }
 
@@ -485,9 +451,7 @@ mod tests {
             packet.advance();
             assert_eq!((packet.datagram(), packet.hop()), (Some(sent), 4));
             assert_eq!(packet.bytes(40, &table), bytes);
-            assert!(
-                packet.carries_data() && !packet.has_segment() && !packet.is_in_table() && !packet.is_ecn_capable()
-            );
+            assert!(packet.carries_data() && !packet.has_segment() && !packet.is_ecn_capable());
         }
         assert_eq!(Packet::new(&segments()[0], 5, 0, 0, &mut table).datagram(), None);
     }
@@ -532,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_takes_half_a_cache_line() {
-        assert_eq!(size_of::<Packet>(), 32);
+    fn a_packet_takes_five_words() {
+        assert_eq!(size_of::<Packet>(), 40);
     }
 }

@@ -249,8 +249,8 @@ impl<'p> Simulation<'p> {
         }
     }
 
-    /// Something happened at one end of a connection.
-    pub(crate) fn on_events(&mut self, slot: u32, side: usize, events: Events) {
+    /// Something happened at one end of a connection. `is_awaited`: what its application waited for has been read.
+    pub(crate) fn on_events(&mut self, slot: u32, side: usize, events: Events, is_awaited: bool) {
         let now = self.now;
         if events.contains(Events::RESET) || events.contains(Events::TIMED_OUT) {
             return self.fail(slot);
@@ -260,19 +260,10 @@ impl<'p> Simulation<'p> {
         if side == CLIENT && events.contains(Events::CONNECTED) {
             connection.connected_at = Some(now);
         }
-        if events.contains(Events::READABLE) {
-            let end = &mut connection.ends[side];
-            let readable = end.readable_bytes();
-            end.read(readable);
-            if end.received_bytes() < connection.awaited[side] {
-                if events == Events::READABLE {
-                    return;
-                }
-            } else {
-                self.on_awaited(slot, side);
-                if self.connections[slot].generation != generation {
-                    return;
-                }
+        if is_awaited {
+            self.on_awaited(slot, side);
+            if self.connections[slot].generation != generation {
+                return;
             }
         }
         if events.contains(Events::PEER_CLOSED) {

@@ -8,7 +8,7 @@ mod watch;
 use std::ops::Range;
 
 use firstflight_path::{Fate, Holding, Left, Link, Nanos, Offered, Ring};
-use firstflight_tcp::{NEVER, Segment};
+use firstflight_tcp::{Events, NEVER, Segment};
 
 use crate::{
     application::{Client, datagram::DatagramStream},
@@ -34,7 +34,7 @@ struct InFlight {
     packet: Packet,
 }
 
-const _: () = assert!(size_of::<InFlight>() <= 48, "the rings are what the caches see");
+const _: () = assert!(size_of::<InFlight>() <= 56, "the rings are what the caches see");
 
 /// What fills the unused slots of a link's ring.
 const NOTHING: InFlight = InFlight { at: 0, order: 0, packet: Packet::NOTHING };
@@ -410,9 +410,7 @@ impl<'p> Simulation<'p> {
             let segment = self.incoming;
             self.note_received(slot, side, &segment);
         }
-        if packet.is_more_than_a_header() {
-            self.incoming = Segment::EMPTY;
-        }
+        packet.strip(&mut self.incoming);
         self.react(slot, side);
     }
 
@@ -423,17 +421,35 @@ impl<'p> Simulation<'p> {
         let generation = connection.generation;
         let events = connection.ends[side].poll_events();
         if !events.is_empty() {
-            self.on_events(slot, side, events);
-            if self.connections[slot].generation != generation {
-                return;
+            // Of most segments no application hears.
+            let is_awaited = events.contains(Events::READABLE) && connection.read_all(side);
+            if is_awaited || events != Events::READABLE {
+                self.on_events(slot, side, events, is_awaited);
+                if self.connections[slot].generation != generation {
+                    return;
+                }
             }
         }
-        self.pump(slot, side);
+        self.pump_at_once(slot, side);
     }
 
     /// Sends what an end has to send, and arms its timer.
-    #[inline]
+    // Out of line but for the arrival of a segment.
+    #[inline(never)]
     pub(crate) fn pump(&mut self, slot: u32, side: usize) {
+        self.pump_at_once(slot, side);
+    }
+
+    #[inline(always)]
+    fn pump_at_once(&mut self, slot: u32, side: usize) {
+        if self.connections[slot].ends[side].may_transmit() {
+            self.send(slot, side);
+        }
+        self.arm(slot, side);
+    }
+
+    #[inline(never)]
+    fn send(&mut self, slot: u32, side: usize) {
         loop {
             let connection = &mut self.connections[slot];
             let segment = &mut self.outgoing;
@@ -448,12 +464,9 @@ impl<'p> Simulation<'p> {
                 let segment = *segment;
                 self.note_sent(slot, side, &segment);
             }
-            if packet.is_more_than_a_header() {
-                self.outgoing = Segment::EMPTY;
-            }
+            packet.strip(&mut self.outgoing);
             self.forward(packet);
         }
-        self.arm(slot, side);
     }
 
     /// Arms an end's timer, if its deadline is earlier than the entry that there is.
@@ -541,7 +554,7 @@ impl<'p> Simulation<'p> {
 
     /// Packets on the links that carry options.
     fn packets_with_options(&self) -> usize {
-        self.lines.iter().flat_map(|line| line.in_flight.iter()).filter(|flying| flying.packet.is_in_table()).count()
+        self.lines.iter().flat_map(|line| line.in_flight.iter()).filter(|flying| flying.packet.has_segment()).count()
     }
 
     /// A stream of draws of a client.

@@ -47,6 +47,17 @@ impl Endpoint {
         acknowledges
     }
 
+    /// False: [`poll_transmit`](Self::poll_transmit) would find nothing to send now. A hint that costs little: true says
+    /// nothing.
+    // What has nothing to validate or to repair, and nothing outstanding, only receives.
+    #[inline]
+    pub fn may_transmit(&self) -> bool {
+        let only_receives = self.una == self.stream_end()
+            && self.extras.validation().is_none()
+            && matches!(self.recovery, Recovery::Counting(_));
+        self.due & !due::STREAM != 0 || self.due != 0 && !only_receives
+    }
+
     /// One past the last position that we have to send: data and, once closing, the FIN.
     #[inline]
     pub(crate) fn stream_end(&self) -> Position {
