@@ -41,7 +41,7 @@ pub struct LinkCounts {
 impl LinkCounts {
     /// One packet more.
     #[inline]
-    pub(crate) fn book(&mut self, bytes: u32, fate: Fate) {
+    pub(crate) fn record(&mut self, bytes: u32, fate: Fate) {
         self.offered.add(bytes);
         match fate {
             Fate::Dropped => self.dropped.add(bytes),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     Error,
     control::{Control, Peer},
-    kept::{Kept, MOST_HEADER_BYTES},
+    kept::{CapturedHeaders, MOST_HEADER_BYTES},
     segments::Rows,
 };
 
@@ -85,7 +85,7 @@ struct Capture {
     arrival: Box<Arrival>,
     taken: Box<[Taken; BATCH]>,
     room: Vec<u8>,
-    kept: Kept,
+    kept: CapturedHeaders,
     rows: Rows,
     counts: Counts,
 }
@@ -101,7 +101,7 @@ impl Capture {
             arrival: Arrival::new(),
             taken: Box::new([Taken::default(); BATCH]),
             room: vec![0; BATCH * MOST_HEADER_BYTES],
-            kept: Kept::default(),
+            kept: CapturedHeaders::default(),
             rows: Rows::default(),
             counts: Counts::default(),
         })
@@ -123,7 +123,7 @@ impl Capture {
             self.read()?;
             if commanded {
                 let was_sending = control.is_sending();
-                if self.obey(control) == Peer::Gone {
+                if self.handle_command(control) == Peer::Gone {
                     return Ok(());
                 }
                 if was_sending != control.is_sending() {
@@ -160,7 +160,7 @@ impl Capture {
         }
     }
 
-    fn obey(&mut self, control: &mut Control) -> Peer {
+    fn handle_command(&mut self, control: &mut Control) -> Peer {
         let mut peer = control.receive();
         while let Some(line) = control.next_line() {
             match serde_json::from_str(&line) {

@@ -7,9 +7,9 @@ use firstflight_segment::{Ecn, IPV4_BYTES, Ipv4, TCP, Tcp, UDP};
 
 const UDP_HEADER_BYTES: usize = 8;
 
-/// A look at a packet's header.
+/// What the link box reads of a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Glance {
+pub(crate) struct PacketHeader {
     /// Its length by its header: what lies behind is padding.
     pub(crate) total_bytes: u16,
     pub(crate) destination: Ipv4Addr,
@@ -17,10 +17,10 @@ pub(crate) struct Glance {
     pub(crate) is_fragment: bool,
 }
 
-impl Glance {
+impl PacketHeader {
     /// Looks at what should be a packet; none: it is no whole IPv4 packet.
     #[inline]
-    pub(crate) fn at(packet: &[u8]) -> Option<Glance> {
+    pub(crate) fn at(packet: &[u8]) -> Option<PacketHeader> {
         let ip = Ipv4::at(packet)?;
         let (header_bytes, total_bytes) = (ip.header_bytes(), ip.total_bytes());
         let total = usize::from(total_bytes);
@@ -35,7 +35,7 @@ impl Glance {
             UDP => UDP_HEADER_BYTES,
             _ => body.len(),
         };
-        Some(Glance {
+        Some(PacketHeader {
             total_bytes,
             destination: ip.destination(),
             offered: Offered {
@@ -57,7 +57,7 @@ fn flow(header: &[u8], body: &[u8]) -> u32 {
     bytes.fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Whether there are options in a packet that [`Glance::at`] found whole.
+/// Whether there are options in a packet that [`PacketHeader::at`] found whole.
 #[inline]
 pub(crate) fn has_options(packet: &[u8]) -> bool {
     Ipv4::at(packet).is_some_and(|ip| ip.header_bytes() > IPV4_BYTES)
@@ -99,12 +99,12 @@ mod tests {
             (Segment::EMPTY, false),
         ] {
             let bytes = packet(segment);
-            let glance = Glance::at(&bytes).unwrap();
+            let header = PacketHeader::at(&bytes).unwrap();
             assert_eq!(
-                glance.offered,
-                Offered { bytes: bytes.len() as u32, carries_data, ecn_capable: false, ..glance.offered }
+                header.offered,
+                Offered { bytes: bytes.len() as u32, carries_data, ecn_capable: false, ..header.offered }
             );
-            assert_eq!(glance.destination, Ipv4Addr::new(10, 77, 0, 2));
+            assert_eq!(header.destination, Ipv4Addr::new(10, 77, 0, 2));
         }
     }
 
@@ -112,24 +112,24 @@ mod tests {
     fn padding_behind_a_packet_does_not_count() {
         let mut bytes = packet(Segment::EMPTY);
         bytes.resize(60, 0);
-        assert_eq!(Glance::at(&bytes).unwrap().total_bytes, 40);
+        assert_eq!(PacketHeader::at(&bytes).unwrap().total_bytes, 40);
     }
 
     #[test]
     fn what_is_no_whole_ipv4_packet_is_seen_as_such() {
         let bytes = packet(Segment { payload_bytes: 100, ..Segment::EMPTY });
-        assert_eq!(Glance::at(&bytes[..139]), None);
-        assert_eq!(Glance::at(&bytes[..10]), None);
+        assert_eq!(PacketHeader::at(&bytes[..139]), None);
+        assert_eq!(PacketHeader::at(&bytes[..10]), None);
         let mut of_version_6 = bytes.clone();
         of_version_6[0] = 0x65;
-        assert_eq!(Glance::at(&of_version_6), None);
+        assert_eq!(PacketHeader::at(&of_version_6), None);
     }
 
     #[test]
     fn a_later_fragment_is_payload_even_if_it_is_short() {
         let mut bytes = packet(Segment::EMPTY);
         bytes[6..8].copy_from_slice(&5u16.to_be_bytes());
-        let glance = Glance::at(&bytes).unwrap();
-        assert!(glance.is_fragment && glance.offered.carries_data);
+        let header = PacketHeader::at(&bytes).unwrap();
+        assert!(header.is_fragment && header.offered.carries_data);
     }
 }

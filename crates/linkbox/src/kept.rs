@@ -45,7 +45,7 @@ pub(crate) struct KeptPacket<'a> {
 
 /// Packets in the order in which they were seen.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct CapturedHeaders {
     pieces: Vec<Vec<u8>>,
     entries: Vec<Vec<Entry>>,
     missed: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Kept {
 
 const PIECE_ENTRIES: usize = 8192;
 
-impl Kept {
+impl CapturedHeaders {
     /// Keeps the headers of a packet of `bytes`; `seen` is what there is of it.
     pub(crate) fn add(&mut self, time: Nanos, interface: u16, outgoing: bool, seen: &[u8], bytes: u16) {
         let headers = &seen[..header_bytes(seen).min(seen.len())];
@@ -95,7 +95,7 @@ impl Kept {
 
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
-        *self = Kept::default();
+        *self = CapturedHeaders::default();
     }
 
     /// Writes the packets of interfaces that are `chosen` to a capture file, in the order of time; `wall_ahead` brings

@@ -58,7 +58,7 @@ impl Lateness {
 
     /// A packet due at `due` was handed over `late` after it.
     #[inline]
-    pub(crate) fn book(&mut self, due: Nanos, late: Nanos, port: u16) {
+    pub(crate) fn record(&mut self, due: Nanos, late: Nanos, port: u16) {
         self.classes[class(late)] += 1;
         self.packets += 1;
         if late > self.max {
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn quantiles_maximum_and_stalls_are_those_since_the_last_take() {
         let mut lateness = Lateness::new(1000);
-        (1..=100).for_each(|late| lateness.book(7, late, 0));
-        lateness.book(9, 5000, 3);
+        (1..=100).for_each(|late| lateness.record(7, late, 0));
+        lateness.record(9, 5000, 3);
         let report = lateness.take();
         assert!((51..=54).contains(&report.p50_ns) && (100..=106).contains(&report.p99_ns), "{report:?}");
         assert_eq!((report.max_ns, report.max_at_ns), (5000, 9));

@@ -24,7 +24,7 @@ mod segments;
 pub use capture::capture;
 pub use error::Error;
 pub use link_box::run;
-pub use network::{Happening, Network};
+pub use network::{Event, Network};
 pub use plan::{LinkPlan, Plan, PortPlan, RoutePlan, Way};
 pub use port::Device;
 

@@ -15,10 +15,10 @@ use crate::{
     accounts::Balance,
     control::{Control, Peer},
     header,
-    kept::Kept,
+    kept::CapturedHeaders,
     lateness::Lateness,
     log::Log,
-    network::{Happening, Network},
+    network::{Event, Network},
     plan::Plan,
     pool::Pool,
     port::{Device, Inside, Port, Staging, crowded},
@@ -91,7 +91,7 @@ pub(crate) struct LinkBox {
     pub(crate) lateness: Lateness,
     pub(crate) log: Option<Log>,
     /// The packets of watched links.
-    pub(crate) kept: Kept,
+    pub(crate) kept: CapturedHeaders,
     /// By direction of a link: what passes its far end is kept.
     pub(crate) is_watched: Vec<bool>,
     link_names: Vec<String>,
@@ -132,7 +132,7 @@ impl LinkBox {
             balance: Balance::default(),
             lateness,
             log: plan.log.then(Log::new),
-            kept: Kept::default(),
+            kept: CapturedHeaders::default(),
             is_watched: vec![false; 2 * plan.links.len()],
             link_names: plan.links.iter().map(|link| link.name.clone()).collect(),
             replicate: plan.replicate,
@@ -179,7 +179,7 @@ impl LinkBox {
             self.advance(now)?;
             if commanded {
                 let was_sending = control.is_sending();
-                if self.obey(control) == Peer::Gone {
+                if self.handle_command(control) == Peer::Gone {
                     return Ok(());
                 }
                 if was_sending != control.is_sending() {
@@ -228,9 +228,9 @@ impl LinkBox {
         let behind = self.turn.iter().filter_map(|&index| self.ports[usize::from(index)].behind());
         let until = behind.min().unwrap_or(now);
         let until = until.saturating_sub(self.origin);
-        while let Some(happening) = self.network.next(until) {
-            match happening {
-                Happening::Crossed { packet, link, at, transmission: (start, end), fate, copy } => {
+        while let Some(event) = self.network.next(until) {
+            match event {
+                Event::Crossed { packet, link, at, transmission: (start, end), fate, copy } => {
                     if let Some(log) = &mut self.log {
                         let (_, epoch) = self.network.meter(link);
                         let at = at.saturating_sub(epoch);
@@ -261,12 +261,12 @@ impl LinkBox {
                         self.network.send_copy(copy, twin);
                     }
                 }
-                Happening::Delivered { packet, port, at } => {
+                Event::Delivered { packet, port, at } => {
                     let due = self.origin + at;
                     let target = &mut self.ports[usize::from(port)];
                     target.write(self.pool.packet(packet));
                     let now = monotonic_ns();
-                    self.lateness.book(due, now.saturating_sub(due), port);
+                    self.lateness.record(due, now.saturating_sub(due), port);
                     self.balance.left += 1;
                     self.pool.give_back(packet);
                 }
@@ -296,7 +296,7 @@ impl LinkBox {
     }
 
     /// Does what has been commanded; the other side has gone when there is nothing more to do.
-    fn obey(&mut self, control: &mut Control) -> Peer {
+    fn handle_command(&mut self, control: &mut Control) -> Peer {
         let mut peer = control.receive();
         while let Some(line) = control.next_line() {
             match serde_json::from_str(&line) {

@@ -20,7 +20,7 @@ pub type Handle = u32;
 
 /// Something that befalls a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum Event {
     /// It came to a link, and met its fate there.
     Crossed {
         /// The packet.
@@ -145,7 +145,7 @@ pub struct Network {
     routes: Vec<Vec<(Ipv4Addr, u32)>>,
     steps: BinaryHeap<Reverse<Step>>,
     /// What has happened and was not told yet.
-    happened: VecDeque<Happening>,
+    happened: VecDeque<Event>,
     order: u64,
     now: Nanos,
     meter: Meter,
@@ -287,10 +287,10 @@ impl Network {
     /// The next thing that happens until `until`, that moment included. Packets that come in later count as come after
     /// what was told.
     #[inline]
-    pub fn next(&mut self, until: Nanos) -> Option<Happening> {
+    pub fn next(&mut self, until: Nanos) -> Option<Event> {
         loop {
-            if let Some(happening) = self.happened.pop_front() {
-                return Some(happening);
+            if let Some(event) = self.happened.pop_front() {
+                return Some(event);
             }
             let step = match self.steps.peek() {
                 Some(Reverse(step)) if step.time <= until => *step,
@@ -307,7 +307,7 @@ impl Network {
             }
             let Step { time: at, packet, .. } = step;
             let link = match self.hops[step.hop as usize] {
-                Hop::Port(port) => return Some(Happening::Delivered { packet, port, at }),
+                Hop::Port(port) => return Some(Event::Delivered { packet, port, at }),
                 Hop::Link(link) => link,
             };
             let line = &mut self.lines[usize::from(link)];
@@ -341,10 +341,10 @@ impl Network {
         waiting: Waiting,
         fate: Fate,
         copy: Option<Nanos>,
-    ) -> Happening {
+    ) -> Event {
         let line = &mut self.lines[usize::from(link)];
         let bytes = waiting.offered.open().bytes;
-        line.counts.book(bytes, fate);
+        line.counts.record(bytes, fate);
         let epoch = line.epoch;
         let mut transmission = (at, at);
         if fate != Fate::Dropped {
@@ -366,7 +366,7 @@ impl Network {
             }
             self.schedule(arrival, waiting.packet, waiting.hop + 1, link, waiting.offered);
         }
-        Happening::Crossed { packet: waiting.packet, link, at: arrived, transmission, fate, copy: copied }
+        Event::Crossed { packet: waiting.packet, link, at: arrived, transmission, fate, copy: copied }
     }
 
     /// Sends the copy that a link made of a packet as one of its own.
@@ -394,8 +394,8 @@ impl Network {
         line.under_way -= left.len() as u32;
         for Left { packet, arrived, at, fate, copy, .. } in left {
             let (arrived, at) = (epoch.saturating_add(arrived), epoch.saturating_add(at));
-            let happening = self.cross(link, arrived, at, packet, fate, copy);
-            self.happened.push_back(happening);
+            let event = self.cross(link, arrived, at, packet, fate, copy);
+            self.happened.push_back(event);
         }
         if let Some(due) = due.filter(|_| due != was_due) {
             self.schedule(epoch.saturating_add(due), NO_PACKET, 0, link, NOTHING);

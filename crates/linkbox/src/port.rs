@@ -12,7 +12,7 @@ use firstflight_path::Nanos;
 use crate::{
     Error,
     accounts::{Balance, PortCounts},
-    header::Glance,
+    header::PacketHeader,
     network::Network,
     plan::PortPlan,
     pool::Pool,
@@ -147,9 +147,9 @@ impl Port {
                 self.counts.oversized += 1;
                 continue;
             }
-            let glance = Glance::at(&inside.pool.room(buffer)[..length]);
-            if let Some((hop, glance)) = self.judge(glance, inside) {
-                self.enter(time, hop, &glance, inside);
+            let header = PacketHeader::at(&inside.pool.room(buffer)[..length]);
+            if let Some((hop, header)) = self.route(header, inside) {
+                self.enter(time, hop, &header, inside);
             }
         }
         Ok(())
@@ -175,12 +175,12 @@ impl Port {
             } else if taken.lacks_checksum {
                 self.counts.unchecksummed += 1;
             } else {
-                let glance = Glance::at(&inside.staging.bytes[index * size..][..taken.length]);
-                if let Some((hop, glance)) = self.judge(glance, inside) {
-                    let length = usize::from(glance.total_bytes);
+                let header = PacketHeader::at(&inside.staging.bytes[index * size..][..taken.length]);
+                if let Some((hop, header)) = self.route(header, inside) {
+                    let length = usize::from(header.total_bytes);
                     let buffer = inside.pool.peek(0);
                     inside.pool.room(buffer)[..length].copy_from_slice(&inside.staging.bytes[index * size..][..length]);
-                    self.enter(taken.time, hop, &glance, inside);
+                    self.enter(taken.time, hop, &header, inside);
                 }
             }
         }
@@ -189,26 +189,26 @@ impl Port {
 
     /// Whether a packet is forwarded: with its first hop.
     #[inline]
-    fn judge(&mut self, glance: Option<Glance>, inside: &Inside<'_>) -> Option<(u32, Glance)> {
-        let Some(glance) = glance else {
+    fn route(&mut self, header: Option<PacketHeader>, inside: &Inside<'_>) -> Option<(u32, PacketHeader)> {
+        let Some(header) = header else {
             self.counts.foreign += 1;
             return None;
         };
-        let Some(hop) = inside.network.route(self.index, glance.destination) else {
+        let Some(hop) = inside.network.route(self.index, header.destination) else {
             self.counts.unroutable += 1;
             return None;
         };
-        self.counts.fragments += u64::from(glance.is_fragment);
-        Some((hop, glance))
+        self.counts.fragments += u64::from(header.is_fragment);
+        Some((hop, header))
     }
 
     /// The packet in the next buffer enters the network.
     #[inline]
-    fn enter(&mut self, time: Nanos, hop: u32, glance: &Glance, inside: &mut Inside<'_>) {
-        let Some(buffer) = inside.pool.take(glance.total_bytes) else { return };
-        self.counts.incoming.add(glance.offered.bytes);
+    fn enter(&mut self, time: Nanos, hop: u32, header: &PacketHeader, inside: &mut Inside<'_>) {
+        let Some(buffer) = inside.pool.take(header.total_bytes) else { return };
+        self.counts.incoming.add(header.offered.bytes);
         inside.balance.entered += 1;
-        let behind = inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, glance.offered);
+        let behind = inside.network.enter(time.saturating_sub(inside.origin), hop, buffer, header.offered);
         if behind > 0 {
             self.counts.belated += 1;
             self.counts.belated_max_ns = self.counts.belated_max_ns.max(behind);

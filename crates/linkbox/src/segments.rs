@@ -6,7 +6,7 @@ use firstflight_tcp::{Flags, Segment};
 
 use crate::{
     connections::{Connections, Ends},
-    kept::{Kept, KeptPacket},
+    kept::{CapturedHeaders, KeptPacket},
 };
 
 /// What has been seen of an end of a connection.
@@ -41,7 +41,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The rows of packets; times count from `origin`, by the monotonic clock.
-    pub(crate) fn of(&mut self, kept: &Kept, origin: u64, replicate: u32) -> (SegmentEvents, Omitted) {
+    pub(crate) fn of(&mut self, kept: &CapturedHeaders, origin: u64, replicate: u32) -> (SegmentEvents, Omitted) {
         let mut table = SegmentEvents::default();
         let mut omitted = Omitted::default();
         for packet in kept.packets() {
@@ -140,7 +140,7 @@ mod tests {
 
     /// Packets (sender, segment), as a capture at the server keeps them, 1 µs apart from 100 µs on.
     fn rows(packets: &[(SocketAddrV4, Segment)]) -> SegmentEvents {
-        let mut kept = Kept::default();
+        let mut kept = CapturedHeaders::default();
         for (index, (source, segment)) in packets.iter().enumerate() {
             let destination = if *source == CLIENT { SERVER } else { CLIENT };
             let envelope =

@@ -1,6 +1,6 @@
 //! The network in virtual time.
 
-use firstflight_linkbox::{Happening, Network, Plan};
+use firstflight_linkbox::{Event, Network, Plan};
 use firstflight_path::{Fate, Holding, Link, Meter, Nanos, Offered};
 use firstflight_random::{Purpose, Sequence, Stream};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn plain(bytes: u32) -> Offered {
 }
 
 /// Sends packets at these times from the client and lets all happen that will.
-fn send(network: &mut Network, times: &[Nanos], offered: Offered) -> Vec<Happening> {
+fn send(network: &mut Network, times: &[Nanos], offered: Offered) -> Vec<Event> {
     let hop = network.route(0, "10.77.0.2".parse().unwrap()).unwrap();
     for (packet, &time) in times.iter().enumerate() {
         network.enter(time, hop, packet as u32, offered);
@@ -50,18 +50,18 @@ fn send(network: &mut Network, times: &[Nanos], offered: Offered) -> Vec<Happeni
     std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect()
 }
 
-fn arrivals(happenings: &[Happening]) -> Vec<(u32, Nanos)> {
-    let found = happenings.iter().filter_map(|happening| match *happening {
-        Happening::Delivered { packet, at, .. } => Some((packet, at)),
-        Happening::Crossed { .. } => None,
+fn arrivals(events: &[Event]) -> Vec<(u32, Nanos)> {
+    let found = events.iter().filter_map(|event| match *event {
+        Event::Delivered { packet, at, .. } => Some((packet, at)),
+        Event::Crossed { .. } => None,
     });
     found.collect()
 }
 
-fn fates(happenings: &[Happening]) -> Vec<Fate> {
-    let found = happenings.iter().filter_map(|happening| match *happening {
-        Happening::Crossed { fate, .. } => Some(fate),
-        Happening::Delivered { .. } => None,
+fn fates(events: &[Event]) -> Vec<Fate> {
+    let found = events.iter().filter_map(|event| match *event {
+        Event::Crossed { fate, .. } => Some(fate),
+        Event::Delivered { .. } => None,
     });
     found.collect()
 }
@@ -88,8 +88,8 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
         // Bursts of 40 that overload the link, and gaps in which it falls idle.
         let times: Vec<Nanos> = (0..2000).map(|n| n / 40 * 40 * MILLISECOND + n % 40 * MILLISECOND / 2).collect();
         let offered = Offered { bytes: 1500, ecn_capable: true, carries_data: true, connection: 0, class: 0 };
-        let happenings = send(&mut Network::new(&plan).unwrap(), &times, offered);
-        assert_eq!(fates(&happenings), simulated(&plan, &times, offered));
+        let events = send(&mut Network::new(&plan).unwrap(), &times, offered);
+        assert_eq!(fates(&events), simulated(&plan, &times, offered));
         let expected: Vec<Nanos> = simulated(&plan, &times, offered)
             .iter()
             .filter_map(|fate| match fate {
@@ -97,7 +97,7 @@ fn one_link_gives_the_fates_and_times_of_the_simulator() {
                 Fate::Dropped | Fate::Lost => None,
             })
             .collect();
-        assert_eq!(arrivals(&happenings).iter().map(|&(_, at)| at).collect::<Vec<_>>(), expected);
+        assert_eq!(arrivals(&events).iter().map(|&(_, at)| at).collect::<Vec<_>>(), expected);
     }
 }
 
@@ -119,14 +119,14 @@ fn a_copy_goes_on_as_a_packet_of_its_own_and_late_packets_are_overtaken() {
         network.enter(Nanos::from(packet) * 10 * MILLISECOND, hop, packet, plain(1000));
     }
     let (mut arrived, mut copies) = (Vec::new(), 0);
-    while let Some(happening) = network.next(Nanos::MAX - 1) {
-        match happening {
-            Happening::Crossed { packet, copy: Some(copy), .. } => {
+    while let Some(event) = network.next(Nanos::MAX - 1) {
+        match event {
+            Event::Crossed { packet, copy: Some(copy), .. } => {
                 copies += 1;
                 network.send_copy(copy, packet + 1000);
             }
-            Happening::Crossed { .. } => {}
-            Happening::Delivered { packet, at, .. } => arrived.push((packet, at)),
+            Event::Crossed { .. } => {}
+            Event::Delivered { packet, at, .. } => arrived.push((packet, at)),
         }
     }
     assert_eq!((arrived.len(), network.under_way()), (1000 + copies, 0));
@@ -180,17 +180,17 @@ fn queues_that_decide_on_departure_and_losses_in_bursts_are_those_of_the_simulat
         for ecn_capable in [false, true] {
             let offered = Offered { bytes: 1500, ecn_capable, carries_data: true, connection: 9, class: 3 };
             let mut network = Network::new(&plan).unwrap();
-            let happenings = send(&mut network, &times, offered);
-            let found = happenings.iter().filter_map(|happening| match *happening {
-                Happening::Crossed { packet, at, fate, .. } => Some((packet, at, fate)),
-                Happening::Delivered { .. } => None,
+            let events = send(&mut network, &times, offered);
+            let found = events.iter().filter_map(|event| match *event {
+                Event::Crossed { packet, at, fate, .. } => Some((packet, at, fate)),
+                Event::Delivered { .. } => None,
             });
             let found: Vec<_> = found.collect();
             assert_eq!(found, simulated_departures(&plan, &times, offered));
             let count = |is: fn(&Fate) -> bool| found.iter().filter(|(_, _, fate)| is(fate)).count();
             let (dropped, lost) = (count(|fate| *fate == Fate::Dropped), count(|fate| *fate == Fate::Lost));
             assert!(lost > 20 && (dropped > 0 || ecn_capable), "{lost} lost, {dropped} dropped");
-            assert_eq!(arrivals(&happenings).len(), 2000 - lost - dropped);
+            assert_eq!(arrivals(&events).len(), 2000 - lost - dropped);
             assert_eq!(network.under_way(), 0);
             network.reset(&["links[0]".into()], 1, times[1999] + 60_000 * MILLISECOND).unwrap();
         }
@@ -204,12 +204,12 @@ fn a_token_bucket_gives_the_fates_and_times_of_the_simulator() {
     let plan = chain(&[shaped]);
     let times: Vec<Nanos> = (0..200).map(|n| n / 20 * 700 * MILLISECOND).collect();
     let mut network = Network::new(&plan).unwrap();
-    let happenings = send(&mut network, &times, plain(1500));
-    assert_eq!(fates(&happenings), simulated(&plan, &times, plain(1500)));
+    let events = send(&mut network, &times, plain(1500));
+    assert_eq!(fates(&events), simulated(&plan, &times, plain(1500)));
     // 1600 bytes of tokens: two packets at once, then one as soon as the 1400 that are missing have come.
-    let first: Vec<Nanos> = arrivals(&happenings).iter().take(4).map(|&(_, at)| at - 3 * MILLISECOND).collect();
+    let first: Vec<Nanos> = arrivals(&events).iter().take(4).map(|&(_, at)| at - 3 * MILLISECOND).collect();
     assert_eq!(first, [0, 0, 43_750_000, 90_625_000]);
-    let Some(Happening::Crossed { transmission, .. }) = happenings.first() else { panic!("{happenings:?}") };
+    let Some(Event::Crossed { transmission, .. }) = events.first() else { panic!("{events:?}") };
     assert_eq!(*transmission, (0, 0));
 }
 
@@ -225,9 +225,9 @@ fn gso_packets_are_refused_because_a_box_gets_their_segments_one_by_one() {
 fn a_queue_of_5_lets_6_of_a_burst_of_32_through() {
     let plan = chain(&[drop_tail(Some(5_000_000), MILLISECOND, 5)]);
     let mut network = Network::new(&plan).unwrap();
-    let happenings = send(&mut network, &[0; 32], plain(1500));
+    let events = send(&mut network, &[0; 32], plain(1500));
     let expected: Vec<(u32, Nanos)> = (0..6).map(|n| (n, Nanos::from(n + 1) * 2_400_000 + MILLISECOND)).collect();
-    assert_eq!(arrivals(&happenings), expected);
+    assert_eq!(arrivals(&events), expected);
     let counts = network.take_counts(0);
     assert_eq!((counts.offered.packets, counts.dropped.packets, counts.sent.packets), (32, 26, 6));
     assert_eq!(network.take_counts(0).offered.packets, 0);
@@ -241,13 +241,13 @@ fn several_links_are_crossed_in_their_order_each_at_its_virtual_time() {
         drop_tail(None, 0, 100),
     ]);
     let mut network = Network::new(&plan).unwrap();
-    let happenings = send(&mut network, &[0; 5], plain(1500));
+    let events = send(&mut network, &[0; 5], plain(1500));
     // 1 ms a packet on the first link, 10 ms on the second, which holds one and two more.
-    assert_eq!(arrivals(&happenings), [(0, 16), (1, 26), (2, 36)].map(|(packet, at)| (packet, at * MILLISECOND)));
-    let links: Vec<u16> = happenings
+    assert_eq!(arrivals(&events), [(0, 16), (1, 26), (2, 36)].map(|(packet, at)| (packet, at * MILLISECOND)));
+    let links: Vec<u16> = events
         .iter()
-        .filter_map(|happening| match *happening {
-            Happening::Crossed { packet: 0, link, .. } => Some(link),
+        .filter_map(|event| match *event {
+            Event::Crossed { packet: 0, link, .. } => Some(link),
             _ => None,
         })
         .collect();
@@ -282,8 +282,8 @@ fn a_stamp_before_what_has_been_done_counts_as_come_then_and_is_told() {
     assert_eq!(network.enter(1000, hop, 0, plain(100)), 0);
     assert!(network.next(1000).is_some());
     assert_eq!(network.enter(400, hop, 1, plain(100)), 600);
-    let happenings: Vec<_> = std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect();
-    assert_eq!(arrivals(&happenings), [(0, 1000 + MILLISECOND), (1, 1000 + MILLISECOND)]);
+    let events: Vec<_> = std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect();
+    assert_eq!(arrivals(&events), [(0, 1000 + MILLISECOND), (1, 1000 + MILLISECOND)]);
 }
 
 #[test]
@@ -291,13 +291,8 @@ fn listed_packets_are_lost_and_again_after_a_reset() {
     let mut link = drop_tail(Some(10_000_000), MILLISECOND, 100);
     link["lose"] = json!([2, 4]);
     let mut network = Network::new(&chain(&[link])).unwrap();
-    let lost = |happenings: &[Happening]| {
-        fates(happenings)
-            .iter()
-            .enumerate()
-            .filter(|(_, fate)| **fate == Fate::Lost)
-            .map(|(n, _)| n)
-            .collect::<Vec<_>>()
+    let lost = |events: &[Event]| {
+        fates(events).iter().enumerate().filter(|(_, fate)| **fate == Fate::Lost).map(|(n, _)| n).collect::<Vec<_>>()
     };
     assert_eq!(lost(&send(&mut network, &[0; 6], plain(1000))), [1, 3]);
     let later = 50 * MILLISECOND;
@@ -345,8 +340,8 @@ fn what_is_on_its_way_to_a_link_at_its_reset_comes_to_the_new_one() {
     network.enter(0, hop, 0, plain(100));
     assert!(network.next(0).is_some());
     network.reset(&["links[1]".into()], 0, 3 * MILLISECOND).unwrap();
-    let happenings: Vec<_> = std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect();
-    assert_eq!(arrivals(&happenings), [(0, 3 * MILLISECOND)]);
+    let events: Vec<_> = std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect();
+    assert_eq!(arrivals(&events), [(0, 3 * MILLISECOND)]);
 }
 
 #[test]
@@ -389,14 +384,14 @@ proptest! {
         let hop = network.route(0, "10.77.0.2".parse().unwrap()).unwrap();
         let mut entered = Vec::new();
         let (mut delivered, mut gone, mut now, mut last) = (0, 0, 0, 0);
-        let mut see = |happening: Happening, entered: &[Nanos]| {
-            let at = match happening {
-                Happening::Delivered { packet, at, .. } => {
+        let mut see = |event: Event, entered: &[Nanos]| {
+            let at = match event {
+                Event::Delivered { packet, at, .. } => {
                     delivered += 1;
                     assert!(at >= entered[packet as usize] + least);
                     at
                 }
-                Happening::Crossed { at, fate, .. } => {
+                Event::Crossed { at, fate, .. } => {
                     gone += usize::from(matches!(fate, Fate::Dropped | Fate::Lost));
                     at
                 }
@@ -409,13 +404,13 @@ proptest! {
         for (packet, (gap, bytes, look)) in packets.into_iter().enumerate() {
             now += gap;
             entered.push(now + network.enter(now, hop, packet as u32, plain(bytes)));
-            while let Some(happening) = network.next((now + look).saturating_sub(2_500_000)) {
-                ended = see(happening, &entered);
+            while let Some(event) = network.next((now + look).saturating_sub(2_500_000)) {
+                ended = see(event, &entered);
             }
             prop_assert_eq!(entered.len(), ended + network.under_way());
         }
-        while let Some(happening) = network.next(Nanos::MAX - 1) {
-            ended = see(happening, &entered);
+        while let Some(event) = network.next(Nanos::MAX - 1) {
+            ended = see(event, &entered);
         }
         prop_assert_eq!((ended, network.under_way()), (entered.len(), 0));
     }
@@ -432,8 +427,8 @@ fn packets_without_a_class_have_that_of_their_route() {
     for (packet, class) in [0, 2, 0, 5].into_iter().enumerate() {
         network.enter(0, hop, packet as u32, Offered { class, ..plain(1500) });
     }
-    let happenings: Vec<Happening> = std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect();
+    let events: Vec<Event> = std::iter::from_fn(|| network.next(Nanos::MAX - 1)).collect();
     // The first is on the line before the others come.
-    let order: Vec<u32> = arrivals(&happenings).into_iter().map(|(packet, _)| packet).collect();
+    let order: Vec<u32> = arrivals(&events).into_iter().map(|(packet, _)| packet).collect();
     assert_eq!(order, [0, 3, 2, 1]);
 }

@@ -380,8 +380,8 @@ impl Link {
         let arrival = || Arrival { now, bytes, ecn_capable, backlog, line_busy, free_at };
         // An arm of its own, so that drop tail is inlined and `Arrival` is never built in memory.
         let verdict = match &mut self.queue {
-            Queue::DropTail(queue) => queue.judge(arrival(), &mut queue_draws),
-            queue => queue.judge(arrival(), &mut queue_draws),
+            Queue::DropTail(queue) => queue.on_arrival(arrival(), &mut queue_draws),
+            queue => queue.on_arrival(arrival(), &mut queue_draws),
         };
         let marked = match verdict {
             Verdict::Admit => false,
@@ -423,14 +423,14 @@ impl Link {
         let lost = match &mut self.rare {
             Some(rare) if RARE && rare.impairments.is_some() => {
                 let own = loss_draw();
-                let lost = self.may_lose && self.loss.strikes(packet.carries_data, || own);
+                let lost = self.may_lose && self.loss.is_lost(packet.carries_data, || own);
                 if let Some(flight) = rare.fly(arrival, own, lost) {
                     arrival = flight.arrival;
                     self.meter.impaired(now, flight.overtakes, flight.copy.is_some());
                 }
                 lost
             }
-            _ => self.may_lose && self.loss.strikes(packet.carries_data, loss_draw),
+            _ => self.may_lose && self.loss.is_lost(packet.carries_data, loss_draw),
         };
         let metered_end = if RARE { start.saturating_add(busy) } else { end };
         self.meter.accepted(arrived, start, metered_end, packet.bytes, waiting, lost);

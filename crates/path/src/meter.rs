@@ -246,12 +246,12 @@ impl Meter {
 
     /// Books the time from `from` to `to`, split at the borders of the intervals.
     #[inline]
-    fn span(&mut self, mut from: Nanos, to: Nanos, mut book: impl FnMut(&mut Interval, Nanos)) {
+    fn span(&mut self, mut from: Nanos, to: Nanos, mut record: impl FnMut(&mut Interval, Nanos)) {
         let to = to.min(self.end);
         while from < to {
             self.seek(from);
             let border = self.current_end.min(to);
-            book(&mut self.counts, border - from);
+            record(&mut self.counts, border - from);
             from = border;
         }
     }

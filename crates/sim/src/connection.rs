@@ -189,7 +189,7 @@ impl Connection {
     }
 
     /// The data sender's figures since the last call.
-    pub fn book(&mut self) -> SenderCounts {
+    pub fn record(&mut self) -> SenderCounts {
         let stats: &Stats = self.ends[self.data_sender()].stats();
         let total = SenderCounts {
             segments_sent: stats.data_segments_sent,

@@ -188,7 +188,7 @@ impl Station {
                 self.receive()?;
             }
             self.host.handle_timeout(&mut self.port);
-            let mut then = if commanded { self.obey(control) } else { Then::GoOn };
+            let mut then = if commanded { self.handle_command(control) } else { Then::GoOn };
             if then == Then::Stop {
                 self.host.stop(&mut self.port);
             }
@@ -239,7 +239,7 @@ impl Station {
     }
 
     /// Does what the control socket says.
-    fn obey(&mut self, control: &mut Control) -> Then {
+    fn handle_command(&mut self, control: &mut Control) -> Then {
         let mut then = if control.receive() == Peer::Gone { Then::Stop } else { Then::GoOn };
         while let Some(line) = control.next_line() {
             let command = match Command::from_json(&line, self.mtu) {

@@ -57,7 +57,7 @@ impl GilbertElliott {
     }
 
     /// A packet is transmitted: the channel takes its step, and then the packet is lost or not.
-    pub(super) fn strikes(&mut self, _carries_data: bool) -> bool {
+    pub(super) fn is_lost(&mut self, _carries_data: bool) -> bool {
         let [step, loss] = [0, 1].map(|draw| uniform(self.key, 2 * self.packets + draw));
         self.packets += 1;
         self.is_bad = if self.is_bad { step >= self.spec.to_good } else { step < self.spec.to_bad };
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn losses_are_as_many_and_come_in_bursts_as_long_as_the_channel_says() {
         let mut channel = GilbertElliott::new(&BURSTS, 5).unwrap();
-        let lost: Vec<bool> = (0..200_000).map(|_| channel.strikes(true)).collect();
+        let lost: Vec<bool> = (0..200_000).map(|_| channel.is_lost(true)).collect();
         let losses = lost.iter().filter(|lost| **lost).count() as f64;
         let bursts = lost.windows(2).filter(|pair| pair == &[false, true]).count() as f64;
         // The share of time in the bad state is to_bad / (to_bad + to_good), its mean length 1 / to_good.
@@ -87,7 +87,7 @@ mod tests {
     fn the_same_key_loses_the_same_packets() {
         let lost = |key| {
             let mut channel = GilbertElliott::new(&BURSTS, key).unwrap();
-            (0..1000).map(|_| channel.strikes(true)).collect::<Vec<_>>()
+            (0..1000).map(|_| channel.is_lost(true)).collect::<Vec<_>>()
         };
         assert_eq!(lost(1), lost(1));
         assert_ne!(lost(1), lost(2));

@@ -25,15 +25,15 @@ impl Listed {
     }
 
     /// A packet is transmitted: is it one of those?
-    pub(super) fn strikes(&mut self, carries_data: bool) -> bool {
+    pub(super) fn is_lost(&mut self, carries_data: bool) -> bool {
         if !carries_data {
             return false;
         }
         let Some(&next) = self.numbers.get(self.reached) else { return false };
         self.transmitted += 1;
-        let strikes = self.transmitted == next;
-        self.reached += usize::from(strikes);
-        strikes
+        let is_lost = self.transmitted == next;
+        self.reached += usize::from(is_lost);
+        is_lost
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn the_listed_packets_are_lost_and_no_others() {
         let mut listed = Listed::new(&[1, 3, 4]).unwrap();
-        let lost: Vec<bool> = (0..6).map(|_| listed.strikes(true)).collect();
+        let lost: Vec<bool> = (0..6).map(|_| listed.is_lost(true)).collect();
         assert_eq!(lost, [true, false, true, true, false, false]);
     }
 

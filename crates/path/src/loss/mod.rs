@@ -35,10 +35,10 @@ macro_rules! models {
                 }
             }
 
-            fn strikes(&mut self, carries_data: bool) -> bool {
+            fn is_lost(&mut self, carries_data: bool) -> bool {
                 match self {
-                    Model::Listed(listed) => listed.strikes(carries_data),
-                    $(Model::$model(model) => model.strikes(carries_data),)*
+                    Model::Listed(listed) => listed.is_lost(carries_data),
+                    $(Model::$model(model) => model.is_lost(carries_data),)*
                 }
             }
         }
@@ -86,8 +86,8 @@ impl Loss {
     /// Whether the packet that is transmitted next is lost. What a model loses takes nothing from the random draws, so that
     /// those of the packets after it stay the same.
     #[inline]
-    pub(crate) fn strikes(&mut self, carries_data: bool, random: impl FnOnce() -> f64) -> bool {
-        let by_model = self.models.iter_mut().fold(false, |lost, model| model.strikes(carries_data) | lost);
+    pub(crate) fn is_lost(&mut self, carries_data: bool, random: impl FnOnce() -> f64) -> bool {
+        let by_model = self.models.iter_mut().fold(false, |lost, model| model.is_lost(carries_data) | lost);
         let at_random = self.probability > 0.0 && random() < self.probability;
         by_model | at_random
     }

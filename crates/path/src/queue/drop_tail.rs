@@ -58,7 +58,7 @@ impl DropTail {
 
     /// Whether the arriving packet fits. Nothing is left to chance.
     #[inline]
-    pub fn judge(&mut self, arrival: Arrival<'_>, _random: &mut impl FnMut() -> f64) -> Verdict {
+    pub fn on_arrival(&mut self, arrival: Arrival<'_>, _random: &mut impl FnMut() -> f64) -> Verdict {
         let fits = match self.limit {
             Limit::Packets(limit) => {
                 // A packet that finds the line idle does not wait.

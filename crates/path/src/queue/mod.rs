@@ -81,9 +81,9 @@ macro_rules! disciplines {
             /// What becomes of the arriving packet. `random` gives uniform draws in [0, 1).
             // By value: what is passed on by reference has to be put together in memory, also for a queue that asks little.
             #[inline]
-            pub fn judge(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
+            pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
                 match self {
-                    $(Queue::$arrival(queue) => queue.judge(arrival, random),)*
+                    $(Queue::$arrival(queue) => queue.on_arrival(arrival, random),)*
                     Queue::OnDeparture => Verdict::Admit,
                 }
             }

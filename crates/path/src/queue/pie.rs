@@ -73,7 +73,7 @@ impl Pie {
     /// What becomes of the arriving packet: section 4.1.
     // Out of line: drop tail is what most links have, and its way must stay short.
     #[inline(never)]
-    pub fn judge(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
+    pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         self.update(&arrival);
         self.largest_packet = self.largest_packet.max(arrival.bytes);
         if !arrival.line_busy {

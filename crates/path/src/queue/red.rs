@@ -81,7 +81,7 @@ impl Red {
     /// What becomes of the arriving packet; updates the average.
     // Out of line: drop tail is what most links have, and its way must stay short.
     #[inline(never)]
-    pub fn judge(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
+    pub fn on_arrival(&mut self, arrival: Arrival<'_>, random: &mut impl FnMut() -> f64) -> Verdict {
         self.update_average(&arrival);
         if arrival.line_busy && arrival.packets(self.spec.counts_packet_in_service) >= self.spec.limit_packets {
             self.count = 0;
@@ -160,11 +160,11 @@ mod tests {
         let mut backlog = Backlog::default();
         (1..=8).for_each(|packet| backlog.push(packet, 1500));
         let busy = Arrival { now: 0, bytes: 1500, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 0 };
-        assert_eq!(red.judge(busy, &mut || 0.999), Verdict::Admit);
+        assert_eq!(red.on_arrival(busy, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 4.0);
         let backlog = Backlog::default();
         let idle = Arrival { now: 12_000_000, backlog: &backlog, line_busy: false, free_at: 10_000_000, ..busy };
-        assert_eq!(red.judge(idle, &mut || 0.999), Verdict::Admit);
+        assert_eq!(red.on_arrival(idle, &mut || 0.999), Verdict::Admit);
         assert_eq!(red.average_packets(), 1.0);
     }
 }

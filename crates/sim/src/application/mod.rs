@@ -363,7 +363,7 @@ impl<'p> Simulation<'p> {
             );
             connection.done += 1;
             let generation = connection.generation;
-            let done = self.book(slot, index, true);
+            let done = self.record(slot, index, true);
             self.object_done(done);
             if self.connections[slot].generation != generation {
                 return;
@@ -375,7 +375,7 @@ impl<'p> Simulation<'p> {
     #[cold]
     fn fail(&mut self, slot: u32) {
         let owed = self.connections[slot].done..self.connections[slot].objects.len();
-        let lost: Vec<Done> = owed.map(|index| self.book(slot, index, false)).collect();
+        let lost: Vec<Done> = owed.map(|index| self.record(slot, index, false)).collect();
         self.release(slot);
         for done in lost {
             self.object_done(done);
@@ -395,10 +395,10 @@ impl<'p> Simulation<'p> {
     }
 
     /// Writes the row of an object, or enters it into the accounts.
-    fn book(&mut self, slot: u32, index: usize, completed: bool) -> Done {
+    fn record(&mut self, slot: u32, index: usize, completed: bool) -> Done {
         let now = self.now;
         let connection = &mut self.connections[slot];
-        let booked = connection.book();
+        let booked = connection.record();
         let object = connection.objects[index];
         let client = &self.clients[connection.client as usize];
         let recorded = self.plan.recorded(client.application, connection.arm);
@@ -449,7 +449,7 @@ impl<'p> Simulation<'p> {
     /// At the end of the run: the rows of objects still on their way.
     pub(crate) fn book_unfinished(&mut self, slot: u32) {
         for index in self.connections[slot].done..self.connections[slot].objects.len() {
-            let done = self.book(slot, index, false);
+            let done = self.record(slot, index, false);
             self.page_object_unfinished(&done);
         }
     }

@@ -17,22 +17,22 @@ impl EcnState {
     /// Linux hurries as the echo begins and as CWR arrives, because the sender may be down to a window of one segment,
     /// and when a segment comes without ECT after others had it, because that is a retransmission.
     pub(crate) fn on_data(&mut self, segment: &Segment) -> bool {
-        let mut hurry = false;
+        let mut quickack = false;
         // RFC 3168 §6.1.3: after the receipt of the CWR packet, ECE is set no more, unless for another CE packet.
         if segment.flags.contains(Flags::CWR) {
             self.0 &= !ECHOING;
-            hurry = true;
+            quickack = true;
         }
         match segment.ecn {
             // RFC 3168 §6.1.3: ECE is set in all acknowledgements from the CE packet on.
             Ecn::Congestion => {
-                hurry |= self.0 & ECHOING == 0;
+                quickack |= self.0 & ECHOING == 0;
                 self.0 |= ECHOING | CAPABLE_SEEN;
             }
             Ecn::Capable0 | Ecn::Capable1 => self.0 |= CAPABLE_SEEN,
-            Ecn::NotCapable => hurry |= self.0 & CAPABLE_SEEN != 0,
+            Ecn::NotCapable => quickack |= self.0 & CAPABLE_SEEN != 0,
         }
-        hurry
+        quickack
     }
 
     /// Sets the bits of a segment that leaves.

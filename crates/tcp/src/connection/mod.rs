@@ -114,7 +114,7 @@ pub(crate) struct Reset {
 
 /// Memory of a connection that is over.
 #[derive(Default)]
-struct Kept {
+struct RecycledMemory {
     controller: Option<Box<Other>>,
     extras: Extras,
     rtt: Option<Box<LinuxVariation>>,
@@ -238,20 +238,20 @@ impl Endpoint {
 
     fn restart(&mut self, profile: &Arc<Profile>, initial_sequence: u32, state: State) {
         let start = Self::start(&self.profile, 0, self.mss, 0);
-        let kept = Kept {
+        let recycled = RecycledMemory {
             controller: self.controller.take_memory(&start),
             extras: std::mem::take(&mut self.extras),
             rtt: self.rtt.take_memory(),
             scoreboard: self.recovery.take_memory(),
         };
-        *self = Self::built(Arc::clone(profile), initial_sequence, state, kept);
+        *self = Self::built(Arc::clone(profile), initial_sequence, state, recycled);
     }
 
     fn new(profile: Arc<Profile>, initial_sequence: u32, state: State) -> Self {
-        Self::built(profile, initial_sequence, state, Kept::default())
+        Self::built(profile, initial_sequence, state, RecycledMemory::default())
     }
 
-    fn built(profile: Arc<Profile>, initial_sequence: u32, state: State, kept: Kept) -> Self {
+    fn built(profile: Arc<Profile>, initial_sequence: u32, state: State, recycled: RecycledMemory) -> Self {
         debug_assert_eq!(profile.validate(), Ok(()));
         let initial = origin(initial_sequence);
         let mss = profile.mss_bytes;
@@ -270,7 +270,7 @@ impl Endpoint {
             ack_deadline: NEVER,
             small_end: 0,
             last_sent_at: NEVER,
-            extras: kept.extras.for_another(&profile, initial_sequence),
+            extras: recycled.extras.for_another(&profile, initial_sequence),
             state,
             due: 0,
             features: Memory::features(&profile),
@@ -294,9 +294,9 @@ impl Endpoint {
             largest_peer_window: 0,
             unacknowledged_segments: 0,
             retries: 0,
-            controller: Controller::new_in(kept.controller, &start),
-            recovery: Recovery::new_in(kept.scoreboard, &profile, initial),
-            rtt: RttEstimator::new_in(kept.rtt, &profile),
+            controller: Controller::new_in(recycled.controller, &start),
+            recovery: Recovery::new_in(recycled.scoreboard, &profile, initial),
+            rtt: RttEstimator::new_in(recycled.rtt, &profile),
             stats: Stats::default(),
             reassembly: Reassembly::default(),
             peer_fin: None,

@@ -139,7 +139,7 @@ impl Endpoint {
         }
         let brings_news = seq + u64::from(segment.payload_bytes) > self.rcv_nxt;
         if self.features & feature::ECN != 0 && segment.payload_bytes > 0 && brings_news && self.ecn.on_data(segment) {
-            self.hurry(Some(2));
+            self.enter_quickack(Some(2));
             self.due |= due::ACK;
         }
     }
@@ -155,7 +155,7 @@ impl Endpoint {
             }
             // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgement, and drop the segment.
             self.note_old_duplicate(seq, segment);
-            self.hurry(None);
+            self.enter_quickack(None);
             self.due |= due::ACK;
             return false;
         }

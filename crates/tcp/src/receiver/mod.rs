@@ -156,7 +156,7 @@ impl Endpoint {
         if let Some(window) = window {
             if window.on_data(&arrived) {
                 if let Some(arrivals) = arrivals {
-                    arrivals.hurry_once();
+                    arrivals.quickack_once();
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Endpoint {
         if let Some(Memory { window: Some(window), arrivals, .. }) = self.extras.memory_mut() {
             if window.on_gap(&arrived, distance, has_sack) {
                 if let Some(arrivals) = arrivals {
-                    arrivals.hurry_once();
+                    arrivals.quickack_once();
                 }
             }
         }
@@ -260,10 +260,10 @@ impl Endpoint {
     }
 
     /// The peer should hear at once of what happens, and for `most` acknowledgements more.
-    pub(crate) fn hurry(&mut self, most: Option<u16>) {
+    pub(crate) fn enter_quickack(&mut self, most: Option<u16>) {
         let window = self.window_in_force();
         if let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = self.extras.memory_mut() {
-            arrivals.hurry(most, segment_size.bytes, window);
+            arrivals.enter_quickack(most, segment_size.bytes, window);
         }
     }
 

@@ -24,7 +24,7 @@ impl Endpoint {
         if end < self.rcv_nxt || (end == self.rcv_nxt && !fin) {
             // A duplicate, or only bytes after the peer's FIN.
             self.note_old_duplicate(seq, segment);
-            self.hurry(None);
+            self.enter_quickack(None);
             self.schedule_ack_of(end);
             self.due |= due::ACK;
             return;

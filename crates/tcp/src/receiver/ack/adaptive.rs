@@ -146,13 +146,13 @@ impl Arrivals {
     }
 
     /// At least one more acknowledgement goes out at once.
-    pub(crate) fn hurry_once(&mut self) {
+    pub(crate) fn quickack_once(&mut self) {
         self.quick |= 1;
     }
 
     /// Something happened that the sender should hear of quickly, also with the next acknowledgements.
     // Linux, tcp_enter_quickack_mode.
-    pub(crate) fn hurry(&mut self, most: Option<u16>, segment_bytes: u32, window_bytes: u32) {
+    pub(crate) fn enter_quickack(&mut self, most: Option<u16>, segment_bytes: u32, window_bytes: u32) {
         self.raise_quick(most.unwrap_or(self.rules.quick_segments), segment_bytes, window_bytes);
         self.interactive = false;
         self.interval = self.rules.delay_min_ns;

@@ -77,7 +77,7 @@ impl HystartPlusPlus {
         let this_round = self.this_round_ns.measure(sample.rtt);
         self.samples += 1;
         if self.samples >= N_RTT_SAMPLE {
-            self.judge(this_round);
+            self.compare_rounds(this_round);
         }
         false
     }
@@ -98,7 +98,7 @@ impl HystartPlusPlus {
         false
     }
 
-    fn judge(&mut self, this_round: Nanos) {
+    fn compare_rounds(&mut self, this_round: Nanos) {
         match (self.phase, self.last_round_ns.get()) {
             // RFC 9406 §4.2: RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH));
             // if currentRoundMinRTT >= lastRoundMinRTT + RttThresh, exit slow start and enter CSS.

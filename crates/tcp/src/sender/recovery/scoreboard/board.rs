@@ -318,9 +318,9 @@ impl Board {
         self.repeated.push_back((now, number));
     }
 
-    /// Calls `judge` for the segments that loss detection has to look at in the order in which they left, originals
+    /// Calls `decide` for the segments that loss detection has to look at in the order in which they left, originals
     /// first, until it answers [`Judgement::Stop`] for each kind.
-    pub fn judge(&mut self, mut judge: impl FnMut(&Sent) -> Judgement) -> u32 {
+    pub fn mark_losses(&mut self, mut decide: impl FnMut(&Sent) -> Judgement) -> u32 {
         let numbers = self.numbers();
         let mut newly_lost = 0;
         let mut number = self.undecided.max(numbers.start);
@@ -328,7 +328,7 @@ impl Board {
         while number < numbers.end {
             let sent = *self.get(number);
             if sent.marks & (mark::SACKED | mark::LOST | mark::REPEATED) == 0 {
-                match judge(&sent) {
+                match decide(&sent) {
                     Judgement::Lost => newly_lost += u32::from(self.mark_lost(number)),
                     Judgement::Wait => decided = false,
                     Judgement::Stop => break,
@@ -339,10 +339,10 @@ impl Board {
                 self.undecided = number;
             }
         }
-        newly_lost + self.judge_repeated(judge)
+        newly_lost + self.mark_repeated_losses(decide)
     }
 
-    fn judge_repeated(&mut self, mut judge: impl FnMut(&Sent) -> Judgement) -> u32 {
+    fn mark_repeated_losses(&mut self, mut decide: impl FnMut(&Sent) -> Judgement) -> u32 {
         let mut newly_lost = 0;
         let mut index = 0;
         while let Some(&(sent_at, number)) = self.repeated.get(index) {
@@ -360,7 +360,7 @@ impl Board {
                 continue;
             }
             let sent = *self.get(number);
-            match judge(&sent) {
+            match decide(&sent) {
                 Judgement::Lost => {
                     newly_lost += u32::from(self.mark_lost(number));
                     self.repeated.remove(index);

@@ -7,7 +7,7 @@ use crate::sender::recovery::{Edges, NextCwnd};
 
 impl Scoreboard {
     /// Draws the consequences of an acknowledgement that is out of the ordinary; answers what may leave.
-    pub(super) fn judge(
+    pub(super) fn alert(
         &mut self,
         flight: &Flight<'_>,
         ack: &Ack<'_>,

@@ -262,12 +262,12 @@ impl Scoreboard {
             Kind::Nothing => {}
             // Only the SACK blocks of an ACK below SND.UNA count.
             Kind::Old => {
-                let next = self.judge(flight, ack, &mut summary, &mut facts);
+                let next = self.alert(flight, ack, &mut summary, &mut facts);
                 self.allow(flight, next);
             }
             Kind::NothingOutstanding => {
                 if summary.dsack {
-                    self.judge(flight, ack, &mut summary, &mut facts);
+                    self.alert(flight, ack, &mut summary, &mut facts);
                 }
                 self.on_probe_acknowledged(flight, ack.ack, &summary, &mut facts);
             }
@@ -292,7 +292,7 @@ impl Scoreboard {
             && self.state == State::Open;
         let mut next = Next::Nothing;
         if !unremarkable {
-            next = self.judge(flight, ack, summary, facts);
+            next = self.alert(flight, ack, summary, facts);
         }
         if summary.set_timer {
             let timer = match self.schedule_probe(flight, true) {

@@ -111,7 +111,7 @@ impl Scoreboard {
         let rack = &self.rack;
         let (newest, rtt, now) = ((rack.sent_at, rack.end), rack.rtt, flight.now);
         let mut wait = 0;
-        let lost = self.board.judge(|sent| {
+        let lost = self.board.mark_losses(|sent| {
             if (sent.sent_at, sent.end()) >= newest {
                 return Judgement::Stop;
             }

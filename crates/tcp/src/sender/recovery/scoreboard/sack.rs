@@ -190,7 +190,7 @@ impl Scoreboard {
         // A retransmission that is lost shows by the timeout alone; a segment that left again as a probe, or whose repair
         // was taken back, is as any other. Those did not leave in the order of the stream.
         first_lost
-            + self.board.judge(|sent| match (sent.end() > below, sent.is_repeated()) {
+            + self.board.mark_losses(|sent| match (sent.end() > below, sent.is_repeated()) {
                 (true, false) => Judgement::Stop,
                 (true, true) => Judgement::Wait,
                 (false, _) if sent.is_in_repair() => Judgement::Wait,
