@@ -5,7 +5,7 @@ use std::sync::Arc;
 use firstflight_path::Nanos;
 use firstflight_tcp::{Endpoint, NEVER, Profile, Stats};
 
-use crate::{loss_draws::LossDraws, memory::Pair, packet::Packet, records::SenderCounts};
+use crate::{loss_draws::LossDraws, packet::Packet, records::SenderCounts};
 
 /// The end that opened the connection.
 pub const CLIENT: usize = 0;
@@ -29,6 +29,17 @@ pub struct Object {
     pub asked_at: Nanos,
     /// When its first byte arrived.
     pub first_byte_at: Option<Nanos>,
+}
+
+/// The two hosts of a connection, and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    /// Index of the application.
+    pub application: u16,
+    /// The client's host.
+    pub client_host: u32,
+    /// The server's host.
+    pub server_host: u32,
 }
 
 /// A connection.

@@ -13,7 +13,7 @@ use firstflight_tcp::{
 };
 
 use crate::{
-    connection::{Arena, CLIENT, SERVER},
+    connection::{Arena, CLIENT, Pair, SERVER},
     plan::{Application, Plan},
 };
 
@@ -35,17 +35,6 @@ pub(crate) struct Memory {
     in_use: bool,
     destinations: BTreeMap<Key, Destination>,
     populations: BTreeMap<Key, PopulationWindow>,
-}
-
-/// The two hosts of a connection, and whose it is.
-#[derive(Clone, Copy, Debug)]
-pub struct Pair {
-    /// Index of the application.
-    pub application: u16,
-    /// The client's host.
-    pub client_host: u32,
-    /// The server's host.
-    pub server_host: u32,
 }
 
 impl Pair {

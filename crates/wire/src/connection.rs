@@ -5,11 +5,11 @@ use firstflight_tcp::{Endpoint, Events, Flags, NEVER, Nanos, Segment, State};
 
 use crate::{
     application::{Application, Conversation},
-    host::{Traffic, Wire},
     inbound::Inbound,
     log::SegmentLog,
     outbound::Outbound,
     report::{ConnectionFacts, End, Life, Report},
+    wire::{Traffic, Wire},
 };
 
 /// How long a connection lingers in TIME-WAIT, or waits in FIN-WAIT-2 for a peer that does not close.

@@ -10,7 +10,6 @@ use std::{
 use firstflight_records::SegmentEvents;
 use firstflight_segment::{Envelope, read_packet, write_packet_with};
 use firstflight_tcp::{Endpoint, Flags, NEVER, Nanos, Profile, Segment};
-use serde::Serialize;
 
 use crate::{
     Error,
@@ -19,6 +18,7 @@ use crate::{
     log::SegmentLog,
     memory::Memory,
     report::{End, Life, Report},
+    wire::{Traffic, Wire},
 };
 
 /// The ports of connections that are opened here, taken in turn: the dynamic ones of RFC 6335 §6.
@@ -27,15 +27,6 @@ const FIRST_PORT: u16 = 49_152;
 /// Connections at once, those in TIME-WAIT included; as many as the default of Linux's `tcp_max_orphans` on a machine of
 /// a few gigabytes.
 const MOST_CONNECTIONS: usize = 32_768;
-
-/// Where packets leave, and what time it is there.
-pub trait Wire {
-    /// Nanoseconds of a clock that never goes back.
-    fn now(&mut self) -> Nanos;
-
-    /// Sends an IP packet, or counts it as lost.
-    fn send(&mut self, packet: &[u8]);
-}
 
 /// A port that listens.
 pub struct Listener {
@@ -55,23 +46,6 @@ pub struct Opening {
     pub profile: Arc<Profile>,
     /// Makes what it is for, given its number.
     pub application: Box<dyn FnOnce(u32) -> Box<dyn Application>>,
-}
-
-/// What a host counts of its packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Traffic {
-    /// Packets that came for it, whatever came of them.
-    pub received: u64,
-    /// Packets that could not be read: not TCP over IPv4, or damaged.
-    pub unreadable: u64,
-    /// Packets for another address.
-    pub foreign: u64,
-    /// Segments of no connection, answered with a reset.
-    pub refused: u64,
-    /// SYNs that found the table full.
-    pub turned_away: u64,
-    /// Segments that no packet could hold.
-    pub unsendable: u64,
 }
 
 /// Our port, and the peer's address and port.

@@ -23,12 +23,14 @@ mod outbound;
 mod plan;
 mod report;
 mod run;
+mod wire;
 
 pub use application::{Application, Conversation};
 pub use disturb::{Disturbance, Disturbed};
 pub use error::Error;
-pub use host::{Host, Listener, Opening, Traffic, Wire};
+pub use host::{Host, Listener, Opening};
 pub use outbound::Piece;
 pub use plan::{Command, Plan};
 pub use report::{ConnectionFacts, End, Report, Response};
 pub use run::run;
+pub use wire::{Traffic, Wire};

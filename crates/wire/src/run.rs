@@ -18,9 +18,10 @@ use crate::{
     Error,
     capture::Capture,
     disturb::Disturbed,
-    host::{Host, Listener, Opening, Wire},
+    host::{Host, Listener, Opening},
     http::{Client, Fetch, Server},
     plan::{Command, Plan},
+    wire::Wire,
 };
 
 const DEVICE: u64 = 0;

@@ -16,9 +16,8 @@ use firstflight_path::Nanos;
 use firstflight_tcp::{Events, NEVER};
 
 use crate::{
-    connection::{CLIENT, Connection, Object, Opening, SERVER},
+    connection::{CLIENT, Connection, Object, Opening, Pair, SERVER},
     law::Law,
-    memory::Pair,
     plan::{Application, ArmsOf, Kind, LARGEST_BYTES},
     population::{
         aggregate::{Outcome, Unit},

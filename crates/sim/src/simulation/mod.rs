@@ -103,7 +103,14 @@ pub struct Simulation<'p> {
     /// Where transfers and pages of a population go that is kept in aggregates.
     pub(crate) accounts: Option<Box<Accounts>>,
     /// The user of a population who is being simulated.
-    user: user::User,
+    user: User,
+}
+
+/// What belongs to the user who is being simulated.
+#[derive(Clone, Copy, Debug, Default)]
+struct User {
+    /// Size of the response that the table of paths names.
+    bytes: Option<f64>,
 }
 
 impl<'p> Simulation<'p> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use firstflight_path::{Holding, Link, Meter, Ring, SpecError};
 use firstflight_tcp::Segment;
 
-use super::{Line, NOTHING, Simulation, user::User};
+use super::{Line, NOTHING, Simulation, User};
 use crate::{
     PlanError,
     application::Client,

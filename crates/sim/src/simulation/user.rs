@@ -21,13 +21,6 @@ const SERVER_HOST: u32 = 0;
 /// Node of the user.
 const USER_HOST: u32 = 1;
 
-/// What belongs to the user who is being simulated.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct User {
-    /// Size of the response that the table of paths names.
-    bytes: Option<f64>,
-}
-
 impl<'p> Simulation<'p> {
     /// A simulation for the users of a plan with a population, one after the other.
     ///

@@ -5,7 +5,8 @@
 //! timeout forgets W_max (§4.8), Reno's estimate keeps its own alpha (§4.3), and until a first loss tells W_max the
 //! window grows by at least a twentieth a round trip.
 
-use super::slow_start_exit::{Hystart, Progress, SlowStartExit};
+use super::hystart::Progress;
+use super::slow_start_exit::{Hystart, SlowStartExit};
 use super::{Acknowledged, CongestionControl, RoundTrip, Start, Window};
 use crate::Nanos;
 use crate::amounts::{Bytes, Segments};

@@ -6,9 +6,8 @@
 
 use super::RoundTrip;
 use super::shortest::Shortest;
-use super::slow_start_exit::Progress;
 use crate::Nanos;
-use crate::amounts::Segments;
+use crate::amounts::{Bytes, Segments};
 use crate::sequence::Position;
 
 /// Below so many segments nothing ends slow start.
@@ -23,6 +22,15 @@ const MOST_RISE_US: u64 = 16_000;
 /// The largest aggregate that a sender hands to its network card, in bytes, and the most that one may delay a train.
 const AGGREGATE_BYTES: u64 = 65_536;
 const MOST_CUSHION_US: u64 = 1000;
+
+/// What the rule needs to know of the controller.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sender) struct Progress {
+    pub window: Bytes,
+    pub mss: Bytes,
+    /// Shortest round trip that the controller knows of, this one included, in microseconds.
+    pub min_rtt_us: u64,
+}
 
 /// Which of the two detectors are on.
 #[derive(Clone, Copy, Debug)]

@@ -26,11 +26,10 @@ mod window;
 
 pub(crate) use controller::Controller;
 pub(crate) use delivery_rate::DeliveryRate;
-pub(in crate::sender) use hystart::{Detectors, Hystart as LinuxHystart};
+pub(in crate::sender) use hystart::{Detectors, Hystart as LinuxHystart, Progress};
 pub use law::{Acknowledged, CongestionControl, Delivery, RoundTrip};
 pub(crate) use max_filter::MaxFilter;
 pub use slow_start_exit::Hystart;
-pub(in crate::sender) use slow_start_exit::Progress;
 pub use window::Window;
 
 use crate::Nanos;

@@ -1,7 +1,7 @@
 //! What ends slow start before a loss does.
 
 use super::RoundTrip;
-use super::hystart::{self, Detectors};
+use super::hystart::{self, Detectors, Progress};
 use super::hystart_plus_plus::HystartPlusPlus;
 use crate::Nanos;
 use crate::amounts::Bytes;
@@ -30,15 +30,6 @@ pub(super) enum SlowStartExit {
     Off,
     Hystart(hystart::Hystart),
     PlusPlus(HystartPlusPlus),
-}
-
-/// What the rule needs to know of the controller.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::sender) struct Progress {
-    pub window: Bytes,
-    pub mss: Bytes,
-    /// Shortest round trip that the controller knows of, this one included, in microseconds.
-    pub min_rtt_us: u64,
 }
 
 impl SlowStartExit {
