@@ -58,8 +58,8 @@ pub struct Closed {
     pub dsacks: u32,
     /// Segments acknowledged with CE marks.
     pub marks: u32,
-    /// Smallest RTT in microseconds; `u32::MAX` before the first sample.
-    pub min_rtt_us: u32,
+    /// Smallest RTT in microseconds, once there was a sample.
+    pub min_rtt_us: Option<u32>,
     /// Last rate sample, in bytes per second.
     pub delivery_rate: u64,
     /// Retransmission timeouts; kernels before 6.7 do not count them.
@@ -265,7 +265,8 @@ fn read(report: &[u8], filter: &Filter) -> Option<Closed> {
         retransmitted_bytes: long(208)?,
         dsacks: number(216)?,
         marks: number(196)?,
-        min_rtt_us: number(148)?,
+        // The kernel says `~0` before the first sample.
+        min_rtt_us: Some(number(148)?).filter(|&rtt| rtt != u32::MAX),
         delivery_rate: long(160)?,
         timeouts: field(info, 240).map(u16::from_ne_bytes),
     };

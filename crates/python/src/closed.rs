@@ -46,7 +46,7 @@ fn row(closed: &Closed) -> Row {
         closed.dsacks,
         closed.acked_bytes,
         closed.cwnd,
-        (closed.min_rtt_us != u32::MAX).then_some(closed.min_rtt_us),
+        closed.min_rtt_us,
         closed.delivery_rate,
         closed.marks,
         closed.timeouts.or(closed.ended_in_loss.then_some(1)),
