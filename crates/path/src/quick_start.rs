@@ -150,6 +150,18 @@ mod tests {
     }
 
     #[test]
+    fn use_and_grants_are_forgotten_after_a_pause_of_any_length_and_count_anew_after_it() {
+        for pause in [6, 7, 8, 1000] {
+            let mut router = granting(10 * MBIT);
+            router.on_accepted(0, 150_000);
+            assert_eq!(router.answer(0, MBIT, as_it_is), MBIT);
+            assert_eq!(router.answer(pause * INTERVAL, 10 * MBIT, as_it_is), 10 * MBIT, "{pause} intervals");
+            router.on_accepted(pause * INTERVAL, 150_000);
+            assert_eq!(router.answer((pause + 2) * INTERVAL, 10 * MBIT, as_it_is), 2 * MBIT, "{pause} intervals");
+        }
+    }
+
+    #[test]
     fn the_interval_under_way_does_not_count_yet() {
         let mut router = granting(10 * MBIT);
         router.on_accepted(0, 150_000);

@@ -122,7 +122,14 @@ proptest! {
 
 #[test]
 fn a_rate_is_rounded_to_the_nearest_fraction_of_a_nanosecond() {
-    for (bps, bytes, ns) in [(3, 3, 8_000_000_000), (7, 7, 8_000_000_000), (3_000_000_000, 3_000, 8_000)] {
+    // A billion times 3 bytes show the last bit of the fraction.
+    let billion = 1_073_741_825;
+    for (bps, bytes, ns) in [
+        (3, 3, 8_000_000_000),
+        (3, 3 * billion, 8_000_000_000 * u64::from(billion)),
+        (7, 7, 8_000_000_000),
+        (3_000_000_000, 3_000, 8_000),
+    ] {
         assert_eq!(Rate::from_bits_per_second(bps).unwrap().serialization(bytes), ns, "{bps} bit/s");
     }
 }

@@ -1,7 +1,7 @@
 //! Links: serialization, delay, counters.
 
 use firstflight_path::{
-    BucketSpec, Fate, Link, LinkSpec, Meter, Nanos, Offered, Rate,
+    BucketSpec, Fate, GilbertElliottSpec, Link, LinkSpec, LossModel, Meter, Nanos, Offered, Rate,
     queue::{DropTailSpec, QueueSpec},
 };
 
@@ -134,6 +134,15 @@ fn a_listed_loss_leaves_the_random_draws_to_the_same_packets() {
     };
     let (plain, listed) = (fates(vec![]), fates(vec![1]));
     assert_eq!((listed[0], &listed[1..]), (Fate::Lost, &plain[1..]));
+}
+
+#[test]
+fn a_packet_that_is_lost_for_two_reasons_is_lost() {
+    let always_bad = GilbertElliottSpec { to_bad: 1.0, to_good: 0.1, loss_in_bad: 1.0, loss_in_good: 0.0 };
+    for (loss, loss_model) in [(0.5, None), (0.0, Some(LossModel::GilbertElliott(always_bad)))] {
+        let mut link = link(&LinkSpec { loss, loss_model, lose: vec![1], ..t1(drop_tail(25, false)) });
+        assert_eq!(link.offer(0, plain(1500), || 0.5, || 0.1), Fate::Lost);
+    }
 }
 
 #[test]

@@ -84,6 +84,29 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_is_lost_by_another_draw_than_the_one_that_changes_the_channel() {
+        let evenly = GilbertElliottSpec { to_bad: 0.5, to_good: 0.5, loss_in_bad: 0.5, loss_in_good: 0.0 };
+        let mut channel = GilbertElliott::new(&evenly, 5).unwrap();
+        let lost: Vec<bool> = (0..100_000).map(|_| channel.is_lost(true)).collect();
+        // Each packet is lost with a probability of a quarter, whatever became of the one before.
+        let losses = lost.iter().filter(|lost| **lost).count() as f64;
+        let pairs = lost.windows(2).filter(|pair| pair == &[true, true]).count() as f64;
+        assert!((losses / 1e5 - 0.25).abs() < 0.01, "{losses} lost");
+        assert!((pairs / losses - 0.25).abs() < 0.02, "{pairs} pairs");
+    }
+
+    #[test]
+    fn a_channel_that_never_turns_bad_or_loses_less_than_everything_is_accepted() {
+        for spec in [
+            GilbertElliottSpec { to_bad: 0.0, to_good: 0.0, ..BURSTS },
+            GilbertElliottSpec { to_good: 0.0, loss_in_bad: 0.99, ..BURSTS },
+            GilbertElliottSpec { loss_in_good: 0.99, ..BURSTS },
+        ] {
+            assert!(GilbertElliott::new(&spec, 0).is_ok(), "{spec:?}");
+        }
+    }
+
+    #[test]
     fn the_same_key_loses_the_same_packets() {
         let lost = |key| {
             let mut channel = GilbertElliott::new(&BURSTS, key).unwrap();

@@ -256,4 +256,44 @@ mod tests {
         assert_eq!(dropped_early(8.25, 0.9), (true, 8.5));
         assert_eq!(dropped_early(9.0, 0.9), (true, 9.25));
     }
+    // RFC 8033 section 4.1: no drop while the queue holds no more than two packets, here of the largest size so far.
+    #[test]
+    fn a_queue_as_short_as_two_of_the_largest_packets_drops_nothing_early() {
+        for (bytes, drops) in [(1_999, false), (2_000, false), (2_001, true)] {
+            let mut backlog = Backlog::default();
+            backlog.push(1, bytes);
+            let arrival =
+                Arrival { now: 0, bytes: 40, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 4_000 };
+            let mut pie = Pie { accu_prob: 8.5, largest_packet: 1_000, ..pie(0.25, 30 * MS) };
+            assert_eq!(pie.drops_early(&arrival, &mut || 0.9), drops, "{bytes} bytes");
+        }
+    }
+    // RFC 8033 section 4.1: no drop while the delay was below half of the target and the probability is below 0.2.
+    #[test]
+    fn a_short_delay_and_a_low_probability_together_drop_nothing_early() {
+        let half = 15 * MS / 2;
+        for (drop_prob, qdelay_old, drops) in
+            [(0.199, half - 1, false), (0.199, half, true), (0.2, half - 1, true), (0.2, 0, true)]
+        {
+            let mut backlog = Backlog::default();
+            backlog.push(1, 3_000);
+            let arrival =
+                Arrival { now: 0, bytes: 40, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 4_000 };
+            let mut pie = Pie { accu_prob: 8.5, largest_packet: 1_000, ..pie(drop_prob, qdelay_old) };
+            assert_eq!(pie.drops_early(&arrival, &mut || 0.9), drops, "{drop_prob} {qdelay_old}");
+        }
+    }
+
+    #[test]
+    fn a_limit_in_bytes_counts_those_that_wait_and_those_that_come() {
+        let mut backlog = Backlog::default();
+        backlog.push(1, 2_000);
+        for (bytes, verdict) in [(1_000, Verdict::Admit), (1_001, Verdict::Drop)] {
+            let arrival =
+                Arrival { now: 0, bytes, ecn_capable: false, backlog: &backlog, line_busy: true, free_at: 4_000 };
+            let mut pie = pie(0.0, 0);
+            pie.spec.limit = Limit::Bytes(3_000);
+            assert_eq!(pie.on_arrival(arrival, &mut || 0.0), verdict, "{bytes} bytes");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use firstflight_path::{
-    Nanos,
+    Fate, Holding, Link, LinkSpec, Meter, Nanos, Offered,
     queue::{CodelSpec, Limit, QueueSpec},
 };
 use proptest::prelude::*;
@@ -175,6 +175,21 @@ fn a_limit_in_bytes_holds_so_many() {
     let packets = vec![Coming { at: 0, bytes: 1000, flow: 0, ecn_capable: false }; 10];
     let (_, [_, dropped, sent]) = by_link(spec(Limit::Bytes(4000), 5, 100, false), &packets, 100 * MILLISECOND);
     assert_eq!((dropped, sent), (5, 5), "one on the line and four that wait");
+}
+
+#[test]
+fn nothing_is_due_where_the_one_packet_that_came_was_dropped() {
+    let spec = LinkSpec::plain(Some(8_000_000), 0, spec(Limit::Bytes(999), 5, 100, false));
+    let mut link = Link::new(&spec, Meter::new(MILLISECOND, MILLISECOND), 0).unwrap();
+    let mut holding = Holding::<u32>::new(&spec, 0).unwrap().unwrap();
+    let mut left = Vec::new();
+    for bytes in [999, 1000] {
+        let offered = Offered { bytes, ecn_capable: false, carries_data: true, connection: 0, class: 0 };
+        holding.offer(&mut link, 0, offered, bytes, |_| 0.5, &mut left);
+    }
+    // The first is on the line, the second exceeds the limit.
+    assert_eq!(left.iter().map(|left| left.fate).collect::<Vec<_>>(), [Fate::Arrives(999_000), Fate::Dropped]);
+    assert_eq!(holding.due(), None);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use firstflight_path::{
-    Nanos,
-    queue::{CodelSpec, FqCodelSpec, Limit, QueueSpec},
+    Nanos, Offered,
+    queue::{CodelSpec, FqCodelSpec, Held, Limit, QueueSpec},
 };
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::{
 /// The RFC's lists and queues, one for each flow.
 struct FqCodelQueue {
     quantum: i64,
-    limit: usize,
+    limit: Limit,
     queues: Vec<CodelQueue>,
     credits: Vec<i64>,
     new: VecDeque<usize>,
@@ -26,6 +26,13 @@ struct FqCodelQueue {
 impl FqCodelQueue {
     fn packets(&self) -> usize {
         self.queues.iter().map(|queue| queue.packets.len()).sum()
+    }
+
+    fn is_too_full(&self) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.packets() > limit as usize,
+            Limit::Bytes(limit) => self.queues.iter().map(CodelQueue::bytes).sum::<u32>() > limit as u32,
+        }
     }
 }
 
@@ -38,12 +45,13 @@ impl Reference for FqCodelQueue {
             self.credits[flow] = self.quantum;
         }
         let mut dropped = Vec::new();
-        if self.packets() > self.limit {
+        while self.is_too_full() {
             let fattest = (0..self.queues.len()).max_by_key(|&flow| self.queues[flow].bytes()).unwrap();
             let half = self.queues[fattest].bytes() / 2;
-            let mut bytes = 0;
-            while dropped.len() < 64 && (dropped.is_empty() || bytes < half) {
+            let (mut packets, mut bytes) = (0, 0);
+            while packets < 64 && (packets == 0 || bytes < half) {
                 let (number, packet) = self.queues[fattest].packets.pop_front().unwrap();
+                packets += 1;
                 bytes += packet.bytes;
                 dropped.push(number);
             }
@@ -84,9 +92,8 @@ impl Reference for FqCodelQueue {
     }
 }
 
-fn spec(limit: u32, quantum_bytes: u32, ecn: bool) -> QueueSpec {
-    let codel =
-        CodelSpec { limit: Limit::Packets(limit), target_ns: 5 * MILLISECOND, interval_ns: 100 * MILLISECOND, ecn };
+fn spec(limit: Limit, quantum_bytes: u32, ecn: bool) -> QueueSpec {
+    let codel = CodelSpec { limit, target_ns: 5 * MILLISECOND, interval_ns: 100 * MILLISECOND, ecn };
     // So many queues that the few flows of a test share none.
     QueueSpec::FqCodel(FqCodelSpec { codel, flows: 65_536, quantum_bytes })
 }
@@ -96,14 +103,15 @@ proptest! {
 
     #[test]
     fn fq_codel_drops_marks_and_sends_as_the_rfc(
-        mut packets in arrivals(), limit in 5..300u32, quantum in 300..3000u32, ecn in any::<bool>(),
+        mut packets in arrivals(), quantum in 300..3000u32, ecn in any::<bool>(),
+        limit in prop_oneof![(5..300u32).prop_map(Limit::Packets), (5_000..200_000u64).prop_map(Limit::Bytes)],
     ) {
         // Which of two equally long queues is dropped from is nobody's rule: sizes that are the flow's own.
         packets.iter_mut().for_each(|packet| packet.bytes = 400 + 151 * packet.flow);
         let codel = |_| CodelQueue::new(usize::MAX, 5 * MILLISECOND, 100 * MILLISECOND, ecn);
         let mut reference = FqCodelQueue {
             quantum: i64::from(quantum),
-            limit: limit as usize,
+            limit,
             queues: (0..6).map(codel).collect(),
             credits: vec![0; 6],
             new: VecDeque::new(),
@@ -121,7 +129,7 @@ fn coming(at: Nanos, flow: u32) -> Coming {
 fn a_sparse_flow_overtakes_those_that_fill_the_queue() {
     let mut packets: Vec<Coming> = (0..20).map(|_| coming(0, 1)).collect();
     packets.push(coming(MILLISECOND / 2, 2));
-    let (became, _) = by_link(spec(1000, 1000, false), &packets, 100 * MILLISECOND);
+    let (became, _) = by_link(spec(Limit::Packets(1000), 1000, false), &packets, 100 * MILLISECOND);
     let at = |number| became.iter().position(|became| matches!(became, Became::Sent { number: n, .. } if *n == number));
     assert_eq!(at(20), Some(1), "right after the packet on the line");
 }
@@ -130,27 +138,55 @@ fn a_sparse_flow_overtakes_those_that_fill_the_queue() {
 fn too_many_packets_cost_the_longest_queue_and_no_other() {
     let mut packets: Vec<Coming> = (0..5).map(|_| coming(0, 1)).collect();
     packets.extend((0..100).map(|_| coming(1, 2)));
-    let (became, [_, dropped, _]) = by_link(spec(50, 1000, false), &packets, 200 * MILLISECOND);
+    let (became, [_, dropped, _]) = by_link(spec(Limit::Packets(50), 1000, false), &packets, 200 * MILLISECOND);
     let of_the_short = became.iter().filter(|became| matches!(became, Became::Dropped(number) if *number < 5)).count();
     assert!(dropped > 20 && of_the_short == 0, "{dropped} dropped, {of_the_short} of the short queue");
 }
 
+/// A spec with this many queues.
+fn with_queues(flows: u32) -> FqCodelSpec {
+    match spec(Limit::Packets(1000), 1000, false) {
+        QueueSpec::FqCodel(spec) => FqCodelSpec { flows, ..spec },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn impossible_parameters_are_refused() {
+    let possible = |spec| QueueSpec::FqCodel(spec).build_departure::<u32>(0).is_ok();
+    for flows in [1, 65_536] {
+        assert!(possible(with_queues(flows)), "{flows}");
+    }
+    for spec in [with_queues(0), with_queues(65_537), FqCodelSpec { quantum_bytes: 0, ..with_queues(4) }] {
+        assert!(!possible(spec), "{spec:?}");
+    }
+}
+
+/// The order in which one packet of each of 200 flows leaves four queues.
+fn order(key: u64) -> Vec<u32> {
+    let mut queue = QueueSpec::FqCodel(with_queues(4)).build_departure::<u32>(key).unwrap().unwrap();
+    let mut dropped = Vec::new();
+    for flow in 0..200 {
+        let offered = Offered { bytes: 1000, ecn_capable: false, carries_data: true, connection: flow, class: 0 };
+        queue.enqueue(Held { packet: flow, offered, arrived: 0, ahead: flow }, &mut dropped);
+    }
+    let order = std::iter::from_fn(|| queue.dequeue(0, &mut dropped)).map(|released| released.held.packet).collect();
+    assert!(dropped.is_empty());
+    order
+}
+
+// RFC 8290 section 4.1: flows are hashed with a random number that is chosen at the start.
 #[test]
 fn flows_are_spread_over_all_queues_and_another_key_spreads_them_anew() {
-    let spec = FqCodelSpec {
-        flows: 4,
-        ..match spec(1000, 1000, false) {
-            QueueSpec::FqCodel(spec) => spec,
-            other => panic!("{other:?}"),
+    for key in [0, u64::MAX] {
+        let order = order(key);
+        // Each queue sends a packet in its turn, its own flows in their order. None of the four is empty before 25 turns,
+        // and what came first does not leave first, as it would from one queue.
+        for queue in 0..4 {
+            let flows: Vec<u32> = order[..100].iter().skip(queue).step_by(4).copied().collect();
+            assert!(flows.is_sorted(), "queue {queue}: {flows:?}");
         }
-    };
-    assert!(QueueSpec::FqCodel(FqCodelSpec { flows: 0, ..spec }).build_departure::<u32>(0).is_err());
-    assert!(QueueSpec::FqCodel(FqCodelSpec { quantum_bytes: 0, ..spec }).build_departure::<u32>(0).is_err());
-    // 4 flows in turn, if each has a queue of its own: with 200 flows and 4 queues, four leave before one queue repeats.
-    let order = |flows: u32| {
-        let packets: Vec<Coming> = (0..3).flat_map(|_| (0..flows).map(|flow| coming(0, flow))).collect();
-        let (became, _) = by_link(QueueSpec::FqCodel(spec), &packets, 1000 * MILLISECOND);
-        became
-    };
-    assert_eq!(order(200).len(), 600);
+        assert!(!order.is_sorted(), "key {key}");
+    }
+    assert_ne!(order(0), order(u64::MAX));
 }

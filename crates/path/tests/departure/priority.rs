@@ -61,3 +61,30 @@ fn codel_in_a_class_drops_from_that_class_alone() {
     assert!(dropped.len() > 20 && dropped.iter().all(|packet| packet.flow == 0 && !packet.ecn_capable));
     assert!(became.iter().any(|became| matches!(became, Became::Sent { marked: true, .. })));
 }
+
+fn coming(at: u64, bytes: u32, class: u32) -> Coming {
+    Coming { at, bytes, flow: class, ecn_capable: false }
+}
+
+#[test]
+fn a_limit_in_bytes_is_one_of_each_class() {
+    let queue = QueueSpec::Priority(PrioritySpec { limit: Limit::Bytes(2000), codel: None });
+    // The first goes on the line. Of each class 1999 bytes wait, and another byte has room.
+    let packets = [(500, 3), (1000, 0), (999, 0), (2, 0), (1, 0), (1999, 3), (2, 3), (1, 3)];
+    let packets = packets.map(|(bytes, class)| coming(0, bytes, class));
+    let (became, _) = by_link(queue, &packets, 100 * MILLISECOND);
+    let dropped: Vec<_> = became.iter().filter(|became| matches!(became, Became::Dropped(_))).collect();
+    assert_eq!(dropped, [&Became::Dropped(3), &Became::Dropped(6)]);
+}
+
+#[test]
+fn a_class_above_the_highest_counts_as_the_highest() {
+    let queue = QueueSpec::Priority(PrioritySpec { limit: Limit::Packets(9), codel: None });
+    // The first goes on the line; of the others the classes from 7 on leave in the order in which they came, and 6 behind.
+    let packets = [0, 6, 7, 8, 255].map(|class| coming(0, 1000, class));
+    let (became, _) = by_link(queue, &packets, 100 * MILLISECOND);
+    let order = became.iter().map(|became| match became {
+        Became::Sent { number, .. } | Became::Dropped(number) => *number,
+    });
+    assert_eq!(order.collect::<Vec<_>>(), [0, 2, 3, 4, 1]);
+}
