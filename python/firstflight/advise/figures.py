@@ -243,8 +243,8 @@ def _map(advice: Advice, experiment: Experiment) -> Figure | None:
         name="size_map",
         title="Sizes that gain, and paths with room for the first flight",
         caption="Above: simulated time of a response of each size over the median path of these users, without loss, "
-        f"from SYN to last byte. Dashed: end of the first flight. Below: {users}; dots at "
-        "the same place are merged into a larger dot.",
+        f"from SYN to last byte. Dashed: end of the first flight. Below: {users}; dots at the same "
+        "place are merged into a larger dot.",
         path=f"median user, {path['down_bps'] / 1e6:.3g} Mbit/s, RTT {1e3 * path['rtt_s']:.0f} ms",
         users=f"users, rate assumed for {assumed:.3g}%" if assumed else "users",
     )

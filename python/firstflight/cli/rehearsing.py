@@ -75,7 +75,7 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
         said = ["raised: nothing"]
     else:
         said = [
-            f"raised: {counted(found.raised, 'connection')} ({share:.0f} %), to {found.largest_window} segments at "
+            f"raised: {counted(found.raised, 'connection')} ({share:.0f}%), to {found.largest_window} segments at "
             f"most, first after {_span(found.first_raised_at)}"
         ]
     for stop in found.stops:

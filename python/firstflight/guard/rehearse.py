@@ -165,7 +165,7 @@ def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[Connection]) 
         notes.append(
             "no losses in the log: the rule sees none; give --loss, such as 2%"
             if loss is None
-            else f"no losses in the log: {100 * loss:g} % of connections drawn to lose in the first flight"
+            else f"no losses in the log: {100 * loss:g}% of connections drawn to lose in the first flight"
         )
     elif untold:
         notes.append(f"{counted(untold, 'connection')} whose first flight the log does not tell are not judged")
