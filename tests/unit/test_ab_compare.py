@@ -44,6 +44,27 @@ def test_the_figures_are_those_of_the_two_arms() -> None:
     assert median.treatment.value == pytest.approx(plain, abs=(median.treatment.high - median.treatment.low) / 8)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_quantile_behind_a_gap_in_the_values_is_not_smoothed_across_it(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    base = np.concatenate([draw.lognormal(0, 0.3, 3952), draw.lognormal(2, 0.4, 48)])
+    found = compare(arms(base, 0.95 * base), "time_s", statistic="p99", **ARMS)
+    low, plain, high = np.quantile(base, [0.9884, 0.99, 0.9916])
+    assert low < found.baseline.value < high
+    assert low < 0.9 * plain
+    assert found.baseline.low < plain < found.baseline.high
+    assert found.percent.value == pytest.approx(-5)
+
+
+@pytest.mark.parametrize("statistic", ["p50", "p90"])
+def test_quantiles_of_arms_that_rank_their_units_alike_still_differ(statistic: str) -> None:
+    base = np.repeat(np.arange(1.0, 41.0), 50)
+    found = compare(arms(base, base / 2), "time_s", statistic=statistic, **ARMS)
+    assert found.percent.value == pytest.approx(-50)
+    assert found.difference.value == pytest.approx(-found.baseline.value / 2)
+    assert found.difference.high < 0
+
+
 def test_pairs_tell_more_than_two_samples() -> None:
     frame = latencies(1200)
     paired, apart = (compare(frame, "time_s", paired=paired, **ARMS) for paired in (True, False))

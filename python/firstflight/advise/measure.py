@@ -76,6 +76,7 @@ class Measurements:
         self.candidates = [window for window in experiment.windows if window != self.in_use]
         self.settings = [setting.name for setting in experiment.settings]
         self._responses: dict[str, pl.DataFrame] = {}
+        self._others: dict[tuple[str, str], pl.DataFrame] = {}
         self._clients: pl.Series | None = None
         self._made: dict[tuple[str, str, int, int], Comparison] = {}
         self._buckets: dict[tuple[str, int, str], list[Bucket]] = {}
@@ -106,9 +107,11 @@ class Measurements:
 
     def others(self, setting: str, application: str) -> pl.DataFrame:
         """The connections beside them, whose window is the same for every `iw`."""
-        rows = self._with_users(
-            self._rows(setting).filter(pl.col("application").cast(pl.String) == application), setting
-        )
+        key = (setting, application)
+        if key not in self._others:
+            own = pl.col("application").cast(pl.String) == application
+            self._others[key] = self._with_users(self._rows(setting).filter(own), setting)
+        rows = self._others[key]
         return rows if self._clients is None else rows.filter(pl.col("client").is_in(self._clients.implode()))
 
     def among(self, setting: str, clients: pl.Series) -> Measurements:

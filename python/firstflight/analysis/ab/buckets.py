@@ -24,7 +24,7 @@ from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
 
 Correction = Literal["holm", "bonferroni", "none"]
-_BEYOND_EACH_END = 20
+_BEYOND_EACH_END = 10
 """Resamples that must lie beyond each end of a simultaneous interval."""
 
 

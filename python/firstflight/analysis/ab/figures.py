@@ -53,7 +53,9 @@ class Arms:
         quantiles = [statistic for statistic in self._made if isinstance(statistic, Quantile)]
         smooth = self._paired and all(statistic.smooth for statistic in quantiles)
         # Of arms that are equal, rounding leaves some 1e-8 of their errors as that of the difference.
-        equal = self._paired and np.array_equal(self._made[0].columns, self._made[1].columns)
+        alike = self._paired and np.array_equal(self._made[0].columns, self._made[1].columns)
+        # Quantiles whose arms rank their units alike have equal columns, too.
+        equal = alike and whole["difference"].value[0] == 0
         freedom = dict(zip(("baseline", "treatment"), (blocks.freedom for blocks in self._blocks), strict=False))
         found: dict[str, Spread] = {}
         for name, at in whole.items():

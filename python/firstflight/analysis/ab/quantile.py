@@ -5,9 +5,10 @@ difference is as large as the difference's own error, and the bootstrap overstat
 a quantile here is where a smoothed share of the weight crosses `p`: a value does not count as passed at once but over
 two standard errors of the quantile to either side (in the logarithm where all values are above 0), by a kernel of
 fourth order, whose bias is of the fourth power of that width. The more flows, the nearer to the plain quantile, from
-which it stays within a fraction of a standard error. Where so many values are the same that the standard error is 0,
-and where the quantile is so near to those that did not finish that the kernel would reach among them, the quantile is
-the plain one: the least value that at least a share `p` of the weight does not exceed.
+which it stays within a fraction of a standard error. Behind a gap in the values such a kernel would be off by more; it
+is made narrower there. The quantile is the plain one, the least value that at least a share `p` of the weight does not
+exceed, where that does not help, where so many values are the same that the standard error is 0, and where those that
+did not finish are so near that the kernel would reach among them.
 
 What is resampled is the share passed at the quantile. By how much it is off is read back along the curve of the shares
 (Woodruff 1952): of one arm whose quantile is the plain one this is the interval between two order statistics.
@@ -28,15 +29,15 @@ Places = npt.NDArray[np.int64]
 
 _SLACK = 1e-9
 """Of all weight: what rounding may move a cumulated weight by."""
-_WIDTH = 2.0
-"""Of the kernel, in standard errors of the quantile."""
+_WIDTHS = (2.0, 1.0, 0.5)
+"""Of the kernel, in standard errors of the quantile: the first that leaves the quantile within one of the plain one."""
 _REACH = 6.0
 """How far from the sample's quantile those of resamples are looked for, in standard errors of the share."""
 _KERNEL_END = 6.0
 """Widths beyond which a value is all passed, or not at all."""
 _POINTS = 81
-_MANY, _BINS = 10_000, 200
-"""More values than that are put into so many bins a width before they are smoothed: the quantile is 1e-11 off."""
+_MANY, _BINS = 2_000, 50
+"""More values than that are put into so many bins a width before they are smoothed: the quantile is 1e-9 off."""
 
 
 class Quantile:
@@ -121,8 +122,9 @@ class _Smooth:
 
 
 def _smoothed(steps: _Steps, values: Values, weight: Values, p: float, error: float) -> _Smooth | None:
-    """None where so many values are the same that there is nothing to smooth over, and where so few finished that the
-    kernel or a resample would reach among the others.
+    """None where so many values are the same that there is nothing to smooth over, where so few finished that the
+    kernel or a resample would reach among the others, and where every width leaves the quantile farther than a standard
+    error from the plain one: the kernel counts up to 1.04 of a mass of values that lies before a gap.
     """
     finite = int(np.searchsorted(steps.values, math.inf))
     if finite == 0 or (finite < len(values) and p + _REACH * error > steps.cumulated[finite - 1]):
@@ -133,19 +135,24 @@ def _smoothed(steps: _Steps, values: Values, weight: Values, p: float, error: fl
     def at(share: float) -> float:
         return float(ordered[min(int(np.searchsorted(steps.cumulated, share - _SLACK)), finite - 1)])
 
-    width = _WIDTH * (at(p + error) - at(p - error)) / 2
-    if width <= 0:
+    standard_error = (at(p + error) - at(p - error)) / 2
+    if standard_error <= 0:
         return None
-    start, end = at(p - _REACH * error) - width, at(p + _REACH * error) + width
-    points = np.linspace(start, end, _POINTS)
-    first, last = np.searchsorted(ordered, [start - _KERNEL_END * width, end + _KERNEL_END * width])
     cumulated = np.concatenate([[0.0], steps.cumulated])
-    near, each = _binned(ordered[first:last], np.diff(cumulated[first : last + 1]), width / _BINS)
-    shares = cumulated[first] + _kernel((points[:, None] - near) / width) @ each
-    found = _Smooth(points, shares, in_logarithm)
-    scaled = np.log(values) if in_logarithm else values
-    found.passed = _kernel((float(found.point(np.array([p]))[0]) - scaled) / width)
-    return found
+    for widths in _WIDTHS:
+        width = widths * standard_error
+        start, end = at(p - _REACH * error) - width, at(p + _REACH * error) + width
+        points = np.linspace(start, end, _POINTS)
+        first, last = np.searchsorted(ordered, [start - _KERNEL_END * width, end + _KERNEL_END * width])
+        near, each = _binned(ordered[first:last], np.diff(cumulated[first : last + 1]), width / _BINS)
+        shares = cumulated[first] + _kernel((points[:, None] - near) / width) @ each
+        found = _Smooth(points, shares, in_logarithm)
+        quantile = float(found.point(np.array([p]))[0])
+        if abs(quantile - at(p)) <= standard_error:
+            scaled = np.log(values) if in_logarithm else values
+            found.passed = _kernel((quantile - scaled) / width)
+            return found
+    return None
 
 
 def _binned(values: Values, weight: Values, bin: float) -> tuple[Values, Values]:
