@@ -58,7 +58,7 @@ def schemes() -> str:
             queue = max(link["queue_max_packets"] for link in run.links.collect().to_dicts())
             cells.append(
                 f"{row['first_flight_segments']} segments, {row['completion_time_s']:.3f} s, "
-                f"queue {queue}, {row['retransmissions']} again"
+                f"queue {queue}, {row['retransmissions']} retransmitted"
             )
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
