@@ -12,6 +12,7 @@ import polars as pl
 from firstflight.counted import counted
 from firstflight.engines import memory
 from firstflight.engines.simulate import capture, capture_packets
+from firstflight.engines.tables import first_transfers
 from firstflight.errors import MachineError, RequestError, require_linux
 from firstflight.records import output
 from firstflight.scenario import Scenario
@@ -94,17 +95,24 @@ class Trace:
         RequestError for a link that is not there, MachineError where the file cannot be written.
         """
         output.check(Path(path))
-        output.make_directory(Path(path))
         if self.engine == "simulate":
+            output.make_directory(Path(path))
             return capture_packets(self.scenario, self.seed, Path(path), at, link)
-        if Path(path).suffix == ".pcap":
-            raise RequestError(f"{path}: packets of the kernel are written as .pcapng")
-        captured = self._captured.packets.get(link or at)
-        if captured is None:
-            links = [name for name in self._captured.packets if name not in ("client", "server")]
-            raise RequestError(f'there is no link "{link}" in this network; it has {", ".join(links)}')
+        self._check_kernel_packets(Path(path), link)
+        output.make_directory(Path(path))
+        captured = self._captured.packets[link or at]
         output.write(Path(path), captured.pcapng)
         return captured.packets
+
+    def _check_kernel_packets(self, path: Path, link: str | None) -> None:
+        """Before the transfer, which takes real time."""
+        from firstflight.engines.emulate.layout import lay_out
+
+        if path.suffix == ".pcap":
+            raise RequestError(f"{path}: packets of the kernel are written as .pcapng")
+        links = [name for name, _ in lay_out(self.scenario).directions()]
+        if link is not None and link not in links:
+            raise RequestError(f'there is no link "{link}" in this network; it has {", ".join(links)}')
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the title, and `segments` as Polars shows it."""
@@ -137,8 +145,12 @@ class Trace:
 
     @property
     def _window(self) -> dict[str, Any]:
-        """Of the plan's first server, which sends in a download."""
-        window: dict[str, Any] = self.scenario.to_plan()["applications"][0]["server_tcp"]["initial_window"]
+        """Of the server, which sends in a download; with arms that of the arm of this connection."""
+        tcp = self.scenario.to_plan()["applications"][0]
+        if self.scenario.arm:
+            arm = self.scenario.recorded_names().index(self.outcome["application"])
+            tcp = [tcp, *tcp["arms"]][arm]
+        window: dict[str, Any] = tcp["server_tcp"]["initial_window"]
         return window
 
     @property
@@ -162,9 +174,7 @@ class Trace:
     @property
     def outcome(self) -> dict[str, Any]:
         """The first transfer's row of the table `transfers`."""
-        transfers = self._tables["transfers"]
-        first = transfers.filter(transfers["application"].to_physical() == 0).sort("start_s", "connection")
-        return first.row(0, named=True)
+        return first_transfers(self._tables["transfers"], self.scenario).row(0, named=True)
 
     @cached_property
     def _tables(self) -> dict[str, pl.DataFrame]:
@@ -178,7 +188,7 @@ class Trace:
 
     @cached_property
     def _recorded(self) -> pl.DataFrame:
-        segments = first_connection(self._tables)
+        segments = first_connection(self._tables, self.scenario)
         if segments.is_empty():
             name, duration = self.scenario.name, self.scenario.duration
             raise RequestError(f"{name}: no connection starts within {duration}; make the duration longer")
@@ -197,12 +207,10 @@ def trace(
     return Trace(scenario, seed, label, engine)
 
 
-def first_connection(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The segments of the first connection that the first application opened."""
-    transfers = tables["transfers"]
-    first = transfers["application"].to_physical() == 0
-    opened = transfers.filter(first).sort("start_s", "connection")
-    return tables["segments"].filter(pl.col("connection").is_in(opened["connection"].head(1).to_list()))
+def first_connection(tables: dict[str, pl.DataFrame], scenario: Scenario) -> pl.DataFrame:
+    """The segments of the first connection that the first application opened, in whichever arm."""
+    opened = first_transfers(tables["transfers"], scenario)["connection"]
+    return tables["segments"].filter(pl.col("connection").is_in(opened.head(1).to_list()))
 
 
 def as_columns(segments: pl.DataFrame) -> pl.DataFrame:

@@ -236,7 +236,7 @@ def _case(file: Path, scenario: Scenario, fragment: str, settings: dict[str, Any
     for key, value in settings.items():
         scenario = scenario.replace(key, value)
     tables = capture(scenario, 7 if "seed=7" in fragment else 1)
-    columns = first_connection(tables).select(pl.col(COLUMNS).cast(pl.Float64)).to_dict(as_series=False)
+    columns = first_connection(tables, scenario).select(pl.col(COLUMNS).cast(pl.Float64)).to_dict(as_series=False)
     completion = tables["transfers"]["completion_time_s"][0]
     name = fragment[:60] or scenario.name
     return {

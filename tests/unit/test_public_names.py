@@ -236,3 +236,24 @@ def test_every_field_of_a_profile_reads_as_its_type() -> None:
         if not name.startswith("_"):
             getattr(tcp, name)
     assert len(TcpFields.__annotations__) == len(profiles()["linux"])
+
+
+def test_a_trace_is_of_the_first_connection_in_whichever_arm() -> None:
+    arms = firstflight.load_scenario(REPOSITORY / "examples" / "arms.toml")
+    everyone = firstflight.trace(arms.replace("arm[0].share", 1.0))
+    assert everyone.outcome["application"] == "download.iw10"
+    assert everyone.label == "IW 10"
+    shared = firstflight.trace(arms)
+    transfers = firstflight.run(arms, replicates=1).table("transfers")
+    assert shared.outcome["start_s"] == transfers.collect()["start_s"].min()
+    assert shared.label == f"IW {shared.outcome['initial_window_segments']}"
+
+
+def test_packets_of_the_kernel_are_refused_before_the_transfer(tmp_path: Path) -> None:
+    download = firstflight.trace(firstflight.load_scenario(REPOSITORY / "examples" / "download.toml"), engine="emulate")
+    with pytest.raises(RequestError, match=r'no link "hub" in this network; it has links\[0\], links\[0\]\.reverse'):
+        download.pcap(tmp_path / "x.pcapng", link="hub")
+    with pytest.raises(RequestError, match=r"packets of the kernel are written as \.pcapng"):
+        download.pcap(tmp_path / "new" / "x.pcap")
+    assert not (tmp_path / "new").exists()
+    assert "_captured" not in vars(download)

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 
 from firstflight.records.schema import TABLES
+from firstflight.scenario import Scenario
 
 
 def frame(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, list[str]]) -> pl.DataFrame:
@@ -18,3 +19,9 @@ def frame(table: str, columns: dict[str, tuple[str, bytes]], names: dict[str, li
             values = values.replace(column.none, None)
         series.append(values)
     return pl.DataFrame(series)
+
+
+def first_transfers(transfers: pl.DataFrame, scenario: Scenario) -> pl.DataFrame:
+    """Those of the first application, of all its arms, by their start."""
+    names = scenario.recorded_names()[: 1 + len(scenario.arm or [])]
+    return transfers.filter(pl.col("application").cast(pl.String).is_in(names)).sort("start_s", "connection")

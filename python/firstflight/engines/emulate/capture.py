@@ -11,6 +11,7 @@ from firstflight.engines.emulate.lab import Lab
 from firstflight.engines.emulate.layout import lay_out
 from firstflight.engines.emulate.records import CellRecords, Replicate
 from firstflight.engines.emulate.refusals import refuse_links
+from firstflight.engines.tables import first_transfers
 from firstflight.scenario import Cell, Scenario
 
 
@@ -61,13 +62,13 @@ def capture(scenario: Scenario, seed: int) -> Captured:
             packets[link] = Packets(answer["packets"], path.read_bytes())
     records.add(0, facts, box, prepared.windows)
     tables = records.finished({}) | {"crossings": joined.crossings()}
-    return Captured(_from_first_packet(tables, scenario.names()[0]), packets)
+    return Captured(_from_first_packet(tables, scenario), packets)
 
 
-def _from_first_packet(tables: dict[str, pl.DataFrame], application: str) -> dict[str, pl.DataFrame]:
+def _from_first_packet(tables: dict[str, pl.DataFrame], scenario: Scenario) -> dict[str, pl.DataFrame]:
     """Moved in time: a client takes milliseconds to start, which differ from run to run, as does what it reports."""
     transfers = tables["transfers"]
-    opened = transfers.filter(pl.col("application") == application).sort("start_s", "connection")["connection"]
+    opened = first_transfers(transfers, scenario)["connection"]
     packets = tables["crossings"].filter(pl.col("connection").is_in(opened.head(1).to_list()))
     first_ns = min(packets["time_ns"].to_list(), default=0)
     times = pl.col("^(time|start|end)_ns$") - first_ns

@@ -70,6 +70,14 @@ class Layout:
         """The host of that name; KeyError if the testbed has none."""
         return next(host for host in self.hosts if host.name == name)
 
+    def directions(self) -> list[tuple[str, dict[str, Any]]]:
+        """Both directions of each link, named as in the records."""
+        return [
+            (name, link[way])
+            for link in self.links
+            for name, way in ((link["name"], "forward"), (f"{link['name']}.reverse", "reverse"))
+        ]
+
     def box_plan(self, seed: int = 0, log: bool = False, spin_ns: int = SPIN_NS) -> dict[str, Any]:
         """What the link box is told. `seed`: of its random losses; `log`: a row for each packet at each link;
         `spin_ns`: how long before a deadline it stops sleeping.

@@ -74,11 +74,10 @@ class Replicate:
         self.replicate = replicate
         self._layout = layout
         self._facts = facts
-        self.names = {"link": [name for link in layout.links for name, _ in _directions(link)]}
+        self.names = {"link": [name for name, _ in layout.directions()]}
         # All links are reset at one moment.
         self._epoch = box["links"][0]["epoch_ns"]
-        ways = [(name, way) for link in layout.links for name, way in _directions(link)]
-        self._stalls = Stalls(box, self._epoch, {name: way["delay_ns"] for name, way in ways})
+        self._stalls = Stalls(box, self._epoch, {name: way["delay_ns"] for name, way in layout.directions()})
         self._infos = {
             (layout.host(told["server"]).address, told["address"], told["port"]): told["info"]
             for told in facts["sockets"]
@@ -203,11 +202,6 @@ class Replicate:
         window = (origin + round(row["start_s"] * 1e9), origin + round(row["ended_s"] * 1e9))
         paths = [self._path(row["server"], row["host"]), self._path(row["host"], row["server"])]
         return self._stalls.worst_s(self._crossed.get(end), paths, window)
-
-
-def _directions(link: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Both directions of a link, named as in the records."""
-    return [(link["name"], link["forward"]), (f"{link['name']}.reverse", link["reverse"])]
 
 
 def _page(row: Row) -> tuple[Any, ...]:
