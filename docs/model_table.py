@@ -98,7 +98,7 @@ def closed_forms() -> str:
         cells = [
             text
             for errors in (slow_start, talk)
-            for text in (f"{statistics.median(map(abs, errors)):.2f} %", f"{max(errors, key=abs):+.2f} %")
+            for text in (f"{statistics.median(map(abs, errors)):.2f}%", f"{max(errors, key=abs):+.2f}%")
         ]
         rows.append((f"{rate} Mbit/s", len(talk), *cells[:2], f"{1e9 * max(left):.0f} ns", *cells[2:]))
     header = (
@@ -151,7 +151,7 @@ def gain() -> str:
         small = SlowStart(30 * MSS, MSS, 3, 0.1, rate * 1e6)
         times = (three - ten, small.gain_s(10), small.stalled_s)
         shown = [f"{1e3 * time:.1f} ms" for time in times]
-        rows.append((f"{rate:g} Mbit/s", f"{small.pipe_segments:.1f}", *shown, f"{100 * (1 - ten / three):.1f} %"))
+        rows.append((f"{rate:g} Mbit/s", f"{small.pipe_segments:.1f}", *shown, f"{100 * (1 - ten / three):.1f}%"))
     header = (
         "rate",
         "pipe, segments",
@@ -179,7 +179,7 @@ def under_loss() -> str:
             )
         error = statistics.stdev(times) / len(times) ** 0.5
         shown = f"{statistics.mean(times):.2f} ± {2 * error:.2f} s"
-        rows.append((segments, f"{100 * loss:g} %", shown, f"{expected:.2f} s", f"{rate:.1f}", *long))
+        rows.append((segments, f"{100 * loss:g}%", shown, f"{expected:.2f} s", f"{rate:.1f}", *long))
     header = (
         "segments",
         "loss",
