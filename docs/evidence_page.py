@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from firstflight.analysis.claim import VERDICTS, tally
+from firstflight.counted import with_unit
 from firstflight.records import Run
 from firstflight.studies import find, of
 
@@ -86,7 +87,7 @@ def page(name: str) -> str:
 
 def answers() -> str:
     """The page of answers. ValueError where a verdict is another than when its answer was written."""
-    rows = ["| | question | answer (95 % interval) | study |", "|---|---|---|---|"]
+    rows = ["| | question | answer (95% CI) | study |", "|---|---|---|---|"]
     with QUESTIONS.open("rb") as file:
         questions = tomllib.load(file)["question"]
     for question in questions:
@@ -124,7 +125,7 @@ def _number(claim: dict[str, Any], question: dict[str, Any]) -> str:
         for of in ("found", "low", "high")
         if claim[of] is not None
     )
-    number = f"**{found} {question['unit']}**" if question["unit"] else f"**{found}**"
+    number = f"**{with_unit(found, question['unit'])}**"
     if len(set(ends)) < 2:
         return number
     low, high = sorted(ends, key=float)
@@ -134,19 +135,19 @@ def _number(claim: dict[str, Any], question: dict[str, Any]) -> str:
 def _found(claim: dict[str, Any]) -> str:
     if claim["found"] is None:
         return ""
-    found = f"{claim['found']:.4g} {claim['unit']}"
+    found = with_unit(f"{claim['found']:.4g}", claim["unit"])
     if claim["low"] is not None and claim["high"] is not None:
         found += f" ({claim['low']:.4g} to {claim['high']:.4g})"
     return found
 
 
 def _claims(claims: list[dict[str, Any]]) -> str:
-    rows = ["| claim | expected | found (95 % interval) | verdict | why |", "|---|---|---|---|---|"]
+    rows = ["| claim | expected | found (95% CI) | verdict | why |", "|---|---|---|---|---|"]
     for claim in claims:
         tolerance = f" ± {claim['tolerance']:g}" if claim["tolerance"] else ""
         cells = [
             f"`{claim['id']}`: {claim['text']} ({claim['source']})",
-            f"{claim['expected']}{tolerance} {claim['unit']}",
+            with_unit(f"{claim['expected']}{tolerance}", claim["unit"]),
             _found(claim),
             claim["verdict"],
             claim["reason"],

@@ -12,7 +12,7 @@
     run.tables()                       # by name, what `firstflight table` prints
 
     firstflight.trace(scenario).segments                # one transfer, segment by segment; also plot, csv, pcap
-    firstflight.compare(run_a, run_b)                   # run_b against run_a, paired, with 95 % intervals
+    firstflight.compare(run_a, run_b)                   # run_b against run_a, paired, with 95% CIs
 
     scenario = firstflight.study("rfc2415").cells("simulate")[0].scenario   # one of its cells, to be changed
     scenario.tcp.initial_window = 10

@@ -1,4 +1,4 @@
-"""Flows from our emulator with known paths are recovered from logs, snapshots, captures and tables within 10 %."""
+"""Flows from our emulator with known paths are recovered from logs, snapshots, captures and tables within 10%."""
 
 import polars as pl
 import pytest
@@ -60,7 +60,7 @@ def test_a_rate_that_is_told_is_that_of_the_path(name):
     known = nearest(read(name).users).filter(pl.col("down_bps").is_not_null())
 
     # What curl sees is throughput, which losses keep below the rate; snapshots and captures tell no rate then, or the
-    # right one. M-Lab's BBR does not mind a loss of 2 %.
+    # right one. M-Lab's BBR does not mind a loss of 2%.
     told = known.filter(pl.col("user") != LOSSY) if name == "table.csv" else known
     assert told["user"].n_unique() >= USERS - 1
     for row in told.iter_rows(named=True):
@@ -71,7 +71,7 @@ def test_rates_from_an_access_log_are_rough_and_told_to_be():
     seen = read("nginx.log")
     known = nearest(seen.users).filter(pl.col("down_bps").is_not_null())
 
-    # One look at a window that moves: docs/observe.md. Within 10 % in the middle, but not each of them.
+    # One look at a window that moves: docs/observe.md. Within 10% in the middle, but not each of them.
     ratio = known["down_bps"] / known["true_down_bps"]
     assert known["user"].n_unique() >= USERS - 2
     assert ratio.median() == pytest.approx(1, rel=WITHIN)

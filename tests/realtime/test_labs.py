@@ -16,7 +16,7 @@ RIGHT = {
     "1-why-ten": ["5", "120", "28", "10"],
     # 10 Mbit/s over 40 ms; 6 packets of 1.2 ms; the queue; 7, 14, 28, 56, then above 33 on their way and 29 waiting.
     "2-slow-start-and-the-queue": ["33.3", "7.2", "29", "5"],
-    # 20 * 12 kbit / 1250 kbit/s; 85 % of 120 packets and 10 ms.
+    # 20 * 12 kbit / 1250 kbit/s; 85% of 120 packets and 10 ms.
     "3-bufferbloat": ["192", "990", "17"],
     # 9 / 10; equal in the long run; one round of 44 ms and the request, of five; A keeps its time.
     "4-fairness": ["0.9", "1", "35", "0"],

@@ -154,7 +154,7 @@ def test_claims_read_quantities_that_differ_in_every_cell(q: Quantities) -> None
     assert math.isnan(value("gain-512-kbps"))
     assert value("gain-stable") == pytest.approx(0.3)
     assert value("percentage-rises") == 1
-    assert "<= 1000: 17 %, > 5000: 41 %" in found["cs244-percentage-rises"].note
+    assert "<= 1000: 17%, > 5000: 41%" in found["cs244-percentage-rises"].note
     assert found["cs244-gain-1000-kbps"].note == "3 pairs."
 
 

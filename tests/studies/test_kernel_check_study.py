@@ -191,7 +191,7 @@ def synthetic(**by_cell: tuple[list[float], list[float]]) -> Quantities:
 
 def test_claims_read_quantities_that_differ_in_every_cell() -> None:
     simulated = [40.0, 40, 1000, 1000, 100, 200, 300, 400]
-    #          close: 0.9 ms  1.1 ms   0.99 %  1.5 %     +1 %  -4 %  +9 %  +20 %, which nothing was lost in
+    #          close: 0.9 ms  1.1 ms   0.99%  1.5%     +1%  -4%  +9%  +20%, which nothing was lost in
     emulated = [40.9, 41.1, 1009.9, 985, 101, 192, 327, 480]
     q = synthetic(
         time=(emulated, simulated),
@@ -212,10 +212,10 @@ def test_claims_read_quantities_that_differ_in_every_cell() -> None:
     ]
     path = "5 kB, 20 ms, 1 Mbit/s"
     assert reasons == [
-        f"4 cells, of 4 that the grid has with such queues. {path}, IW 3, reno, queue 1000: +1.1 ms, +2.8 %; {path}, "
-        "IW 32, reno, queue 1000: -15.0 ms, -1.5 %.",
-        f"3 cells, of 4 that the grid has with such queues. 67 % of these cells are within 5 %. Farthest apart: "
-        f"{path}, IW 10, reno, queue 10: +9 %; {path}, IW 3, reno, queue 10: -4 %; {path}, IW 1, reno, queue 10: +1 %.",
+        f"4 cells, of 4 that the grid has with such queues. {path}, IW 3, reno, queue 1000: +1.1 ms, +2.8%; {path}, "
+        "IW 32, reno, queue 1000: -15.0 ms, -1.5%.",
+        f"3 cells, of 4 that the grid has with such queues. 67% of these cells are within 5%. Farthest apart: "
+        f"{path}, IW 10, reno, queue 10: +9%; {path}, IW 3, reno, queue 10: -4%; {path}, IW 1, reno, queue 10: +1%.",
         f"4 cells, of 4 that the grid has with such queues. {path}, IW 32, reno, queue 10: 1 emulated, 0 simulated.",
         f"2 cells, of 4 that the grid has with such queues. {path}, IW 32, reno, queue 10: 1 emulated, 0 simulated.",
     ]

@@ -104,7 +104,7 @@ def test_means_under_random_loss_are_compared(comparison: Run) -> None:
     by_id = {claim.id: claim for claim in STUDY.claims(comparison)}
     claim = by_id["rfc6928-cw10-no-sack-10-segments"]
     assert claim.verdict == "holds"
-    assert "% at 0.5 %" in claim.reason
+    assert "% at 0.5%" in claim.reason
     assert by_id["rfc6928-s5.3-lengthy-timeout"].verdict == "cannot be checked"
     # The sentence needs all sizes.
     assert STUDY.answer(comparison) == []

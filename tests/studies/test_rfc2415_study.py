@@ -196,7 +196,7 @@ def test_there_are_statements_for_every_section_with_unique_ids(run: Synthetic) 
 
 def test_claims_follow_from_the_data_alone(claims: dict[str, Claim]) -> None:
     assert all(claim.verdict != "cannot be checked" for claim in claims.values())
-    # The made-up delays of HTTP/1.0 fall by the same 4.3, 8.7 and 13 % everywhere, and variants equal their base.
+    # The made-up delays of HTTP/1.0 fall by the same 4.3, 8.7 and 13% everywhere, and variants equal their base.
     expected = {
         "rfc2415-s2-01": ("holds", 0.0),
         "rfc2415-s3-05": ("differs", 0.0),
@@ -277,7 +277,7 @@ def test_one_replicate_has_no_intervals_and_so_decides_nothing() -> None:
 
 def test_the_answer_is_made_of_the_data(run: Synthetic, claims: dict[str, Claim]) -> None:
     gain, cost = STUDY.answer(run)  # type: ignore[arg-type]
-    assert "arrives 8.7 % sooner" in gain
+    assert "arrives 8.7% sooner" in gain
     assert "+0.4 percentage points on average" in cost
     assert sum(counts(list(claims.values())).values()) == 42
 

@@ -122,13 +122,13 @@ def test_a_claim_on_a_whole_grid_is_judged_by_its_interval(times: xr.DataArray) 
 def test_a_source_makes_claims_with_the_unit_and_the_tolerance_of_the_expectation() -> None:
     talk, found = Source("a talk", "talk-", needs="value"), xr.DataArray(57.0)
     spec, other = (
-        talk.says("gain", "It gains 60 %.", found, near(60, "percent", 5), "Round.", "Note."),
+        talk.says("gain", "It gains 60%.", found, near(60, "percent", 5), "Round.", "Note."),
         talk.says("least", "It gains.", found, above(0, "ms"), "A sign.", needs="absence"),
     )
     assert spec == ClaimSpec(
         "talk-gain",
         "a talk",
-        "It gains 60 %.",
+        "It gains 60%.",
         found,
         near(60, "percent", 5),
         "percent",

@@ -171,14 +171,14 @@ def _map(curves: pl.DataFrame, cloud: pl.DataFrame) -> Figure:
 def test_a_map_says_whose_lines_carry_more_than_what_really_left_first() -> None:
     drawn = svg(_map(CURVES, CLOUD).chart)
     # Three segments: all but the first line; 44 segments, which the receiver's window left of 64: the last two.
-    for text in ("IW 3", ">64<", ">80 %<", ">60 %<", "What one learns"):
+    for text in ("IW 3", ">64<", ">80%<", ">60%<", "What one learns"):
         assert text in drawn, text
-    assert ">40 %<" in svg(_map(CURVES.drop("first_flight_segments"), CLOUD).chart)
+    assert ">40%<" in svg(_map(CURVES.drop("first_flight_segments"), CLOUD).chart)
 
 
 def test_a_map_says_how_many_lines_carry_more_than_it_shows() -> None:
     short = CURVES.with_columns(pl.when(pl.col("bytes") > 2000).then(50_000).otherwise("bytes").alias("bytes"))
-    assert ">60 % beyond" in svg(_map(short, CLOUD).chart)
+    assert ">60% beyond" in svg(_map(short, CLOUD).chart)
     assert "beyond" not in svg(_map(CURVES, CLOUD).chart)
 
 

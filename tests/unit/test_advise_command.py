@@ -103,8 +103,8 @@ def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_th
     flows = advise_flows.write(tmp_path / "flows.csv", FLOWS, rates=False)
     made, page = advise(flows, iw="10,16", harm="retransmissions=+0.5,segments=+1%", out=tmp_path / "out", jobs=1)
     html = page.read_text().replace("\u00a0", " ")
-    assert made.flows.assumed == ("the rate of the line of 100 % of the users",)
-    assert "Assumed, not observed: the rate of the line of 100 % of the users." in html
+    assert made.flows.assumed == ("the rate of the line of 100% of the users",)
+    assert "Assumed, not observed: the rate of the line of 100% of the users." in html
     assert "Path and size of a user are those" not in html
     assert "the users of the data" not in html
     assert "link rates that are assumed for 100% of them" in html

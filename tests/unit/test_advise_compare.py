@@ -107,7 +107,7 @@ def test_a_gain_of_a_fifth_is_found_in_each_statistic(tmp_path: Path, concurrent
 def test_each_limit_is_held_against_its_own_statistic(tmp_path: Path) -> None:
     before = homes(tmp_path / "a.csv", 1, factor=1.0, lost=0.01)
     after = homes(tmp_path / "b.csv", 2, factor=1.1, lost=0.03, window=32)
-    # About +1.9 points and +10 %: each limit would let the other's change pass or stop it.
+    # About +1.9 points and +10%: each limit would let the other's change pass or stop it.
     found = compare_arms(before, after, harm="retransmissions=+3,mean=+4%", concurrent=True)
     assert [each.verdict for each in found.checks] == ["within", "over"]
     assert change(found, "retransmissions").change.low < 1.9 < change(found, "retransmissions").change.high

@@ -69,7 +69,7 @@ def test_the_share_of_slow_lines_that_would_be_within_the_budget_is_named() -> N
     decision, found = answer([TYPICAL, SLOW], {})
     assert decision.outcome == "keep"
     assert found is not None
-    # Ten points times 4.9 % are 0.49, which with its interval is within 0.5.
+    # Ten points times 4.9% are 0.49, which with its interval is within 0.5.
     assert (found.initial_window, found.slow_bps, found.share) == (20, 1e6, 0.04)
     assert "20 would be recommended if fewer than 4% of your users have links below 1 Mbit/s." in found.sentence
     assert "tcpdump" in found.sentence

@@ -69,7 +69,7 @@ def test_text_gives_a_block_a_metric_with_the_published_value_beside_ours():
         "Drops (percent)\n"
         "webs        iw=1\n"
         "8     1.3 [9.0?]\n\n"
-        "this run ±half of the 95% interval [published]\n"
+        "this run ±half of the 95% CI [published]\n"
         "A note."
     )
 
@@ -80,7 +80,7 @@ def test_text_without_a_key_to_spread_gives_a_column_a_metric():
         "A table\n\n"
         "webs   Delay (s)  Drops (percent)\n"
         "8     0.56 ±0.02              1.3\n\n"
-        "this run ±half of the 95% interval"
+        "this run ±half of the 95% CI"
     )
 
 

@@ -20,7 +20,7 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 
 def sentence(expectation: Expectation, tolerance: float) -> Sentence:
-    return Sentence("x-1", "a book", "Nobody is harmed.", expectation, tolerance, "percent", "It calls 5 % no effect.")
+    return Sentence("x-1", "a book", "Nobody is harmed.", expectation, tolerance, "percent", "It calls 5% no effect.")
 
 
 def test_a_tally_has_verbs_that_fit_and_no_empty_verdicts() -> None:
@@ -35,8 +35,8 @@ def test_a_verdict_is_printed_with_tolerance_interval_and_reason(
     claim = sentence(at_most(0), 5).judge(Estimate(3.904, 3.1, 4.7, 10))
     assert printed(capsys, monkeypatch, claim) == (
         "holds             x-1: Nobody is harmed. (a book)\n"
-        "                  expected at most 0, tolerance 5 percent; found 3.904 (95 % interval 3.1 to 4.7)\n"
-        "                  It calls 5 % no effect.\n\n"
+        "                  expected at most 0, tolerance 5 percent; found 3.904 (95% CI 3.1 to 4.7)\n"
+        "                  It calls 5% no effect.\n\n"
     )
 
 
@@ -50,6 +50,6 @@ def test_what_is_undecided_or_unchecked_says_why(
         sentence(above(0), 0).unchecked("The run lacks a cell."),
     )
     assert text.startswith("undecided         x-1:")
-    assert "expected above 0 percent; found 3.8 (95 % interval -3.7 to 11.3)\n" in text
+    assert "expected above 0 percent; found 3.8 (95% CI -3.7 to 11.3)\n" in text
     assert "more replicates could decide." in text
     assert text.endswith("expected above 0 percent\n                  The run lacks a cell.\n\n")

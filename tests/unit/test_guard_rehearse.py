@@ -37,7 +37,7 @@ def test_a_bad_link_is_stopped_within_some_hundred_connections(month: Callable[.
 def test_harmless_months_are_rarely_stopped(month: Callable[..., Rehearsal]) -> None:
     """A slice; the whole benchmark is research/guard_false_stops.py."""
     stopped = sum(bool(month(seed).stops) for seed in range(8))
-    # At an error rate of 5 % three or more of eight have a probability of 0.6 %.
+    # At an error rate of 5% three or more of eight have a probability of 0.6%.
     assert stopped <= 2
 
 

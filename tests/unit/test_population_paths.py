@@ -33,7 +33,7 @@ def users(request: pytest.FixtureRequest) -> pl.DataFrame:
 
 
 def test_the_marginals_are_the_laws_whatever_the_dependence(users: pl.DataFrame) -> None:
-    # A thousand subnets stand for as many users at least: the largest distance of that many is below this in 99.9 %.
+    # A thousand subnets stand for as many users at least: the largest distance of that many is below this in 99.9%.
     distance = 1.95 / math.sqrt(USERS / 20)
     for column, law in (
         ("rtt_s", stats.lognorm(0.7, scale=0.07)),

@@ -29,7 +29,7 @@ def content(**changes) -> Content:
         "name": "example",
         "title": "Is <it> so?",
         "asked": "What was asked.",
-        "answer": ["It is 5 % sooner."],
+        "answer": ["It is 5% sooner."],
         "claims": [
             Sentence("example-1", "a book", "It is sooner.", above(0), 0, "percent", "A direction.").judge(
                 Estimate(5.0, 4.0, 6.0, 10)

@@ -19,7 +19,7 @@ PROFILES: dict[str, dict[str, Any]] = json.loads(_native.profiles())
 LINUX = PROFILES["linux"]
 DISTURBANCES: dict[str, dict[str, Any] | None] = {
     "clean": None,
-    "1 % loss": {"lose": 0.01, "seed": 7},
+    "1% loss": {"lose": 0.01, "seed": 7},
     "reordering": {"reorder": 0.01, "reorder_by": 4, "seed": 7},
     "duplication": {"duplicate": 0.02, "seed": 7},
     "all at once": {"lose": 0.01, "reorder": 0.01, "reorder_by": 3, "duplicate": 0.01, "seed": 7},
@@ -80,7 +80,7 @@ def test_every_way_to_begin_is_taken_by_a_real_receiver(pair: Pair, scheme: str)
 @pytest.mark.parametrize("profile", ["rfc", "ns2-full-1998"])
 def test_other_profiles_talk_to_the_kernel_too(pair: Pair, profile: str) -> None:
     for direction in ("serve", "fetch"):
-        found = pair.ask(direction, size=MB, profile=PROFILES[profile], disturb=DISTURBANCES["1 % loss"])
+        found = pair.ask(direction, size=MB, profile=PROFILES[profile], disturb=DISTURBANCES["1% loss"])
         assert found["sha256"] == [sha256(MB)]
 
 

@@ -22,7 +22,7 @@ UP_SHARE, NARROW_UP_SHARE = 0.2, 0.05
 """Up rate as a part of the down rate. UK homes measured by Ofcom: median 0.17 (2015) and 0.23 (2023), lowest twentieth
 0.05 and 0.07."""
 UNKNOWN_LOSS, MUCH_LOSS = 0.005, 0.02
-"""Where the data does not count retransmitted segments. RFC 6928 section 10: 2 % of all segments at an initial window
+"""Where the data does not count retransmitted segments. RFC 6928 section 10: 2% of all segments at an initial window
 of 3 (AvgDC), overflows included; a path's own loss is a part of it."""
 AT_ONCE = 4
 """Connections of a page to one server: browsers open up to 6 (RFC 6928 section 3), and pages seldom need all."""

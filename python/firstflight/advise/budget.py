@@ -36,7 +36,7 @@ REASONS = {
         "each service of AvgDC but one; the IETF took that as acceptable"
     ),
     "p99": (
-        "RFC 6928 section 10: the worst that was published and accepted is +2.3 % at the 99th percentile of Maps in "
+        "RFC 6928 section 10: the worst that was published and accepted is +2.3% at the 99th percentile of Maps in "
         "SlowDC; twice that, because a tail is known less well"
     ),
     "others": "a choice of ours: nothing was published on connections whose window did not change",
@@ -75,7 +75,7 @@ class Term:
 class Check:
     """One term held against one candidate in one setting.
 
-    `found` is the change against the window in use, in the term's unit, positive where it is worse, with its 95 %
+    `found` is the change against the window in use, in the term's unit, positive where it is worse, with its 95%
     interval. `where` names the bucket for "segments". `flows_needed`: how many flows the interval would need to come to
     rest on one side of the limit, if the value found is right, or to give one at all; None where it does, or where no
     number would do. `reason`: why there is no interval. "too few flows" is no harm: it stops no candidate.
@@ -143,7 +143,7 @@ def check(
 ) -> Check:
     """Hold what was found against the term.
 
-    Within: the upper end of the 95 % interval is within the limit. Over: its lower end is above. Not shown: the
+    Within: the upper end of the 95% CI is within the limit. Over: its lower end is above. Not shown: the
     interval reaches across the limit. Too few flows: there is no interval, which takes as many as it `lacks`. Not
     measured: there is none for another `reason`. `flows`: how many it rests on.
     """

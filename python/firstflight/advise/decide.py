@@ -1,7 +1,7 @@
 """Which initial window to recommend, from what was measured of each candidate in each setting.
 
 The rule. A candidate can be recommended if, in every setting, every term of the budget is within (`budget.check`) and
-its gain is shown: the 95 % interval of the change of the mean time lies below zero. A term for which there are too few
+its gain is shown: the 95% CI of the change of the mean time lies below zero. A term for which there are too few
 flows is not judged. Of these the one with the largest
 gain in the first setting is best; one nearer to the window in use is preferred to it as long as the step between the
 two is not shown to gain. With no such candidate the window in use stays. The same rule for each setting by itself says

@@ -30,7 +30,7 @@ LASTS = "300s"
 """Of a user's simulation, at most."""
 WORK = 6_000
 """Users times replicates at least, so that what chance does to a user's losses is small beside what users differ by: of
-4,000 homes a third replicate narrows intervals by 4 %, of 500 the 11th to 20th narrow those of responses by 1 %.
+4,000 homes a third replicate narrows intervals by 4%, of 500 the 11th to 20th narrow those of responses by 1%.
 """
 MOST_REPLICATES = 12
 

@@ -74,7 +74,7 @@ class Population:
         """What of a user's path and size is assumed, and of how many users."""
         names = {"rtt_s": "the RTT", "down_bps": "the rate of the line", "bytes": "the size of the response"}
         shares = {what: self.assumed_percent(column) for column, what in names.items()}
-        found = [f"{what} of {share:.3g} % of the users" for what, share in shares.items() if share]
+        found = [f"{what} of {share:.3g}% of the users" for what, share in shares.items() if share]
         return (*found, *self.given.texts)
 
 
@@ -185,7 +185,7 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
 def _loss(frame: pl.DataFrame) -> tuple[pl.Series, float | None]:
     """Each user's probability of loss, null where nothing is known; and the share of segments retransmitted, percent.
 
-    A short connection says little of its own loss: no retransmission of 5 segments is not 0 %, one of 5 is not 20 %.
+    A short connection says little of its own loss: no retransmission of 5 segments is not 0%, one of 5 is not 20%.
     So each is drawn towards that of all by an empirical Bayes estimate (beta-binomial, spread by moments).
     """
     told = frame["loss"]

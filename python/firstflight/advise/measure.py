@@ -203,7 +203,7 @@ class Measurements:
     def title(self, dimension: Dimension) -> str:
         """Its title, which says so where the users' places in it are assumed."""
         percent = self._experiment.population.assumed_percent(dimension.seen)
-        share = "" if percent == 100 else f" of {percent:.3g} %"
+        share = "" if percent == 100 else f" of {percent:.3g}%"
         return f"{dimension.title} (assumed{share})" if percent else dimension.title
 
     def _arms(self, baseline: int, window: int) -> dict[str, Any]:

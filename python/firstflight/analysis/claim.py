@@ -1,6 +1,6 @@
 """Published sentences as executable checks.
 
-A claim names an allowed range (its expectation, widened by its tolerance) and what it needs of the 95 % interval. It
+A claim names an allowed range (its expectation, widened by its tolerance) and what it needs of the 95% CI. It
 `holds` if the whole interval lies in the range and `differs` if the whole interval lies outside. Otherwise it is
 `undecided`. Without data a claim `cannot be checked`.
 """
@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from firstflight.analysis.intervals import Estimate
+from firstflight.counted import with_unit
 
 Verdict = Literal["holds", "differs", "undecided", "cannot be checked"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "differs", "undecided", "cannot be checked")
@@ -21,7 +22,7 @@ VERDICTS: tuple[Verdict, ...] = ("holds", "differs", "undecided", "cannot be che
 Needs = Literal["interval", "absence", "value"]
 """What decides a claim.
 
-- "interval": the whole 95 % interval lies inside the allowed range, or outside.
+- "interval": the whole 95% CI lies inside the allowed range, or outside.
 - "absence": the same, and an interval inside the range must include the expected value; otherwise an effect that is
   said to be absent was detected, and the claim differs.
 - "value": the value alone, where nothing is random (one deterministic run, a count of round trips) or no interval is
@@ -38,7 +39,7 @@ class Claim:
     """One published sentence and what became of it.
 
     `expected` is a number where the source gives one, else a phrase such as "at least 15".
-    `found`, `low` and `high` (95 % interval over replicates) and `tolerance` are in `unit`;
+    `found`, `low` and `high` (95% CI over replicates) and `tolerance` are in `unit`;
     None where there is nothing to give. `reason` says why the tolerance is what it is, why the claim is
     undecided, or what is missing.
     """
@@ -64,10 +65,10 @@ class Claim:
         tolerance = f", tolerance {self.tolerance:g}" if self.tolerance else ""
         found = "" if self.found is None else f"; found {self.found:.4g}"
         if self.low is not None and self.high is not None:
-            found += f" (95 % interval {self.low:.4g} to {self.high:.4g})"
+            found += f" (95% CI {self.low:.4g} to {self.high:.4g})"
         return (
             f"{self.verdict:18}{self.id}: {self.text} ({self.source})\n"
-            f"{'':18}expected {self.expected}{tolerance} {self.unit}{found}\n"
+            f"{'':18}expected {with_unit(f'{self.expected}{tolerance}', self.unit)}{found}\n"
             f"{'':18}{self.reason}\n"
         )
 
@@ -161,18 +162,18 @@ class Sentence:
         if self.needs == "value":
             return ("holds" if lowest <= found.value <= highest else "differs"), ""
         if math.isnan(found.low) or math.isnan(found.high):
-            return "undecided", "The verdict needs a 95 % interval, and this run gives none: it needs more repetitions."
+            return "undecided", "The verdict needs a 95% CI, and this run gives none: it needs more repetitions."
         if found.low > highest or found.high < lowest:
             return "differs", ""
         if self.needs == "absence" and not (
             found.low <= self.expectation.highest and found.high >= self.expectation.lowest
         ):
-            return "differs", f"The 95 % interval excludes {self.expectation.shown}: an effect is detected."
+            return "differs", f"The 95% CI excludes {self.expectation.shown}: an effect is detected."
         if lowest <= found.low and found.high <= highest:
             return "holds", ""
         if self.spread:
             return "undecided", "The spread reaches beyond the limit."
-        return "undecided", "The 95 % interval reaches beyond the limit; more replicates could decide."
+        return "undecided", "The 95% CI reaches beyond the limit; more replicates could decide."
 
     def unchecked(self, reason: str) -> Claim:
         """The claim without a verdict, because of `reason`."""

@@ -19,7 +19,7 @@ def quantiles(histograms: pl.LazyFrame, keys: Sequence[str], wanted: Mapping[str
     ({"median": 0.5}), from the columns `bin` and `count`; rows of the same keys and bin are added up.
 
     Of n values it is the one at place q (n - 1), counted from 0 in ascending order and interpolated between two places,
-    as Polars' "linear"; off by at most RELATIVE_ERROR (0.5 %), which is DDSketch's guarantee (Masson et al. 2019).
+    as Polars' "linear"; off by at most RELATIVE_ERROR (0.5%), which is DDSketch's guarantee (Masson et al. 2019).
     """
     places = pl.col("count").cast(pl.Float64)
     up_to, last = places.cum_sum(), places.sum() - 1

@@ -1,4 +1,4 @@
-"""95 % intervals over replicates.
+"""95% CIs over replicates.
 
 The replicate is the unit of every interval: pages and transfers within one replicate share a
 queue and are not independent, replicates are. A statistic (a median page delay, say) is taken
@@ -28,7 +28,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; `low` and `high` are NaN with fewer than two replicates."""
+    """A value with its 95% CI; `low` and `high` are NaN with fewer than two replicates."""
 
     value: float
     low: float = math.nan
@@ -38,7 +38,7 @@ class Estimate:
 
 @lru_cache
 def t_quantile(replicates: int) -> float:
-    """Two-sided 95 % quantile of Student's t with `replicates` - 1 degrees of freedom."""
+    """Two-sided 95% quantile of Student's t with `replicates` - 1 degrees of freedom."""
     if replicates < 2:
         return math.nan
     from scipy.special import stdtrit  # late: half of the start-up time of a short command
@@ -48,7 +48,7 @@ def t_quantile(replicates: int) -> float:
 
 @lru_cache
 def normal_quantile() -> float:
-    """Two-sided 95 % quantile of the normal law, in standard deviations."""
+    """Two-sided 95% quantile of the normal law, in standard deviations."""
     from scipy.special import ndtri
 
     return float(ndtri((1 + CONFIDENCE) / 2))
@@ -128,7 +128,7 @@ class Means(Generic[Key]):
 
 
 def jackknife(values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float]) -> Estimate:
-    """A statistic of many cells' means with a 95 % interval.
+    """A statistic of many cells' means with a 95% CI.
 
     `values` maps a key (cell and metric) to its value in each replicate. The value is that of all
     replicates. The interval rests on those that every cell read has in common: the statistic is computed
@@ -150,7 +150,7 @@ def jackknife(values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Me
 def bootstrap(
     values: Mapping[Key, Mapping[int, float]], statistic: Callable[[Means[Key]], float], seed: int
 ) -> Estimate:
-    """A statistic of many cells' means with the 95 % interval of resampled replicates (percentile bootstrap).
+    """A statistic of many cells' means with the 95% CI of resampled replicates (percentile bootstrap).
 
     For statistics that jump, such as counts, where the jackknife fails. As there, the interval rests on the replicates
     that every cell read has in common, and is NaN with fewer than two.

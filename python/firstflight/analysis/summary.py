@@ -88,7 +88,7 @@ def summary_tables(run: Run) -> list[Table]:
 
     Completion times are those of finished transfers and pages, seconds from their start; goodput is in 10⁶
     bytes delivered within the run. In real time `disturbed` says how many transfers met a stall of the machine; they
-    are part of the other figures. Where a population kept aggregates, quantiles come from histograms (off by 0.5 % at
+    are part of the other figures. Where a population kept aggregates, quantiles come from histograms (off by 0.5% at
     most), and there is no goodput. `users` has the paths. Where users weigh differently, all but counts is weighted.
     """
     keys = list(run.cells[0]) if run.cells else []
@@ -131,7 +131,7 @@ def in_sentences(run: Run, users: int) -> list[str]:
                 if completed
                 else ""
             )
-            again = f"; {ours['retransmitted']:.2f} % of segments retransmitted" if "retransmitted" in ours else ""
+            again = f"; {ours['retransmitted']:.2f}% of segments retransmitted" if "retransmitted" in ours else ""
             found.append(f"{application}: {count:,} {name}{left}{times}{again}.")
     return found
 
@@ -352,7 +352,7 @@ def _aggregated(aggregates: pl.LazyFrame, histograms: pl.LazyFrame, keys: Sequen
     return _over_replicates(
         name,
         name.capitalize(),
-        f"By application, from counts and histograms: quantiles are off by {100 * RELATIVE_ERROR:.1f} % at most.",
+        f"By application, from counts and histograms: quantiles are off by {100 * RELATIVE_ERROR:.1f}% at most.",
         sums.join(quantiles(binned, groups, _QUANTILES), on=groups, how="left", maintain_order="left"),
         [*keys, "application"],
         metrics,

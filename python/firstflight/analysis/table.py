@@ -73,7 +73,7 @@ class Layout:
 class Table:
     """A tidy table: the columns `keys`, then `metric, ours, low, high, published, unit`.
 
-    `low` and `high` bound the 95 % interval over replicates; they are null with one replicate.
+    `low` and `high` bound the 95% CI over replicates; they are null with one replicate.
     `published` is null where the source prints nothing. `across` names the key that the text and
     HTML forms spread over columns, `quiet` the keys that they leave out because the title gives
     them. `misprints` holds (metric, *values of `keys` as text) where the published value is known to be
@@ -176,7 +176,7 @@ class Table:
                 places = [i for i, column in enumerate(layout.columns) if column[0] == name]
                 titles = [f"{self.across}={layout.columns[i][1]}" for i in places]
                 blocks.append(f"{self._heading(name)}\n{self._block(layout, places, titles)}")
-        legend = "this run ±half of the 95% interval"
+        legend = "this run ±half of the 95% CI"
         if self.frame["published"].is_not_null().any():
             legend += " [published]"
         return "\n\n".join([*blocks, "\n".join([legend, *self.notes])])

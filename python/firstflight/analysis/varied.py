@@ -152,10 +152,10 @@ def sentences(found: Sequence[Compared], order: Order) -> list[str]:
         low, high = item.estimate.low, item.estimate.high
         if item.metric != "mean" or math.isnan(item.estimate.value):
             continue
-        interval = "" if math.isnan(low) else f" (95 % interval {low:+z.1f} to {high:+z.1f} %)"
+        interval = "" if math.isnan(low) else f" (95% CI {low:+z.1f} to {high:+z.1f}%)"
         told.append(
             f"{item.key} {item.value} instead of {item.first} changes the mean time of {item.application} by "
-            f"{item.estimate.value:+z.1f} %{interval}."
+            f"{item.estimate.value:+z.1f}%{interval}."
         )
     return told[:3]
 

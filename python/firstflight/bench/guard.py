@@ -72,7 +72,7 @@ def rows_of(found: Measured) -> list[Row]:
     memory = Goal(_MOST_BYTES / 2**20, at_least=False)
     return [
         Row("connections", made / found.driven["seconds"], "connections / s", note=load),
-        Row("guard", 100 * core, "% of a core", note=f"without connections {100 * found.idle_share:.2g} %"),
+        Row("guard", 100 * core, "% of a core", note=f"without connections {100 * found.idle_share:.2g}%"),
         Row("guard, cost", 1e6 * each_s, "CPU us / connection", goals=(most,), goals_of_ratio=False),
         Row("guard, peak memory", found.resident_bytes / 2**20, "MiB", goals=(memory,), goals_of_ratio=False),
         Row("connections seen", seen, "connections", "made", made, same=seen == made),

@@ -58,7 +58,7 @@ WORKS = (
 def main(json: bool = False) -> int:
     """Measure, and print a table beside the committed figures (JSON if asked).
 
-    Returns 1 if a work costs more than 3 % more than is committed, else 0. Raises MachineError where valgrind or
+    Returns 1 if a work costs more than 3% more than is committed, else 0. Raises MachineError where valgrind or
     cargo is missing, or where the compiler is not that of the committed figures, which then say nothing.
     """
     made = rows()

@@ -1,4 +1,4 @@
-"""Flows that lose 1 % of their packets: what recovery with SACK costs, beside ns-2's Sack1 on the same work."""
+"""Flows that lose 1% of their packets: what recovery with SACK costs, beside ns-2's Sack1 on the same work."""
 
 from statistics import median
 
@@ -8,14 +8,14 @@ from firstflight.bench.row import Goal, Row
 from firstflight.bench.work import plan
 
 ROUNDS = 5
-TITLE = "bulk, 1 % loss"
+TITLE = "bulk, 1% loss"
 UNIT = "data packets / CPU s"
 TIMES_NS2 = (Goal(12), Goal(20))
 
 _STOP_S = 10.0
 
 # Both fill the link, so packets can differ by the start alone. One packet of a hundred is lost at random, and each side
-# has its own draws: of some 2,000 losses the numbers differ by 3 %, and three times that is rare.
+# has its own draws: of some 2,000 losses the numbers differ by 3%, and three times that is rare.
 _PACKETS_TOLERANCE = 0.01
 _REPETITIONS_TOLERANCE = 0.1
 

@@ -62,7 +62,7 @@ def _print(judged: list[Judged], shrunk: dict[int, Judged]) -> None:
         if of[family]:
             print(f"{family:16}{matching[family]:5} of {of[family]:4} match")
     total = matching.total()
-    print(f"{'all':16}{total:5} of {len(judged):4} match: {100 * total / len(judged):.1f} %")
+    print(f"{'all':16}{total:5} of {len(judged):4} match: {100 * total / len(judged):.1f}%")
     for number, one in shrunk.items():
         print(f"\n{_name(number, judged[number])}: {judged[number].part}")
         print(f"    drawn    {judged[number].parameters.described()}")

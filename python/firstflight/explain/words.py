@@ -32,7 +32,7 @@ FURTHER_TERMS = {
     "claim": "A sentence of a publication, or a limit fixed before the first run, checked against a run. Its "
     "verdict: holds, differs, undecided, cannot be checked.",
     "completion time": "From opening the connection, or the request on an open one, to the last byte at the receiver.",
-    "confidence interval": "CI: a range that, found so, holds the true value in 95 % of cases.",
+    "confidence interval": "CI: a range that, found so, holds the true value in 95% of cases.",
     "dropped": "Of a packet: refused by a queue. Lost on a link is something else, and marked lost is what a sender "
     "believes.",
     "effective cwnd": "The smaller of cwnd and rwnd: what bounds the data in flight.",

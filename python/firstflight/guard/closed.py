@@ -9,7 +9,7 @@ from firstflight.errors import MachineError
 from firstflight.guard.outcome import Network, Outcome
 from firstflight.guard.policy import RFC6928_SEGMENTS
 
-# So that reading and judging stay below 5 % of a core however many connections there are.
+# So that reading and judging stay below 5% of a core however many connections there are.
 _MOST_PER_SECOND = 2000
 _NETWORKS_KEPT = 65_536
 

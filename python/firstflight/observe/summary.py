@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from firstflight.counted import counted
+from firstflight.counted import counted, with_unit
 from firstflight.observe.observation import Observation
 from firstflight.observe.reading import KINDS
 
@@ -46,7 +46,7 @@ def lines(seen: Observation) -> list[str]:
     start = seen.transfers["start_s"].drop_nulls()
     if start.len():
         told.append(f"  time span    {_number(float(start.max()) - float(start.min()))} s")  # type: ignore[arg-type]
-    told.append(f"  {'median (10 %, 90 %)':28} {'':>30}  known of")
+    told.append(f"  {'median (10%, 90%)':28} {'':>30}  known of")
     told.extend(_median(seen, *row) for row in _MEDIANS)
     told.append(f"  {'retransmissions':28} {_share(seen, 'retransmissions', 'segments_sent')}")
     told.append(f"  {'first flight retransmitted':28} {_share(seen, 'first_flight_lost', 'first_flight_segments')}")
@@ -75,7 +75,7 @@ def _median(seen: Observation, table: str, column: str, name: str, factor: float
         return f"  {name:28} {'unknown':>30}"
     quantiles = [float(values.quantile(share, "linear") or 0.0) * factor for share in (0.5, 0.1, 0.9)]
     middle, low, high = map(_number, quantiles)
-    shown = f"{middle} {unit} ({low}, {high})"
+    shown = f"{with_unit(middle, unit)} ({low}, {high})"
     return f"  {name:28} {shown:>30}  {counted(values.len(), 'connection' if table == 'users' else 'response')}"
 
 
@@ -85,7 +85,7 @@ def _share(seen: Observation, part: str, of: str) -> str:
     if not total:
         return f"{'unknown':>30}"
     counts = int(known[part].sum())
-    return f"{f'{100 * counts / total:.3g} %':>30}  {counts:,} of {counted(total, 'segment')}"
+    return f"{f'{100 * counts / total:.3g}%':>30}  {counts:,} of {counted(total, 'segment')}"
 
 
 def _number(value: float) -> str:

@@ -6,7 +6,7 @@ shares of the bandwidth-delay product. Three medians of the bandwidth are publis
 them. Buffers: RFC 6928 quotes that most access routers hold at least 130 ms and that queues of 1 s and more are seen;
 "most" is taken as four fifths, 1 s as one user in twenty. At low rates that is less than a packet; there the queue
 holds 40 packets, the smallest of the testbed that RFC 6928 quotes in appendix A. Losses are fitted to the
-retransmission rate with an initial window of 3 (1.98 %). What is sold as the way up, and that a subnet explains half of
+retransmission rate with an initial window of 3 (1.98%). What is sold as the way up, and that a subnet explains half of
 the variance, is ours.
 """
 

@@ -88,7 +88,7 @@ TABLES = {
         Column("packets_reordered", pl.UInt32, "packets", "of those received, sent before one that had arrived already"),
         Column("delay_mean_s", pl.Float64, "s", "from sending to arrival, mean of those received"),
         Column("delay_min_s", pl.Float64, "s", "least of them"),
-        Column("delay_p50_s", pl.Float64, "s", "median; the quantiles are off by 0.5 % at most"),
+        Column("delay_p50_s", pl.Float64, "s", "median; the quantiles are off by 0.5% at most"),
         Column("delay_p95_s", pl.Float64, "s", "95th percentile"),
         Column("delay_p99_s", pl.Float64, "s", "99th percentile"),
         Column("delay_max_s", pl.Float64, "s", "greatest of them"),

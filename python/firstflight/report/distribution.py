@@ -96,7 +96,7 @@ def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
     if found.is_empty():
         return []
     names = _names(found.select(by))
-    kinds = {"median": "delay_p50_s", "95 %": "delay_p95_s", "99 %": "delay_p99_s"}
+    kinds = {"median": "delay_p50_s", "95%": "delay_p95_s", "99%": "delay_p99_s"}
     points = [
         {"line": name, "quantile": kind, "delay_ms": row[column]}
         for name, row in zip(names, found.iter_rows(named=True), strict=True)

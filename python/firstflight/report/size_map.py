@@ -29,7 +29,7 @@ _OUTER_PERCENT = 0.1
 _WIDE, _NARROW = 740, 270
 """Width of the panels, px."""
 _LABEL_PX = {"label": {_WIDE: 26.0, _NARROW: 22.0}, "roomy": {_WIDE: 46.0, _NARROW: 37.0}}
-"""Room above a panel for "IW 3" or "16", and for "> 99 %"."""
+"""Room above a panel for "IW 3" or "16", and for "> 99%"."""
 _NAME_PX = 14.0
 """Room for the name of a line at its end, from one to the next."""
 _DOTS = {_WIDE: 1000, _NARROW: 500}
@@ -98,8 +98,8 @@ def _marks(flights_kb: dict[int, float], dots: pl.DataFrame) -> list[dict[str, A
 
 
 def _percent(share: float) -> str:
-    """Rounded, but 100 % only where it is everyone."""
-    return "> 99 %" if 99.5 <= share < 100 - 1e-9 else f"{share:.0f} %"
+    """Rounded, but 100% only where it is everyone."""
+    return "> 99%" if 99.5 <= share < 100 - 1e-9 else f"{share:.0f}%"
 
 
 def _chart(
@@ -353,4 +353,4 @@ def _drawn(dots: pl.DataFrame, axis: _Bytes, ms_low: float, ms_high: float) -> t
         .select("kb", "ms", (pl.col("dots") * (13.0 if axis.wide else 9.0)).alias("area"))
     )
     beyond = float(order.filter(pl.col("kb") > axis.high)["percent"].sum())
-    return gathered.to_dicts(), "" if beyond == 0 else "< 1 %" if beyond < 0.5 else _percent(beyond)
+    return gathered.to_dicts(), "" if beyond == 0 else "< 1%" if beyond < 0.5 else _percent(beyond)

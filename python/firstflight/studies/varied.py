@@ -92,7 +92,7 @@ class VariedScenario(SingleScenario):
                 found = found.isel(application=0, drop=True)
             applications = ["application"] if "application" in found.dims else []
             color, *panel = [*second, *applications] if second else ["application", *applications]
-            caption = "Mean over replicates, with the 95 % interval."
+            caption = "Mean over replicates, with the 95% CI."
             figures.append(lines(found, measure.title, caption, x, color, panel[0] if panel else None))
         return [figure for figure in figures if figure]
 

@@ -83,7 +83,7 @@ def _harm(name: str, found: Comparison, sign: float, budget: float) -> Harm:
     value, verdict = sign * found.percent.value, _verdict(found, low, high, budget)
     reason = found.reason
     if verdict == "not separated":
-        reason = f"its interval, {low:.1f} to {high:.1f} %, reaches across the budget of {budget:g} %"
+        reason = f"its interval, {low:.1f} to {high:.1f}%, reaches across the budget of {budget:g}%"
     return Harm(name, found, value, low, high, budget, verdict, reason)
 
 

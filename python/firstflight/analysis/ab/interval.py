@@ -49,7 +49,7 @@ class Studentised:
     """By how many of their own standard errors resamples are off; each end at least as far as Student's t.
 
     Alone it finds too much where the arms are alike and their differences have long tails on both sides: in 200 pairs
-    7.8 % false alarms.
+    7.8% false alarms.
     """
 
     kind = "studentised"

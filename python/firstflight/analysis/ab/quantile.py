@@ -1,7 +1,7 @@
 """Quantiles of an arm, smoothed over the sampling error of one.
 
 A plain quantile is a step function of the sample. Where two arms are paired and much alike, what the steps add to the
-difference is as large as the difference's own error, and the bootstrap overstates it: a 95 % interval covers 99.9 %. So
+difference is as large as the difference's own error, and the bootstrap overstates it: a 95% CI covers 99.9%. So
 a quantile here is where a smoothed share of the weight crosses `p`: a value does not count as passed at once but over
 two standard errors of the quantile to either side (in the logarithm where all values are above 0), by a kernel of
 fourth order, whose bias is of the fourth power of that width. The more flows, the nearer to the plain quantile, from

@@ -3,7 +3,7 @@
 The ordinary bootstrap: as many blocks as there are, with replacement, within each stratum. More than `MOST_BLOCKS`
 blocks are first put at random into that many groups, which are then what is drawn: sums of independent blocks spread as
 the blocks do (variance and third moment are kept on average), and with that many groups the spread is known to about
-2 %, which the interval allows for.
+2%, which the interval allows for.
 """
 
 from __future__ import annotations

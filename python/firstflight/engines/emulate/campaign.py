@@ -86,8 +86,8 @@ def jobs(group: Sequence[Cell]) -> int:
 
     A transfer waits most of its time: on two idle CPUs 16 testbeds at once, each with a download over 10 Mbit/s, moved
     no median by more than 0.7 ms. At 100 Mbit/s programs want a CPU more often than there are two: four at once
-    lengthened 500 kB by 14 %, and the link box saw none of it. A page is a curl an object: with four testbeds at once
-    pages of 13 objects over 10 Mbit/s took 80 % longer.
+    lengthened 500 kB by 14%, and the link box saw none of it. A page is a curl an object: with four testbeds at once
+    pages of 13 objects over 10 Mbit/s took 80% longer.
     """
     if any(application.kind == "web_page" for cell in group for application in cell.scenario.application):
         return 1

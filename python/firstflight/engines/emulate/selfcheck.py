@@ -2,7 +2,7 @@
 
 For each cell's settings one captured connection whose first flight must be exactly N segments, each of full size, into
 a receive window that has room for them; a round trip within 1 ms of what was asked, and a train of packets whose rate
-is within 0.5 % of it. Where the rate changes or packets meet jitter a round trip may be longer, and no train is sent.
+is within 0.5% of it. Where the rate changes or packets meet jitter a round trip may be longer, and no train is sent.
 A try in which the path lost a packet, as the scenario wants it, tells nothing of the machine.
 """
 
@@ -240,7 +240,7 @@ def _rate(campaign: "Campaign") -> dict[str, Any] | None:
     if abs(found / asked - 1) > RATE_TOLERANCE:
         raise SelfCheckError(
             f"self-check of {server} and {client}: the rate should be {asked / 1e6:g} Mbit/s to within "
-            f"{RATE_TOLERANCE * 100:g} % and was {found / 1e6:.4f} Mbit/s"
+            f"{RATE_TOLERANCE * 100:g}% and was {found / 1e6:.4f} Mbit/s"
         )
     return {"bps": round(found), "asked_bps": asked}
 

@@ -22,7 +22,7 @@ from firstflight.errors import RequestError
 def mathis_bps(mss_bytes: int, round_trip_s: float, loss: float, segments_per_ack: int = 2) -> float:
     """Mathis, Semke, Mahdavi, Ott 1997 (from memory): B = (M/R) sqrt(3/(2 b p)), bit/s of payload.
 
-    Regime: long transfers, loss rare enough that fast retransmit repairs each (p up to about 1 %), no
+    Regime: long transfers, loss rare enough that fast retransmit repairs each (p up to about 1%), no
     timeouts, no window bound. Raises RequestError for a loss outside (0, 1).
     """
     _probability(loss)
@@ -36,7 +36,7 @@ def pftk_segments_per_s(
 
     B = min(Wmax/R, 1/(R sqrt(2 b p/3) + T0 min(1, 3 sqrt(3 b p/8)) p (1 + 32 p^2)))
 
-    Regime: long transfers of Reno, loss from well below 1 % to tens of percent, timeouts included. Raises
+    Regime: long transfers of Reno, loss from well below 1% to tens of percent, timeouts included. Raises
     RequestError for a loss outside (0, 1).
     """
     _probability(loss)

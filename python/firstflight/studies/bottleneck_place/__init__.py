@@ -67,21 +67,21 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "of all drops, IW 64).",
             share,
             at_most(5, "percent"),
-            "5 % were chosen before the first run.",
+            "5% were chosen before the first run.",
         ),
         OURS.says(
             "two-are-as-one",
-            "Two narrow links in a row cost a page at most 5 % more than one (largest change).",
+            "Two narrow links in a row cost a page at most 5% more than one (largest change).",
             100 * (two - 1).max("iw"),
             at_most(5, "percent"),
-            "5 % were chosen before the first run.",
+            "5% were chosen before the first run.",
         ),
         OURS.says(
             "gain-everywhere",
-            "IW 10 makes pages at least 5 % faster at every place (least gain).",
+            "IW 10 makes pages at least 5% faster at every place (least gain).",
             100 - page.sel(iw=10).max("place"),
             at_least(5, "percent"),
-            "5 % faster is worth having.",
+            "5% faster is worth having.",
         ),
         OURS.says(
             "harm-is-the-same",
@@ -99,10 +99,10 @@ def answer(q: Quantities) -> Sequence[str]:
     last = (q.last / q.dropped).isel(draw=0).sel(place="access and Wi-Fi", iw=64)
     gains, harm = 100 - page.sel(iw=10), others.sel(iw=64) - 100
     return (
-        f"IW 10 instead of 3 makes pages {float(gains.min()):.0f} to {float(gains.max()):.0f} % faster, wherever the "
+        f"IW 10 instead of 3 makes pages {float(gains.min()):.0f} to {float(gains.max()):.0f}% faster, wherever the "
         "bottleneck is.",
-        f"IW 64 changes the times of others by {float(harm.min()):+.0f} to {float(harm.max()):+.0f} %.",
-        f"Of two narrow links in a row the second has {100 * float(last):.1f} % of the drops.",
+        f"IW 64 changes the times of others by {float(harm.min()):+.0f} to {float(harm.max()):+.0f}%.",
+        f"Of two narrow links in a row the second has {100 * float(last):.1f}% of the drops.",
     )
 
 
@@ -115,7 +115,7 @@ STUDY = DeclaredStudy(
         lines(
             named(relative(q.page), "relative_page", "Page time", "% of IW 3's", 0),
             "Gain by the place of the bottleneck",
-            "Page time in percent of IW 3's; bands are 95 % intervals.",
+            "Page time in percent of IW 3's; bands are 95% CIs.",
             "iw",
             "place",
         ),

@@ -87,10 +87,10 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     return (
         JNDK10.says(
             "some-networks-gain",
-            "Results are mixed: on some network IW 10 lowers completion times by at least 10 % (largest mean gain).",
+            "Results are mixed: on some network IW 10 lowers completion times by at least 10% (largest mean gain).",
             (-time).mean(cells).max("network"),
             at_least(10, "percent"),
-            "RFC 6928 gives no number; 10 % was chosen before the first run.",
+            "RFC 6928 gives no number; 10% was chosen before the first run.",
         ),
         JNDK10.says(
             "some-networks-lose",
@@ -108,7 +108,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "todays-networks-gain",
-            "On LTE and 5G responses of 20 kB, one at a time, are at least 25 % faster with IW 10 (least gain).",
+            "On LTE and 5G responses of 20 kB, one at a time, are at least 25% faster with IW 10 (least gain).",
             (-time).sel(network=["LTE", "5G"], size="20 kB", connections=1).min(["network", "buffer_bdp", "radio"]),
             at_least(25, "percent"),
             "14 segments take two round trips instead of three, with the handshake three instead of four.",
@@ -140,7 +140,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "above-ten-pays-on-5g",
-            "On 5G IW 32 saves another 20 % of the time of 200 kB, one at a time (least).",
+            "On 5G IW 32 saves another 20% of the time of 200 kB, one at a time (least).",
             (-100 * (q.time.sel(iw=32, drop=True) / q.time.sel(iw=10, drop=True) - 1))
             .sel(network="5G", size="200 kB", connections=1)
             .min(["buffer_bdp", "radio"]),
@@ -175,10 +175,10 @@ def answer(q: Quantities) -> Sequence[str]:
     crowd = time.sel(network="EDGE", buffer_bdp=1, size="20 kB", connections=4, radio=NO)
     fair = q.jain.isel(draw=0).sel(connections=4).mean(["buffer_bdp", "radio", "size"])
     worst = str((fair.sel(iw=10) - fair.sel(iw=3)).idxmin("network").item())
-    by_network = ", ".join(f"{name} {float(small.sel(network=name)):+.0f} %" for name in small["network"].values)
+    by_network = ", ".join(f"{name} {float(small.sel(network=name)):+.0f}%" for name in small["network"].values)
     return (
         f"IW 10 instead of 3 changes the time of 20 kB, one response at a time, on {by_network}.",
-        f"Four at once on EDGE with a buffer of 1 BDP take {float(crowd):+.0f} %.",
+        f"Four at once on EDGE with a buffer of 1 BDP take {float(crowd):+.0f}%.",
         f"The fairness index changes most on {worst}: from {float(fair.sel(network=worst, iw=3)):.3f} to "
         f"{float(fair.sel(network=worst, iw=10)):.3f}.",
     )

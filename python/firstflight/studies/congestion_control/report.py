@@ -133,7 +133,7 @@ def answer(q: Quantities) -> Sequence[str]:
         f"Alone on the link all reach {_span(goodput, 2)} Mbit/s; the queue that they keep differs, from "
         f"{_ends(queue, ' packets')} on average.",
         f"{many} connections that open together begin with {many} first flights; each object of 100 kB takes "
-        f"{_span(slower, 1)} times as long as alone, and {_span(again, 0)} % of the segments are retransmitted.",
+        f"{_span(slower, 1)} times as long as alone, and {_span(again, 0)}% of the segments are retransmitted.",
         f"A long flow keeps {', '.join(parts)}.",
     ]
 

@@ -98,7 +98,7 @@ def _gains(times: xr.DataArray, path: str = "") -> Iterator[ClaimSpec]:
     by_user = observed(percent, *RESPONSE[1:])
     # A user of whom one pair was undisturbed keeps her rank.
     by_user = by_user.fillna(by_user.isel(draw=0, drop=True)).dropna("rate_kbps")
-    each_bucket = each(by_bucket(percent).median(RESPONSE).dropna("bandwidth_kbps"), "{label}: {value:.0f} %")
+    each_bucket = each(by_bucket(percent).median(RESPONSE).dropna("bandwidth_kbps"), "{label}: {value:.0f}%")
     yield claim(
         "percentage-rises",
         "The gain in percent rises with bandwidth (rank correlation of the users' bandwidths and medians).",
@@ -135,7 +135,7 @@ def _rounds(q: Quantities, iw: int, expected: int) -> ClaimSpec:
         late = 100 * timed_out.where(odd.notnull()).mean()
         note += (
             f" The others are of users of at most {float(fastest):.0f} kbit/s; the retransmission timer expired in "
-            f"{float(late):.0f} % of them."
+            f"{float(late):.0f}% of them."
         )
     return SOURCE.says(
         f"median-response-iw{iw}",
@@ -165,7 +165,7 @@ def _ten_segments(q: Quantities) -> ClaimSpec:
         "more than 70 ms on the link.",
         xr.DataArray(found),
         near(round(computed), "kbit/s", round(0.05 * computed)),
-        "5 %: the users' bandwidths lie 10 % apart, and between them a straight line is drawn (logarithmic axes).",
+        "5%: the users' bandwidths lie 10% apart, and between them a straight line is drawn (logarithmic axes).",
         note,
         needs="value",
     )

@@ -116,7 +116,7 @@ def _engines(emulated: xr.DataArray, simulated: xr.DataArray) -> Table:
         [
             _median(difference, "difference", "Emulated minus simulated", "ms", 2),
             _median(percent, "difference_percent", "Emulated minus simulated", "percent", 2),
-            named(within, "within", "Within 1 % or 1 ms", "percent", 0),
+            named(within, "within", "Within 1% or 1 ms", "percent", 0),
             _count(difference, "pairs", "Responses"),
         ],
         "iw",
@@ -149,7 +149,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
                 _by_rate(named(late, "engines", "Emulated above simulated", "%")),
                 "The kernel against the simulator, user by user",
                 "Time of each user's undisturbed responses on the running kernel, in percent above that of the same "
-                "responses in the simulator: median, with its 95 % interval.",
+                "responses in the simulator: median, with its 95% CI.",
                 "rate_kbps",
                 "iw",
                 linear_within=1,
@@ -229,7 +229,7 @@ def answer(q: Quantities) -> Sequence[str]:
     """How much is gained where, why it depends on the bandwidth, and what the slowest users see."""
     gains, percent = (by_bucket(of(q.time)).median(RESPONSE).values for of in (gain_ms, gain_percent))
     by_name = zip(BUCKETS, gains, percent, strict=True)
-    gained = [f"{round(gain)} ms ({round(share)} %) at {name}" for name, gain, share in by_name if gain == gain]
+    gained = [f"{round(gain)} ms ({round(share)}%) at {name}" for name, gain, share in by_name if gain == gain]
     found, _, _ = crossing(ten_segments_ms(q))
     sentences = [
         f"By bandwidth in kbit/s, an initial window of {MANY} instead of {FEW} gains in the median "
@@ -259,6 +259,6 @@ def _slowest(timed_out: xr.DataArray) -> str:
     share = 100 * timed_out.sel(rate_kbps=slice(None, float(late.max()))).mean(RESPONSE)
     return (
         f"Up to {float(late.max()):.0f} kbit/s a segment takes so long that the retransmission timer expires although "
-        f"nothing is lost, in {float(share.sel(iw=FEW)):.0f} % of the responses with IW {FEW} and "
-        f"{float(share.sel(iw=MANY)):.0f} % with IW {MANY}."
+        f"nothing is lost, in {float(share.sel(iw=FEW)):.0f}% of the responses with IW {FEW} and "
+        f"{float(share.sel(iw=MANY)):.0f}% with IW {MANY}."
     )

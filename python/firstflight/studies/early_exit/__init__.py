@@ -87,7 +87,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "cost-fades",
-            "Of 10 MB it is less than 10 % with CUBIC (segment 5 lost).",
+            "Of 10 MB it is less than 10% with CUBIC (segment 5 lost).",
             100 * (cost / q.time.sel(iw=10)).sel(stack="linux", window=LARGE, size_kb=10000, lost="5"),
             at_most(10, "percent"),
             FIXED,
@@ -111,12 +111,12 @@ def answer(q: Quantities) -> Sequence[str]:
     tail = relative(q).isel(draw=0).sel(stack="rfc", window=SMALL, size_kb=14, lost="10")
 
     def both(of: xr.DataArray) -> str:
-        return f"{float(of.sel(stack='linux')):.0f} % with Linux and {float(of.sel(stack='rfc')):.0f} % with NewReno"
+        return f"{float(of.sel(stack='linux')):.0f}% with Linux and {float(of.sel(stack='rfc')):.0f}% with NewReno"
 
     return (
         "With a drop of segment 5, no timeout and a receive window of 16 kB IW 10 takes, of the time of IW 3 without, "
         f"at most {both(small)} for 100 kB to 1 MB: eleven segments are not a small window.",
-        f"If the last segment of 14 kB is dropped and takes a timeout, it is {float(tail):.0f} % with NewReno.",
+        f"If the last segment of 14 kB is dropped and takes a timeout, it is {float(tail):.0f}% with NewReno.",
         f"With a large window it is {both(large.sel(size_kb=1000))} for 1 MB, and {both(large.sel(size_kb=10000))} for "
         "10 MB: the cost of an early exit lasts.",
     )

@@ -214,7 +214,7 @@ def color_of(coordinate: xr.DataArray, key: str) -> altair.Color:
 
 
 def intervals(quantity: xr.DataArray, title: str, caption: str, y: str, color: str, rows: str) -> Figure | None:
-    """The value and 95 % interval of each label of `y`, below each other, in a color per label of `color` and a panel
+    """The value and 95% CI of each label of `y`, below each other, in a color per label of `color` and a panel
     per label of `rows`. Labels without an interval are left out. None without data.
     """
     found = [row for row in rows_of(quantity, [y, color, rows]) if "low" in row]

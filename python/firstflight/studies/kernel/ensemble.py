@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MEMBER = "member"
 """The key of a grid that names the members: 0, 1, ..."""
 CUTOFF = 3.0
-"""Standard deviations: at most 5 % of any unimodal distribution is farther off (Pukelsheim, "The three sigma rule", The
+"""Standard deviations: at most 5% of any unimodal distribution is farther off (Pukelsheim, "The three sigma rule", The
 American Statistician 48 (2), 1994)."""
 
 
@@ -137,7 +137,7 @@ class Matched:
         return own.isel({MEMBER: np.flatnonzero(self.compatible.reindex_like(own).values & own.notnull().values)})
 
     def judged(self, claim: ClaimSpec) -> ClaimSpec:
-        """The claim, whose `found` is along `member`, about the compatible members: their median, and 95 % of them
+        """The claim, whose `found` is along `member`, about the compatible members: their median, and 95% of them
         as the interval. It says for how many of them it holds.
         """
         own = self.of_compatible(claim.found).values
@@ -269,7 +269,7 @@ def value(array: xr.DataArray) -> xr.DataArray:
 
 
 def chance(members: int) -> float:
-    """Rank correlations up to this one have 95 % of all sets of so many members by chance."""
+    """Rank correlations up to this one have 95% of all sets of so many members by chance."""
     return 1.96 / math.sqrt(max(members - 1, 1))
 
 

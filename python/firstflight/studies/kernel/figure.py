@@ -38,7 +38,7 @@ def lines(
     base: float | None = None,
     between: tuple[xr.DataArray, xr.DataArray] | None = None,
 ) -> Figure | None:
-    """A line per label of `color` against the dimension `x`, with a band of the 95 % interval, or `between` two other
+    """A line per label of `color` against the dimension `x`, with a band of the 95% CI, or `between` two other
     quantities, such as quartiles. `columns` gives each label of a third dimension, or each line, a panel of its own.
     The axis of the values is logarithmic with `log`, or with `linear_within` beyond so much on either side of zero; a
     dashed line is at the `base`. Labels of `x` that are texts get points with bars. Titles come from the attributes

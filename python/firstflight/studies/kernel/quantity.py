@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PAIRED, _OBSERVED = "paired bootstrap", "bootstrap of observations"
 _RESAMPLES = 500
-"""Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
+"""Enough for the ends of a 95% CI to stay within about a twentieth of its width."""
 
 Summary = Literal["median", "lower quartile", "upper quartile", "sum"]
 _SUMMARIES: Mapping[Summary, Callable[..., Any]] = {
@@ -361,7 +361,7 @@ def named(array: xr.DataArray, name: str, title: str, unit: str, digits: int = 1
 
 
 def estimate(array: xr.DataArray) -> Estimate:
-    """The value and its 95 % interval of an array over `draw` alone: Student's t on the jackknife's standard error, or
+    """The value and its 95% CI of an array over `draw` alone: Student's t on the jackknife's standard error, or
     percentiles of the bootstrap.
 
     The interval is NaN with fewer than two replicates. ValueError where other dimensions are left, or quantities with
@@ -396,7 +396,7 @@ def value(array: xr.DataArray) -> float:
 
 
 def each(array: xr.DataArray, words: str) -> str:
-    """Of each label of the one dimension: `words`, such as "{value:.1f} % at {label} ms", separated by commas."""
+    """Of each label of the one dimension: `words`, such as "{value:.1f}% at {label} ms", separated by commas."""
     values = array.isel({DRAW: 0}) if DRAW in array.dims else array
     labels = map(plain, values[values.dims[0]].values)
     return ", ".join(words.format(value=of, label=label) for label, of in zip(labels, values.values, strict=True))

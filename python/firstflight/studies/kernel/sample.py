@@ -33,7 +33,7 @@ MEMBERS = "members"
 """The interval of an ensemble: the spread of its members."""
 _CLUSTER = "_cluster"
 _RESAMPLES = 500
-"""Enough for the ends of a 95 % interval to stay within about a twentieth of its width."""
+"""Enough for the ends of a 95% CI to stay within about a twentieth of its width."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Sides:
 
     @cached_property
     def close(self) -> xr.DataArray:
-        """Whether the times differ by at most 1 % or 1 ms, whichever is more."""
+        """Whether the times differ by at most 1% or 1 ms, whichever is more."""
         return (abs(self.difference) <= CLOSE_MS) | (abs(self.percent) <= CLOSE_PERCENT)
 
     @cached_property
@@ -116,20 +116,20 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     return [
         claim(
             "time-without-loss",
-            "Without losses the median emulated time is within 1 % or 1 ms of the simulated one, in every cell.",
+            "Without losses the median emulated time is within 1% or 1 ms of the simulated one, in every cell.",
             percent_of(sides.close, clean),
             near(100, "percent of cells"),
             clean,
-            _named(clean & ~sides.close, lambda of: f"{ms[of]:+.1f} ms, {percent[of]:+.1f} %", distance),
+            _named(clean & ~sides.close, lambda of: f"{ms[of]:+.1f} ms, {percent[of]:+.1f}%", distance),
         ),
         claim(
             "time-with-losses",
-            "Where a shallow queue overflows, the times differ by at most 5 % (median over cells).",
+            "Where a shallow queue overflows, the times differ by at most 5% (median over cells).",
             distance.where(lossy).median(),
             at_most(5, "percent"),
             lossy,
-            f"{float(percent_of(distance <= 5, lossy)):.0f} % of these cells are within 5 %. Farthest apart: "
-            + _named(lossy, lambda of: f"{percent[of]:+.0f} %", distance),
+            f"{float(percent_of(distance <= 5, lossy)):.0f}% of these cells are within 5%. Farthest apart: "
+            + _named(lossy, lambda of: f"{percent[of]:+.0f}%", distance),
         ),
         *(
             claim(

@@ -70,7 +70,7 @@ def _summary(sides: Sides) -> Table:
         named(of.where(count > 0).transpose("queue", "rate_mbit", "control"), name, title, unit, digits)
         for of, name, title, unit, digits in (
             (count, "cells", "Cells", "count", 0),
-            (percent_of(sides.close, sides.measured, _OVER), "close", "Within 1 % or 1 ms", "percent", 1),
+            (percent_of(sides.close, sides.measured, _OVER), "close", "Within 1% or 1 ms", "percent", 1),
             (sides.percent.median(_OVER), "median_difference", "Median of differences", "percent", 2),
             (distance.median(_OVER), "median_distance", "Median of their absolute values", "percent", 2),
             (distance.max(_OVER), "greatest_distance", "Greatest", "percent", 1),
@@ -91,7 +91,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         named(sides.percent, "differences", "Difference", "%"),
         named(sides.simulated, "simulated", "Simulated time", "ms"),
         "Difference between the engines",
-        "A point a cell: emulated minus simulated time in percent of the simulated one. The axis is linear within 1 % "
+        "A point a cell: emulated minus simulated time in percent of the simulated one. The axis is linear within 1% "
         "and logarithmic beyond.",
         "rate_mbit",
         "queue",
@@ -155,10 +155,10 @@ def answer(q: Quantities) -> Sequence[str]:
     apart = float(abs(sides.percent).where(lossy).median())
     count, lacking = int(lossy.sum()), int((~sides.measured).sum())
     return [
-        f"Without losses simulated and emulated times are within 1 % or 1 ms of each other in "
+        f"Without losses simulated and emulated times are within 1% or 1 ms of each other in "
         f"{int((clean & sides.close).sum())} of {int(clean.sum())} cells."
         if clean.any()
         else "",
-        f"Where a shallow queue overflows they differ by {apart:.1f} % (median over {count} cells)." if count else "",
+        f"Where a shallow queue overflows they differ by {apart:.1f}% (median over {count} cells)." if count else "",
         f"This run lacks {lacking} of the grid's {sides.percent.size} conditions." if lacking else "",
     ]

@@ -110,7 +110,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "IW 10 instead of 3 makes pages faster in every queue (largest change).",
             page.sel(iw=10).max("queue"),
             at_most(-5, "percent"),
-            "5 % faster is worth having.",
+            "5% faster is worth having.",
         ),
         QUEUES.says(
             "aqm-fewer-premature-drops",
@@ -123,17 +123,17 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         SHARED.says(
             "adopters-gain-in-a-long-queue",
-            "In a queue of 1 s adopters of IW 10 gain 5 % (change of page times).",
+            "In a queue of 1 s adopters of IW 10 gain 5% (change of page times).",
             adopters.sel(queue="1s", iw=10),
             at_most(-5, "percent"),
-            "5 % faster is worth having.",
+            "5% faster is worth having.",
         ),
         SHARED.says(
             "others-pay-for-32",
-            "In a queue of 1 s IW 32 of half of the users makes the others 5 % slower.",
+            "In a queue of 1 s IW 32 of half of the users makes the others 5% slower.",
             others.sel(queue="1s", iw=32),
             above(5, "percent"),
-            "5 % is what a user may notice.",
+            "5% is what a user may notice.",
         ),
         CALLS.says(
             "codel-does-not-spare-a-call",
@@ -151,7 +151,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         LEARNED.says(
             "learning-gains-on-fast-hosts",
-            "Each learning rule saves at least 10 % of the time on the fast host (worst rule).",
+            "Each learning rule saves at least 10% of the time on the fast host (worst rule).",
             change(fast, policy="static 10").sel(policy=["ewma", "loss-aware"]).max("policy"),
             at_most(-10, "percent"),
             "One round trip of three or four.",
@@ -198,8 +198,8 @@ def answer(q: Quantities) -> Sequence[str]:
     means = [float(apart(of).isel(draw=0).mean()) for of in (q.page, q.adopters, q.others, q.fast, q.time)]
     mos = q.mos.isel(draw=0).mean(["queue", "iw"])
     return (
-        "Against the simulator pages take {:+.1f} % over the kernel, those of twelve users {:+.1f} % (adopters) and "
-        "{:+.1f} %, downloads from a server that learns {:+.1f} %, start-up schemes {:+.1f} %.".format(*means),
+        "Against the simulator pages take {:+.1f}% over the kernel, those of twelve users {:+.1f}% (adopters) and "
+        "{:+.1f}%, downloads from a server that learns {:+.1f}%, start-up schemes {:+.1f}%.".format(*means),
         f"Calls next to pages have a mean MOS of {float(mos.sel(engine='emulate')):.2f} over the kernel and of "
         f"{float(mos.sel(engine='simulate')):.2f} in the simulator.",
     )

@@ -55,7 +55,7 @@ QUANTITIES = (
     Quantity("lost_after", "Loss in the first flight after the change", "percent", LOST, CHANGED, grid="change"),
 )
 CAMPAIGN = Source("SashaLuna/tesi-ebpf-initcwnd, 50 Mbit/s")
-LEARNED = ["ewma", "loss-aware", "loss-aware 150 %", "RFC 9040"]
+LEARNED = ["ewma", "loss-aware", "loss-aware 150%", "RFC 9040"]
 
 
 def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
@@ -89,14 +89,14 @@ def campaign(q: Quantities) -> list[ClaimSpec]:
             f"{size} kB take {time} ms with {policy} (median).",
             q.median.sel(rtt=28.2, size_kb=size, policy=policy),
             near(time, "ms", 0.05 * time),
-            "5 %: timers of netem are late by up to 1 ms per packet and direction.",
+            "5%: timers of netem are late by up to 1 ms per packet and direction.",
             needs="value",
         )
         for (policy, size), time in times.items()
     ] + [
         CAMPAIGN.says(
             f"campaign-saves-{policy.replace(' ', '-')}-{size}",
-            f"{policy} saves {part} % of static 10's median time at {size} kB.",
+            f"{policy} saves {part}% of static 10's median time at {size} kB.",
             saved(q, policy, size),
             near(part, "percent", 3),
             "Three points: a tenth of the larger saving.",
@@ -110,14 +110,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """The campaign's times, and hypotheses."""
     own = {"key": "/32"}
     ewma, aware = {"policy": "ewma"}, {"policy": "loss-aware"}
-    disc = {"policy": "loss-aware 150 %"}
+    disc = {"policy": "loss-aware 150%"}
     slow, radio = q.lost_slow.sel(own), q.iw_radio.sel(own)
     gain = change(q.time_fast)
     return (
         *campaign(q),
         OURS.says(
             "learning-gains-on-fast-hosts",
-            "With a key of one address each learning rule saves at least 10 % of the time on fast hosts (worst rule).",
+            "With a key of one address each learning rule saves at least 10% of the time on fast hosts (worst rule).",
             gain.sel(own).sel(policy=LEARNED).max("policy"),
             at_most(-10, "percent"),
             "One round trip of three or four.",
@@ -138,7 +138,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "fallbacks-are-wrong-on-radio",
-            "With 0.3 % random loss the loss-aware rule keeps less than 70 % of ewma's window (wrong fallbacks).",
+            "With 0.3% random loss the loss-aware rule keeps less than 70% of ewma's window (wrong fallbacks).",
             radio.sel(aware) / radio.sel(ewma),
             at_most(0.7),
             "A fifth of the connections lose something at random; each halves the estimate.",
@@ -166,7 +166,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "ewma-settles",
-            "On fast hosts ewma's window settles: late on it spreads by less than 20 % of its mean.",
+            "On fast hosts ewma's window settles: late on it spreads by less than 20% of its mean.",
             q.spread_fast.sel(own).sel(ewma),
             at_most(0.2),
             "Objects differ in size, and the sample is capped by it; this may fail.",
@@ -183,11 +183,11 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "All10's single window, driven down by slow hosts, makes fast hosts slower than IW 10 (change of time).",
             gain.sel(own).sel(policy="All10"),
             above(0, "percent"),
-            "A sign: more than 5 % of all first flights lose.",
+            "A sign: more than 5% of all first flights lose.",
         ),
         OURS.says(
             "others-hardly-suffer",
-            "Others on slow hosts are at most 5 % slower next to the loss-aware rule than next to IW 10.",
+            "Others on slow hosts are at most 5% slower next to the loss-aware rule than next to IW 10.",
             change(q.others_slow).sel(own).sel(aware),
             at_most(5, "percent"),
             "Chosen before the first run.",
@@ -205,7 +205,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "It costs at least half of the gain before the change.",
             change(q.before).sel(ewma).sel(lifetime_s=5) / change(q.before).sel(ewma).sel(lifetime_s=3600),
             at_most(0.5),
-            "60 % of the gaps are longer than 5 s.",
+            "60% of the gaps are longer than 5 s.",
         ),
     )
 
@@ -222,14 +222,14 @@ def answer(q: Quantities) -> Sequence[str]:
         return f"{float(change(q.time_fast).sel(policy='loss-aware', draw=0, key=key)):+.0f}"
 
     return (
-        f"With a memory per address, downloads on fast hosts change by {of(gain, 'ewma'):+.0f} % with ewma, "
-        f"{of(gain, 'loss-aware'):+.0f} % with the loss-aware rule and {of(gain, 'static 24'):+.0f} % with a static IW "
+        f"With a memory per address, downloads on fast hosts change by {of(gain, 'ewma'):+.0f}% with ewma, "
+        f"{of(gain, 'loss-aware'):+.0f}% with the loss-aware rule and {of(gain, 'static 24'):+.0f}% with a static IW "
         f"24, against IW 10; first flights on slow hosts lose in {of(lost, 'ewma'):.0f}, {of(lost, 'loss-aware'):.0f} "
-        f"and {of(lost, 'static 24'):.0f} % of connections ({of(lost, 'static 10'):.0f} % with IW 10).",
-        f"With 0.3 % random loss the loss-aware rule falls back to {of(iw, 'loss-aware'):.0f} segments, "
-        f"{of(iw, 'loss-aware 150 %'):.0f} with the discriminant, where ewma has {of(iw, 'ewma'):.0f}.",
-        f"A memory for four neighbours changes the loss-aware rule's gain from {part('/32')} to {part('/24')} %, "
-        f"one for all to {part('AS')} %.",
+        f"and {of(lost, 'static 24'):.0f}% of connections ({of(lost, 'static 10'):.0f}% with IW 10).",
+        f"With 0.3% random loss the loss-aware rule falls back to {of(iw, 'loss-aware'):.0f} segments, "
+        f"{of(iw, 'loss-aware 150%'):.0f} with the discriminant, where ewma has {of(iw, 'ewma'):.0f}.",
+        f"A memory for four neighbours changes the loss-aware rule's gain from {part('/32')} to {part('/24')}%, "
+        f"one for all to {part('AS')}%.",
     )
 
 

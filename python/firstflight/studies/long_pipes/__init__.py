@@ -72,35 +72,35 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     return (
         TALK.says(
             "cubic-for-long-pipes",
-            "On a long fat pipe CUBIC has more goodput than Reno (300 ms, 0.001 % loss; least ratio by queue).",
+            "On a long fat pipe CUBIC has more goodput than Reno (300 ms, 0.001% loss; least ratio by queue).",
             against(long, "cubic", ["reno"]).min("queue_bdp"),
             above(1, "ratio"),
             SIGN,
         ),
         TALK.says(
             "cubic-best-of-four",
-            "It has more than any other of the talk's four (300 ms, 0.001 % loss; least ratio by queue).",
+            "It has more than any other of the talk's four (300 ms, 0.001% loss; least ratio by queue).",
             against(long, "cubic", ["reno", "westwood", "vegas"]).min("queue_bdp"),
             above(1, "ratio"),
             SIGN,
         ),
         TALK.says(
             "vegas-for-wireless",
-            "Under random loss of 1 % Vegas has more goodput than Reno and CUBIC (least ratio by RTT).",
+            "Under random loss of 1% Vegas has more goodput than Reno and CUBIC (least ratio by RTT).",
             against(radio, "vegas", ["reno", "cubic"]).min("rtt"),
             above(1, "ratio"),
             SIGN,
         ),
         OURS.says(
             "westwood-rather",
-            "Under random loss of 1 % Westwood+, made for wireless, has more goodput than Vegas (least ratio by RTT).",
+            "Under random loss of 1% Westwood+, made for wireless, has more goodput than Vegas (least ratio by RTT).",
             against(radio, "westwood", ["vegas"]).min("rtt"),
             above(1, "ratio"),
             "A sign.",
         ),
         OURS.says(
             "bbr-ignores-loss",
-            "Under random loss of 1 % BBR has at least twice the goodput of any other (least ratio by RTT).",
+            "Under random loss of 1% BBR has at least twice the goodput of any other (least ratio by RTT).",
             against(radio, "bbr", ["reno", "cubic", "westwood", "vegas"]).min("rtt"),
             at_least(2, "ratio"),
             "Fixed before the first run.",
@@ -110,7 +110,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "On a short pipe without loss CUBIC and Reno do not differ (20 ms, mean ratio by queue).",
             short.mean("queue_bdp"),
             near(1, "ratio", 0.05),
-            "5 %; fixed before the first run.",
+            "5%; fixed before the first run.",
             needs="value",
         ),
         OURS.says(
@@ -142,7 +142,7 @@ def answer(q: Quantities) -> Sequence[str]:
 
     return (
         f"100 Mbit/s, 300 ms and a loss in 100,000 packets leave, in Mbit/s: {each(long)}.",
-        f"10 Mbit/s, 40 ms and 1 % of random loss: {each(radio)}.",
+        f"10 Mbit/s, 40 ms and 1% of random loss: {each(radio)}.",
         f"A Reno flow at 100 Mbit/s and 100 ms has beside each: {each(left)}.",
     )
 

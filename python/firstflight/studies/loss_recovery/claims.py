@@ -7,6 +7,7 @@ from functools import partial
 
 import xarray as xr
 
+from firstflight.counted import with_unit
 from firstflight.report.loss_matrix import REPAIRS
 from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_most, near, value
 
@@ -70,7 +71,7 @@ def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
 
 def _shares_and_costs(of: Callable[..., xr.DataArray], costs: xr.DataArray) -> str:
     found = (
-        f"{value(of(iw=iw)):.0f} % of the positions with IW {iw}, at a mean cost of {value(costs.sel(iw=iw)):.0f} ms"
+        f"{value(of(iw=iw)):.0f}% of the positions with IW {iw}, at a mean cost of {value(costs.sel(iw=iw)):.0f} ms"
         for iw in (FEW, MANY)
     )
     return f"{'; '.join(found)}."
@@ -160,14 +161,14 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
     sizes, varied = times["size_segments"].values.tolist(), times[key].values.tolist()
 
     def part_by_part() -> str:
-        by_size = [f"{value(gain(size_segments=size)):+.1f} % with {size} segments" for size in sizes]
-        by_key = [f"{value(gain(**{key: label})):+.1f} % at {label:g} {unit}" for label in varied]
+        by_size = [f"{value(gain(size_segments=size)):+.1f}% with {size} segments" for size in sizes]
+        by_key = [f"{value(gain(**{key: label})):+.1f}% at {with_unit(f'{label:g}', unit)}" for label in varied]
         return f"Part by part: {', '.join([*(by_size if len(sizes) > 1 else []), *by_key])}."
 
     return CW10.says(
         f"no-sack-{what}",
         f"IW {MANY} without SACK beats IW {FEW} with SACK (mean completion time of responses of {_listed(sizes)} "
-        f"segments {where} of {_listed(varied)} {unit}; {_SENDERS[stacks]}).",
+        f"segments {where} of {with_unit(_listed(varied), unit)}; {_SENDERS[stacks]}).",
         gain(),
         above(0, "percent"),
         COMPARISON,

@@ -76,7 +76,7 @@ def _kinds() -> str:
 def figures(q: Quantities) -> Sequence[Figure | None]:
     """The matrices, and the comparison."""
     how = (
-        "Mean completion time of responses, NewReno against RFC 6675; band: 95 % interval over replicates. Both axes "
+        "Mean completion time of responses, NewReno against RFC 6675; band: 95% CI over replicates. Both axes "
         "are logarithmic."
     )
     against = f"IW {MANY} without SACK against IW {FEW} with SACK"
@@ -149,12 +149,12 @@ def answer(q: Quantities) -> Sequence[str]:
         return float(share(q, repair, follows="nothing", stack=stack, iw=iw).sel(draw=0))
 
     by = {REPAIRS[kind]: percent(kind, "linux", MANY) for kind in (FAST, EARLY, PROBE)}
-    parts = ", ".join(f"{part:.0f} % by {repair}" for repair, part in by.items() if part)
+    parts = ", ".join(f"{part:.0f}% by {repair}" for repair, part in by.items() if part)
     return [
-        f"Where nothing follows the first flight, NewReno repairs {percent(FAST, 'new_reno', FEW):.0f} % of its single "
+        f"Where nothing follows the first flight, NewReno repairs {percent(FAST, 'new_reno', FEW):.0f}% of its single "
         f"losses by fast retransmit with an initial window of {FEW} segments and "
-        f"{percent(FAST, 'new_reno', MANY):.0f} % with {MANY}; the others wait for the timeout.",
-        f"Profile linux with IW {MANY} repairs {parts}; {percent(TIMEOUT, 'linux', MANY):.0f} % wait for the timeout.",
+        f"{percent(FAST, 'new_reno', MANY):.0f}% with {MANY}; the others wait for the timeout.",
+        f"Profile linux with IW {MANY} repairs {parts}; {percent(TIMEOUT, 'linux', MANY):.0f}% wait for the timeout.",
         _against_sack(q.random_loss, "under random loss"),
         _against_sack(q.congested, "over a congested link"),
     ]

@@ -111,14 +111,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "rule-costs-no-retransmissions",
-            "Where 5 % are lost RFC 6928's rule has no higher retransmission rate than RFC 3390's (RTT up to 500 ms).",
+            "Where 5% are lost RFC 6928's rule has no higher retransmission rate than RFC 3390's (RTT up to 500 ms).",
             lossy.sel(rule="rfc6928") - lossy.sel(rule="rfc3390"),
             at_most(0.2, "pp"),
-            "0.2 pp are 4 % of the rate.",
+            "0.2 pp are 4% of the rate.",
         ),
         OURS.says(
             "loss-is-when-it-gains-too",
-            "Where 5 % are lost it makes responses faster on average, with an RTT of 100 ms and an RTO of 1 s.",
+            "Where 5% are lost it makes responses faster on average, with an RTT of 100 ms and an RTO of 1 s.",
             saved(q).sel(lost=5, rto="1 s", rtt_ms=100),
             above(0, "RTT"),
             "A sign.",
@@ -128,7 +128,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Others on the link are not slower (mean change).",
             others.mean(["rto", "rtt_ms", "lost"]),
             near(0, "percent", 1),
-            "1 % were chosen before the first run.",
+            "1% were chosen before the first run.",
         ),
     )
 
@@ -145,8 +145,8 @@ def answer(q: Quantities) -> Sequence[str]:
         f"If its timer is 0.1 s later, RFC 6928's rule leaves {float(later.sel(rule='rfc6928')):.1f} segments and "
         f"saves {float(gain.sel(rto=LATER, rtt_ms=1200, lost=0)):.1f} round trips of 20 segments; with timestamps it "
         f"leaves {float(tie.sel(rule='timestamps')):.1f} in any case.",
-        f"Where 5 % of packets are lost it saves {float(gain.sel(rto=LATER, rtt_ms=100, lost=5)):.2f} round trips of "
-        f"100 ms on average; the times of others change by {float(others.mean()):+.1f} %.",
+        f"Where 5% of packets are lost it saves {float(gain.sel(rto=LATER, rtt_ms=100, lost=5)):.2f} round trips of "
+        f"100 ms on average; the times of others change by {float(others.mean()):+.1f}%.",
     )
 
 

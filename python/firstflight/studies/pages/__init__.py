@@ -84,7 +84,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     bulk = abs(change(q.transfer.sel(transfer=["10 MB", "20 MB"]))).max("transfer")
     video = abs(change(q.transfer.sel(transfer="video", path=["5 Mbit/s", "LTE", "GEO"]))).max("path")
     call = q.mos.sel(TODAY) - q.mos.sel(scheme="9", iw=32)
-    of_three, five = "% of six with IW 3", "5 % is what a user may notice."
+    of_three, five = "% of six with IW 3", "5% is what a user may notice."
     return (
         THREE.says(
             "one-with-ten-is-as-fast-as-six-with-three",
@@ -131,10 +131,10 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         FOUR.says(
             "a-third-of-requests-open-a-connection",
-            "With two connections to each of seven hosts some 35 % of requests open one (mean).",
+            "With two connections to each of seven hosts some 35% of requests open one (mean).",
             q.opened.sel(kept="within a page").mean(["path", "iw"]),
             near(35, percent, 5),
-            "14 of 44 are 32 %.",
+            "14 of 44 are 32%.",
         ),
         FOUR.says(
             "gain-survives-keep-alive",
@@ -191,7 +191,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "130 ms of buffer at 1 Mbit/s hold the first flight of one connection with IW 10 (dropped).",
             slow.sel(scheme="HTTP/2"),
             at_most(1, percent),
-            "The RFC gives no share; 1 % was chosen before the first run.",
+            "The RFC gives no share; 1% was chosen before the first run.",
         ),
         Source("RFC 6928 section 6, on DGHS07").says(
             "six-first-flights-do-not-fit",
@@ -202,7 +202,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         APPENDIX.says(
             "bulk-is-unaffected",
-            "10 MB and more take the same time within 1 % with IW 10 (largest change, paths without a satellite).",
+            "10 MB and more take the same time within 1% with IW 10 (largest change, paths without a satellite).",
             bulk.drop_sel(path="GEO").max("path"),
             at_most(1, percent),
             "The limit of the question.",
@@ -216,7 +216,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         APPENDIX.says(
             "video-is-unaffected",
-            "Chunks of a video of 2 Mbit/s take the same time within 1 % (largest change, 5 Mbit/s and more).",
+            "Chunks of a video of 2 Mbit/s take the same time within 1% (largest change, 5 Mbit/s and more).",
             video,
             at_most(1, percent),
             "The limit of the question.",
@@ -239,21 +239,21 @@ def answer(q: Quantities) -> Sequence[str]:
         times = page.sel(path=path).stack(pair=("scheme", "iw"))
         scheme, iw = times.idxmin("pair").item()
         cost = float(short.sel(path=path, scheme=scheme, iw=iw)) - 100
-        pairs.append(f"{path}: {scheme} with IW {iw} ({float(times.min()):.0f} %, {cost:+.0f} %)")
+        pairs.append(f"{path}: {scheme} with IW {iw} ({float(times.min()):.0f}%, {cost:+.0f}%)")
     one = [of.sel(scheme="HTTP/2", iw=10) for of in (page, short)]
     call = q.mos.isel(draw=0).sel(path="5 Mbit/s", iw=10)
     kept, year = -change(q.kept_page).isel(draw=0), -change(q.year_page).isel(draw=0).sel(http="2").mean("path")
     return (
         "Fastest for a page of 2010, with its time in percent of that of six connections with IW 3, and the change of "
         f"a competing short flow's time: {'; '.join(pairs)}.",
-        f"HTTP/2 with IW 10 takes {float(one[0].min()):.0f} to {float(one[0].max()):.0f} % of that time, "
-        f"and a competing short flow {float(one[1].min()):.0f} to {float(one[1].max()):.0f} %; at 5 Mbit/s a call next "
+        f"HTTP/2 with IW 10 takes {float(one[0].min()):.0f} to {float(one[0].max()):.0f}% of that time, "
+        f"and a competing short flow {float(one[1].min()):.0f} to {float(one[1].max()):.0f}%; at 5 Mbit/s a call next "
         f"to it has MOS {float(call.sel(scheme='HTTP/2')):.1f}, next to six connections "
         f"{float(call.sel(scheme='6')):.1f}.",
-        f"IW 10 saves {float(kept.sel(kept='never').mean()):.0f} % with a connection per request, "
-        f"{float(kept.sel(kept='within a page').mean()):.0f} % where a third of the requests open one, and "
-        f"{float(kept.sel(kept='between pages').mean()):.0f} % with connections kept between pages; "
-        f"with HTTP/2 {float(year.sel(year='2010')):.0f} % of a page of 2010 and {float(year.sel(year='2025')):.0f} % "
+        f"IW 10 saves {float(kept.sel(kept='never').mean()):.0f}% with a connection per request, "
+        f"{float(kept.sel(kept='within a page').mean()):.0f}% where a third of the requests open one, and "
+        f"{float(kept.sel(kept='between pages').mean()):.0f}% with connections kept between pages; "
+        f"with HTTP/2 {float(year.sel(year='2010')):.0f}% of a page of 2010 and {float(year.sel(year='2025')):.0f}% "
         "of one of 2025 (means of the paths).",
     )
 

@@ -76,7 +76,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "segments, IW 10, half load).",
             ten.sel(queue=AQM, beside="half load").max(["queue", "connections"]),
             at_most(1, "percent"),
-            "The RFC gives no number; 1 % was chosen before the first run.",
+            "The RFC gives no number; 1% was chosen before the first run.",
         ),
         RFC6.says(
             "aqm-fewer-premature-drops",
@@ -97,7 +97,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "IW 10 instead of 3 makes pages faster in every queue (largest time).",
             page.sel(iw=10).max(OVER),
             at_most(95, "% of IW 3's"),
-            "5 % faster is worth having.",
+            "5% faster is worth having.",
         ),
         OURS.says(
             "six-times-64-does-not-pay",
@@ -111,14 +111,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With drop tail of 50 ms and six connections IW 64 makes a competing short flow slower (mean).",
             100 * (shallow.sel(iw=64) / shallow.sel(iw=3) - 1).mean("beside"),
             above(5, "percent"),
-            "5 % is what a user may notice.",
+            "5% is what a user may notice.",
         ),
         RFC7.says(
             "fair-queueing-isolates",
             "With FQ-CoDel IW 64 leaves a competing short flow its time (largest).",
             isolated,
             at_most(105, "% of IW 3's"),
-            "5 % is what a user may notice.",
+            "5% is what a user may notice.",
         ),
         OURS.says(
             "queue-matters-more-than-iw",
@@ -144,15 +144,15 @@ def answer(q: Quantities) -> Sequence[str]:
     tail = harm.sel(queue="drop tail 50 ms")
     first = q.premature.isel(draw=0).sel(iw=10, beside="half load")
     return (
-        f"IW 10 instead of 3 makes pages {float(gain.min()):.0f} to {float(gain.max()):.0f} % faster, by queue, "
+        f"IW 10 instead of 3 makes pages {float(gain.min()):.0f} to {float(gain.max()):.0f}% faster, by queue, "
         "connections and competing load.",
-        f"IW 64 changes the time of a competing short flow by {float(tail.min()):+.0f} to {float(tail.max()):+.0f} % "
-        f"with drop tail of 50 ms, by up to {float(harm.sel(queue='RED').max()):+.0f} % with RED, "
-        f"{float(harm.sel(queue='CoDel').max()):+.0f} % with CoDel and "
-        f"{float(harm.sel(queue='FQ-CoDel').max()):+.0f} % with FQ-CoDel.",
-        f"At half load up to {float(first.sel(queue=AQM).max()):.1f} % of the segments of the first flight are dropped "
-        f"with AQM and IW 10, {float(first.sel(queue='CoDel with ECN').max()):.1f} % with CoDel and ECN, and "
-        f"{float(first.sel(queue='drop tail 500 ms').max()):.1f} % with drop tail of 500 ms.",
+        f"IW 64 changes the time of a competing short flow by {float(tail.min()):+.0f} to {float(tail.max()):+.0f}% "
+        f"with drop tail of 50 ms, by up to {float(harm.sel(queue='RED').max()):+.0f}% with RED, "
+        f"{float(harm.sel(queue='CoDel').max()):+.0f}% with CoDel and "
+        f"{float(harm.sel(queue='FQ-CoDel').max()):+.0f}% with FQ-CoDel.",
+        f"At half load up to {float(first.sel(queue=AQM).max()):.1f}% of the segments of the first flight are dropped "
+        f"with AQM and IW 10, {float(first.sel(queue='CoDel with ECN').max()):.1f}% with CoDel and ECN, and "
+        f"{float(first.sel(queue='drop tail 500 ms').max()):.1f}% with drop tail of 500 ms.",
     )
 
 

@@ -126,18 +126,18 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC7.says(
             "look-ups-suffer",
-            "Larger windows hurt DNS: at 1 Mbit/s, six connections and drop tail of 1 s IW 64 slows look-ups by 10 %.",
+            "Larger windows hurt DNS: at 1 Mbit/s, six connections and drop tail of 1 s IW 64 slows look-ups by 10%.",
             lookup.sel(queue="drop tail 1 s").sel(slow),
             at_least(10, "percent"),
-            "10 % were chosen before the first run.",
+            "10% were chosen before the first run.",
         ),
         RFC7.says(
             "games-suffer",
             "Larger windows hurt games: at 5 Mbit/s with six connections and drop tail of 100 ms IW 32 delays more "
-            "than another 1 % of a game's packets beyond 100 ms.",
+            "than another 1% of a game's packets beyond 100 ms.",
             game.sel(rate="5 Mbit/s", connections="six", queue="drop tail 100 ms"),
             above(1, "pp"),
-            "1 % was chosen before the first run.",
+            "1% was chosen before the first run.",
         ),
     )
 
@@ -194,7 +194,7 @@ STUDY = DeclaredStudy(
         lines(
             q.mos.sel(connections="six", rate=["2 Mbit/s", *FAST]),
             "Rating of a call",
-            "Next to pages with six connections; bands are 95 % intervals.",
+            "Next to pages with six connections; bands are 95% CIs.",
             "iw",
             "queue",
             columns="rate",

@@ -53,7 +53,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "A window of ten segments leaves IW 10 all of its gain (share of what 64 KiB leave).",
             left.sel(window=14600, iw=10),
             near(1, "share", 0.05),
-            "5 % of the gain: later rounds are limited as well.",
+            "5% of the gain: later rounds are limited as well.",
         ),
         OURS.says(
             "eight-kb-leave-half",
@@ -71,7 +71,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "gain-is-worth-it",
-            "With 64 KiB IW 10 makes responses at least 15 % faster.",
+            "With 64 KiB IW 10 makes responses at least 15% faster.",
             found.sel(window=65536, iw=10),
             at_least(15, "percent"),
             "Three quarters of a round trip of some four.",
@@ -81,7 +81,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "IW 10 makes others no slower than IW 3, with 64 KiB.",
             100 * (q.others.sel(iw=10) / q.others.sel(iw=3) - 1).sel(window=65536),
             near(0, "percent", 2),
-            "2 % were chosen before the first run.",
+            "2% were chosen before the first run.",
         ),
     )
 
@@ -91,12 +91,12 @@ def answer(q: Quantities) -> Sequence[str]:
     found = gain(q).isel(draw=0)
     shares = 100 * found / found.sel(window=65536, drop=True)
     return (
-        f"IW 10 makes responses {float(found.sel(iw=10, window=65536)):.0f} % faster than IW 3 if the receiver "
-        f"advertises 64 KiB; {float(shares.sel(iw=10, window=14600)):.0f} % of this is left with ten segments, "
-        f"{float(shares.sel(iw=10, window=8192)):.0f} % with 8 KiB and "
-        f"{float(shares.sel(iw=10, window=4380)):.0f} % with three segments.",
-        f"Of IW 32's {float(found.sel(iw=32, window=65536)):.0f} % ten segments leave "
-        f"{float(shares.sel(iw=32, window=14600)):.0f} %.",
+        f"IW 10 makes responses {float(found.sel(iw=10, window=65536)):.0f}% faster than IW 3 if the receiver "
+        f"advertises 64 KiB; {float(shares.sel(iw=10, window=14600)):.0f}% of this is left with ten segments, "
+        f"{float(shares.sel(iw=10, window=8192)):.0f}% with 8 KiB and "
+        f"{float(shares.sel(iw=10, window=4380)):.0f}% with three segments.",
+        f"Of IW 32's {float(found.sel(iw=32, window=65536)):.0f}% ten segments leave "
+        f"{float(shares.sel(iw=32, window=14600)):.0f}%.",
     )
 
 

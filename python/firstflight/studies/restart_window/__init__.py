@@ -123,9 +123,9 @@ def answer(q: Quantities) -> Sequence[str]:
     least, most = (float(found) for found in (gain(q).sel(idle_s=1).min(), gain(q).sel(idle_s=slice(1, None)).max()))
     more = q.retransmitted.isel(draw=0).sel(idle_s=slice(1, None)).mean(["iw", "idle_s"])
     return (
-        f"From idle times of 1 s on a response is {least:.0f} to {most:.0f} % faster without a restart window.",
-        f"It retransmits {float(more.sel(restart='off')):.1f} % of its segments, with RFC 5681's restart window "
-        f"{float(more.sel(restart='rfc5681')):.1f} %.",
+        f"From idle times of 1 s on a response is {least:.0f} to {most:.0f}% faster without a restart window.",
+        f"It retransmits {float(more.sel(restart='off')):.1f}% of its segments, with RFC 5681's restart window "
+        f"{float(more.sel(restart='rfc5681')):.1f}%.",
     )
 
 

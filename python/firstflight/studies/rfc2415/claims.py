@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import xarray as xr
 
+from firstflight.counted import with_unit
 from firstflight.studies.kernel import (
     ClaimSpec,
     Quantities,
@@ -44,7 +45,7 @@ FITTED = (8, 16)
 """Webs, without ftps, of the scenarios on which the open parameters were fitted; the others are predictions."""
 AIM = "The limit was set before the first run"
 NO_TOLERANCE = "A direction needs no tolerance."
-NO_EFFECT = "The RFC calls its own changes of up to 5 % (Table 6: 0.64 to 0.67 s, 0.68 to 0.71 s) no effect."
+NO_EFFECT = "The RFC calls its own changes of up to 5% (Table 6: 0.64 to 0.67 s, 0.68 to 0.71 s) no effect."
 
 
 S2, S3, S4 = (Source(f"RFC 2415 section {number}", f"rfc2415-s{number}-") for number in "234")
@@ -86,7 +87,7 @@ def _section2(q: Quantities) -> Iterator[ClaimSpec]:
         "(mean change over the cells tried).",
         mean_change(q.reverse_delay),
         near(0, "percent", 5),
-        "No effect: 5 % is the largest change of a delay that the RFC itself calls none (Table 6, 0.64 to 0.67 s).",
+        "No effect: 5% is the largest change of a delay that the RFC itself calls none (Table 6, 0.64 to 0.67 s).",
         "The RFC says data flowing from right to left, which is the direction of its main traffic; read as the "
         "opposite one. It does not say how much traffic; here the same webs and ftps are mirrored.",
         needs="absence",
@@ -106,7 +107,7 @@ def _section2(q: Quantities) -> Iterator[ClaimSpec]:
         "1440 s).",
         mean_change(q.long_delay),
         near(0, "percent", 2),
-        "The same as printed: a step of 0.01 s is 2 % of the smallest delay of Table 1.",
+        "The same as printed: a step of 0.01 s is 2% of the smallest delay of Table 1.",
     )
 
 
@@ -118,7 +119,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
     rise = drops.sel(iw=[2, 3, 4]) - drops.sel(iw=1)
     yield S3.says(
         "01",
-        "With a single ftp client the link is used more than 90 % (lowest of the cells with one ftp).",
+        "With a single ftp client the link is used more than 90% (lowest of the cells with one ftp).",
         used.sel(ftps=1).min(["webs", "iw"]),
         above(90, "percent", 0.5),
         "Table 2 prints whole percents.",
@@ -154,12 +155,12 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
     best = printed(1, "median_page_delay_decrease_vs_iw1").max("iw")
     yield S3.says(
         "05",
-        "In many cases the improvement is on the order of 30 % (scenarios, of 12, with a decrease of 25 % "
+        "In many cases the improvement is on the order of 30% (scenarios, of 12, with a decrease of 25% "
         "or more at some IW).",
         (_resampled(less).max("iw") >= 25).sum(SCENARIOS),
         at_least(6, "scenarios"),
-        "Many: at least half; on the order of 30 %: rounds to 30 or above.",
-        f"In the printed table {int((best >= 25).sum())} of 12 reach 25 %.",
+        "Many: at least half; on the order of 30%: rounds to 30 or above.",
+        f"In the printed table {int((best >= 25).sum())} of 12 reach 25%.",
     )
     steps = less.mean(SCENARIOS)
     later = [steps.sel(iw=3) - steps.sel(iw=2), steps.sel(iw=4) - steps.sel(iw=3)]
@@ -190,7 +191,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield S3.says(
         "14",
-        "In all cases but the single most pathological overload the drop rate rises by less than 1 % (largest rise).",
+        "In all cases but the single most pathological overload the drop rate rises by less than 1% (largest rise).",
         _mild(rise).max([*SCENARIOS, "iw"]),
         below(1, "percentage points", 0.05),
         "Rounding of Table 2, which itself prints a rise of exactly 1.0 for 16 webs, 2 ftps.",
@@ -232,14 +233,14 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
     growth = _ordinary(100 * (relative.sel(iw=4) - 1))
     yield S3.says(
         "19",
-        "Figure 2: from IW 1 to 4 network power grows by at least 15 % (smallest growth of the nine scenarios).",
+        "Figure 2: from IW 1 to 4 network power grows by at least 15% (smallest growth of the nine scenarios).",
         growth.min(SCENARIOS),
         at_least(15, "percent", 0.5),
         "A whole number in the text.",
     )
     yield S3.says(
         "20",
-        "Figure 2: where web traffic dominates, network power grows by up to 60 % (largest growth of the "
+        "Figure 2: where web traffic dominates, network power grows by up to 60% (largest growth of the "
         "nine scenarios).",
         growth.max(SCENARIOS),
         near(60, "percent", 5),
@@ -268,7 +269,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         change(ftp_power, 3).mean(SCENARIOS),
         near(0, "percent", 10),
         "Essentially the same: Table 3's values of about 2 have steps of 0.1, in numerator and denominator.",
-        f"From IW 1 to 4: {value(change(ftp_power, 4).mean(SCENARIOS)):+.1f} %.",
+        f"From IW 1 to 4: {value(change(ftp_power, 4).mean(SCENARIOS)):+.1f}%.",
     )
     web = goodput.sel(ftps=[1, 2, 3])
     share = 100 * web / (web + ftp_goodput)
@@ -365,7 +366,7 @@ def _mixed(q: Quantities) -> Iterator[ClaimSpec]:
         "Split 32/32: the IW 3 half is adversely affected (change of its delay against all IW 3).",
         harm3.sel(webs=64),
         at_least(5, "percent"),
-        "More than the 5 % that the RFC calls no effect; Table 6 prints 0.86 and 1.20 s (40 %).",
+        "More than the 5% that the RFC calls no effect; Table 6 prints 0.86 and 1.20 s (40%).",
         f"Within the split the halves have {one:.2f} s (IW 1) and {three:.2f} s (IW 3).",
     )
 
@@ -391,7 +392,7 @@ def _section4(q: Quantities) -> Iterator[ClaimSpec]:
         by_red - by_window,
         near(0, "percentage points", 6),
         "Similar: within the 6 points in which printed and measured decreases are compared (Table 1).",
-        f"RED with IW 1 decreases the delay by {value(by_red):.1f} %, IW 3 with drop tail by {value(by_window):.1f} %.",
+        f"RED with IW 1 decreases the delay by {value(by_red):.1f}%, IW 3 with drop tail by {value(by_window):.1f}%.",
     )
     base, *rates = common(less, *(decrease_of(of).sel(iw=3) for of in (q.rate10_delay, q.rate100_delay)))
     cells = [(rate - beside(base, rate["clients"])).rename(clients="cell").drop_vars("cell") for rate in rates]
@@ -420,15 +421,15 @@ def _delays(q: Quantities, table: int, first: int) -> Iterator[ClaimSpec]:
         f"{what}: the median page delays with IW 1, as a group (median relative error of the 12 cells).",
         errors.median(SCENARIOS),
         near(0, "percent", 8),
-        f"{AIM}: ns-2 2.35 with one global choice of the RFC's open parameters reaches 11 %.",
-        f"Without 8/0 and 16/0, on which the open parameters were fitted: {predicted:.1f} %.",
+        f"{AIM}: ns-2 2.35 with one global choice of the RFC's open parameters reaches 11%.",
+        f"Without 8/0 and 16/0, on which the open parameters were fitted: {predicted:.1f}%.",
     )
     yield S3.says(
         f"{first + 1:02d}",
         f"{what}: the median page delay with IW 1 in the worst cell.",
         errors.max(SCENARIOS),
         near(0, "percent", 25),
-        f"{AIM}: ns-2 2.35 with one global choice of the RFC's open parameters reaches 33 %.",
+        f"{AIM}: ns-2 2.35 with one global choice of the RFC's open parameters reaches 33%.",
         _worst(errors.expand_dims(iw=[1]), own.expand_dims(iw=[1]), wanted.expand_dims(iw=[1]), "%"),
     )
     said = printed(table, "median_page_delay_decrease_vs_iw1")
@@ -448,7 +449,7 @@ def _worst(errors: xr.DataArray, ours: xr.DataArray, printed: xr.DataArray, unit
     cell = "{webs} webs, {ftps} ftps, IW {iw}".format(**at)
     return (
         f"Worst cell: {cell}: ours {value(ours.sel(at)):.3g}, printed {value(printed.sel(at)):g}; median over "
-        f"{int(found.notnull().sum())} cells {float(found.median()):.2g} {unit}."
+        f"{int(found.notnull().sum())} cells {with_unit(f'{float(found.median()):.2g}', unit)}."
     )
 
 

@@ -44,7 +44,7 @@ AGAINST_ONE = "Seconds, and the decrease against IW 1, taken replicate by replic
 USE = "Data direction of the bottleneck: share of time in use; packets dropped of packets offered to its queue."
 SLIP = (
     "The printed drop rates of 32 webs with 0, 1 and 2 ftps repeat those of 16 webs: a slip in the RFC (its Table 6 "
-    "has 3.5 % and 4.3 % for 32 webs, no ftp, IW 1 and 3). They are shown as printed, marked, and not compared."
+    "has 3.5% and 4.3% for 32 webs, no ftp, IW 1 and 3). They are shown as printed, marked, and not compared."
 )
 DERIVED = "Published delays for IW 2 to 4 follow from the printed delay of IW 1 and the printed decrease."
 POWER = (
@@ -272,7 +272,7 @@ def _as(of: xr.DataArray, array: xr.DataArray) -> xr.DataArray:
 
 OURS, RFC, WIDE = "this run", "RFC 2415", "hypothesis: ftps with window 20"
 FTPS = ["no ftp", "1 ftp", "2 ftps", "3 ftps"]
-_BAND = "Band: 95 % interval over replicates. Dashed: printed in the RFC."
+_BAND = "Band: 95% CI over replicates. Dashed: printed in the RFC."
 _DOTTED = "Dotted: a hypothesis, ftps with ns-2's default window of 20 segments; the RFC says 11."
 _TABLE_6 = "Dashed: derived from goodput and delay in the RFC's Table 6; its figures are not available as numbers."
 
@@ -312,7 +312,7 @@ def figures(q: Quantities) -> Iterator[Figure]:
         yield from _figure(
             f"figure{number}",
             f"Figure {number}. {'Normalised n' if of is relative else 'N'}etwork power of web traffic, HTTP/{http}",
-            f"{what} {_TABLE_6 if http == '1.0' else 'Band: 95 % interval over replicates.'}",
+            f"{what} {_TABLE_6 if http == '1.0' else 'Band: 95% CI over replicates.'}",
             f"network power, {of.attrs['units']}",
             points,
         )
@@ -378,15 +378,15 @@ def answer(q: Quantities) -> Sequence[str]:
     found = estimate(each.mean(SCENARIOS))
     each = each.sel(draw=0)
     said = float(printed(1, "median_page_delay_decrease_vs_iw1").sel(iw=3).mean())
-    interval = "" if found.low != found.low else f", 95 % interval {found.low:.1f} to {found.high:.1f}"
+    interval = "" if found.low != found.low else f", 95% CI {found.low:.1f} to {found.high:.1f}"
     drops = q.drops.sel(http="1.0", draw=0)
     rises = drops.sel(iw=3) - drops.sel(iw=1)
     files = float(change(q.file_delay.sel(http="1.0", draw=0), 3).mean(SCENARIOS))
     return [
-        f"With an initial window of 3 segments instead of 1 the median web page arrives {abs(found.value):.1f} % "
+        f"With an initial window of 3 segments instead of 1 the median web page arrives {abs(found.value):.1f}% "
         f"{'sooner' if found.value >= 0 else 'later'}, averaged over the RFC's twelve HTTP/1.0 scenarios "
-        f"({float(each.min()):.0f} to {float(each.max()):.0f} %{interval}); the RFC printed {said:.1f} %.",
+        f"({float(each.min()):.0f} to {float(each.max()):.0f}%{interval}); the RFC printed {said:.1f}%.",
         f"The price at the bottleneck: the drop rate changes by {float(rises.mean()):+.1f} percentage points on "
         f"average ({float(rises.min()):+.1f} to {float(rises.max()):+.1f}), and a concurrent 1 MB transfer takes "
-        f"{abs(files):.1f} % {'longer' if files >= 0 else 'less time'}.",
+        f"{abs(files):.1f}% {'longer' if files >= 0 else 'less time'}.",
     ]

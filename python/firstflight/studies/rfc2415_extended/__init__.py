@@ -48,12 +48,12 @@ def gain(delay: xr.DataArray, iw: int, base: int = 1) -> xr.DataArray:
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """What the RFC supposes of windows above four, and hypotheses of queues, sizes and load."""
     beyond, ftp = gain(q.mean, 11, 4), 100 * (q.ftp.sel(iw=11) / q.ftp.sel(iw=4) - 1)
-    four, five = gain(q.mean, 4).sel(ftps=1), "5 % is what a user may notice."
+    four, five = gain(q.mean, 4).sel(ftps=1), "5% is what a user may notice."
     sizes = gain(q.sizes_mean, 11, 4).sel(ftps=0)
     return (
         RFC.says(
             "above-four-the-median-gains-little",
-            "IW 11 brings the median page at most 5 % sooner than IW 4 (16 webs, no ftp, drop tail).",
+            "IW 11 brings the median page at most 5% sooner than IW 4 (16 webs, no ftp, drop tail).",
             gain(q.median, 11, 4).sel(queue="drop tail", webs=16, ftps=0),
             at_most(5, "percent"),
             five,
@@ -96,7 +96,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "the-ftp-keeps-its-goodput",
-            "IW 11 instead of 4 costs the ftp at most 5 % of its goodput up to 16 webs (largest cost, by queue).",
+            "IW 11 instead of 4 costs the ftp at most 5% of its goodput up to 16 webs (largest cost, by queue).",
             ftp.sel(webs=QUIET).min(["queue", "webs", "ftps"]),
             at_least(-5, "percent"),
             five,
@@ -143,14 +143,14 @@ def answer(q: Quantities) -> Sequence[str]:
     sizes = gain(q.sizes_mean, 11, 4).sel(webs=8, ftps=0, draw=0)
     both = gain(q.mean, 11, 4).sel(ftps=1, draw=0).mean("webs")
     return (
-        f"With drop tail IW 4 instead of 1 brings the mean page {float(best.min()):.0f} to {float(best.max()):.0f} % "
-        f"sooner, by load; IW 11 instead of 4 {float(tail.sel(ftps=0, webs=4)):+.0f} % with 4 webs alone and "
-        f"{float(tail.sel(ftps=1, webs=48)):+.0f} % with 48 webs and an ftp.",
-        f"Next to an ftp IW 11 instead of 4 brings it {float(both.sel(queue='drop tail')):+.0f} % sooner with drop "
-        f"tail (mean over loads), {float(both.sel(queue='RED')):+.0f} % with RED and "
-        f"{float(both.sel(queue='CoDel')):+.0f} % with CoDel.",
-        f"By distribution of sizes it is {float(sizes.min()):+.0f} to {float(sizes.max()):+.0f} % with 8 webs alone, "
-        f"{float(sizes.sel(sizes='today')):+.0f} % with today's objects.",
+        f"With drop tail IW 4 instead of 1 brings the mean page {float(best.min()):.0f} to {float(best.max()):.0f}% "
+        f"sooner, by load; IW 11 instead of 4 {float(tail.sel(ftps=0, webs=4)):+.0f}% with 4 webs alone and "
+        f"{float(tail.sel(ftps=1, webs=48)):+.0f}% with 48 webs and an ftp.",
+        f"Next to an ftp IW 11 instead of 4 brings it {float(both.sel(queue='drop tail')):+.0f}% sooner with drop "
+        f"tail (mean over loads), {float(both.sel(queue='RED')):+.0f}% with RED and "
+        f"{float(both.sel(queue='CoDel')):+.0f}% with CoDel.",
+        f"By distribution of sizes it is {float(sizes.min()):+.0f} to {float(sizes.max()):+.0f}% with 8 webs alone, "
+        f"{float(sizes.sel(sizes='today')):+.0f}% with today's objects.",
     )
 
 

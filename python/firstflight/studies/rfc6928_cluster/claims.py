@@ -13,6 +13,7 @@ import xarray as xr
 
 from firstflight.analysis.ab import least_units
 from firstflight.analysis.claim import Expectation
+from firstflight.counted import with_unit
 from firstflight.studies.kernel import (
     ClaimSpec,
     Quantities,
@@ -59,8 +60,8 @@ FIGURE = Source("Dukkipati et al. 2010, Figure 5")
 ABSTRACT = Source("Dukkipati et al. 2010, abstract")
 CRITIQUE = Source("CS244 2014, results; RFC 6928 section 10")
 SPREAD = 0.35
-"""Figure 5's three panels give the same mean gain as 44, 48 and 70 ms where the RFC says 68: 35 % apart."""
-WHY_SPREAD = "35 %: so far apart are the RFC and the panels of Figure 5 (68 ms; 44, 48 and 70) about the same mean."
+"""Figure 5's three panels give the same mean gain as 44, 48 and 70 ms where the RFC says 68: 35% apart."""
+WHY_SPREAD = "35%: so far apart are the RFC and the panels of Figure 5 (68 ms; 44, 48 and 70) about the same mean."
 WHOLE = "1 point: the sentence rounds to whole percent."
 POINTS = "percentage points"
 HALF = "Half of the rise: nearer to it than to none or to twice as much; buffers and cross traffic are not published."
@@ -92,7 +93,7 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
             found, note = _average(q, population, SEARCH, unit)
             yield SECTION.says(
                 f"rfc6928-search-gain-{population}" + ("-percent" if unit == "percent" else ""),
-                f"Web search in {NAMES[population]} gains {expected:g} {SIGNS[unit]} on average.",
+                f"Web search in {NAMES[population]} gains {with_unit(f'{expected:g}', SIGNS[unit])} on average.",
                 found,
                 near(expected, unit, round(SPREAD * expected, 1)),
                 WHY_SPREAD,
@@ -104,7 +105,7 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
         at = extreme(subnets, least=edge == "least")
         yield SECTION.says(
             f"rfc6928-subnets-{edge}",
-            f"Over /24 subnets latency falls by 5 to 11 % at all quantiles (web search, AvgDC; the {edge} gain).",
+            f"Over /24 subnets latency falls by 5 to 11% at all quantiles (web search, AvgDC; the {edge} gain).",
             subnets.sel(at),
             between(5, 11, "percent", 1),
             WHOLE,
@@ -114,7 +115,7 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
         found, note = _average(q, AVGDC, service, "percent")
         yield SECTION.says(
             f"rfc6928-{service}-gain-avgdc",
-            f"Services with several connections at once gain 2 to 20 % in AvgDC: {service}.",
+            f"Services with several connections at once gain 2 to 20% in AvgDC: {service}.",
             found,
             between(2, 20, "percent", 1),
             WHOLE,
@@ -125,7 +126,7 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
     by_service = (each(services.sel(population=of), f"{name} {{label}} {{value:.1f}}") for of, name in NAMES.items())
     yield ABSTRACT.says(
         "dukkipati-mean-gain",
-        "HTTP latency falls by about 10 % on average (mean of the services, both data centres).",
+        "HTTP latency falls by about 10% on average (mean of the services, both data centres).",
         gains.mean(["population", "service"], skipna=False),
         near(10, "percent", round(SPREAD * 10, 1)),
         f"{WHY_SPREAD} The abstract's mean is over all of a company's services; ours are four, each counted alike.",
@@ -173,7 +174,7 @@ def _bucket(
 
 def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
     for by, index in (("rtt", 7), ("bdp", 5)):
-        text = "On paths of high round trip or high bandwidth-delay product latency falls by more than 20 %"
+        text = "On paths of high round trip or high bandwidth-delay product latency falls by more than 20%"
         text = f"{text} ({named_bucket(by, index)}). AvgDC, web search."
         yield _bucket(q, f"rfc6928-high-{by}", text, by, index, above(20, "percent", 1), WHOLE)
     low = {**_AVERAGE, "rtt": list(labels("rtt")[:3])}
@@ -181,15 +182,15 @@ def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
     together = [(of * count).sum("rtt", skipna=False) for of in (latency, few)]
     yield SECTION.says(
         "rfc6928-low-rtt",
-        "On paths of low round trip latency falls by about 5 % (round trip up to 100 ms).",
+        "On paths of low round trip latency falls by about 5% (round trip up to 100 ms).",
         100 * (1 - together[0] / together[1]),
         near(5, "percent", 2),
-        "2 points: Figure 5 has 3.3, 4.2 and 5.3 % in the three buckets that this sums up.",
+        "2 points: Figure 5 has 3.3, 4.2 and 5.3% in the three buckets that this sums up.",
         f"Percent in the buckets up to 20, 50 and 100 ms: {each(gain(q, 'stated_rtt').sel(low), '{value:.1f}')}.",
     )
     for index in (0, 1):
         text = (
-            f"At 0-56 and 56-256 kbit/s latency falls by 10 to 20 % ({named_bucket('down', index)}). AvgDC, web search."
+            f"At 0-56 and 56-256 kbit/s latency falls by 10 to 20% ({named_bucket('down', index)}). AvgDC, web search."
         )
         yield _bucket(
             q, f"rfc6928-low-bandwidth-{index + 1}", text, "down", index, between(10, 20, "percent", 1), WHOLE
@@ -252,7 +253,7 @@ def _critique(q: Quantities) -> Iterator[ClaimSpec]:
             needs="value",
         )
     for index in (0, 1):
-        text = "Where round trips do not depend on bandwidth the slowest gain less than the published 10 %"
+        text = "Where round trips do not depend on bandwidth the slowest gain less than the published 10%"
         yield _bucket(
             q,
             f"cs244-low-bandwidth-{index + 1}-independent",
@@ -260,7 +261,7 @@ def _critique(q: Quantities) -> Iterator[ClaimSpec]:
             "down",
             index,
             below(10, "percent"),
-            "The published range begins at 10 %.",
+            "The published range begins at 10%.",
             dependence="independent",
         )
 
@@ -270,20 +271,20 @@ def _cost(q: Quantities) -> Iterator[ClaimSpec]:
 
     def rising(id_: str, text: str, rates: xr.DataArray, expected: Expectation, why: str = HALF) -> ClaimSpec:
         few, many = (rates.sel(iw=iw) for iw in (FEW, MANY))
-        note = f"{value(few):.2f} to {value(many):.2f} %."
+        note = f"{value(few):.2f} to {value(many):.2f}%."
         return SECTION.says(f"rfc6928-retransmissions-{id_}", text, many - few, expected, why, note)
 
     def half_near(rise: float) -> Expectation:
         return near(round(rise, 2), POINTS, round(rise / 2, 2))
 
     for population, (few, many) in RETRANSMITTED.items():
-        text = f"The retransmission rate rises from {few} to {many} % in {NAMES[population]}, all services."
+        text = f"The retransmission rate rises from {few} to {many}% in {NAMES[population]}, all services."
         yield rising(population, text, all_of.sel(population=population), half_near(many - few))
     maps = each_of.sel(service=MAPS)
     text = "Maps' retransmission rate rises by 0.9 points in AvgDC."
     yield rising("maps-avgdc", text, maps.sel(population=AVGDC), half_near(0.9))
     few, many = MAPS_RETRANSMITTED
-    text = f"Maps' retransmission rate rises from {few} to {many} % in SlowDC."
+    text = f"Maps' retransmission rate rises from {few} to {many}% in SlowDC."
     yield rising("maps-slowdc", text, maps.sel(population=SLOWDC), half_near(many - few))
     for service in (SEARCH, PHOTOS, BLOG):
         own = each_of.sel(population=AVGDC, service=service)
@@ -304,7 +305,7 @@ def _cost(q: Quantities) -> Iterator[ClaimSpec]:
             fitted = " The population's losses are fitted to this." if (service, iw) == (SEARCH, FEW) else ""
             yield SECTION.says(
                 f"rfc6928-clean-{service}-slowdc-iw{iw}",
-                f"About 90 % of the traffic of {service} in SlowDC has no retransmission (responses; IW {iw}).",
+                f"About 90% of the traffic of {service} in SlowDC has no retransmission (responses; IW {iw}).",
                 q.stated_clean.sel(population=SLOWDC, service=service, iw=iw),
                 near(WITHOUT_RETRANSMISSION, "percent", 5),
                 f'"About": nearer to 90 than to 80 or 100 is within 5 points.{fitted}',
@@ -329,7 +330,7 @@ def _tail(q: Quantities) -> Iterator[ClaimSpec]:
     for unit, expected, tolerance in (("ms", 80, 40), ("percent", 2.3, 1.2)):
         yield SECTION.says(
             f"rfc6928-maps-p99-slowdc{'' if unit == 'ms' else '-percent'}",
-            f"The 99th percentile of Maps' latency in SlowDC grows by {expected} {SIGNS[unit]}.",
+            f"The 99th percentile of Maps' latency in SlowDC grows by {with_unit(str(expected), SIGNS[unit])}.",
             ratio_of_quantiles(last, unit),
             near(expected, unit, tolerance),
             HALF,
@@ -370,7 +371,7 @@ def _paths(q: Quantities) -> Iterator[ClaimSpec]:
     for limit, found, share in ((100, q.below_100, 20.0), (256, q.below_256, 33.3)):
         yield SECTION.says(
             f"rfc6928-below-{limit}-slowdc",
-            f"{'Nearly 20 %' if limit == 100 else 'A third'} of SlowDC's users have less than {limit} kbit/s.",
+            f"{'Nearly 20%' if limit == 100 else 'A third'} of SlowDC's users have less than {limit} kbit/s.",
             found.sel(**users, population=SLOWDC),
             near(share, "percent", 2),
             f"2 points: drawing. {BUILT}",

@@ -27,7 +27,7 @@ NAMES = {AVGDC: "AvgDC", SLOWDC: "SlowDC"}
 SEARCH, MAPS, PHOTOS, BLOG = "web-search", "maps", "photos", "blog"
 BACKGROUND = "bulk"
 CORRELATIONS = {"independent": 0.0, "stronger": -0.8}
-# On a connection that is kept open: 35 % of requests were on new ones (RFC 6928, Chrome), so about three on each.
+# On a connection that is kept open: 35% of requests were on new ones (RFC 6928, Chrome), so about three on each.
 REQUESTS = 3
 HERE = Path(__file__).parent
 PAYLOAD_BYTES = 1460

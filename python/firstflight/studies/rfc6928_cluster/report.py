@@ -233,7 +233,7 @@ def _subnets(q: Quantities) -> Table:
         "subnets",
         "Subnets: web search by quantile of the subnets' mean latencies",
         "Twenty users share an access network. The quantiles are taken of each window's own means, so at a quantile it "
-        "is not the same subnet. Published: 5 to 11 % at all quantiles.",
+        "is not the same subnet. Published: 5 to 11% at all quantiles.",
         [
             named(few, "latency_iw3", "Latency with IW 3", "ms", 0),
             named(-ratio_of_quantiles(own, "ms"), "gain", "Gain", "ms"),
@@ -411,7 +411,7 @@ def _paths(q: Quantities) -> Table:
 
 _OURS, _THEIRS = "simulated", "published"
 _SOURCES = (_OURS, f"{_OURS}, independent", _THEIRS)
-_INTERVALS = "Bars: 95 % intervals; a simulated point without one has too few users for it."
+_INTERVALS = "Bars: 95% CIs; a simulated point without one has too few users for it."
 
 
 def figures(q: Quantities) -> Iterator[Figure | None]:
@@ -423,7 +423,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         DIMENSIONS[:3],
         "AvgDC's web search in the buckets of the paper's Figure 5",
         "Mean gain of IW 10 over IW 3, above in ms, below in percent of the mean with IW 3; above the bars the "
-        "share of responses. Whiskers: 95 % intervals; a simulated bar without one has too few users for it. "
+        "share of responses. Whiskers: 95% CIs; a simulated bar without one has too few users for it. "
         "Published bars are read off the figure. The axis of ms is stretched towards zero.",
     )
     few, latency = (connections_of(q, of) for of in ("few", "latency"))
@@ -434,7 +434,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         "rtt",
         "With connections kept open the gain is the published one",
         "AvgDC's web search, gain in percent of the mean with IW 3. New: each response on a connection of its own. "
-        "Reused: three on each, as RFC 6928 says of Chrome (35 % of requests on new ones). Looked at after the first "
+        "Reused: three on each, as RFC 6928 says of Chrome (35% of requests on new ones). Looked at after the first "
         f"run. {_INTERVALS}",
     )
     few, latency = (laws(q, f"down_{of}", "stated") for of in ("few", "latency"))
@@ -449,16 +449,16 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         f"that: slow users have long round trips. {_INTERVALS}",
     )
     change = named(-gain(q, "stated"), "sweep", "change of mean latency", "%")
-    caption = "Change of the mean over that with IW 3; below zero is faster. Bands: 95 % intervals."
+    caption = "Change of the mean over that with IW 3; below zero is faster. Bands: 95% CIs."
     yield lines(change, "Mean latency by initial window", caption, "iw", "service", "population", base=0)
     rates = named(rate(q.stated_again, q.stated_sent), "retransmissions", "retransmitted", "%")
-    caption = "Retransmitted segments of segments sent. Bands: 95 % intervals."
+    caption = "Retransmitted segments of segments sent. Bands: 95% CIs."
     yield lines(rates, "Retransmissions by initial window", caption, "iw", "service", "population")
     yield lines(
         named(ratio_of_quantiles(quantiles_of(q.tail, MAPS)), "tail", "change", "%"),
         "Maps: who is slower with IW 10",
         "Change of the quantiles of latency; above zero is slower than with IW 3. RFC 6928 has SlowDC slower from the "
-        "96th percentile up. Bands: 95 % intervals.",
+        "96th percentile up. Bands: 95% CIs.",
         "quantile",
         "population",
         base=0,
@@ -466,8 +466,8 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
     yield lines(
         named(-ratio_of_quantiles(quantiles_of(q.subnets, SEARCH)), "subnets", "gain", "%"),
         "Web search over subnets",
-        "Gain of IW 10 at each quantile of the subnets' mean latencies. RFC 6928: 5 to 11 % at all quantiles. Bands: "
-        "95 % intervals.",
+        "Gain of IW 10 at each quantile of the subnets' mean latencies. RFC 6928: 5 to 11% at all quantiles. Bands: "
+        "95% CIs.",
         "quantile",
         "population",
         base=0,
@@ -480,7 +480,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         DIMENSIONS[3:],
         "AvgDC's web search by size",
         "Mean gain of IW 10 over IW 3 by segments of the response: the buckets of the paper's Figure 7, whose bars are "
-        "not available. Whiskers: 95 % intervals.",
+        "not available. Whiskers: 95% CIs.",
     )
     yield _by_bucket(
         q,
@@ -488,7 +488,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         SLOWDC,
         DIMENSIONS[:3],
         "SlowDC's web search in the same buckets",
-        "As above; the paper's Figure 6 has SlowDC by bandwidth, but its bars are not available. Whiskers: 95 % "
+        "As above; the paper's Figure 6 has SlowDC by bandwidth, but its bars are not available. Whiskers: 95% "
         "intervals.",
     )
     yield _population(q)
@@ -521,7 +521,7 @@ def _by_bucket(
     wide, narrow = [], []
     for by in dimensions:
         count = getattr(q, f"stated_{by}_count").sel(at).isel(draw=0)
-        shares = [f"{share:.1f} %" if share else "none" for share in (100 * count / count.sum()).fillna(0).values]
+        shares = [f"{share:.1f}%" if share else "none" for share in (100 * count / count.sum()).fillna(0).values]
         panels = []
         for unit, column in GAINS.items():
             own = gain(q, f"stated_{by}", unit).sel(at).expand_dims(source=[_OURS])
@@ -624,7 +624,7 @@ def _by_assumption(q: Quantities) -> Figure | None:
         "sensitivity",
         "What the gain and the cost owe to each assumption",
         f"IW {MANY} instead of {FEW}, one thing assumed otherwise: mean gain of web search, and how much more all "
-        "services send again (logarithmic). Dashed: published. Lines: 95 % intervals. Numbers are in the table "
+        "services send again (logarithmic). Dashed: published. Lines: 95% CIs. Numbers are in the table "
         "`sensitivity`. Looked at after the first run; no claim rests on it.",
         alt.hconcat(*(drawn(name, 165, 13, label) for name, label in zip(_FOREST, (52, 0), strict=True))),
         alt.vconcat(*(drawn(name, 130, 20, 30) for name in _FOREST)),
@@ -637,15 +637,15 @@ def answer(q: Quantities) -> Iterator[str]:
     for population, (ms, percent) in SEARCH_GAIN.items():
         at = {"population": population, "service": SEARCH, "iw": MANY}
         found = [value(gain(q, "stated", unit).sel(at)) for unit in GAINS]
-        of = f"in {NAMES[population]} (published {ms:.0f} ms, {percent} %)"
-        parts.append(f"{found[0]:.0f} ms or {found[1]:.1f} % {of}")
+        of = f"in {NAMES[population]} (published {ms:.0f} ms, {percent}%)"
+        parts.append(f"{found[0]:.0f} ms or {found[1]:.1f}% {of}")
     yield f"IW {MANY} instead of {FEW} makes web search faster by {' and '.join(parts)}."
     rates = rate_of_all(q.stated_again, q.stated_sent).isel(draw=0)
     parts = []
     for population, (few, many) in RETRANSMITTED.items():
         from_to = [float(rates.sel(population=population, iw=iw)) for iw in (FEW, MANY)]
         of = f"in {NAMES[population]} (published {few} to {many})"
-        parts.append(f"from {from_to[0]:.2f} to {from_to[1]:.2f} % {of}")
+        parts.append(f"from {from_to[0]:.2f} to {from_to[1]:.2f}% {of}")
     tail = value(ratio_of_quantiles(q.tail.sel(population=SLOWDC, service=MAPS, percentile=99), "ms"))
     yield (
         f"Retransmissions go {' and '.join(parts)}; the slowest hundredth of Maps in SlowDC gets {abs(tail):.0f} ms "
@@ -656,7 +656,7 @@ def answer(q: Quantities) -> Iterator[str]:
 
     def ends(dependence: str) -> str:
         found = [value for value in gains.sel(dependence=dependence).values.tolist() if value == value]
-        return f"{found[0]:.0f} % at the lowest bandwidths and {found[-1]:.0f} % at the highest"
+        return f"{found[0]:.0f}% at the lowest bandwidths and {found[-1]:.0f}% at the highest"
 
     yield (
         f"It matters how round trips go with bandwidth: fitted to the published product, users gain {ends('fitted')}; "

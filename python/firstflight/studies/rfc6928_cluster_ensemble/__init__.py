@@ -46,7 +46,7 @@ USERS = 12_000
 # Ranges of the second wave; docs/evidence/rfc6928-cluster-ensemble.notes.md has those of the first.
 ENSEMBLE = Ensemble(
     {
-        # RFC 6928: 35 % of Chrome's requests were on new connections, about one in three.
+        # RFC 6928: 35% of Chrome's requests were on new connections, about one in three.
         "turns": Parameter("responses per connection", 1, 4, 1, whole=True),
         # RFC 6928 quotes testbeds from 40 packets on; measured home routers are beyond 100.
         "queue": Parameter("least queue, packets", 10, 150, 40, log=True),

@@ -12,6 +12,7 @@ import polars as pl
 import xarray as xr
 
 from firstflight.analysis.intervals import Estimate
+from firstflight.counted import with_unit
 from firstflight.studies.kernel.quantity import Quantities, Quantity, estimate
 from firstflight.studies.kernel.sample import DRAW
 
@@ -83,7 +84,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Change:
-    """The change of one measure: `reference` and `scheme` in its own unit, `change` with its 95 % interval."""
+    """The change of one measure: `reference` and `scheme` in its own unit, `change` with its 95% CI."""
 
     measure: Measure
     of: str
@@ -98,7 +99,7 @@ class Change:
 
     @property
     def verdict(self) -> Verdict:
-        """By the whole 95 % interval."""
+        """By the whole 95% CI."""
         sign = 1 if self.measure.more_is_better else -1
         low, high = sorted((sign * self.change.low, sign * self.change.high))
         if math.isnan(low) or math.isnan(high):
@@ -110,11 +111,11 @@ class Change:
         return "equal" if low >= -self.measure.margin and high <= self.measure.margin else "inconclusive"
 
     def shown(self) -> str:
-        """`-12 % [-15, -9]`."""
+        """`-12% [-15, -9]`."""
         digits = self.measure.digits if self.measure.absolute else 0 if abs(self.change.value) >= 10 else 1
         low, high = (f"{end:+.{digits}f}" for end in (self.change.low, self.change.high))
-        unit = f" {self.measure.change_unit}" if self.measure.change_unit else ""
-        return f"{self.change.value:+.{digits}f}{unit} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
+        change = with_unit(f"{self.change.value:+.{digits}f}", self.measure.change_unit)
+        return f"{change} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
 
     def from_to(self) -> str:
         """The values themselves."""

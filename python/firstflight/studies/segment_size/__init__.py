@@ -75,21 +75,21 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "others-suffer-from-jumbo",
-            "They make others at least 5 % slower with a long queue.",
+            "They make others at least 5% slower with a long queue.",
             others.sel(segment=8960, queue="400kB"),
             at_least(5, "percent"),
-            "5 % is what a user may notice.",
+            "5% is what a user may notice.",
         ),
         OURS.says(
             "rfc6928-spares-others",
             "With RFC 6928's rule jumbo segments make others no slower than segments of 1460 bytes (largest change).",
             100 * (q.others.sel(segment=8960) / q.others.sel(segment=1460) - 1).sel(rule="rfc6928").max("queue"),
             at_most(3, "percent"),
-            "3 % were chosen before the first run.",
+            "3% were chosen before the first run.",
         ),
         OURS.says(
             "small-segments-gain-too",
-            "With 536 bytes RFC 6928's ten segments are at least 10 % faster than RFC 3390's four (long queue).",
+            "With 536 bytes RFC 6928's ten segments are at least 10% faster than RFC 3390's four (long queue).",
             small.sel(segment=536),
             at_least(10, "percent"),
             "One of some six round trips.",
@@ -103,10 +103,10 @@ def answer(q: Quantities) -> Sequence[str]:
     first = q.premature.isel(draw=0).sel(rule="linux", segment=8960, queue="40kB")
     return (
         "Ten segments of 8960 bytes instead of RFC 6928's two change the time of 60 kB by "
-        f"{float(time.sel(queue='400kB')):+.0f} % with a queue of 400 kB and by {float(time.sel(queue='40kB')):+.0f} % "
-        f"with 40 kB, where {float(first):.0f} % of the first flight are dropped.",
-        f"The times of others change by {float(others.sel(queue='400kB')):+.0f} % and "
-        f"{float(others.sel(queue='40kB')):+.0f} %.",
+        f"{float(time.sel(queue='400kB')):+.0f}% with a queue of 400 kB and by {float(time.sel(queue='40kB')):+.0f}% "
+        f"with 40 kB, where {float(first):.0f}% of the first flight are dropped.",
+        f"The times of others change by {float(others.sel(queue='400kB')):+.0f}% and "
+        f"{float(others.sel(queue='40kB')):+.0f}%.",
     )
 
 
@@ -116,7 +116,7 @@ STUDY = DeclaredStudy(
     claims,
     lambda q: [table("times", "By segment size", "Means.", [q.time, q.premature, q.others], across="rule")],
     lambda q: [
-        lines(q.time, "Time of 60 kB", "By queue; bands are 95 % intervals.", "segment", "rule", columns="queue"),
+        lines(q.time, "Time of 60 kB", "By queue; bands are 95% CIs.", "segment", "rule", columns="queue"),
         lines(
             q.others, "Time of others", "With ordinary segments on the same link.", "segment", "rule", columns="queue"
         ),

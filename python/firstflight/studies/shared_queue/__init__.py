@@ -106,7 +106,7 @@ def change(array: xr.DataArray) -> xr.DataArray:
 
 
 def scenes(q: Quantities) -> tuple[xr.DataArray, xr.DataArray]:
-    """Whether IW 10 or 32 of adopters makes others 5 % slower, in each scene, and each signal of the senders."""
+    """Whether IW 10 or 32 of adopters makes others 5% slower, in each scene, and each signal of the senders."""
     drawn = {name: resampled(by_replicate(getattr(q, name))) for name in ("others", *SIGNALS)}
     signals = [drawn[name] for name in SIGNALS] + [drawn["retransmissions"] - drawn["retransmissions"].sel(iw=3)]
     names = xr.DataArray([*SIGNALS.values(), COMPARED], dims="signal", attrs={"long_name": "signal"})
@@ -154,14 +154,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "At twice the capacity goodput with IW 10 and one connection is that of IW 3 (least ratio).",
             goodput.sel(far).sel(connections="one").min(["queue", "users"]),
             at_least(95, "% of IW 3's"),
-            "5 % was chosen before the first run.",
+            "5% was chosen before the first run.",
         ),
         Source("RFC 6928 sections 7 and 14").says(
             "many-connections-collapse",
             "With six connections, 500 users and a queue of 20 ms IW 10 lowers goodput at twice the capacity.",
             goodput.sel(far).sel(connections="six", users=500, queue="20 ms"),
             at_most(95, "% of IW 3's"),
-            "5 % was chosen before the first run.",
+            "5% was chosen before the first run.",
         ),
         APPENDIX.says(
             "drops-rise-modestly",
@@ -186,28 +186,28 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         TWELVE.says(
             "adopters-gain",
-            "One adopter of IW 10 in ten users gains 5 % at a load of 0.8 (largest change of page times).",
+            "One adopter of IW 10 in ten users gains 5% at a load of 0.8 (largest change of page times).",
             gain.sel(load=0.8, adopters=10, iw=10).max("queue"),
             at_most(-5, "percent"),
-            "5 % faster is worth having.",
+            "5% faster is worth having.",
         ),
         SEVEN.says(
             "others-pay-little-for-10",
-            "Up to a load of 0.8 IW 10 of nine users in ten makes the tenth at most 5 % slower (largest change).",
+            "Up to a load of 0.8 IW 10 of nine users in ten makes the tenth at most 5% slower (largest change).",
             harm.sel(load=[0.5, 0.8], adopters=90, iw=10).max(["queue", "load"]),
             at_most(5, "percent"),
-            "5 % is what a user may notice.",
+            "5% is what a user may notice.",
         ),
         OURS.says(
             "others-pay-for-32",
-            "At a load of 0.8 and a queue of 20 ms IW 32 of nine users in ten makes the tenth 5 % slower.",
+            "At a load of 0.8 and a queue of 20 ms IW 32 of nine users in ten makes the tenth 5% slower.",
             harm.sel(load=0.8, adopters=90, iw=32, queue="20 ms"),
             above(5, "percent"),
-            "5 % is what a user may notice.",
+            "5% is what a user may notice.",
         ),
         OURS.says(
             "early-adopters-gain-most",
-            "An adopter of IW 10 gains more while few adopt (mean change at 90 % less that at 10 %).",
+            "An adopter of IW 10 gains more while few adopt (mean change at 90% less that at 10%).",
             (gain.sel(adopters=90, iw=10) - gain.sel(adopters=10, iw=10)).mean(["queue", "load"]),
             above(0, "pp"),
             "A sign.",
@@ -250,15 +250,15 @@ def answer(q: Quantities) -> Sequence[str]:
     seen = area(q).isel(draw=0)
 
     def span(of: xr.DataArray, iw: int) -> str:
-        return f"{float(of.sel(iw=iw).min()):+.0f} to {float(of.sel(iw=iw).max()):+.0f} %"
+        return f"{float(of.sel(iw=iw).min()):+.0f} to {float(of.sel(iw=iw).max()):+.0f}%"
 
     return (
         "At twice the capacity, with 500 users of six connections and a queue of 20 ms, goodput is "
-        f"{float(worst.sel(iw=3)):.0f} % of capacity with IW 3, {float(worst.sel(iw=10)):.0f} % with IW 10 and "
-        f"{float(worst.sel(iw=32)):.0f} % with IW 32.",
+        f"{float(worst.sel(iw=3)):.0f}% of capacity with IW 3, {float(worst.sel(iw=10)):.0f}% with IW 10 and "
+        f"{float(worst.sel(iw=32)):.0f}% with IW 32.",
         f"At a load of 0.8 the half of the users that adopts IW 10 changes its page times by {span(gain, 10)}, by "
         f"queue, and those of the other half by {span(harm, 10)}; with IW 32 by {span(gain, 32)} and {span(harm, 32)}.",
-        "Whether others are made 5 % slower the sender's retransmission rate shows with an area under the ROC curve of "
+        "Whether others are made 5% slower the sender's retransmission rate shows with an area under the ROC curve of "
         f"{float(seen.sel(signal='retransmission rate')):.2f}, and its rise since IW 3 with "
         f"{float(seen.sel(signal=COMPARED)):.2f}.",
     )
@@ -294,7 +294,7 @@ STUDY = DeclaredStudy(
             who_pays(q),
             "Who gains and who pays when half of the users get a larger IW",
             "200 users with six connections; mean of queues of 20 ms, 100 ms and 1 s; against the same users with IW "
-            "3. Bands are 95 % intervals.",
+            "3. Bands are 95% CIs.",
             "load",
             "who",
             columns="iw",
@@ -311,7 +311,7 @@ STUDY = DeclaredStudy(
         lines(
             detected(q),
             "What a sender can see of harm to others",
-            "ROC of thresholds on what TCP_INFO shows: harm is 5 % on the page times of others.",
+            "ROC of thresholds on what TCP_INFO shows: harm is 5% on the page times of others.",
             "alarms",
             "signal",
         ),

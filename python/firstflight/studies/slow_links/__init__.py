@@ -114,7 +114,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Pages of others with IW 3 suffer slightly from IW 10 (mean change of their time, 256 kbit/s and more).",
             change(q.others).sel(beside="pages of IW 3", rate_kbit=slice(256, None)).mean(OVER),
             at_most(5, "percent"),
-            "The source gives no number; 5 % was chosen before the first run.",
+            "The source gives no number; 5% was chosen before the first run.",
         ),
         Source("RFC 6928 section 9").says(
             "restarted-timer-prevents-spurious-timeouts",
@@ -126,7 +126,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "fast-enough-links-gain",
-            "At 1 Mbit/s with one connection pages are at least 10 % faster with IW 10 (mean change).",
+            "At 1 Mbit/s with one connection pages are at least 10% faster with IW 10 (mean change).",
             page.sel(rate_kbit=1000, connections=1, beside="nothing").mean("queue"),
             at_most(-10, "percent"),
             "One or two of the round trips of each object.",
@@ -143,7 +143,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "small-rwnd-costs-above-its-rate",
-            "At 1 Mbit/s the same receiver pays at least 20 % of its page time with one connection (mean change).",
+            "At 1 Mbit/s the same receiver pays at least 20% of its page time with one connection (mean change).",
             change(q.page, SMALL).sel(rate_kbit=1000, connections=1, beside="nothing").mean("queue"),
             at_least(20, "percent"),
             "4 kB per 300 ms are 117 kbit/s.",
@@ -171,17 +171,17 @@ def answer(q: Quantities) -> Sequence[str]:
     wrong = found.sel(rate_kbit=slice(256, None), beside="bulk").mean()
     bulk, others = (change(of).isel(draw=0).mean(OVER) for of in (q.bulk, q.others))
     return (
-        f"At 64 kbit/s with five connections IW 10 instead of 3 changes page times by {float(alone.sel(slow)):+.1f} % "
-        f"and drops from {float(drops.sel(sender='IW 3')):.1f} to {float(drops.sel(sender='IW 10')):.1f} %; at 1 "
-        f"Mbit/s with one connection page times change by {float(alone.sel(fast)):+.1f} %.",
-        f"The throughput of a bulk transfer changes by {float(bulk.squeeze()):+.1f} %, the page times of others with "
-        f"IW 3 by {float(others.squeeze()):+.1f} %, on average; with five connections at 64 kbit/s spurious recoveries "
+        f"At 64 kbit/s with five connections IW 10 instead of 3 changes page times by {float(alone.sel(slow)):+.1f}% "
+        f"and drops from {float(drops.sel(sender='IW 3')):.1f} to {float(drops.sel(sender='IW 10')):.1f}%; at 1 "
+        f"Mbit/s with one connection page times change by {float(alone.sel(fast)):+.1f}%.",
+        f"The throughput of a bulk transfer changes by {float(bulk.squeeze()):+.1f}%, the page times of others with "
+        f"IW 3 by {float(others.squeeze()):+.1f}%, on average; with five connections at 64 kbit/s spurious recoveries "
         f"rise from {float(spurious.sel(sender='IW 3')):.0f} to {float(spurious.sel(sender='IW 10')):.0f} per 100 "
         "objects.",
-        f"If the receiver advertises 4 kB, page times change by {float(small.sel(slow)):+.1f} % at 64 kbit/s with five "
-        f"connections and by {float(small.sel(fast)):+.1f} % at 1 Mbit/s with one; if it goes by the fastest object of "
-        f"a page, it misses {float(missed):.0f} % of links of 64 and 128 kbit/s and, next to a bulk transfer, takes "
-        f"{float(wrong):.0f} % of those of 256 kbit/s and more for slow.",
+        f"If the receiver advertises 4 kB, page times change by {float(small.sel(slow)):+.1f}% at 64 kbit/s with five "
+        f"connections and by {float(small.sel(fast)):+.1f}% at 1 Mbit/s with one; if it goes by the fastest object of "
+        f"a page, it misses {float(missed):.0f}% of links of 64 and 128 kbit/s and, next to a bulk transfer, takes "
+        f"{float(wrong):.0f}% of those of 256 kbit/s and more for slow.",
     )
 
 

@@ -116,14 +116,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "detector-misses-few-slow-links",
-            "A receiver that goes by the fastest object of a page misses at most 5 % of slow links (most, alone).",
+            "A receiver that goes by the fastest object of a page misses at most 5% of slow links (most, alone).",
             missed.sel(detector="fastest").max(["rate_kbit", "queue", "connections"]),
             at_most(5, "percent"),
             "Five in a hundred was chosen before the first run.",
         ),
         OURS.says(
             "detector-spares-1-mbps",
-            "It takes at most 1 % of links of 1 Mbit/s for slow (most, whatever is beside).",
+            "It takes at most 1% of links of 1 Mbit/s for slow (most, whatever is beside).",
             q.found_slow.sel(sender="IW 10", rate_kbit=1000, detector="fastest").max(
                 ["queue", "connections", "beside"]
             ),
@@ -155,11 +155,11 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC3150.says(
             "compressed-headers-save-little",
-            "Headers of 5 bytes in place of 40 make pages of full segments at most 5 % faster (64 kbit/s, IW 10, five "
+            "Headers of 5 bytes in place of 40 make pages of full segments at most 5% faster (64 kbit/s, IW 10, five "
             "connections).",
             advice.sel(**narrow, advice="headers of 5 bytes"),
             at_least(-5, "percent"),
-            "35 of 1500 bytes are 2.3 %.",
+            "35 of 1500 bytes are 2.3%.",
         ),
         RFC3150.says(
             "compressed-headers-let-small-segments-pay",

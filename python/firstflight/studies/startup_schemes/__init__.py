@@ -119,14 +119,14 @@ def testbed(q: Quantities) -> list[ClaimSpec]:
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """The testbed's figures, what the sources say, and hypotheses."""
     gain, harm = -change(q.time), change(q.other)
-    notice = "5 % is what a user may notice."
+    notice = "5% is what a user may notice."
     burst = 100 * (1 - q.burst_time.sel(start="at once") / q.burst_time.sel(start="paced"))
     homes = at_home(q)
     return (
         *testbed(q),
         SUSS.says(
             "suss-is-a-fifth-faster",
-            "SUSS is over 20 % faster below 5 MB and above 50 ms (least of LTE and GEO, mean of 100 kB to 2 MB).",
+            "SUSS is over 20% faster below 5 MB and above 50 ms (least of LTE and GEO, mean of 100 kB to 2 MB).",
             gain.sel(scheme="SUSS", network=["LTE", "GEO"], size=["100kB", "500kB", "2MB"]).mean("size").min("network"),
             above(20, "percent"),
             "The authors' number.",
@@ -155,7 +155,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         Source("RFC 6928 section 11 (Sch08, Sch11)").says(
             "ten-is-fair",
-            "IW 10 is fair: next to it others are at most 5 % slower than next to IW 3 (largest difference).",
+            "IW 10 is fair: next to it others are at most 5% slower than next to IW 3 (largest difference).",
             change(q.other, "IW 3").sel(scheme="IW 10").max(["network", "size"]),
             at_most(5, "percent"),
             notice,
@@ -163,7 +163,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         *(
             OURS.says(
                 f"{scheme.lower().replace(' ', '-')}-spares-others",
-                f"Next to {scheme} others are at most 5 % slower than next to IW 10 (largest, any network and size).",
+                f"Next to {scheme} others are at most 5% slower than next to IW 10 (largest, any network and size).",
                 harm.sel(scheme=scheme).max(["network", "size"]),
                 at_most(5, "percent"),
                 notice,
@@ -172,7 +172,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "jump-start-harms-where-it-guesses-wrong",
-            "On the congested network Jump-Start retransmits at least 10 % of 500 kB.",
+            "On the congested network Jump-Start retransmits at least 10% of 500 kB.",
             q.again.sel(scheme="Jump-Start", network="congested", size="500kB"),
             at_least(10, "percent"),
             "500 kB are 345 segments; line and queue hold 50.",
@@ -188,14 +188,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "short-responses-gain-little",
-            "Of 20 kB no scheme that begins with ten segments saves 10 % of IW 10's time (largest, any network).",
+            "Of 20 kB no scheme that begins with ten segments saves 10% of IW 10's time (largest, any network).",
             gain.sel(scheme=["paced", "SUSS", "Careful Resume"], size="20kB").max(["scheme", "network"]),
             at_most(10, "percent"),
             "14 segments: ten in the first round trip, and the rest in the second with or without.",
         ),
         OURS.says(
             "rapid-start-pays-in-homes",
-            "In British homes of 2023 Rapid Start makes 100 kB at least 10 % faster than IW 10.",
+            "In British homes of 2023 Rapid Start makes 100 kB at least 10% faster than IW 10.",
             homes.sel(scheme="Rapid Start"),
             at_least(10, "percent"),
             "One round trip of five.",
@@ -216,8 +216,8 @@ def answer(q: Quantities) -> Sequence[str]:
     gain, harm = (-change(q.time)).isel(draw=0), change(q.other).isel(draw=0)
     of = gain.sel(scheme=FAST, size="500kB").mean("network")
     worst = harm.sel(scheme=FAST).max(["network", "size"])
-    each = ", ".join(f"{name} {float(of.sel(scheme=name)):.0f} %" for name in FAST)
-    paid = ", ".join(f"{name} {float(worst.sel(scheme=name)):+.0f} %" for name in FAST)
+    each = ", ".join(f"{name} {float(of.sel(scheme=name)):.0f}%" for name in FAST)
+    paid = ", ".join(f"{name} {float(worst.sel(scheme=name)):+.0f}%" for name in FAST)
     call = beginning.call_cost(q).isel(draw=0).max("network")
     lost = ", ".join(f"{name} {float(call.sel(scheme=name)):.1f} MOS" for name in FAST)
     return (

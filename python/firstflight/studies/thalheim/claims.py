@@ -85,8 +85,7 @@ def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterat
     by_rate, sizes = _means(large, "rate_mbit"), " and ".join(str(size) for size in large["size_kb"].values)
     yield talk.says(
         "gain-from-0",
-        f"The transfer time falls by 0 % at least: no window above {BASE} makes it longer (least gain over the "
-        "figure).",
+        f"The transfer time falls by 0% at least: no window above {BASE} makes it longer (least gain over the figure).",
         gains.min(COORDINATES),
         at_least(0, "percent", 1),
         "One point is below what a figure shows.",
@@ -94,7 +93,7 @@ def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterat
     )
     yield talk.says(
         "gain-to-60",
-        "The transfer time falls by up to 60 % (largest gain over the figure).",
+        "The transfer time falls by up to 60% (largest gain over the figure).",
         gains.max(COORDINATES),
         near(60, "percent", 5),
         "60 is a round number.",
@@ -129,7 +128,7 @@ def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterat
         "next).",
         by_rate.diff("rate_mbit").min("rate_mbit"),
         GREATER,
-        note=f"Mean gain: {each(by_rate, '{value:.1f} % at {label} Mbit/s')}.",
+        note=f"Mean gain: {each(by_rate, '{value:.1f}% at {label} Mbit/s')}.",
     )
 
 
@@ -140,13 +139,13 @@ def _means(gains: xr.DataArray, key: str) -> xr.DataArray:
 def _extreme(gains: xr.DataArray, least: bool = False) -> str:
     at = extreme(gains, least)
     path = "with IW {iw} for {size_kb} kB at {rate_mbit} Mbit/s and {delay_ms} ms one way".format(**at)
-    return f"{value(gains.sel(at)):.1f} % {path}"
+    return f"{value(gains.sel(at)):.1f}% {path}"
 
 
 def _trend(gains: xr.DataArray, key: str, unit: str, sign: int) -> str:
     steps = sign * gains.sel(draw=0).diff(key)
     return (
-        f"Mean gain of windows above {BASE}: {each(_means(gains, key), f'{{value:.1f}} % at {{label}} {unit}')}. "
+        f"Mean gain of windows above {BASE}: {each(_means(gains, key), f'{{value:.1f}}% at {{label}} {unit}')}. "
         f"Of {steps.size} single steps "
         f"{int((steps < -_NOTICED).sum())} go the other way by more than {_NOTICED} point."
     )
@@ -156,7 +155,7 @@ def _formula(talk: Source, q: Quantities) -> Iterator[ClaimSpec]:
     """The formula itself, which is lost, and what its words say."""
     distance, closed = (abs(100 * (of(q.time) / q.time - 1)) for of in (talk_ms, closed_form_ms))
     by_rate = [
-        f"{float(own):.1f} % at {int(own['rate_mbit'])} Mbit/s (closed form {float(near_by):.2f} %)"
+        f"{float(own):.1f}% at {int(own['rate_mbit'])} Mbit/s (closed form {float(near_by):.2f}%)"
         for own, near_by in zip(*(of.sel(draw=0).median(COORDINATES[1:]) for of in (distance, closed)), strict=True)
     ]
     yield talk.says(
@@ -206,7 +205,7 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
             f"alone (queue of {queue} packets, least over the windows).",
             longer.min("iw"),
             above(0, "percent"),
-            note=each(longer, "{value:.3g} % with IW {label}") + ".",
+            note=each(longer, "{value:.3g}% with IW {label}") + ".",
         )
     share = q.elephant_share.sel(flows=1)
     yield TALK.says(
@@ -216,5 +215,5 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
         share.min("iw"),
         above(50, "percent"),
         "Half is the fair share of two flows.",
-        each(share, "{value:.3g} % with IW {label}") + ".",
+        each(share, "{value:.3g}% with IW {label}") + ".",
     )

@@ -137,7 +137,7 @@ def _engines(q: Quantities) -> Table:
 def figures(q: Quantities) -> Sequence[Figure | None]:
     """The talk's figure, one per rate; an overview; formulas; what shares the link."""
     emulated = "simulated_time" in q
-    of_kernel = " Medians of undisturbed transfers, with their 95 % intervals; the simulator beside them."
+    of_kernel = " Medians of undisturbed transfers, with their 95% CIs; the simulator beside them."
     caption = (
         f"Time of the whole download with an initial window of so many segments, in percent of that with {BASE}. Down: "
         f"size. Right: delay, one way. {of_kernel if emulated else f'Green: sooner than with {BASE}; red: later.'} "
@@ -176,7 +176,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
     ample, base = _at_delay(q.time), f"{BASE} segments and an ample queue"
     queues = {"ample queue": relative(ample), f"queue of {SMALL_QUEUE} packets": relative(q.shallow_time, ample)}
     small_queue = along("queue", queues).where(q.shallow_time.notnull())
-    how = "Medians with their 95 % intervals, on 10 Mbit/s and 50 ms one way"
+    how = "Medians with their 95% CIs, on 10 Mbit/s and 50 ms one way"
     return [
         *found,
         scatter(
@@ -228,13 +228,13 @@ def answer(q: Quantities) -> Sequence[str]:
         return f"{value(q.page_time.sel(queue_packets=queue, flows=flows, iw=iw)):.0f} ms"
 
     return [
-        f"IW {PROPOSED} instead of {BASE} saves {float(gains.min()):.0f} to {most:.0f} % of the transfer time, "
-        f"{float(gains.mean()):.0f} % on average, and most ({most:.0f} %) for {at} one way.",
+        f"IW {PROPOSED} instead of {BASE} saves {float(gains.min()):.0f} to {most:.0f}% of the transfer time, "
+        f"{float(gains.mean()):.0f}% on average, and most ({most:.0f}%) for {at} one way.",
         f"{TOTAL_KB} kB take {page(AMPLE_QUEUE, 1, BASE)} on one connection with IW {BASE}, "
         f"{page(AMPLE_QUEUE, 1, PROPOSED)} with {PROPOSED}, and {page(AMPLE_QUEUE, MANY, BASE)} on {MANY} connections "
         f"with IW {BASE}; over a queue of {SMALL_QUEUE} packets {MANY} connections take "
         f"{page(SMALL_QUEUE, MANY, BASE)} with IW {BASE} and {page(SMALL_QUEUE, MANY, PROPOSED)} with {PROPOSED}.",
-        f"A long download keeps {value(q.elephant_share.sel(flows=1, iw=PROPOSED)):.0f} % of the link while "
+        f"A long download keeps {value(q.elephant_share.sel(flows=1, iw=PROPOSED)):.0f}% of the link while "
         f"{MOUSE_KB} kB are sent with IW {PROPOSED}, which take {value(mice.sel(flows=1)):.0f} ms beside it and "
         f"{value(mice.sel(flows=0)):.0f} ms alone.",
     ]

@@ -114,11 +114,11 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         shares = overfilled(q).sel(year=year, draw=0)
         yield OURS.says(
             f"overfill-{year}",
-            f"An initial window of 32 overfills the path of fewer than {limit} % of the homes of {year}.",
+            f"An initial window of 32 overfills the path of fewer than {limit}% of the homes of {year}.",
             shares.sel(iw=32),
             below(limit, "percent"),
             why,
-            f"Otherwise {each(shares.drop_sel(iw=32), '{value:.1f} % with {label}')}.",
+            f"Otherwise {each(shares.drop_sel(iw=32), '{value:.1f}% with {label}')}.",
             needs="value",
         )
     wire, pipe, queue = (
@@ -126,18 +126,18 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield OURS.says(
         "queue-rule",
-        "Whether a first flight overfills the path is told by the queue alone and the packet on the wire, for 99 "
-        "% of the homes at every window.",
+        "Whether a first flight overfills the path is told by the queue alone and the packet on the wire, for 99% "
+        "of the homes at every window.",
         wire.min(),
         at_least(99, "percent"),
         "A share of homes, no tolerance.",
         f"{_least(wire)} Without the packet on the wire, which is the acknowledgement of the request, the queue "
-        f"alone tells at least {float(queue.min()):.2f} % right.",
+        f"alone tells at least {float(queue.min()):.2f}% right.",
         needs="value",
     )
     yield OURS.says(
         "pipe-rule",
-        "It is told as well by bandwidth-delay product and queue together, for 99 % of the homes at every window.",
+        "It is told as well by bandwidth-delay product and queue together, for 99% of the homes at every window.",
         pipe.min(),
         at_least(99, "percent"),
         "A share of homes, no tolerance.",
@@ -163,16 +163,16 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     times = of(q, "time").sel(year=2023)
     yield OURS.says(
         "gain-32",
-        "30 ms farther than measured, IW 32 instead of 10 fetches 100 kB at least 20 % sooner for the median home "
+        "30 ms farther than measured, IW 32 instead of 10 fetches 100 kB at least 20% sooner for the median home "
         "of 2023.",
         saved(times).sel(farther_ms=30, response="100kB", iw=32),
         at_least(20, "percent"),
-        "Arithmetic without a line's rate gives one round trip of four: 25 %.",
+        "Arithmetic without a line's rate gives one round trip of four: 25%.",
         _become(times.sel(farther_ms=30, response="100kB"), 32),
     )
     yield OURS.says(
         "gain-16",
-        "30 ms farther than measured, IW 16 instead of 10 fetches the page at least 5 % sooner for the median "
+        "30 ms farther than measured, IW 16 instead of 10 fetches the page at least 5% sooner for the median "
         "home of 2023.",
         saved(times).sel(farther_ms=30, response=PAGE, iw=16),
         at_least(5, "percent"),
@@ -209,7 +209,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         -saved_ms(rates).sel(iw=32),
         below(1, "percentage points"),
         "What RFC 6928 reports for IW 10 against 3 is of this size.",
-        f"{value(rates.sel(iw=TODAY)):.2f} % become {value(rates.sel(iw=32)):.2f} %.",
+        f"{value(rates.sel(iw=TODAY)):.2f}% become {value(rates.sel(iw=32)):.2f}%.",
     )
     ours = correlation(q, "ours")
     round_trip = value(correlation(q, "round_trip").sel(year=2015, technology=ALL))

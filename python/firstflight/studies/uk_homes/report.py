@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LARGEST = 32
 """The larger of the windows that the question is about."""
-_AGAINST = "95 % intervals by bootstrap over homes, each with both windows."
+_AGAINST = "95% CIs by bootstrap over homes, each with both windows."
 FEWEST = 20
 """Homes of a technology that a rank correlation needs, to be worth a row."""
 _DRAWN = 3
@@ -89,7 +89,7 @@ def tables(q: Quantities) -> Sequence[Table]:
             "cost",
             f"What each window costs ({RESPONSE})",
             "Over the country's homes, weighted. The first flight is bounded by the window that the receiver "
-            "announces, 64 KiB at first. 95 % intervals by bootstrap over homes.",
+            "announces, 64 KiB at first. 95% CIs by bootstrap over homes.",
             [
                 of(q, "flight").rename("flight"),
                 named(100 * q.first_lost / q.first_sent, "first_lost", "Of the first flight lost", "percent", 2),
@@ -125,7 +125,7 @@ def tables(q: Quantities) -> Sequence[Table]:
             "assumptions",
             f"What the panel does not tell, turned round (IW {LARGEST} against {TODAY})",
             f"{FARTHER_MS} ms farther than measured; the median home, weighted. Small and large buffers: where none "
-            "was measured (15 % of the homes of 2023, all of 2015), the lower or upper quartile of the technology in "
+            "was measured (15% of the homes of 2023, all of 2015), the lower or upper quartile of the technology in "
             "2023. No loss: only the queue drops. 64 packets at least: a home where no queue was seen has room all "
             "the same.",
             [
@@ -203,7 +203,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             named(sizes, "sizes", "saved", "ms"),
             "What is saved grows with the distance, in whole round trips",
             f"Time saved against an initial window of {TODAY}: difference of the medians over the homes of {year}, "
-            "weighted, with 95 % intervals. The steps of slow start decide which size gains: 100 kB need three flights "
+            "weighted, with 95% CIs. The steps of slow start decide which size gains: 100 kB need three flights "
             "with 10 and with 16, and two with 32.",
             "response",
             "iw",
@@ -223,7 +223,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             named(saved(_by_technology(q)), "technologies", "saved", "%"),
             "Whom a larger window serves, by the technology of the line",
             f"The page, {FARTHER_MS} ms farther than measured: by how much the median home of a technology is sooner "
-            f"than with {TODAY}, with 95 % intervals; technologies with homes enough for one. Which first flights "
+            f"than with {TODAY}, with 95% CIs; technologies with homes enough for one. Which first flights "
             "overfill the queue, the table of technologies says.",
             "technology",
             "iw",
@@ -352,7 +352,7 @@ def answer(q: Quantities) -> Sequence[str]:
     gained, shown = [], times.sel(farther_ms=FARTHER_MS)
     for iw in (16, LARGEST):
         found, ms = estimate(saved(shown).sel(iw=iw)), float(saved_ms(shown).sel(iw=iw, draw=0))
-        gained.append(f"{found.value:.1f} % ({found.low:.1f} to {found.high:.1f}; {ms:.0f} ms) with {iw}")
+        gained.append(f"{found.value:.1f}% ({found.low:.1f} to {found.high:.1f}; {ms:.0f} ms) with {iw}")
     by_distance = saved_ms(times).sel(iw=LARGEST, draw=0)
     distances = ", ".join(
         f"{float(by_distance.sel(farther_ms=far)):.0f} ms "
@@ -364,20 +364,20 @@ def answer(q: Quantities) -> Sequence[str]:
     # Those with homes enough for an interval.
     kinds = kinds.sel(draw=0)[kinds.notnull().all("draw").values].sortby(kinds.sel(draw=0), ascending=True)
     again, lost = sent_again(q.at(year=2023, farther_ms=FARTHER_MS)), overfilled(q).sel(year=2023, iw=[16, LARGEST])
-    of_sent = each(again.sel(iw=[16, LARGEST]), "{value:.2f} % with {label}")
+    of_sent = each(again.sel(iw=[16, LARGEST]), "{value:.2f}% with {label}")
     return [
         f"Instead of {TODAY}, a larger initial window saves the median UK home of 2023, of a page of 510 kB from a "
         f"server {FARTHER_MS} ms beyond the country's test server, {' and '.join(gained)}.",
-        f"With IW {LARGEST} that is {distances}; at the 90th percentile of the homes {late.value:.1f} % "
+        f"With IW {LARGEST} that is {distances}; at the 90th percentile of the homes {late.value:.1f}% "
         f"({late.low:.1f} to {late.high:.1f}), and by technology {_from_to(kinds)}.",
         "The price: back to back, the first flight overfills the queue of "
-        f"{each(lost, '{value:.1f} % of the homes with {label}').replace(',', ' and')}; of the segments of {RESPONSE}, "
-        f"{value(again.sel(iw=TODAY)):.2f} % are retransmitted with {TODAY}, {of_sent}.",
+        f"{each(lost, '{value:.1f}% of the homes with {label}').replace(',', ' and')}; of the segments of {RESPONSE}, "
+        f"{value(again.sel(iw=TODAY)):.2f}% are retransmitted with {TODAY}, {of_sent}.",
     ]
 
 
 def _from_to(kinds: xr.DataArray) -> str:
     if not kinds.size:
         return "no technology with homes enough"
-    least, most = (f"{float(kind):.1f} % ({kind['technology'].item()})" for kind in (kinds[0], kinds[-1]))
+    least, most = (f"{float(kind):.1f}% ({kind['technology'].item()})" for kind in (kinds[0], kinds[-1]))
     return f"from {least} to {most}"

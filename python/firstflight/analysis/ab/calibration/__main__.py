@@ -1,6 +1,6 @@
 """`python -m firstflight.analysis.ab.calibration [--repetitions N] [--first SEED] [--jobs N] [--only TEXT]`.
 
-Prints a table of shares, each with its error by chance (95 %); exits 1 where a share is out of range by more than
+Prints a table of shares, each with its error by chance (95%); exits 1 where a share is out of range by more than
 chance allows. The methods were chosen on seeds below 100,000; `--first 100000` judges them on others.
 """
 

@@ -129,7 +129,7 @@ def unfinished(units: int) -> Case:
         base, treat = (np.where(draw.random(units) < lost, np.nan, arm) for arm in times)
         return covered(compared(base, treat, "p95", False, seed), *_truth_of_finished(0.95 / (1 - lost)))
 
-    return Case("p95, unpaired, 2 % unfinished", "coverage", units, once)
+    return Case("p95, unpaired, 2% unfinished", "coverage", units, once)
 
 
 @lru_cache
@@ -326,7 +326,7 @@ def alike_by_bucket(buckets: int, units: int) -> Case:
 
 
 def detectable(statistic: str, units: int) -> Case:
-    """How often an effect of just the size that is promised to be found in 80 % is found. Every flow is sooner by as
+    """How often an effect of just the size that is promised to be found in 80% is found. Every flow is sooner by as
     much: the plan takes both arms to spread alike.
     """
 

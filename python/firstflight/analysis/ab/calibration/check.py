@@ -1,7 +1,7 @@
 """Which cases are run, and what their shares must be.
 
-Coverage of the 95 % intervals: from 94 to 96 %. False alarms: at most 5 %. Power of the effect planned for 80 %: from
-77 to 83 %. A share counts as out of range if chance alone would rarely bring it there: if it is beyond by more than 2.6
+Coverage of the 95% CIs: from 94 to 96%. False alarms: at most 5%. Power of the effect planned for 80%: from
+77 to 83%. A share counts as out of range if chance alone would rarely bring it there: if it is beyond by more than 2.6
 standard errors of a share at the limit (one case in a hundred that lies just at it).
 """
 
@@ -76,7 +76,7 @@ class Outcome:
     @staticmethod
     def header() -> str:
         """Titles of `line`."""
-        return f"{'case, units':58}{'share in percent, ± 95 % by chance':70}{'range':>9}  verdict"
+        return f"{'case, units':58}{'share in percent, ± 95% by chance':70}{'range':>9}  verdict"
 
     def line(self) -> str:
         """The outcome as a line of a table."""

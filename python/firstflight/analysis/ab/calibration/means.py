@@ -44,7 +44,7 @@ class Figure:
     freedom: int
 
     def covers(self, truth: float) -> dict[str, Values]:
-        """By method, whether the 95 % interval of each sample covers the truth."""
+        """By method, whether the 95% CI of each sample covers the truth."""
         from scipy.special import stdtrit
 
         off = np.sort((self.resampled - self.value[:, None]) / self.resampled_error, axis=1)
@@ -116,7 +116,7 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.repetitions < TOGETHER or asked.first < 0:
         parser.error(f"fewer than {TOGETHER} repetitions, which are drawn at once, or a seed below 0")
-    print(f"{'case, units':36}{'figure':12}{'repetitions':>12}  {'share in percent, ± 95 % by chance':36}")
+    print(f"{'case, units':36}{'figure':12}{'repetitions':>12}  {'share in percent, ± 95% by chance':36}")
     for drawn, units, paired in _CASES:
         found: dict[tuple[str, str], list[Values]] = {}
         for seed in range(asked.first, asked.first + asked.repetitions // TOGETHER):
