@@ -184,6 +184,64 @@ def test_another_seed_draws_what_ends_near_a_limit_again_and_nothing_else() -> N
     assert (decide(alone).initial_window, decide(Drawn().redrawn(alone, 2)).initial_window) == (16, 10)
 
 
+def test_the_reference_is_the_first_setting_whatever_its_name() -> None:
+    found = evidence({"zero loss": {16: -5, 20: -8}, "another": {16: -9, 20: -6}})
+    assert decide(found).initial_window == 20
+    assert decide(found).alone == {"zero loss": 20, "another": 16}
+    # With the first alone 16 and 20 are not separated, with the second they are.
+    found = evidence({"zero loss": {16: -8.0, 20: -8.25}, "another": {16: -4, 20: -9}})
+    assert (decide(found).initial_window, decide(found).not_separated) == (16, (20,))
+    # 0.5 of 0.25, squared.
+    assert decide(found).flows_needed == 8000
+
+
+def test_whether_another_window_is_open_is_asked_of_the_first_setting() -> None:
+    harm = {"zero loss": {32: around(4, 3)}}
+    found = evidence({"zero loss": {16: -9, 32: -5}, "another": {16: -5, 32: -9}}, harm)
+    assert (decide(found).initial_window, decide(found).open_) == (16, ())
+    found = evidence({"zero loss": {16: -5, 32: -9}, "another": {16: -9, 32: -5}}, harm)
+    assert (decide(found).initial_window, decide(found).open_) == (16, (32,))
+
+
+def test_the_flows_needed_are_those_of_the_last_thing_to_be_settled() -> None:
+    # From 3 to 5 with 4 above, from 4 to 5 with 3 above, and from -1 to 0 with 2 above: times 4, 9 and 4.
+    harm = {"typical": {16: Estimate(3, 0, 7)}, "deep": {16: Estimate(4, 3, 7)}}
+    changes = {"typical": {16: Estimate(-1, -3, 1)}, "deep": {16: around(-5)}}
+    assert decide(evidence(changes, harm)).standings[0].flows_needed == 9 * FLOWS
+    changes = {"typical": {16: Estimate(-1, -5, 3)}, "deep": {16: around(-5)}}
+    found = decide(evidence(changes, harm)).standings[0]
+    assert (found.flows_needed, found.why, found.not_gaining_in) == (16 * FLOWS, "no gain shown", ("typical",))
+    # No number of flows shows the gain of what is slower.
+    changes = {"typical": {16: around(1, 3)}, "deep": {16: around(-5)}}
+    assert decide(evidence(changes, harm)).standings[0].flows_needed is None
+
+
+def test_a_gain_whose_interval_ends_at_nothing_is_not_shown() -> None:
+    decision = decide(evidence({"typical": {16: Estimate(-2, -4, 0)}}))
+    assert (decision.outcome, decision.standings[0].why, decision.open_) == ("keep", "no gain shown", (16,))
+    # What is not below 0 at its lower end is out.
+    assert decide(evidence({"typical": {16: Estimate(1, 0, 2)}})).open_ == ()
+    assert decide(evidence({"typical": {16: Estimate(1, -0.5, 2)}})).open_ == (16,)
+
+
+def test_of_windows_as_good_and_as_far_the_smaller_is_recommended() -> None:
+    found = evidence({"typical": {12: -5, 8: -5, 30: -5.25}}, step_half=1)
+    decision = decide(found)
+    assert (decision.initial_window, decision.not_separated) == (8, (12, 30))
+    # Equal values: the best is the nearer one.
+    assert decide(evidence({"typical": {20: -5, 8: -5}})).initial_window == 8
+
+
+def test_where_a_candidate_stands_is_told_with_its_checks() -> None:
+    harm = {"typical": {16: Estimate(9, 8, 10), 20: Estimate(4, 3, 7)}}
+    over, across = decide(evidence({"typical": {16: -5, 20: -6}}, harm)).standings
+    assert (over.initial_window, over.why, over.flows_needed) == (16, "over the budget", None)
+    assert [each.verdict for each in over.stopped_by] == ["over"]
+    assert (across.initial_window, across.why, across.not_gaining_in) == (20, "budget not shown", ())
+    assert [each.found.high for each in across.stopped_by] == [7]
+    assert across.not_judged == ()
+
+
 def test_a_smaller_window_can_be_recommended_where_it_gains() -> None:
     found = evidence({"typical": {4: -6, 16: 12}})
     decision = decide(found)
