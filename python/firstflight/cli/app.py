@@ -1,4 +1,4 @@
-"""The commands and their options; what each does is in the module it imports when it is called."""
+"""Commands and their options. Each command imports its implementation when it is called."""
 
 import sys
 from enum import StrEnum
@@ -17,7 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(guard, name="guard", short_help="Raise the initial window safely.")
+app.add_typer(guard, name="guard", short_help="Raise the initial window of this host, with a stop rule.")
 
 
 class Format(StrEnum):
@@ -64,40 +64,43 @@ def run(
         str, typer.Argument(metavar="STUDY|FILE.toml", help="A study's name or a scenario file.", show_default=False)
     ],
     engine: Annotated[
-        str | None, typer.Option(help="simulate, model or emulate; by default the study's first.", show_default=False)
+        str | None,
+        typer.Option(help="simulate, model or emulate. Default: the study's first engine.", show_default=False),
     ] = None,
     replicates: Annotated[int | None, typer.Option(help="Replicates of each cell.", show_default=False)] = None,
     seed: Seed = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a CPU.", show_default=False)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of threads. Default: one per CPU.", show_default=False)
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Run only these cells of the grid.")
     ] = None,
     settings: Settings = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="Run a scenario with each of these values of a key."),
+        typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="Run a scenario once per value of a key."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to; by default runs/NAME.", show_default=False)
+        Path | None, typer.Option(metavar="DIR", help="Output directory. Default: runs/NAME.", show_default=False)
     ] = None,
     on: Annotated[
         str,
         typer.Option(
             metavar="PLACE",
-            help="Where to compute: local, dask (processes here), dask+tls://HOST:PORT or dask://HOST:PORT.",
+            help="Where to compute: local, dask (processes on this machine), dask+tls://HOST:PORT or dask://HOST:PORT.",
         ),
     ] = "local",
     store: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="With --on dask: what all workers share, where they put chunks.", show_default=False
+            metavar="URL", help="With --on dask: storage that all workers share, for chunks.", show_default=False
         ),
     ] = None,
     set_aside: Annotated[
-        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start afresh.")
+        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")
     ] = False,
 ) -> None:
-    """Run a study or a scenario; a run that was interrupted continues where it stopped."""
+    """Run a study or a scenario. The same command continues an interrupted run."""
     from firstflight.cli.running import Wanted, run_command
 
     wanted = Wanted(engine, replicates, seed, jobs, only or [], settings or [], vary or [], on, store)
@@ -106,7 +109,7 @@ def run(
 
 @app.command(short_help="List the studies.")
 def studies() -> None:
-    """List the studies: name, source, engines, what each shows."""
+    """List the studies: name, source, engines and subject."""
     from firstflight.cli.reading import print_studies
 
     print_studies()
@@ -114,7 +117,7 @@ def studies() -> None:
 
 @app.command()
 def claims(directory: Directory, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Check what the publication claims against a run."""
+    """Check each claim of the publication against a run."""
     from firstflight.cli.reading import print_claims
 
     print_claims(directory, json)
@@ -124,11 +127,12 @@ def claims(directory: Directory, json: Annotated[bool, typer.Option("--json", he
 def table(
     directory: Directory,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The table's name; without it, the names.", show_default=False)
+        str | None,
+        typer.Argument(metavar="NAME", help="A table's name. Without it, print all names.", show_default=False),
     ] = None,
     format: Annotated[Format, typer.Option(help="text, csv (tidy) or json.")] = Format.text,
 ) -> None:
-    """Print one table of a run, ours beside the published one, or the names of all."""
+    """Print a table of a run next to the published values. Without NAME, list the tables."""
     from firstflight.cli.reading import print_table
 
     print_table(directory, name, format.value)
@@ -138,13 +142,13 @@ def table(
 def report(
     directory: Directory,
     figures: Annotated[
-        bool, typer.Option("--figures", help="Write each figure to DIR/figures as well, as SVG and PNG.")
+        bool, typer.Option("--figures", help="Also write each figure to DIR/figures, as SVG and PNG.")
     ] = False,
     format: Annotated[
-        list[Picture] | None, typer.Option(help="With --figures: write this, such as pdf; may be repeated.")
+        list[Picture] | None, typer.Option(help="With --figures: format to write, such as pdf. May be repeated.")
     ] = None,
 ) -> None:
-    """Write DIR/report.html, one self-contained page."""
+    """Write DIR/report.html: one page with text, figures and tables, without external files."""
     from firstflight.cli.reading import write_report
 
     write_report(directory, figures, [form.value for form in format or []])
@@ -156,21 +160,25 @@ def trace(
     plot: Annotated[
         Path | None,
         typer.Option(
-            metavar="F", help="Draw sequence numbers, windows and queue, .svg, .png or .pdf.", show_default=False
+            metavar="F", help="Draw sequence numbers, cwnd, rwnd and queue to .svg, .png or .pdf.", show_default=False
         ),
     ] = None,
     ladder: Annotated[
         Path | None,
         typer.Option(
-            metavar="F", help="Draw segments between the endpoints and rounds, .svg, .png or .pdf.", show_default=False
+            metavar="F",
+            help="Draw segments between the endpoints, and rounds, to .svg, .png or .pdf.",
+            show_default=False,
         ),
     ] = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE,VALUE[,VALUE]", help="With --plot or --ladder: all these values together."),
+        typer.Option(
+            metavar="KEY=VALUE,VALUE[,VALUE]", help="With --plot or --ladder: draw one transfer per value of a key."
+        ),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(metavar="F", help="Write the segments as CSV; - is stdout.", show_default=False)
+        Path | None, typer.Option(metavar="F", help="Write the segments as CSV. - is stdout.", show_default=False)
     ] = None,
     pcap: Annotated[
         Path | None,
@@ -178,22 +186,24 @@ def trace(
     ] = None,
     at: Annotated[
         Literal["client", "server"] | None,
-        typer.Option(help="With --pcap: take them at this end's host; by default the client's.", show_default=False),
+        typer.Option(help="With --pcap: capture at this endpoint. Default: client.", show_default=False),
     ] = None,
     link: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="With --pcap: take them at the far end of this link, both ways.", show_default=False
+            metavar="NAME",
+            help="With --pcap: capture at the receiving side of this link, both directions.",
+            show_default=False,
         ),
     ] = None,
     engine: Annotated[
         Literal["simulate", "emulate", "both"],
-        typer.Option(help="What carries the transfer: the simulator, this machine's kernel, or with --plot both."),
+        typer.Option(help="Run in the simulator, over the local kernel, or, with --plot, both."),
     ] = "simulate",
     settings: Settings = None,
     seed: Seed = None,
 ) -> None:
-    """Show one transfer segment by segment: the first connection of the scenario's first application."""
+    """Print each segment of one transfer: the first connection of the scenario's first application."""
     from firstflight.cli.tracing import Outputs, trace_command
 
     outputs = Outputs(plot, ladder, csv, pcap, at, link, engine)
@@ -206,44 +216,50 @@ def explore(
         Path | None,
         typer.Argument(
             metavar="FILE.toml|RUN",
-            help="A scenario file, or a run's directory; without one, a download.",
+            help="A scenario file or a run's directory. Default: a download.",
             show_default=False,
         ),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Of a run, open the cell with this value.")
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Open the cell of the run that has this value.")
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="F", help="Write the page to a file instead.", show_default=False)
+        Path | None, typer.Option(metavar="F", help="Write the page to this file instead.", show_default=False)
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0: a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback. 0: any free port.")] = 0,
 ) -> None:
-    """Open the explorer in a browser: one transfer with two settings side by side, segment by segment, as you turn the
-    knobs. The page is served on loopback and asks for nothing else.
+    """Open the explorer in a browser: one transfer with two settings side by side, segment by segment. The page is
+    served on loopback and loads nothing else.
     """
     from firstflight.cli.exploring import explore_command
 
     explore_command(what, only or [], settings or [], seed, out, port)
 
 
-@app.command(short_help="Any program inside a scenario's network.")
+@app.command(short_help="Run any program inside a scenario's network.")
 def shell(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="A scenario file.", show_default=False)],
     program: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- PROGRAM...]", help="What to run; by default your shell.", show_default=False),
+        typer.Argument(metavar="[-- PROGRAM...]", help="Program to run. Default: your shell.", show_default=False),
     ] = None,
-    host: Annotated[str, typer.Option(metavar="HOST", help="Where: client, server, node1, spokes0 ...")] = "client",
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Host to run it on: client, server, node1, spokes0 ...")
+    ] = "client",
     beside: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST=COMMAND", help="Run this there meanwhile; may be repeated.", show_default=False),
+        typer.Option(
+            metavar="HOST=COMMAND", help="Also run COMMAND on HOST meanwhile. May be repeated.", show_default=False
+        ),
     ] = None,
     serve: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Serve these files by nginx: http://server/ and https://server/.", show_default=False
+            metavar="DIR",
+            help="Serve the files in DIR with nginx at http://server/ and https://server/.",
+            show_default=False,
         ),
     ] = None,
     pcap: Annotated[
@@ -254,19 +270,21 @@ def shell(
         Path | None,
         typer.Option(
             metavar="F",
-            help="Write the packets at the far end of each link as pcapng, an interface each.",
+            help="Write the packets at the receiving side of each link as pcapng, one interface per link.",
             show_default=False,
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="F", help="Draw the connection that carried most: .svg, .png, .pdf.", show_default=False),
+        typer.Option(
+            metavar="F", help="Draw the connection with most bytes, to .svg, .png or .pdf.", show_default=False
+        ),
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
 ) -> None:
-    """Run a shell or any program on a host of a scenario's network, over its links, with the TCP of this kernel as the
-    scenario sets it. Programs find hosts by name (server, client, node0 ...). Needs user namespaces, not root.
+    """Run a shell or any program on a host of a scenario's network, over its links. TCP is the local kernel's, set as
+    the scenario says. Hosts have names (server, client, node0 ...). Needs user namespaces, not root.
     """
     require_linux("firstflight shell")
     from firstflight.cli.shelling import Wanted, shell_command
@@ -282,30 +300,30 @@ def script(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     tolerance: Annotated[
-        str, typer.Option(metavar="DURATION", help="How far an event may be from its time; packetdrill allows 4ms.")
+        str, typer.Option(metavar="DURATION", help="Allowed time error of an event. packetdrill allows 4ms.")
     ] = "1us",
 ) -> None:
-    """Run packet scripts, which say packet by packet what a TCP does, in packetdrill's language."""
+    """Run packet scripts in packetdrill's language: they list the packets that a TCP must send and receive."""
     from firstflight.cli.scripting import script_command
 
     raise typer.Exit(script_command(paths, json, tolerance))
 
 
-@app.command(short_help="Compare the kernel that runs here with the linux profile.")
+@app.command(short_help="Compare the local kernel with the linux profile.")
 def conform(
-    count: Annotated[int, typer.Option(min=1, max=100_000, help="Connections to record.")] = 200,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 1,
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="Number of connections to record.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the random connections.")] = 1,
     cc: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Congestion controls, such as cubic,reno,bbr.", show_default="cubic,reno"),
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep the scripts there, for firstflight script.", show_default=False),
+        typer.Option(metavar="DIR", help="Keep the scripts in DIR, for firstflight script.", show_default=False),
     ] = None,
 ) -> None:
-    """Record random connections of this machine's kernel as packet scripts, run them through the linux profile, and
-    shrink what differs. Needs user namespaces and a TUN device, not root.
+    """Record random connections of the local kernel as packet scripts, run them through the linux profile, and shrink
+    those that differ. Needs user namespaces and a TUN device, not root.
     """
     require_linux("firstflight conform")
     from firstflight.cli.conforming import conform_command
@@ -313,21 +331,25 @@ def conform(
     raise typer.Exit(conform_command(count, seed, cc, record))
 
 
-@app.command(short_help="What initial window does that server send?")
+@app.command(short_help="Measure the initial window of a server.")
 def probe(
     urls: Annotated[
-        list[str] | None, typer.Argument(metavar="URL...", help="https or http; a name is https.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="URL...", help="https or http. A host name means https.", show_default=False),
     ] = None,
     listed: Annotated[
-        Path | None, typer.Option("--list", metavar="FILE", help="More URLs, one a line.", show_default=False)
+        Path | None,
+        typer.Option("--list", metavar="FILE", help="File with more URLs, one per line.", show_default=False),
     ] = None,
-    mss: Annotated[str, typer.Option(metavar="BYTES,...", help="Segment sizes to ask the server for.")] = "64,536,1460",
-    repeats: Annotated[int, typer.Option(min=1, max=100, help="Connections at each segment size.")] = 3,
-    pause: Annotated[float, typer.Option(metavar="S", min=0, help="Between connections to one server.")] = 1.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a URL, each flight in it.")] = False,
+    mss: Annotated[
+        str, typer.Option(metavar="BYTES,...", help="Segment sizes (MSS) to offer the server.")
+    ] = "64,536,1460",
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Connections per segment size.")] = 3,
+    pause: Annotated[float, typer.Option(metavar="S", min=0, help="Pause between connections to one server.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per URL, with each flight.")] = False,
 ) -> None:
-    """Open connections that acknowledge nothing, ask for the object, and count what the server sends until it repeats
-    itself. Needs CAP_NET_RAW (sudo); changes nothing on this machine.
+    """Request an object, send no ACK for it, and count the segments until the server retransmits. Needs CAP_NET_RAW
+    (sudo). Changes nothing on this machine.
     """
     require_linux("firstflight probe")
     from firstflight.cli.probing import probe_command
@@ -335,21 +357,25 @@ def probe(
     raise typer.Exit(probe_command(urls or [], listed, mss, repeats, pause, as_json))
 
 
-@app.command(short_help="Two first flights of one transfer, round by round.")
+@app.command(short_help="Compare two initial windows round by round.")
 def explain(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE.toml]", help="A scenario; by default 30 kB, RTT 100 ms.")
+        Path | None, typer.Argument(metavar="[FILE.toml]", help="A scenario file. Default: 30 kB, RTT 100 ms.")
     ] = None,
     iw: Annotated[str, typer.Option(metavar="N,N", help="Initial windows to compare, in segments.")] = "3,10",
     settings: Settings = None,
     seed: Seed = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Write the page there.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE.html",
+            help="Also write a page with ladder diagrams and a glossary.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Print the rounds of a transfer with each initial window and what the larger one saves; --out writes a page with
-    ladder diagrams and the terms explained.
-    """
+    """Print the rounds of a transfer with each initial window, and the time that the larger one saves."""
     from firstflight.cli.explaining import explain_command
 
     explain_command(file, iw, settings or [], seed, out)
@@ -362,19 +388,19 @@ def observe(
     ],
     kind: Annotated[
         str | None,
-        typer.Option(help="nginx, ss, capture, ndt7 or table; by default the content tells.", show_default=False),
+        typer.Option(help="nginx, ss, capture, ndt7 or table. Default: detected from the content.", show_default=False),
     ] = None,
     log_format: Annotated[
         str | None,
         typer.Option(
-            metavar="STRING", help="Of an nginx log of another format than docs/observe.md has.", show_default=False
+            metavar="STRING", help="log_format of an nginx log, if not one of docs/observe.md.", show_default=False
         ),
     ] = None,
     mss: Annotated[
         int | None,
         typer.Option(
             metavar="BYTES",
-            help="Data of a full segment, where the file does not tell; 1448.",
+            help="Payload of a full segment, if the file does not have it. Default: 1448.",
             min=1,
             max=65495,
             show_default=False,
@@ -382,16 +408,16 @@ def observe(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="F", help="Write a row a response, .parquet or .csv.", show_default=False),
+        typer.Option(metavar="F", help="Write one row per response, to .parquet or .csv.", show_default=False),
     ] = None,
 ) -> None:
-    """Read a file of your own traffic as records, and say what it tells, what it cannot tell and what was left out."""
+    """Read a file of your own traffic as records. Print a summary, the columns that it lacks and the rows skipped."""
     from firstflight.cli.observing import observe_command
 
     observe_command(file, kind, log_format, mss, out)
 
 
-@app.command(short_help="Say which initial window suits your own users.")
+@app.command(short_help="Recommend an initial window for your own users.")
 def advise(
     flows: Annotated[
         Path | None,
@@ -400,40 +426,40 @@ def advise(
     compare: Annotated[
         tuple[Path, Path] | None,
         typer.Option(
-            metavar="BEFORE AFTER", help="Compare two data sets instead; nothing is simulated.", show_default=False
+            metavar="BEFORE AFTER", help="Compare two data sets instead. Nothing is simulated.", show_default=False
         ),
     ] = None,
     concurrent: Annotated[
-        bool, typer.Option("--concurrent", help="With --compare: arms served at the same time, split at random.")
+        bool,
+        typer.Option("--concurrent", help="With --compare: both arms were served at the same time, split at random."),
     ] = False,
     iw: Annotated[
         str | None,
         typer.Option(
-            metavar="N,N,...", help="Initial windows to try, in segments; by default 10,16,20,32.", show_default=False
+            metavar="N,N,...", help="Candidate initial windows, in segments. Default: 10,16,20,32.", show_default=False
         ),
     ] = None,
     harm: Annotated[
         str | None,
         typer.Option(
             metavar="BUDGET",
-            help="How much worse what may get: retransmissions=+0.5,p99=+5%,others=+5%,segments=+5% if not given.",
+            help="Limits on regressions. Default: retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to; by default runs/advice-NAME.", show_default=False)
+        Path | None,
+        typer.Option(metavar="DIR", help="Output directory. Default: runs/advice-NAME.", show_default=False),
     ] = None,
-    kind: Annotated[
-        str | None, typer.Option(help="What FLOWS is, if that is not recognised.", show_default=False)
-    ] = None,
+    kind: Annotated[str | None, typer.Option(help="Format of FLOWS, if not detected.", show_default=False)] = None,
     users: Annotated[
-        int | None, typer.Option(help="Connections to simulate at most; by default 10000.", show_default=False)
+        int | None, typer.Option(help="Maximum number of connections to simulate. Default: 10000.", show_default=False)
     ] = None,
     sizes: Annotated[
         str | None,
         typer.Option(
             metavar="APPLICATION",
-            help="For flows without sizes, as speed tests are: assume those of web-search.",
+            help="For flows without sizes, such as speed tests: assume those of an application, such as web-search.",
             show_default=False,
         ),
     ] = None,
@@ -441,19 +467,23 @@ def advise(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="What you know and FLOWS does not tell; may be repeated: "
+            help="Value to assume where FLOWS lacks it. May be repeated: "
             "paths=uk-2023+30ms or rtt=50ms (for flows without RTT), lines=uk-2023 (or uk-2015, avgdc, 20Mbit), "
             "buffer=130ms, connections=4, loss=0.5%.",
             show_default=False,
         ),
     ] = None,
     seed: Seed = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a CPU.", show_default=False)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of threads. Default: one per CPU.", show_default=False)
+    ] = None,
     set_aside: Annotated[
-        bool, typer.Option("--set-aside", help="If DIR holds another advice, rename it to DIR.1 and start afresh.")
+        bool, typer.Option("--set-aside", help="If DIR holds other advice, rename it to DIR.1 and start a new one.")
     ] = False,
 ) -> None:
-    """Advise on the initial window for your own users: what each gains, for whom, at what cost to whom, how surely."""
+    """Recommend an initial window from observed connections: gain and cost of each candidate by user group, with
+    confidence.
+    """
     from firstflight.errors import RequestError
 
     if compare is not None:
@@ -481,7 +511,7 @@ def advise(
     advise_command(flows, iw or "10,16,20,32", harm, kind, out, seed, jobs, users, sizes, assume or [], set_aside)
 
 
-@app.command(short_help="Every evaluation case of RFC 9743 for a scheme.")
+@app.command(short_help="Evaluate a scheme by the cases of RFC 9743.")
 def scorecard(
     scheme: Annotated[
         str,
@@ -492,33 +522,38 @@ def scorecard(
         ),
     ],
     reference: Annotated[
-        str, typer.Option(metavar="SCHEME|FILE.toml", help="What to compare with, in the profile linux.")
+        str, typer.Option(metavar="SCHEME|FILE.toml", help="Scheme to compare with, in the profile linux.")
     ] = "cubic",
-    replicates: Annotated[int | None, typer.Option(help="Replicates of each case; 30.", show_default=False)] = None,
+    replicates: Annotated[
+        int | None, typer.Option(help="Replicates of each case. Default: 30.", show_default=False)
+    ] = None,
     seed: Seed = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads; by default one a CPU.", show_default=False)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of threads. Default: one per CPU.", show_default=False)
+    ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="CASE[,CASE]", help="Run these cases only, such as bufferbloat.", show_default=False),
+        typer.Option(metavar="CASE[,CASE]", help="Run only these cases, such as bufferbloat.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to; by default runs/scorecard-SCHEME.", show_default=False)
+        Path | None,
+        typer.Option(metavar="DIR", help="Output directory. Default: runs/scorecard-SCHEME.", show_default=False),
     ] = None,
     set_aside: Annotated[
-        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start afresh.")
+        bool, typer.Option("--set-aside", help="If DIR holds another run, rename it to DIR.1 and start a new one.")
     ] = False,
 ) -> None:
-    """Simulate every evaluation case of RFC 9743 with a scheme and with a reference, print the verdicts, and write
-    them as a page.
+    """Simulate every evaluation case of RFC 9743 with a scheme and with a reference. Print the verdicts and write a
+    page.
     """
     from firstflight.cli.scoring import scorecard_command
 
     scorecard_command(scheme, reference, replicates, seed, jobs, only or [], out, set_aside)
 
 
-@app.command(short_help="Say what this machine can do.")
+@app.command(short_help="List the features of this machine.")
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Say what this machine can do, what is missing, and the one line that mends it."""
+    """List the features of this machine and how to fix each one that is missing."""
     from firstflight.cli.examining import examine
 
     raise typer.Exit(examine(json))
@@ -526,13 +561,15 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 
 @app.command()
 def bench(
-    peers: Annotated[bool, typer.Option("--peers", help="Beside ns-2 and ns-3, where installed.")] = False,
-    linkbox: Annotated[bool, typer.Option("--linkbox", help="The emulator's link box: accuracy, capacity.")] = False,
-    guard: Annotated[bool, typer.Option("--guard", help="What the guard costs beside nginx.")] = False,
-    instructions: Annotated[bool, typer.Option("--instructions", help="Only the instructions a packet.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Compare with ns-2 and ns-3, if installed.")] = False,
+    linkbox: Annotated[
+        bool, typer.Option("--linkbox", help="Measure the link emulator: accuracy and capacity.")
+    ] = False,
+    guard: Annotated[bool, typer.Option("--guard", help="Measure the CPU cost of the guard next to nginx.")] = False,
+    instructions: Annotated[bool, typer.Option("--instructions", help="Count only instructions per packet.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure what the simulator costs, how accurate the emulator's link box is, or what the guard costs."""
+    """Measure the cost of the simulator, the accuracy of the link emulator (linkbox), or the cost of the guard."""
     from firstflight.bench import instructions as counted
     from firstflight.bench import linkbox as link_box
     from firstflight.bench import main

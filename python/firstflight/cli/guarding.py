@@ -9,7 +9,7 @@ import typer
 from firstflight.errors import require_linux
 
 guard = typer.Typer(
-    help="Raise the initial window safely: per destination, with a stop rule and a way back.",
+    help="Raise the initial window per destination, with a stop rule and a fallback.",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -17,7 +17,7 @@ guard = typer.Typer(
 
 
 class Fallback(StrEnum):
-    """The window after a stop."""
+    """Initial window after a stop."""
 
     rfc6928 = "rfc6928"
     rfc3390 = "rfc3390"
@@ -29,27 +29,29 @@ _STATE = Path("/var/lib/firstflight-guard")
 
 @guard.callback()
 def _top() -> None:
-    """Raise the initial window safely: per destination, with a stop rule and a way back."""
+    """Raise the initial window per destination, with a stop rule and a fallback."""
 
 
-@guard.command(short_help="What the guard would have done with a log's connections.")
+@guard.command(short_help="Replay a log through the guard.")
 def rehearse(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="A log, capture or table with times.", show_default=False)],
     policy: Annotated[
-        str, typer.Option(help="How the window is chosen: static, ewma, lossaware or lossaware-disc.")
+        str, typer.Option(help="Policy that chooses the window: static, ewma, lossaware or lossaware-disc.")
     ] = "static",
-    iw: Annotated[int, typer.Option(help="Largest initial window, in segments; static always uses it.")] = 20,
-    alpha: Annotated[float, typer.Option(help="Largest probability that a harmless window is ever stopped.")] = 0.05,
-    period: Annotated[str, typer.Option(help="Arms are drawn again, and a client counts again, after this.")] = "60min",
-    least: Annotated[int, typer.Option(help="A network with fewer connections joins a larger one.")] = 1000,
+    iw: Annotated[int, typer.Option(help="Largest initial window, in segments. static always uses it.")] = 20,
+    alpha: Annotated[float, typer.Option(help="Maximum probability that a harmless window is ever stopped.")] = 0.05,
+    period: Annotated[str, typer.Option(help="Time after which arms are redrawn and a client counts again.")] = "60min",
+    least: Annotated[
+        int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.")
+    ] = 1000,
     fallback: Annotated[
-        Fallback, typer.Option(help="Window after a stop: the system's 10 segments, or RFC 3390's 3.")
+        Fallback, typer.Option(help="Window after a stop: 10 segments (rfc6928, the system's) or 3 (rfc3390).")
     ] = Fallback.rfc6928,
     bad: Annotated[
         str | None,
         typer.Option(
             metavar="TIME=RATE",
-            help="Inject a bad link: from TIME on, raised connections lose in addition, such as 90min=20%.",
+            help="Inject a bad link: extra loss of raised connections from TIME on, such as 90min=20%.",
             show_default=False,
         ),
     ] = None,
@@ -57,18 +59,20 @@ def rehearse(
         str | None,
         typer.Option(
             metavar="RATE",
-            help="For a log without losses: connections that lose in the first flight, such as 2%.",
+            help="For a log without losses: fraction of connections with loss in the first flight, such as 2%.",
             show_default=False,
         ),
     ] = None,
-    kind: Annotated[str | None, typer.Option(help="What LOG is, if not recognised.", show_default=False)] = None,
+    kind: Annotated[str | None, typer.Option(help="Format of LOG, if not detected.", show_default=False)] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the timeline, .svg, .png or .pdf.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Draw the timeline to .svg, .png or .pdf.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of drawn losses.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Run a log's connections through the guard in virtual time: what it would have raised, stopped and missed."""
+    """Replay the connections of a log through the guard in virtual time. Print the windows that it raises, the groups
+    that it stops and those that it misses.
+    """
     from firstflight.cli.rehearsing import Request, rehearse_command
 
     rehearse_command(
@@ -80,51 +84,60 @@ def rehearse(
 def run(
     iw: Annotated[
         int | None,
-        typer.Option(help="Largest initial window, in segments; without it, watch and change nothing.", min=11),
+        typer.Option(help="Largest initial window, in segments. Without it, only watch.", min=11),
     ] = None,
     policy: Annotated[
-        str, typer.Option(help="How the window is chosen: static, ewma, lossaware or lossaware-disc.")
+        str, typer.Option(help="Policy that chooses the window: static, ewma, lossaware or lossaware-disc.")
     ] = "static",
     advice: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="advice.json: never above the window advised.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="advice.json of firstflight advise: never exceed the recommended window.",
+            show_default=False,
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write decisions down and set nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Log decisions, set no window.")] = False,
     ports: Annotated[
-        str, typer.Option(metavar="N,...", help="Local ports whose connections count; empty: all.")
+        str, typer.Option(metavar="N,...", help="Local ports whose connections count. Empty: all.")
     ] = "80,443",
     units: Annotated[
-        str, typer.Option(metavar="V4,V6", help="Prefix lengths of what a window is set for and an arm drawn.")
+        str, typer.Option(metavar="V4,V6", help="Prefix lengths. A window is set and an arm is drawn per prefix.")
     ] = "28,56",
-    alpha: Annotated[float, typer.Option(help="Largest probability that a harmless window is ever stopped.")] = 0.05,
-    period: Annotated[str, typer.Option(help="Arms are drawn again, and a client counts again, after this.")] = "60min",
-    least: Annotated[int, typer.Option(help="A network with fewer connections joins a larger one.", min=1)] = 1000,
+    alpha: Annotated[float, typer.Option(help="Maximum probability that a harmless window is ever stopped.")] = 0.05,
+    period: Annotated[str, typer.Option(help="Time after which arms are redrawn and a client counts again.")] = "60min",
+    least: Annotated[
+        int, typer.Option(help="Minimum connections per network. A network with fewer joins a larger one.", min=1)
+    ] = 1000,
     as_file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Lines of a prefix and an AS, such as 192.0.2.0/24 AS64500.", show_default=False
+            metavar="FILE",
+            help="File with one prefix and AS per line, such as 192.0.2.0/24 AS64500.",
+            show_default=False,
         ),
     ] = None,
     fallback: Annotated[
-        Fallback, typer.Option(help="Window after a stop: the system's 10 segments, or RFC 3390's 3.")
+        Fallback, typer.Option(help="Window after a stop: 10 segments (rfc6928, the system's) or 3 (rfc3390).")
     ] = Fallback.rfc6928,
     cgroup: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Draw each connection of this cgroup by BPF, not prefixes by routes; needs CAP_BPF, too.",
+            help="Draw the arm per connection of this cgroup with BPF, not per prefix with routes. Also needs CAP_BPF.",
             show_default=False,
         ),
     ] = None,
     metrics: Annotated[
         int | None,
-        typer.Option(metavar="PORT", help="Prometheus metrics on 127.0.0.1.", min=1, max=65535, show_default=False),
+        typer.Option(
+            metavar="PORT", help="Serve Prometheus metrics on 127.0.0.1.", min=1, max=65535, show_default=False
+        ),
     ] = None,
     state: State = _STATE,
 ) -> None:
-    """Watch the connections that finish on this host, raise the initial window of a random part of the prefixes by
-    routes of its own, and fall back where that does harm. Ends with SIGTERM or Ctrl-C, which removes every route it
-    set. Needs Linux and CAP_NET_ADMIN.
+    """Watch the connections that close on this host. Raise the initial window of random prefixes with routes, and fall
+    back where losses rise. SIGTERM or Ctrl-C stops the guard and removes its routes. Needs Linux and CAP_NET_ADMIN.
     """
     require_linux("firstflight guard run")
     from firstflight.cli.guarding_host import Limits, Request, run_command
@@ -133,9 +146,9 @@ def run(
     run_command(Request(limits, dry_run, ports, units, as_file, metrics, state, cgroup))
 
 
-@guard.command(short_help="What a running guard does.")
+@guard.command(short_help="Show the state of a running guard.")
 def status(state: State = _STATE, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Show what a running guard has seen, set and found. Exit status 1 if none runs."""
+    """Show the connections, windows and verdicts of a running guard. Exit status 1 if none runs."""
     require_linux("firstflight guard status")
     from firstflight.cli.guarding_host import status_command
 
@@ -144,7 +157,7 @@ def status(state: State = _STATE, json: Annotated[bool, typer.Option("--json", h
 
 @guard.command(short_help="Remove the routes of a guard that was killed.")
 def undo(state: State = _STATE) -> None:
-    """Remove every route that a guard has set and not removed, as after kill -9. Does nothing else."""
+    """Remove the routes that a killed guard left behind (kill -9). Changes nothing else."""
     require_linux("firstflight guard undo")
     from firstflight.cli.guarding_host import undo_command
 
