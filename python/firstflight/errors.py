@@ -1,6 +1,6 @@
-"""What can go wrong for a reason the user can mend; each message is one sentence that says how.
+"""Errors that the user can fix; each message says how.
 
-The exit statuses are the map's: 2 when the request was wrong, 3 when the machine cannot do it.
+Exit statuses: 2 when the request was wrong, 3 when the machine cannot do it.
 """
 
 import platform
@@ -19,13 +19,21 @@ class RequestError(FirstflightError):
 
 
 class SelfCheckError(FirstflightError):
-    """What was set up does not do what it was told (exit status 1)."""
+    """A testbed does not behave as configured (exit status 1)."""
 
 
 class MachineError(FirstflightError):
-    """The machine cannot do it: a missing program, a missing privilege, a full disk (exit status 3)."""
+    """The machine cannot do it: a missing program, a missing privilege, a full disk (exit status 3).
+
+    `fix`: the command that usually fixes it, or an instruction; empty where `reason` contains it or none is known.
+    """
 
     exit_status = 3
+
+    def __init__(self, reason: str, fix: str = "") -> None:
+        super().__init__(f"{reason}; fix: {fix}" if fix else reason)
+        self.reason = reason
+        self.fix = fix
 
 
 def require_linux(what: str) -> None:

@@ -88,6 +88,6 @@ def test_without_tun_devices_it_says_so_before_it_records_anything(monkeypatch: 
 
 def test_without_user_namespaces_it_says_so_before_it_records_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*modules: str) -> None:
-        raise MachineError("there are no user namespaces; mend: ...")
+        raise MachineError("there are no user namespaces", "...")
 
     assert "no user namespaces" in _refused(monkeypatch, refuse)

@@ -38,11 +38,11 @@ def test_a_handshake_between_two_hosts_takes_the_round_trip_that_was_asked_for(b
     assert 2 * testbeds.DELAY_S <= min(round_trips) < 3 * testbeds.DELAY_S
 
 
-def test_a_forced_back_end_that_cannot_be_had_is_refused_with_what_mends_it() -> None:
+def test_a_forced_back_end_that_cannot_be_had_is_refused_with_the_fix() -> None:
     if testbeds.has_tun():
         pytest.skip("there are TUN devices here")
     with (
-        pytest.raises(MachineError, match=r"no TUN device .*; mend: chmod 0666 /dev/net/tun"),
+        pytest.raises(MachineError, match=r"no TUN device .*; fix: chmod 0666 /dev/net/tun"),
         Lab(testbeds.one_link(), backend="tun"),
     ):
         pass
@@ -169,7 +169,7 @@ def test_a_testbed_of_a_hundred_hosts_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switch", "value", "mend"),
+    ("switch", "value", "fix"),
     [
         (
             "kernel/apparmor_restrict_unprivileged_userns",
@@ -180,14 +180,12 @@ def test_a_testbed_of_a_hundred_hosts_starts() -> None:
         ("user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
     ],
 )
-def test_a_machine_without_user_namespaces_is_told_what_mends_it(
-    tmp_path: Path, switch: str, value: str, mend: str
-) -> None:
+def test_a_machine_without_user_namespaces_is_told_the_fix(tmp_path: Path, switch: str, value: str, fix: str) -> None:
     said = "unshare: unshare failed: Operation not permitted\n"
-    assert explain(said, tmp_path).endswith("; mend: run as root, or in a container with --privileged")
+    assert str(explain(said, tmp_path)).endswith("; fix: run as root, or in a container with --privileged")
     (tmp_path / switch).parent.mkdir()
     (tmp_path / switch).write_text(f"{value}\n")
-    assert explain(said, tmp_path).endswith(f"(unshare: unshare failed: Operation not permitted); mend: {mend}")
+    assert str(explain(said, tmp_path)).endswith(f"(unshare: unshare failed: Operation not permitted); fix: {fix}")
 
 
 def test_servers_that_are_started_anew_leave_no_descriptors_behind() -> None:

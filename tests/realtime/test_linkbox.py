@@ -52,7 +52,7 @@ def slow(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A link that takes 80 ms for a packet, so that no stall of the machine matters, and loses its second."""
     backend: Backend = request.param
     if backend == "tun" and not has_tun():
-        pytest.skip(f"no TUN devices here; {probe.TUN_MEND}")
+        pytest.skip(f"no TUN devices here; {probe.TUN_FIX}")
     with Lab(layout(SLOW | {"lose": [2]}), backend=backend, log=True) as lab:
         yield lab
 
@@ -122,7 +122,7 @@ def child(case: str) -> dict[str, Any]:
 @pytest.fixture
 def tun() -> None:
     if not has_tun():
-        pytest.skip(f"no TUN devices here; {probe.TUN_MEND}")
+        pytest.skip(f"no TUN devices here; {probe.TUN_FIX}")
 
 
 @pytest.mark.usefixtures("tun")

@@ -174,7 +174,7 @@ def test_what_is_no_run_cannot_be_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-9])])
-def test_a_damaged_cell_is_named_with_what_mends_it(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def test_a_damaged_cell_is_named_with_the_fix(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     only = {"clients": [8], "iw": [1]}
     run = firstflight.run(SmallGrid(), only=only, out=tmp_path)
     pages = run.pages.collect()

@@ -241,15 +241,15 @@ def test_trace_to_a_place_that_cannot_be_made_is_status_3(firstflight: Program, 
         assert "cannot be written" in answer.err
 
 
-def test_doctor_says_what_mends_what_is_missing(firstflight: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_how_to_fix_what_is_missing(firstflight: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     answer = firstflight("doctor", "--json")
     assert answer.status == 0
     findings = {finding["name"]: finding for finding in json.loads(answer.out)}
     assert findings["native module"]["ok"]
     assert not findings["ns-2"]["ok"]
-    assert all(finding["ok"] or finding["mend"] for finding in findings.values())
-    assert "mend: apt-get install ns2" in firstflight("doctor").out
+    assert all(finding["ok"] or finding["fix"] for finding in findings.values())
+    assert "fix: apt-get install ns2" in firstflight("doctor").out
 
 
 def test_version_is_printed(firstflight: Program) -> None:

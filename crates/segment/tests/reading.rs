@@ -89,7 +89,7 @@ fn a_packet() -> (Segment, Vec<u8>) {
     (segment, packet)
 }
 
-/// A packet with one byte of its IPv4 header (of its fixed part) replaced and the header's checksum mended.
+/// A packet with one byte of its IPv4 header (of its fixed part) replaced and the header's checksum fixed.
 fn with_ip_byte(at: usize, value: u8) -> Vec<u8> {
     let (_, mut packet) = a_packet();
     packet[at] = value;

@@ -1,4 +1,4 @@
-"""`firstflight doctor`: what this machine can do, and what mends what it cannot."""
+"""`firstflight doctor`: features of this machine, and how to fix each one that is missing."""
 
 import importlib.metadata
 import json
@@ -18,14 +18,14 @@ _OF_LINUX = "run --engine emulate, shell, conform, probe, guard"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `mend` is the line that mends it, empty where nothing is missing."""
+    """One feature. `fix` is the command that adds it, empty if nothing is missing."""
 
     name: str
     needed_for: str
     found: str
     ok: bool
     required: bool
-    mend: str
+    fix: str
 
 
 def examine(as_json: bool) -> int:
@@ -38,7 +38,7 @@ def examine(as_json: bool) -> int:
             mark = "ok     " if finding.ok else "missing"
             print(f"{mark}  {finding.name:14} {finding.found}")
             if not finding.ok:
-                print(f"         {'':14} needed for {finding.needed_for}; mend: {finding.mend}")
+                print(f"         {'':14} needed for {finding.needed_for}; fix: {finding.fix}")
     return 3 if any(finding.required and not finding.ok for finding in findings) else 0
 
 
@@ -71,37 +71,35 @@ def _optional() -> list[Finding]:
 
 def _emulation() -> list[Finding]:
     if platform.system() != "Linux":
-        return [
-            Finding("linux", _OF_LINUX, platform.system(), False, False, "use a Linux machine, a virtual one will do")
-        ]
+        return [Finding("linux", _OF_LINUX, platform.system(), False, False, "use a Linux machine or a virtual one")]
     from firstflight.engines.emulate import probe
 
     needed_for = {
         "namespaces": "run --engine emulate",
-        "tun": "a link box that is exact to microseconds; packet sockets serve without it",
-        "packets": "run --engine emulate where there is no TUN",
+        "tun": "a link emulator exact to microseconds; packet sockets are used without it",
+        "packets": "run --engine emulate without TUN",
         "congestion": "run --engine emulate",
-        "real time": "undisturbed runs on a busy machine",
+        "real time": "runs without host stalls on a busy machine",
         "nginx": "run --engine emulate",
         "curl": "run --engine emulate",
     }
     return [
-        Finding(ability.name, needed_for[ability.name], ability.found, ability.ok, False, ability.mend)
+        Finding(ability.name, needed_for[ability.name], ability.found, ability.ok, False, ability.fix)
         for ability in probe.abilities()
     ]
 
 
 def _native() -> Finding:
-    mend = "make setup"
+    fix = "make setup"
     try:
         from firstflight import _native
 
         builds = ", ".join(f"{name} {machine.code_version(name)}" for name in NAMES)
         found = f"{_native.version()}, builds: {builds}"
     except ImportError as error:
-        return Finding("native module", "every command", str(error), False, True, mend)
+        return Finding("native module", "every command", str(error), False, True, fix)
     ok = _native.version() == machine.version()
-    return Finding("native module", "every command", found, ok, True, "" if ok else mend)
+    return Finding("native module", "every command", found, ok, True, "" if ok else fix)
 
 
 def _disk() -> Finding:
@@ -118,11 +116,11 @@ def _package(name: str) -> str:
         return ""
 
 
-def _tool(name: str, needed_for: str, command: tuple[str, ...], mend: str) -> Finding:
+def _tool(name: str, needed_for: str, command: tuple[str, ...], fix: str) -> Finding:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
-        return Finding(name, needed_for, "not found", False, False, mend)
+        return Finding(name, needed_for, "not found", False, False, fix)
     return Finding(name, needed_for, done.stdout.strip().splitlines()[0], True, False, "")
 
 

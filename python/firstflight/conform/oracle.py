@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 from firstflight import _native
 from firstflight.conform.parameters import Parameters
 from firstflight.conform.writer import write_script
-from firstflight.engines.emulate.lab import TUN_MEND
+from firstflight.engines.emulate.lab import TUN_FIX
 from firstflight.engines.emulate.start import Inside
 from firstflight.errors import MachineError
 
@@ -66,12 +66,12 @@ class Kernel:
     """The kernel that runs here, in namespaces of its own; to be used in a `with` statement."""
 
     def __enter__(self) -> Self:
-        """MachineError, one sentence with what mends it, where there are no namespaces or no TUN device."""
+        """MachineError, with the fix, if there are no namespaces or no TUN device."""
         self._inside = Inside(_RECORDER)
         try:
             found = self._inside.connection.call("examine_kernel", {}, _ASK_S)
             if found["tun_refusal"] is not None:
-                raise MachineError(f"there is no TUN device ({found['tun_refusal']}); mend: {TUN_MEND}")
+                raise MachineError(f"there is no TUN device ({found['tun_refusal']})", TUN_FIX)
         except BaseException:
             self._inside.close()
             raise

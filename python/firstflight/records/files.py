@@ -61,7 +61,7 @@ def explained(directory: Path) -> Iterator[None]:
                 "command again to continue"
             ) from None
         raise MachineError(
-            f"{directory} cannot be written: {error.strerror or error}; choose another --out or mend its permissions"
+            f"{directory} cannot be written: {error.strerror or error}; choose another --out or fix its permissions"
         ) from None
 
 

@@ -55,7 +55,7 @@ def connected(place: Place, jobs: int) -> Iterator[Client]:
             client = Client(address, timeout=_CONNECT_WITHIN_S, set_as_default=False)
         except (OSError, ValueError) as error:
             raise MachineError(
-                f"no Dask scheduler answers at {place}; start one (dask scheduler) or mend the address"
+                f"no Dask scheduler answers at {place}; start one (dask scheduler) or fix the address"
             ) from error
         try:
             yield client

@@ -14,7 +14,7 @@ from firstflight.errors import MachineError
 
 Backend = Literal["auto", "tun", "packet"]
 
-TUN_MEND = "chmod 0666 /dev/net/tun"
+TUN_FIX = "chmod 0666 /dev/net/tun"
 _BUILD_S = 120.0
 
 
@@ -153,7 +153,7 @@ class Lab:
     def _choose(self, tun_refusal: str | None) -> tuple[str, str]:
         """The back end and why it is that one."""
         if self._asked == "tun" and tun_refusal is not None:
-            raise MachineError(f"there is no TUN device ({tun_refusal}); mend: {TUN_MEND}, or leave the choice to auto")
+            raise MachineError(f"there is no TUN device ({tun_refusal})", f"{TUN_FIX}, or leave the choice to auto")
         if self._asked != "auto":
             return self._asked, "asked for"
         return ("tun", "it can be had") if tun_refusal is None else ("packet", tun_refusal)

@@ -1,4 +1,4 @@
-"""What this machine can do for a testbed, found by trying, and the line that mends what it cannot."""
+"""Features of this machine that a testbed needs, found by trying, and how to fix those that are missing."""
 
 import json
 import os
@@ -9,22 +9,22 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from firstflight.engines.emulate.lab import TUN_MEND
-from firstflight.engines.emulate.realtime import make_realtime, mend
+from firstflight.engines.emulate.lab import TUN_FIX
+from firstflight.engines.emulate.realtime import fix, make_realtime
 from firstflight.engines.emulate.start import Inside, harmless, search_path
-from firstflight.errors import FirstflightError
+from firstflight.errors import FirstflightError, MachineError
 
 _PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True)
 class Ability:
-    """One thing that a testbed needs or is better for; `mend` is empty where it is there."""
+    """One feature that a testbed needs or profits from; `fix` is empty if it is there."""
 
     name: str
     found: str
     ok: bool
-    mend: str
+    fix: str
 
 
 def abilities() -> Iterator[Ability]:
@@ -51,9 +51,8 @@ def surroundings() -> dict[str, str]:
 def _namespaces() -> Iterator[Ability]:
     try:
         inside = Inside()
-    except FirstflightError as error:
-        reason, _, mending = str(error).partition("; mend: ")
-        yield Ability("namespaces", reason, False, mending)
+    except MachineError as error:
+        yield Ability("namespaces", error.reason, False, error.fix)
         return
     try:
         found = inside.connection.call("abilities", {}, _PATIENCE_S)
@@ -63,12 +62,12 @@ def _namespaces() -> Iterator[Ability]:
     finally:
         inside.close()
     yield Ability("namespaces", "user, network, PID and mount namespaces", True, "")
-    for name, key, there, mending in (
-        ("tun", "tun_refusal", "TUN devices", TUN_MEND),
+    for name, key, there, command in (
+        ("tun", "tun_refusal", "TUN devices", TUN_FIX),
         ("packets", "packet_refusal", "veth and AF_PACKET", "modprobe -a veth af_packet"),
     ):
         refusal = found[key]
-        yield Ability(name, refusal or there, refusal is None, mending if refusal else "")
+        yield Ability(name, refusal or there, refusal is None, command if refusal else "")
     usable = found["usable_on_a_route"]
     ok = {"reno", "cubic"} <= set(usable)
     yield Ability("congestion", f"{', '.join(usable)} on a route", ok, "" if ok else "modprobe tcp_cubic")
@@ -82,25 +81,24 @@ def _realtime() -> Ability:
         finally:
             os.close(pidfd)
             waiting.kill()
-    return Ability("real time", refusal or "SCHED_FIFO", refusal is None, mend() if refusal else "")
+    return Ability("real time", refusal or "SCHED_FIFO", refusal is None, fix() if refusal else "")
 
 
-def _program(name: str, version: tuple[str, ...], mending: str) -> Ability:
+def _program(name: str, version: tuple[str, ...], command: str) -> Ability:
     found = shutil.which(name, path=search_path())
     if found is None:
-        return Ability(name, "not found", False, mending)
+        return Ability(name, "not found", False, command)
     try:
         done = subprocess.run(
             [found, *version], capture_output=True, text=True, timeout=_PATIENCE_S, check=True, **harmless()
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return Ability(name, str(error), False, mending)
+        return Ability(name, str(error), False, command)
     return Ability(name, (done.stdout or done.stderr).strip().splitlines()[0], True, "")
 
 
 def _curl() -> Ability:
-    mending = "apt-get install curl"
-    there = _program("curl", ("--version",), mending)
+    there = _program("curl", ("--version",), "apt-get install curl")
     if not there.ok:
         return there
     # Both came within a few releases of one another; what counts is that they work.

@@ -9,8 +9,8 @@ from pathlib import Path
 PRIORITY = 10
 
 
-def mend() -> str:
-    """The line that lets the user of this process give the class away."""
+def fix() -> str:
+    """The command that lets the user of this process give the class away."""
     user = getpass.getuser()
     return f"echo '{user} - rtprio {PRIORITY}' > /etc/security/limits.d/firstflight.conf, and log in again"
 

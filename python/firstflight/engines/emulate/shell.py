@@ -175,7 +175,7 @@ class Shell:
         root = directory.resolve(strict=True)
         for program, package in (("nginx", "nginx-light"), ("openssl", "openssl")):
             if shutil.which(program, path=search_path()) is None:
-                raise MachineError(f"there is no {program} on this machine; mend: apt-get install {package}")
+                raise MachineError(f"there is no {program} on this machine", f"apt-get install {package}")
         hosts = self._servers()
         for name in hosts:
             at = f"/dev/shm/{_plain(name)}"

@@ -30,7 +30,7 @@ _PACKAGES = Path(__file__).resolve().parents[3]
 _START_S = 20.0
 _END_S = 5.0
 
-# Switches that keep user namespaces from those who are not root: file, value that forbids, who set it, what mends it.
+# Settings that forbid user namespaces to non-root users: file, forbidding value, reason, command that fixes it.
 _SWITCHES = (
     (
         "kernel/apparmor_restrict_unprivileged_userns",
@@ -48,14 +48,14 @@ _SWITCHES = (
     ("user/max_net_namespaces", "0", "network namespaces are switched off", "sysctl -w user.max_net_namespaces=15000"),
     ("user/max_pid_namespaces", "0", "PID namespaces are switched off", "sysctl -w user.max_pid_namespaces=15000"),
 )
-ELSE_MEND = "run as root, or in a container with --privileged"
+OTHERWISE = "run as root, or in a container with --privileged"
 
 
 class Inside:
     """The first process of a testbed, running in its own user, network, PID and mount namespaces."""
 
     def __init__(self, *modules: str) -> None:
-        """Start it and wait until it answers. MachineError, one sentence with what mends it, if it does not.
+        """Start it and wait until it answers. MachineError, with the fix, if it does not.
 
         `modules`: those with further commands.
         """
@@ -70,14 +70,14 @@ class Inside:
         except OSError as error:
             ours.close()
             os.close(self._said)
-            raise MachineError(f"unshare cannot be run ({error.strerror}); mend: apt-get install util-linux") from None
+            raise MachineError(f"unshare cannot be run ({error.strerror})", "apt-get install util-linux") from None
         refused = _name_ids(self.process.pid, ours) if _is_root() else None
         self.connection = Connection(ours)
         if not self.connection.wait_until_ready(_START_S):
             said = os.pread(self._said, 4096, 0).decode(errors="replace")
             reason = self.connection.reason
             self.close()
-            raise MachineError(refused or reason or explain(said))
+            raise refused or (MachineError(reason) if reason else explain(said))
 
     def first_process(self) -> int:
         """The number of the process that answers, as it is outside: the only child of `unshare`."""
@@ -144,9 +144,9 @@ def harmless() -> dict[str, Any]:
     return {"env": ENVIRONMENT, "cwd": "/", **nobody}
 
 
-def _name_ids(pid: int, line: socket.socket) -> str | None:
-    """Say which ids the namespace of `enter.py` knows, when it asks. One sentence if the kernel refuses that; if it
-    never asks, it says itself why.
+def _name_ids(pid: int, line: socket.socket) -> MachineError | None:
+    """Map the ids that the namespace of `enter.py` asks for. Returns the error if the kernel refuses; if `enter.py`
+    never asks, it reports the reason itself.
     """
     line.settimeout(_START_S)
     try:
@@ -157,21 +157,21 @@ def _name_ids(pid: int, line: socket.socket) -> str | None:
         line.settimeout(None)
     except OSError as error:
         line.shutdown(socket.SHUT_RDWR)
-        return f"a testbed's programs get no user of their own here ({error.strerror or error}); mend: {ELSE_MEND}"
+        return MachineError(f"no user ID can be mapped for a testbed's programs ({error.strerror or error})", OTHERWISE)
     return None
 
 
-def explain(said: str, settings: Path = Path("/proc/sys")) -> str:
-    """One sentence on why there is no testbed, from what the programs that should start it said, and what mends it.
+def explain(said: str, settings: Path = Path("/proc/sys")) -> MachineError:
+    """The reason why no testbed starts, from the output of the programs that should start it, and the fix.
 
     `settings`: where the kernel's switches are read.
     """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    last = lines[-1] if lines else "nothing was heard of it"
+    last = lines[-1] if lines else "no output"
     if not last.startswith("unshare:"):
-        return f"the testbed's first process did not start: {last}"
-    for name, forbidding, reason, mend in _SWITCHES:
+        return MachineError(f"the testbed's first process did not start: {last}")
+    for name, forbidding, reason, fix in _SWITCHES:
         with contextlib.suppress(OSError):
             if (settings / name).read_text(encoding="ascii").strip() == forbidding:
-                return f"this machine makes no testbed: {reason} ({last}); mend: {mend}"
-    return f"this machine makes no testbed ({last}); mend: {ELSE_MEND}"
+                return MachineError(f"no testbed can start on this machine: {reason} ({last})", fix)
+    return MachineError(f"no testbed can start on this machine ({last})", OTHERWISE)

@@ -18,7 +18,7 @@ def find(name: str, package: str) -> str:
     """The absolute path of a program; MachineError with the package that has it."""
     found = shutil.which(name, path=search_path())
     if found is None:
-        raise MachineError(f"there is no {name} on this machine; mend: apt-get install {package}")
+        raise MachineError(f"there is no {name} on this machine", f"apt-get install {package}")
     return found
 
 
