@@ -177,7 +177,7 @@ table! {
         delay_mean_s: f64 ["s"],
         /// least of them
         delay_min_s: f64 ["s"],
-        /// median; the quantiles are off by 0.5 % at most
+        /// median; the quantiles are off by 0.5% at most
         delay_p50_s: f64 ["s"],
         /// 95th percentile
         delay_p95_s: f64 ["s"],
