@@ -45,43 +45,50 @@ def _transfers(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def schemes() -> str:
-    """Each scheme over each path: first flight, completion, largest queue and what had to be retransmitted."""
-    lines = ["| `startup` | " + " | ".join(PATHS) + " |", "|---|" + "---|" * len(PATHS)]
+    """Each scheme over each path: first flight, completion time, maximum queue and retransmissions."""
+    lines = [
+        "| `startup` | path, queue | first flight, segments | time, s | maximum queue, packets | retransmissions |",
+        "|---|---|---|---|---|---|",
+    ]
     example = firstflight.load_scenario(EXAMPLE)
     for name, written in SCHEMES.items():
-        cells = []
-        for path in PATHS.values():
+        for number, (shown, path) in enumerate(PATHS.items()):
             link = {"delay": "50ms", "quick_start": "grant", **path}
             scenario = example.replace("network.links", link).replace("tcp.startup", _parsed(written))
             run = firstflight.run(scenario, replicates=1, seed=1)
             (row,) = run.transfers.collect().to_dicts()
             queue = max(link["queue_max_packets"] for link in run.links.collect().to_dicts())
-            cells.append(
-                f"{row['first_flight_segments']} segments, {row['completion_time_s']:.3f} s, "
-                f"queue {queue}, {row['retransmissions']} retransmitted"
+            label = "" if number else f"`{name}` "
+            lines.append(
+                f"| {label}| {shown} | {row['first_flight_segments']} | {row['completion_time_s']:.3f} | {queue} | "
+                f"{row['retransmissions']} |"
             )
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 # Time of 5 MB and packets lost in 20 MB, from https://sussdeveloper.github.io/HyStartPP/evaluation/index.html.
-PUBLISHED: dict[str, tuple[dict[str, Any], str]] = {
-    "slow start": ({"congestion_control": {"algorithm": "cubic", "hystart": "off"}}, "1.50 s, 1105"),
-    "HyStart": ({}, "1.29 s, 40"),
-    "HyStart++": ({"congestion_control": {"algorithm": "cubic", "hystart": "hystart_plus_plus"}}, "1.50 s, 704"),
-    "SUSS": ({"startup": "suss"}, "1.11 s, 35"),
+PUBLISHED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "slow start": ({"congestion_control": {"algorithm": "cubic", "hystart": "off"}}, "1.50", "1105"),
+    "HyStart": ({}, "1.29", "40"),
+    "HyStart++": ({"congestion_control": {"algorithm": "cubic", "hystart": "hystart_plus_plus"}}, "1.50", "704"),
+    "SUSS": ({"startup": "suss"}, "1.11", "35"),
 }
 
 
 def suss() -> str:
-    """CUBIC with each slow start over 50 Mbit/s, 100 ms and a queue of 1 BDP, next to what SUSS's authors measured."""
+    """CUBIC with each slow start over 50 Mbit/s, 100 ms and a queue of 1 BDP, next to the values of SUSS's authors."""
     link = {"rate": "50Mbit", "delay": "50ms", "queue": "413p"}
-    lines = ["| slow start | published | here |", "|---|---|---|"]
-    for name, (fields, published) in PUBLISHED.items():
+    lines = [
+        "| slow start | time, s, published | here | packets lost, published | here |",
+        "|---|---|---|---|---|",
+    ]
+    for name, (fields, time, lost) in PUBLISHED.items():
         tcp = {"profile": "linux", "receive_window_growth": "none", **fields}
         base = firstflight.load_scenario(EXAMPLE).replace("network.links", link).replace("tcp", tcp)
         rows = [_transfers(base.replace("application.download.size", size))[0] for size in ("5MB", "20MB")]
-        lines.append(f"| {name} | {published} | {rows[0]['completion_time_s']:.2f} s, {rows[1]['retransmissions']} |")
+        lines.append(
+            f"| {name} | {time} | {rows[0]['completion_time_s']:.2f} | {lost} | {rows[1]['retransmissions']} |"
+        )
     return "\n".join(lines)
 
 
@@ -95,7 +102,7 @@ def _learning(policy: dict[str, Any], rate: str, queue: str, files: int) -> list
 
 
 def remembered() -> str:
-    """What connections in a row begin with, by memory."""
+    """Initial windows of connections in sequence, by memory."""
     policies: dict[str, dict[str, Any]] = {
         '`{ policy = "remembered" }`': {"policy": "remembered"},
         '`{ policy = "remembered", of = "closed" }`': {"policy": "remembered", "of": "closed"},
