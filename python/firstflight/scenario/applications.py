@@ -48,21 +48,23 @@ class Application(Table):
     name: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9_.-]+$",
-        description="name in the records and in `--set`; default: its kind",
+        description="name in the records and in `--set`; default: the value of `kind`",
     )
-    clients: Clients = Field(default=1, description='how many; `"each"`: one at each of `client_hosts`')
+    clients: Clients = Field(default=1, description='number of clients; `"each"`: one on each of `client_hosts`')
     client_hosts: str | None = Field(
         default=None,
         description='a group of hosts (`"left"`) or one (`"left[2]"`); clients are spread round robin; default: '
         "by topology",
     )
-    server_hosts: str | None = Field(default=None, description="the same of servers; default: by topology")
+    server_hosts: str | None = Field(
+        default=None, description="group of hosts or one host, for servers; default: by topology"
+    )
     server_choice: Literal["random", "by_client"] = Field(
         default="random",
-        description='`"random"`: a server anew for each connection; `"by_client"`: client i asks host i modulo '
-        "their number",
+        description='`"random"`: a random server for each connection; `"by_client"`: client i uses server host i mod '
+        "number of hosts",
     )
-    start: TimeLaw = Field(default="0s", validate_default=True, description="when each client begins (a law of times)")
+    start: TimeLaw = Field(default="0s", validate_default=True, description="start time of each client (law)")
     priority: int = Field(
         default=0,
         ge=0,
@@ -73,7 +75,8 @@ class Application(Table):
         default=1.0,
         gt=0,
         le=1,
-        description="part of the users of a population, or of the clients in a tree, that run it; who does is drawn",
+        description="fraction of the users of a population, or of the clients in a tree, that run the application, "
+        "drawn at random",
     )
 
 
@@ -87,22 +90,22 @@ class TcpApplication(Application):
     """
 
     count: Count | None = Field(
-        default=None, description="files, pages or requests of each client; default: to the end of the run"
+        default=None, description="files, pages or requests per client; default: to the end of the run"
     )
     response_header: Bytes | None = Field(
         default=None,
-        description="bytes that a server sends before each object, as an HTTP response's header; real programs "
-        "are made to send just so much; default: none in simulation; a real server's own",
+        description="header size of each response; real applications are configured to send exactly this many bytes; "
+        "default: none in simulation; a real server's own",
     )
     service_time: Duration | None = Field(
         default=None,
-        description="how long a simulated server works at each answer, from the request's last byte on; a real "
-        'one takes what it takes; default: `"0s"`',
+        description="processing time of a simulated server per response, from the last byte of the request; no effect "
+        'on a real server; default: `"0s"`',
     )
     tcp: Tcp | None = Field(
         default=None,
-        description='TCP of both ends, where it differs from `[tcp]`; `stack = "kernel"` or `"firstflight"` among '
-        "it says whose TCP an end has where real programs run; default: as `[tcp]`",
+        description='TCP of both endpoints, where it differs from `[tcp]`; with real applications `stack = "kernel"` '
+        'or `"firstflight"` selects the TCP implementation; default: as `[tcp]`',
     )
     client_tcp: Tcp | None = Field(default=None, description="TCP of the client, where it differs; default: as `tcp`")
     server_tcp: Tcp | None = Field(default=None, description="TCP of the server, where it differs; default: as `tcp`")
@@ -120,11 +123,11 @@ class FileTransfer(TcpApplication):
 
     kind: Literal["file_transfer"] = "file_transfer"
     size: SizeLaw | Literal["row"] = Field(
-        description='of a file (law); `"row"`: the column `bytes` of a population\'s table'
+        description='file size (law); `"row"`: the column `bytes` of a population\'s table'
     )
     request: Bytes = Field(default=Bytes("80B"), description="size of the request")
     gap: TimeLaw = Field(
-        default="0s", validate_default=True, description="from the end of a file to the next request (law)"
+        default="0s", validate_default=True, description="idle time from the end of a file to the next request (law)"
     )
     direction: Literal["download", "upload"] = Field(default="download", description='`"download"` or `"upload"`')
 
@@ -163,63 +166,63 @@ class WebPage(TcpApplication):
     kind: Literal["web_page"] = "web_page"
     version: Literal["1.0", "1.1", "2"] = Field(
         default="1.0",
-        description='`"1.0"`: a connection for each object; `"1.1"`: one for the page, or as `persistent` says; '
-        '`"2"`: one for all pages, on which responses take turns',
+        description='HTTP version. `"1.0"`: one connection per object; `"1.1"`: one per page, or as `persistent` '
+        'says; `"2"`: one for all pages, with interleaved responses',
     )
     primary: SizeLaw = Field(description="size of the primary object (law)")
     inline: SizeLaw = Field(description="size of an in-line object (law)")
     inline_count: CountLaw = Field(
-        default=3, validate_default=True, description="in-line objects of a page (a law of numbers)"
+        default=3, validate_default=True, description="in-line objects per page (law of numbers)"
     )
     request: Bytes = Field(default=Bytes("300B"), description="size of a request")
     think: TimeLaw | None = Field(
-        default=None, description="from the end of a page to the next (law); default: this or `load`"
+        default=None, description="think time from the end of a page to the next (law); default: this or `load`"
     )
     load: float | None = Field(
         default=None,
         gt=0,
-        description="pages begin at random times, by which all clients together ask for so much of the rate of a "
-        'link, named as the records name it: `load = 0.9`, `of = "cabinet"`. Headers of full segments are counted, '
-        "requests, retransmissions and look-ups are not. A page that is due before the one before is complete waits "
-        "for it, so clients should be many; default: this or `think`",
+        description="offered load of all clients together, as a fraction of the rate of link `of`: `load = 0.9`, `of "
+        '= "cabinet"`. Pages start at random times. Headers of full segments count; requests, retransmissions and DNS '
+        "lookups do not. A page waits until the client's previous page is complete, so use many clients; default: "
+        "this or `think`",
     )
-    of: str | None = Field(default=None, description="with `load`: the link, named as the records name it")
-    parallel: Count | None = Field(default=None, description="version 1.0: parallel in-line connections; default: all")
+    of: str | None = Field(default=None, description="with `load`: name of the link, as in the records")
+    parallel: Count | None = Field(
+        default=None, description="version 1.0: maximum parallel connections for in-line objects; default: all"
+    )
     persistent: Literal["joined", "pipelined", "keep_alive"] = Field(
         default="joined",
-        description='version 1.1: `"joined"`, all objects in one response; `"pipelined"`, the primary, then all '
-        'in-line requests at once; `"keep_alive"`, one object at a time on each of `connections`, which are kept '
-        "for the next page",
+        description='version 1.1. `"joined"`: all objects in one response; `"pipelined"`: the primary, then all '
+        'in-line requests back to back; `"keep_alive"`: one object at a time on each of `connections`, which stay '
+        "open for the next page",
     )
     then: list[Level] | None = Field(
         default=None,
         max_length=15,
-        description="more in-line objects, named by the objects before: a list of `{ inline = ..., inline_count = "
-        "... }`; a level is requested when the level before is complete",
+        description="further levels of in-line objects: a list of `{ inline = ..., inline_count = ... }`; each level "
+        "is requested when the previous one is complete",
     )
     hosts: Count | None = Field(
         default=None,
-        description="persistent connections and version 2: number of host names, used in turn, each with separate "
-        "connections; the hosts of `server_hosts` serve them in turn; default: `1`",
+        description="keep-alive and version 2: number of host names, each with separate connections; objects are "
+        "assigned to names round robin, names to `server_hosts` round robin; default: `1`",
     )
     connections: Count | None = Field(
-        default=None, description='`"keep_alive"`: parallel connections to each of `hosts`; default: `6`'
+        default=None, description='`"keep_alive"`: parallel connections per host name; default: `6`'
     )
     keep_alive: Duration | None = Field(
         default=None,
-        description="kept connections and version 2: a connection that has been idle for so long when a page "
-        "begins is closed and not used again; default: none is",
+        description="keep-alive and version 2: idle timeout of a connection, checked when a page begins; default: none",
     )
     frame: Bytes | None = Field(
-        default=None, description='version 2: payload of a frame; its header has 9 bytes; default: `"16KiB"`'
+        default=None, description='version 2: payload of a frame, without its 9-byte header; default: `"16KiB"`'
     )
     dns: Names | None = Field(
         default=None,
-        description="each of the page's names is looked up before a connection is opened to it: a table of the "
-        "keys `query`, `answer`, `resolve`, `timeout`, `backoff`, `attempts` and `header` of [`dns`](#datagrams), "
-        "with their defaults, and `ttl`, how long an answer holds (default: to the end of the run). `{}` has the "
-        "defaults. Look-ups go to the first server of the client. Without an answer the objects behind the name are "
-        "lost; default: names are known",
+        description="DNS lookup of each host name before a connection to it is opened: a table of the keys `query`, "
+        "`answer`, `resolve`, `timeout`, `backoff`, `attempts` and `header` of [`dns`](#datagrams), and `ttl`, the "
+        "lifetime of an answer (default: to the end of the run). `{}`: all defaults. Queries go to the first server "
+        "of the client. If the lookup fails, the objects on that host are not loaded; default: no lookup",
     )
 
     @model_validator(mode="after")
@@ -287,7 +290,9 @@ class RequestResponse(TcpApplication):
     kind: Literal["request_response"] = "request_response"
     request: SizeLaw = Field(description="size of a request (law)")
     response: SizeLaw = Field(description="size of a response (law)")
-    think: TimeLaw = Field(default="0s", validate_default=True, description="from a response to the next request (law)")
+    think: TimeLaw = Field(
+        default="0s", validate_default=True, description="think time from a response to the next request (law)"
+    )
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
@@ -305,11 +310,11 @@ class Video(TcpApplication):
 
     kind: Literal["video"] = "video"
     chunk: SizeLaw = Field(description="size of a chunk (law)")
-    interval: Duration = Field(default=Duration("4s"), description="what a chunk takes to be played")
+    interval: Duration = Field(default=Duration("4s"), description="playback time of a chunk")
     buffer: Count = Field(
         default=3,
-        description="buffer of the player, in chunks: these are requested one after the other, each further one "
-        "when another has been played; playing begins with the first request",
+        description="player buffer, in chunks: the first ones are requested one after another, each further one when a "
+        "chunk has been played; playback starts with the first request",
     )
     request: Bytes = Field(default=Bytes("300B"), description="size of a request")
 
@@ -338,19 +343,17 @@ class Arrivals(TcpApplication):
     """
 
     kind: Literal["arrivals"] = "arrivals"
-    size: SizeLaw = Field(description="of a file (law)")
+    size: SizeLaw = Field(description="file size (law)")
     request: Bytes = Field(default=Bytes("80B"), description="size of a request")
-    gap: TimeLaw | None = Field(
-        default=None, description="time between a client's arrivals (law); default: this or `load`"
-    )
+    gap: TimeLaw | None = Field(default=None, description="interarrival time per client (law); default: this or `load`")
     load: float | None = Field(
         default=None,
         gt=0,
-        description="a Poisson process by which all clients together ask for so much of the rate of a link, named "
-        'as the records name it: `load = 0.8`, `of = "bottleneck"`. Headers of full segments are counted, requests '
-        "and retransmissions are not; default: this or `gap`",
+        description="offered load of all clients together (Poisson), as a fraction of the rate of link `of`: `load = "
+        '0.8`, `of = "bottleneck"`. Headers of full segments count; requests and retransmissions do not; default: '
+        "this or `gap`",
     )
-    of: str | None = Field(default=None, description="with `load`: the link, named as the records name it")
+    of: str | None = Field(default=None, description="with `load`: name of the link, as in the records")
 
     @model_validator(mode="after")
     def _paced(self) -> Self:

@@ -18,19 +18,24 @@ class Arm(Table):
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]+$", description="suffix of the application's name in the records")
     share: float = Field(
-        ge=0, le=1, description="of all; the shares of all arms add up to 1 at most, and the rest is in none"
+        ge=0,
+        le=1,
+        description="fraction of users or connections in this arm; the fractions of all arms add up to at most 1",
     )
     of: Literal["users", "connections"] = Field(
         default="users",
-        description='`"users"`: client *i* of every application is one user; `"connections"`: each is drawn',
+        description='`"users"`: client *i* of every application is one user; `"connections"`: each connection is '
+        "drawn separately",
     )
     tcp: Tcp | None = Field(
         default=None,
-        description="TCP of both ends of its users, where it differs from the application's; default: as there",
+        description="TCP of both endpoints, where it differs from the application's; default: as there",
     )
-    client_tcp: Tcp | None = Field(default=None, description="TCP of its clients, where it differs; default: as `tcp`")
+    client_tcp: Tcp | None = Field(
+        default=None, description="TCP of the clients in the arm, where it differs; default: as `tcp`"
+    )
     server_tcp: Tcp | None = Field(
-        default=None, description="TCP of the servers towards them, where it differs; default: as `tcp`"
+        default=None, description="TCP of the servers towards these clients, where it differs; default: as `tcp`"
     )
 
 

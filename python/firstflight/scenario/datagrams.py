@@ -16,7 +16,7 @@ Direction = Literal["download", "upload", "both"]
 class DatagramApplication(Application):
     """Clients that exchange datagrams, each with a `header`, with their servers; the emulator runs all but `dns`."""
 
-    header: Header = Field(default=Bytes("28B"), description="bytes of all headers of a datagram: UDP and IPv4")
+    header: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
 
     # What the applications of TCP have besides.
     response_header: ClassVar[None] = None
@@ -31,7 +31,7 @@ class StreamApplication(DatagramApplication):
 
     length: Duration | None = Field(
         default=None,
-        description="how long each client and its server send (not of `dns`); default: to the end of the run",
+        description="sending time of each client and its server (not `dns`); default: to the end of the run",
     )
 
     def _length_plan(self) -> int | None:
@@ -42,11 +42,11 @@ class ConstantRate(StreamApplication):
     """Datagrams of one size at a constant `rate`, headers included; one that takes longer than `deadline` is late."""
 
     kind: Literal["constant_rate"] = "constant_rate"
-    rate: BitsPerSecond = Field(description="headers included")
-    payload: Payload = Field(default=Bytes("1200B"), description="of a datagram")
+    rate: BitsPerSecond = Field(description="rate, headers included")
+    payload: Payload = Field(default=Bytes("1200B"), description="payload of a datagram")
     direction: Direction = Field(default="download", description='`"upload"`, `"download"` or `"both"`')
     deadline: Duration | None = Field(
-        default=None, description="a datagram that takes longer is late; default: none is"
+        default=None, description="delay above which a datagram counts as late; default: none"
     )
 
     def plan(self) -> dict[str, Any]:
@@ -88,23 +88,23 @@ class Voice(StreamApplication):
 
     kind: Literal["voice"] = "voice"
     codec: Literal["g711", "opus"] = Field(default="g711", description='`"g711"` (64 kbit/s) or `"opus"`')
-    frame: Interval = Field(default=Duration("20ms"), description="voice in a datagram, and the time between two")
+    frame: Interval = Field(default=Duration("20ms"), description="voice per datagram, and time between datagrams")
     bitrate: BitsPerSecond | None = Field(default=None, description='of `"opus"`; default: `"32kbit"`')
     playout: Duration = Field(
         default=Duration("60ms"),
-        description="how long the receiver keeps the first datagram before it plays it; one that misses its time "
-        "after that is late",
+        description="playout delay: time that the receiver buffers the first datagram; a later one that misses its "
+        "playout time counts as late",
     )
-    concealment: bool = Field(default=True, description='whether the receiver of `"g711"` conceals losses')
+    concealment: bool = Field(default=True, description='packet loss concealment of `"g711"`')
     impairment: Impairment | None = Field(
         default=None,
-        description='`{ ie = ..., bpl = ... }`: what the codec costs by ITU-T G.107; default: of `"g711"` from '
-        'G.113 appendix I; of `"opus"` none',
+        description='impairment of the codec by ITU-T G.107: `{ ie = ..., bpl = ... }`; default: for `"g711"` from '
+        'G.113 appendix I; for `"opus"` none',
     )
     direction: Direction = Field(
-        default="both", description='who speaks: `"upload"` the client, `"download"` the server, or `"both"`'
+        default="both", description='speaker: `"upload"` the client, `"download"` the server, or `"both"`'
     )
-    header: Header = Field(default=Bytes("40B"), description="bytes of all headers of a datagram: UDP, IPv4 and RTP")
+    header: Header = Field(default=Bytes("40B"), description="header bytes per datagram: UDP, IPv4 and RTP")
 
     @model_validator(mode="after")
     def _frames_that_the_codec_has(self) -> "Voice":
@@ -139,18 +139,19 @@ class Game(StreamApplication):
     """
 
     kind: Literal["game"] = "game"
-    client_interval: Interval = Field(default=Duration("40ms"), description="between two datagrams of a client")
+    client_interval: Interval = Field(default=Duration("40ms"), description="time between datagrams of a client")
     tick: Interval = Field(
-        default=Duration("33ms"), description="between two ticks of the server, at which it sends to all its clients"
+        default=Duration("33ms"),
+        description="time between ticks of the server; at each it sends one datagram to every client",
     )
     client_payload: SizeLaw = Field(
-        default="80B", validate_default=True, description="size of a datagram of a client (law)"
+        default="80B", validate_default=True, description="payload of a client's datagram (law)"
     )
     server_payload: SizeLaw = Field(
-        default="150B", validate_default=True, description="size of a datagram of the server (law)"
+        default="150B", validate_default=True, description="payload of a server's datagram (law)"
     )
     deadline: Duration | None = Field(
-        default=None, description="a datagram that takes longer is late; default: none is"
+        default=None, description="delay above which a datagram counts as late; default: none"
     )
 
     def plan(self) -> dict[str, Any]:
@@ -173,8 +174,8 @@ class Dns(Queries, DatagramApplication):
     """
 
     kind: Literal["dns"] = "dns"
-    think: TimeLaw = Field(description="from a look-up to the next (law)")
-    count: Count | None = Field(default=None, description="look-ups of each client; default: to the end of the run")
+    think: TimeLaw = Field(description="time from a lookup to the next (law)")
+    count: Count | None = Field(default=None, description="lookups per client; default: to the end of the run")
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""

@@ -25,10 +25,10 @@ class GilbertElliott(Table):
     """
 
     kind: Literal["gilbert_elliott"] = "gilbert_elliott"
-    to_bad: float = Field(ge=0, le=1, description="probability with which a packet makes a good channel bad")
-    to_good: float = Field(gt=0, le=1, description="probability with which one makes a bad channel good")
-    loss_in_bad: float = Field(default=1.0, ge=0, le=1, description="probability of loss in a bad channel")
-    loss_in_good: float = Field(default=0.0, ge=0, lt=1, description="probability of loss in a good channel")
+    to_bad: float = Field(ge=0, le=1, description="transition probability from good to bad, per packet")
+    to_good: float = Field(gt=0, le=1, description="transition probability from bad to good, per packet")
+    loss_in_bad: float = Field(default=1.0, ge=0, le=1, description="loss probability in the bad state")
+    loss_in_good: float = Field(default=0.0, ge=0, lt=1, description="loss probability in the good state")
 
     def plan(self) -> dict[str, Any]:
         """The model as the native module reads it."""
@@ -199,64 +199,62 @@ class Link(Table):
     """
 
     rate: Rate = Field(
-        description='bits a second, headers included; `"unlimited"`: packets take no time to send; or a table of '
-        "a rate that changes, see below"
+        description='transmission rate, headers included; `"unlimited"`: no transmission time; or a table for a '
+        "variable rate, see below"
     )
-    delay: Duration = Field(description="propagation, one way")
-    queue: Queue = Field(description="how much waits before the link; a limit or a table, see below")
+    delay: Duration = Field(description="one-way propagation delay")
+    queue: Queue = Field(description="queue before the link: a limit or a table, see below")
     loss: Loss = Field(
         default=0.0,
-        description="probability that a packet is lost, each independently; which of a connection's packets are "
-        "lost depends on nothing but the seed and their numbers in the connection; or a table for losses in bursts, "
-        "see below",
+        description="loss probability of a packet, independent per packet; the losses of a connection depend only on "
+        "the seed and the packet's number in the connection; or a table for burst losses, see below",
     )
     lose: Lost = Field(
         default=[],
-        description="more data packets to lose, by ascending number: 1 is the first that the link transmits in this "
-        "direction, over all connections; `[3, 14]`",
+        description="data packets to lose in addition, by ascending number, such as `[3, 14]`: 1 is the first that "
+        "the link transmits in this direction, over all connections",
     )
     quick_start: QuickStart = Field(
         default=None,
-        description='what the router before the link makes of requests for a rate (RFC 4782): `"grant"`, up to '
-        'the link\'s rate, or `{ policy = "grant", limit = "5Mbit" }`; `{ policy = "lower", rate = "1Mbit" }`; '
-        '`"refuse"`; default: it ignores them',
+        description='how the router before the link handles Quick-Start requests (RFC 4782): `"grant"` up to the link '
+        'rate, or `{ policy = "grant", limit = "5Mbit" }`; `{ policy = "lower", rate = "1Mbit" }`; `"refuse"`; '
+        "default: ignored",
     )
     burst: Burst = Field(
         default=None,
-        description="token bucket instead of a link that transmits one packet after the other, by the rule of Linux's "
-        "htb: a size, or a table, see below",
+        description="token bucket (as in Linux's htb) instead of serial transmission: a size, or a table, see below",
     )
     policer: Policer | None = Field(
         default=None,
-        description='`{ rate = "10Mbit", burst = "30kB" }`: a token bucket before the queue. A packet that finds '
-        "no tokens for all its bytes is dropped, and counted among the queue's drops",
+        description='policer before the queue: `{ rate = "10Mbit", burst = "30kB" }`. A packet without enough tokens '
+        "is dropped and counted as a queue drop",
     )
     jitter: AnyJitter = Field(
         default=None,
-        description='a time of its own for each packet beyond `delay`: its mean, `"5ms"`, or `{ mean = "5ms", '
-        'distribution = "exponential", keep_order = false }`. `"uniform"`, the default, is from 0 to twice the '
-        "mean. With `keep_order`, the default, a packet waits for those before it, as where a link layer "
-        "retransmits; else it overtakes them",
+        description='random delay per packet, added to `delay`: its mean, `"5ms"`, or `{ mean = "5ms", distribution = '
+        '"exponential", keep_order = false }`. Default distribution: `"uniform"` from 0 to twice the mean. With '
+        "`keep_order = true`, the default, packets stay in order, as with link-layer retransmission; with `false` "
+        "they may overtake each other",
     )
     reordering: AnyReordering = Field(
         default=None,
-        description='`{ share = 0.01, delay = "5ms" }`: this share of packets comes so much later, and others '
-        "overtake them",
+        description='`{ share = 0.01, delay = "5ms" }`: this fraction of packets is delayed by `delay`, so that '
+        "others overtake them",
     )
     duplication: AnyDuplication = Field(
         default=None,
-        description='`0.01`, or `{ share = 0.01, delay = "1ms" }`: this share of packets comes twice, the copy so '
-        'much later (default `"0s"`)',
+        description='`0.01`, or `{ share = 0.01, delay = "1ms" }`: this fraction of packets is duplicated, the copy '
+        'delayed by `delay` (default `"0s"`)',
     )
     wake: AnyWake = Field(
         default=None,
-        description='the far end sleeps while nothing arrives: `"80us"`, or `{ delay = "80us", after = "5ms" }`: the '
-        "first packet after `after` without one (default 5 ms) is taken so much later, and those behind wait for it",
+        description='wake-up delay of an idle receiver: `"80us"`, or `{ delay = "80us", after = "5ms" }`: the first '
+        "packet after an idle time of `after` (default 5 ms) is delayed by `delay`, and the packets behind it wait",
     )
     reverse: Direction | None = Field(
         default=None,
-        description="table of `rate`, `delay`, `queue`, `loss`, `lose`, `quick_start`, `burst`, `policer`, "
-        "`jitter`, `reordering`, `duplication`, `wake` for the way back, where it differs; default: as forward",
+        description="the reverse direction, where it differs: a table of `rate`, `delay`, `queue`, `loss`, `lose`, "
+        "`quick_start`, `burst`, `policer`, `jitter`, `reordering`, `duplication`, `wake`; default: as forward",
     )
 
     @model_validator(mode="after")

@@ -29,7 +29,7 @@ class Population(Table, ABC):
     """
 
     name: str | None = Field(
-        default=None, description="a built-in population; other keys given here replace its values"
+        default=None, description="name of a built-in population; other keys given here replace its values"
     )
     users: int = Field(
         ge=1,
@@ -40,12 +40,11 @@ class Population(Table, ABC):
         default="rows", description='`"rows"`: each connection; `"aggregates"`: counts, sums and histograms by bucket'
     )
     least_buffer: Packets = Field(default=Packets("10p"), description="minimum size of each queue, in full packets")
-    farther: Duration = Field(default=Duration("0s"), description="added to every round trip")
+    farther: Duration = Field(default=Duration("0s"), description="added to every RTT")
     buckets: Buckets = Field(
         default_factory=Buckets,
-        description="`{ rtt_s, down_bps, bdp_bytes, segments }`: lists of upper edges by which aggregates are "
-        "counted; a value on an edge belongs to the bucket below it; default: those of Dukkipati et al. 2010, "
-        "figures 5 and 7",
+        description="`{ rtt_s, down_bps, bdp_bytes, segments }`: lists of upper bucket edges for aggregates; a value "
+        "on an edge belongs to the bucket below it; default: those of Dukkipati et al. 2010, figures 5 and 7",
     )
 
     @field_validator("least_buffer")
@@ -84,19 +83,17 @@ class Marginals(Population):
     """
 
     paths: Literal["marginals"] = "marginals"
-    rtt: TimeLaw = Field(
-        description="round trip without queueing and without the time that packets take to be sent (law of times)"
-    )
-    down: RateLaw = Field(description="rate of the access line towards the user (law of rates)")
-    up: RateLaw = Field(description="rate of the access line from the user (law of rates)")
+    rtt: TimeLaw = Field(description="RTT without queueing and transmission time (law of times)")
+    down: RateLaw = Field(description="downlink rate of the access link (law of rates)")
+    up: RateLaw = Field(description="uplink rate of the access link (law of rates)")
     buffer: TimeLaw = Field(
-        description="the queue before the access link, as time at its rate (law of times); the same in both directions"
+        description="queue before the access link, as time at its rate, in both directions (law of times)"
     )
     loss: ProbabilityLaw = Field(
         default=0.0,
         validate_default=True,
-        description="probability with which each packet on the way down is lost, independently (law of "
-        "probabilities, below 1)",
+        description="loss probability of a packet on the downlink, independent per packet (law of probabilities, "
+        "below 1)",
     )
     dependence: dict[str, float] = Field(
         default={}, description="`{ rtt_down = -0.3 }`: correlations, see below; default: `{}`, independent"
@@ -105,13 +102,13 @@ class Marginals(Population):
         default=1,
         ge=1,
         le=MOST_USERS,
-        description="number of consecutive users that share an access network, like a /24",
+        description="number of consecutive users per access network, like a /24",
     )
     subnet_share: float = Field(
         default=0.0,
         ge=0,
         lt=1,
-        description="part of the variance of every normal score that the access network explains, below 1",
+        description="fraction of the variance of every normal score explained by the access network, below 1",
     )
 
     @field_validator("dependence")
@@ -155,7 +152,7 @@ class PathsTable(Population):
         description="CSV or Parquet in the scenario's folder, one row per user; default: this or `columns`",
     )
     columns: Columns = Field(
-        description="the same in place: `{ rtt_s = [...], down_bps = [...] }`; default: read from `file`"
+        description="the columns inline: `{ rtt_s = [...], down_bps = [...] }`; default: read from `file`"
     )
     draw: Literal["each", "weighted"] = Field(
         default="each",

@@ -43,14 +43,15 @@ class Queries(Table):
     query: Payload = Field(default=Bytes("40B"), description="payload of a query")
     answer: SizeLaw = Field(default="120B", validate_default=True, description="payload of an answer (law)")
     resolve: TimeLaw = Field(
-        default="0s", validate_default=True, description="how long the server works at a query (law)"
+        default="0s", validate_default=True, description="processing time of the server per query (law)"
     )
     timeout: Interval = Field(
-        default=Duration("5s"), description="a query without an answer is retransmitted after so long, as glibc does"
+        default=Duration("5s"),
+        description="time without an answer after which a query is retransmitted (glibc's default)",
     )
-    backoff: float = Field(default=2.0, ge=1, description="factor from each wait to the next")
-    attempts: int = Field(default=2, ge=1, le=100, description="how often a query is sent at most")
-    header: Header = Field(default=Bytes("28B"), description="bytes of all headers of a datagram: UDP and IPv4")
+    backoff: float = Field(default=2.0, ge=1, description="factor from each timeout to the next")
+    attempts: int = Field(default=2, ge=1, le=100, description="maximum number of times that a query is sent")
+    header: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
 
     def queries_plan(self) -> dict[str, Any]:
         """The part of a plan that says how names are looked up."""

@@ -98,27 +98,26 @@ class Red(Table):
     """
 
     kind: Literal["red"] = "red"
-    limit: Packets = Field(description="packets, beyond which everything is dropped")
+    limit: Packets = Field(description="hard limit, in packets")
     min_threshold_packets: float = Field(
-        default=5.0, gt=0, description="averaged queue above which packets are dropped at random"
+        default=5.0, gt=0, description="average queue above which packets are dropped at random"
     )
     max_threshold_packets: float = Field(
-        default=15.0, gt=0, description="averaged queue at which the probability is `max_probability`"
+        default=15.0, gt=0, description="average queue at which the drop probability is `max_probability`"
     )
-    max_probability: float = Field(default=0.1, gt=0, le=1, description="drop probability at the upper threshold")
-    weight: float = Field(default=0.002, gt=0, le=1, description="of a new sample in the average")
+    max_probability: float = Field(default=0.1, gt=0, le=1, description="drop probability at `max_threshold_packets`")
+    weight: float = Field(default=0.002, gt=0, le=1, description="weight of a new sample in the average")
     gentle: bool = Field(
         default=True,
-        description="go on rising to 1 at twice the upper threshold, instead of dropping everything beyond it",
+        description="gentle RED: the drop probability rises to 1 at twice `max_threshold_packets`, instead of "
+        "dropping all packets above it",
     )
-    mean_packet: Bytes = Field(default=Bytes("500B"), description="packet size by which idle time ages the average")
-    counts_packet_in_service: bool = Field(
-        default=False, description="whether the packet in service counts against `limit`"
-    )
+    mean_packet: Bytes = Field(default=Bytes("500B"), description="packet size used to decay the average in idle times")
+    counts_packet_in_service: bool = Field(default=False, description="count the packet in service against `limit`")
     ecn: bool = Field(
         default=False,
-        description="mark packets of ECN-capable connections where they would be dropped at random (RFC 3168); "
-        "`[tcp]`'s `ecn` makes connections capable",
+        description="CE-mark packets of ECN-capable connections instead of dropping them at random (RFC 3168); `ecn` "
+        "in `[tcp]` makes connections capable",
     )
 
     @model_validator(mode="after")
@@ -146,14 +145,14 @@ class Codel(Table):
     """
 
     kind: Literal["codel"] = "codel"
-    limit: Limit = Field(default=Packets("1000p"), description="beyond which arrivals are dropped")
-    target: Duration = Field(default=Duration("5ms"), description="delay in the queue that may persist")
+    limit: Limit = Field(default=Packets("1000p"), description="limit; arriving packets beyond it are dropped")
+    target: Duration = Field(default=Duration("5ms"), description="target queueing delay")
     interval: Duration = Field(
         default=Duration("100ms"),
-        description="how long the delay must be above `target` before the first drop; the second follows an "
-        "interval later, the others ever faster",
+        description="time above `target` before the first drop; later intervals shrink with the square root of the "
+        "number of drops (RFC 8289)",
     )
-    ecn: bool = Field(default=False, description="mark packets of ECN-capable connections instead of dropping them")
+    ecn: bool = Field(default=False, description="CE-mark packets of ECN-capable connections instead of dropping them")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -185,10 +184,12 @@ class FqCodel(Codel):
     kind: Literal["fq_codel"] = "fq_codel"  # type: ignore[assignment]
     limit: Limit = Field(
         default=Packets("10240p"),
-        description="beyond which packets are dropped from its longest queue, up to half of that, 64 at most",
+        description="limit; beyond it packets are dropped from the longest flow queue, up to half of it, 64 at most",
     )
-    flows: int = Field(default=1024, ge=1, le=65536, description="queues that connections hash into")
-    quantum: Bytes = Field(default=Bytes("1514B"), description="bytes that a queue sends in its turn")
+    flows: int = Field(
+        default=1024, ge=1, le=65536, description="number of flow queues, chosen by a hash of the connection"
+    )
+    quantum: Bytes = Field(default=Bytes("1514B"), description="bytes that a flow queue sends per round")
 
     def plan(self, link: Before) -> dict[str, Any]:
         """The queue as the native module reads it."""
@@ -221,19 +222,17 @@ class Pie(Table):
     """
 
     kind: Literal["pie"] = "pie"
-    limit: Limit = Field(default=Packets("1000p"), description="beyond which arrivals are dropped")
-    target: Duration = Field(
-        default=Duration("15ms"), description="delay in the queue that the drop probability aims at"
-    )
-    update: Duration = Field(default=Duration("15ms"), description="time between updates of the probability")
+    limit: Limit = Field(default=Packets("1000p"), description="limit; arriving packets beyond it are dropped")
+    target: Duration = Field(default=Duration("15ms"), description="target queueing delay")
+    update: Duration = Field(default=Duration("15ms"), description="time between updates of the drop probability")
     max_burst: Duration = Field(
-        default=Duration("150ms"), description="length of a burst that passes after the queue was empty"
+        default=Duration("150ms"), description="burst length that passes without drops after an empty queue"
     )
-    derandomize: bool = Field(default=True, description="spread the drops (section 5.4 of the RFC)")
+    derandomize: bool = Field(default=True, description="derandomize drops (RFC 8033 section 5.4)")
     ecn: bool = Field(
         default=False,
-        description="mark packets of ECN-capable connections instead of dropping them, while the probability is "
-        "below 0.1",
+        description="CE-mark packets of ECN-capable connections instead of dropping them, while the drop probability "
+        "is below 0.1",
     )
 
     @model_validator(mode="after")

@@ -46,22 +46,22 @@ class Scenario(Table):
     """
 
     name: Text = Field(min_length=1, description="a name")
-    description: Text | None = Field(default=None, description="one line, the title of its report")
-    duration: Duration = Field(description="time simulated")
+    description: Text | None = Field(default=None, description="one line: title of the report")
+    duration: Duration = Field(description="simulated time")
     meter_interval: Duration | None = Field(
         default=None,
-        description="the links' counters are cut into intervals of this time; default: one interval, the whole run",
+        description="interval length of the link counters; default: one interval, the whole run",
     )
-    header: Bytes = Field(default=Bytes("40B"), description="bytes that TCP and IP add to each packet")
-    tcp: Tcp = Field(description="TCP of every end, see below")
+    header: Bytes = Field(default=Bytes("40B"), description="TCP and IP header bytes per packet")
+    tcp: Tcp = Field(description="TCP of all endpoints, see below")
     network: Network | None = Field(default=None, description="links, see below; default: this or `[population]`")
     population: AnyPopulation | None = Field(
         default=None,
         description="users with a path each, in the place of one network: "
         "[populations.md](populations.md#every-key) has its keys; default: this or `[network]`",
     )
-    application: list[AnyApplication] = Field(min_length=1, description="who talks, see below; one or more")
-    arm: list[Arm] | None = Field(default=None, description="shares of the users with a TCP of their own, see below")
+    application: list[AnyApplication] = Field(min_length=1, description="applications, see below; one or more")
+    arm: list[Arm] | None = Field(default=None, description="fractions of the users with a different TCP, see below")
 
     @field_validator("duration", "meter_interval")
     @classmethod

@@ -98,18 +98,19 @@ class Group(Table):
     """
 
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9_-]*$", description="name of its links and, if nothing is behind it, of its users"
+        pattern=r"^[a-z][a-z0-9_-]*$",
+        description="name of the group's links, and of its users if no group is behind it",
     )
     behind: str | None = Field(
         default=None,
-        description="the group before it, each of whose links it is behind; default: the root, where the servers are",
+        description="name of the parent group; default: the root, where the servers are",
     )
     count: int = Field(
-        default=1, ge=1, le=MOST_LINKS, description="links behind each link of that group; at most 32,767 links in all"
+        default=1, ge=1, le=MOST_LINKS, description="links per link of the parent group; at most 32,767 links in total"
     )
     link: GroupLink = Field(
-        description="a link; its `rate`, `delay` and `loss`, and those of `reverse`, can be laws. Both directions "
-        "of a link are drawn at the same quantile, so the fastest way down has the fastest way up"
+        description="a link; `rate`, `delay` and `loss`, also in `reverse`, can be laws. Both directions of a link "
+        "are drawn at the same quantile, so the fastest downlink has the fastest uplink"
     )
 
 
