@@ -23,14 +23,14 @@ from firstflight.scenario.units import Bytes, Duration
 # Fields with their doc comments.
 FIELDS = runpy.run_path(str(Path(__file__).with_name("tcp_fields.py")))
 RECORDS = {
-    "transfers": "a row a file, object or response",
-    "pages": "a row a web page",
-    "links": "a row a link and meter interval",
-    "streams": "a row a client of an application of datagrams and end that sends",
-    "users": "a row a user of a population",
+    "transfers": "one row per file, object or response",
+    "pages": "one row per web page",
+    "links": "one row per link and interval",
+    "streams": "one row per client of a datagram application and sending endpoint",
+    "users": "one row per user of a population",
     "aggregates": "counts and sums by application and bucket, of a population that keeps aggregates",
-    "histograms": "completion times in logarithmic bins by application and bucket, of the same",
-    "segments": "a row a segment at one point of its way; made by `trace`, stored of the cells that a study draws",
+    "histograms": "completion times in logarithmic bins by application and bucket, of the same population",
+    "segments": "one row per segment at one point of its path; made by `trace`, stored for the cells that a study draws",
 }
 
 
@@ -41,16 +41,18 @@ def main() -> None:
     print("## Studies\n")
     _print_table(("name", "engines", "shows", "source"), _studies())
     print("## TCP profiles\n")
-    print("A scenario's `[tcp]` table sets any of these. Each profile has its value; a field within a policy is empty")
-    print("where the profile has another policy. RFC sections and Linux's names say where a rule comes from;")
-    print("[keys.md](keys.md#tcp) says more of the choices.\n")
+    print(
+        "A scenario's `[tcp]` table sets any of these. The profile columns show their values; a field within a policy is"
+    )
+    print("empty where the profile has another policy. RFC sections and Linux names give the source of a rule;")
+    print("[keys.md](keys.md#tcp) explains the choices.\n")
     header = ("key", "value", *(f"`{name}`" for name in profiles()), "meaning and source")
     _print_table(header, _profile_rows())
     print("### Choices\n")
-    print("What a key with a choice can be set to, and the parameters of each value with their defaults.\n")
+    print("Values of a key with a choice, and the parameters of each value with their defaults.\n")
     _print_table(("key", "values"), _choice_rows())
     print("## Records\n")
-    print("Times are seconds; those that are not a start are relative to it, and NaN where the thing did not happen.\n")
+    print("Times are in seconds. All except start times are relative to the start; NaN if the event did not happen.\n")
     for name, meaning in RECORDS.items():
         print(f"### `{name}`: {meaning}\n")
         rows = [(f"`{c.name}`", c.unit, c.meaning) for c in TABLES[name]]

@@ -35,19 +35,19 @@ table! {
         page: u32 = NO_PAGE,
         /// 0 for the primary or only object, then the in-line ones; requests count from 0
         object: u32,
-        /// connection of the replicate, from 0; null of a DNS look-up
+        /// connection of the replicate, from 0; null for a DNS lookup
         connection: u32 = NO_CONNECTION,
-        /// when the client opened the connection or, on an open one, asked
+        /// time at which the client opened the connection or, on an open connection, sent the request
         start_s: f64 ["s"],
-        /// from start until the client's handshake was complete
+        /// from start to the end of the handshake at the client
         handshake_time_s: f64 ["s"],
-        /// from start until the first byte reached the receiver
+        /// from start to the arrival of the first byte at the receiver
         first_byte_time_s: f64 ["s"],
-        /// from start until the last byte reached the receiver
+        /// from start to the arrival of the last byte at the receiver
         completion_time_s: f64 ["s"],
-        /// bytes asked for, those of a response header included
+        /// bytes requested, response header included
         bytes: u64 ["B"],
-        /// bytes that reached the receiver in order before the end of the run
+        /// bytes delivered to the receiver in order before the end of the run
         delivered_bytes: u64 ["B"],
         .. sender: SenderCounts {
             /// data segments sent, retransmissions included
@@ -56,28 +56,29 @@ table! {
             retransmissions: u32 ["segments"],
             /// retransmission timeouts of the sender
             timeouts: u32,
-            /// losses repaired by duplicate or selective ACKs: once a loss event
+            /// loss events recovered by duplicate ACKs or SACK
             fast_retransmits: u32,
-            /// of these, begun on fewer such ACKs than the ordinary threshold
+            /// of these, started below the ordinary duplicate ACK threshold
             early_retransmits: u32,
             /// tail loss probes of the sender (RFC 8985 section 7)
             tail_loss_probes: u32,
-            /// repairs that the sender found needless and undid
+            /// spurious recoveries that the sender undid
             undos: u32,
-            /// reductions of cwnd in answer to ECN echoes: at most one a window
+            /// reductions of cwnd in response to ECN echoes, at most one per window
             congestion_marks: u32,
             /// data segments sent before the first ACK of data
             first_flight_segments: u32 ["segments"],
-            /// of the first flight, segments truly lost on the path
+            /// segments of the first flight that a queue dropped or a link lost
             first_flight_lost: u32 ["segments"],
         }
-        /// cwnd with which data began, in whole segments: the initial window after lost SYNs; null if not observed
+        /// cwnd at the first data, in whole segments: the initial window, with the effect of lost SYNs; null if not
+        /// observed
         initial_window_segments: u32 ["segments"],
         /// 1 if all bytes arrived before the end of the run, else 0
         completed: u8,
-        /// 1 if a stall of the machine spoiled it by the rule of engines.emulate.disturbance, else 0
+        /// 1 if affected by a host stall, by the rule of engines.emulate.disturbance, else 0
         disturbed: u8,
-        /// the most by which the link box was late meanwhile
+        /// maximum lateness of the link emulator during the transfer
         stall_s: f64 ["s"],
     }
 }
@@ -93,11 +94,11 @@ table! {
         client: u32,
         /// page of the client, from 0
         page: u32,
-        /// when the client opened the connection or, on an open one, asked
+        /// time at which the client opened the connection or, on an open connection, sent the request
         start_s: f64 ["s"],
-        /// from start until the primary's connection was up at the client
+        /// from start to the end of the handshake of the primary's connection at the client
         connect_time_s: f64 ["s"],
-        /// from start until the last object had arrived
+        /// from start to the arrival of the last object
         completion_time_s: f64 ["s"],
         /// objects of the page, the primary included
         objects: u32,
@@ -117,11 +118,11 @@ table! {
     LinkInterval / LinkIntervals = "links" {
         /// replicate of the experiment, from 0
         replicate: u32,
-        /// name of the link; its way back ends in .reverse
+        /// name of the link; its reverse direction ends in .reverse
         link: u16 [names],
         /// start of the meter interval
         interval_start_s: f64 ["s"],
-        /// its length
+        /// length of the interval
         interval_s: f64 ["s"],
         /// packets that arrived at the link
         offered_packets: u64 ["packets"],
@@ -137,19 +138,19 @@ table! {
         duplicated_packets: u64 ["packets"],
         /// packets whose transmission ended in the interval
         sent_packets: u64 ["packets"],
-        /// their bytes, headers included
+        /// bytes of these packets, headers included
         sent_bytes: u64 ["B"],
-        /// time for which the link transmitted
+        /// time during which the link transmitted
         busy_s: f64 ["s"],
-        /// packets waiting, averaged over the interval
+        /// waiting packets, time average over the interval
         queue_mean_packets: f64 ["packets"],
-        /// most packets waiting at once
+        /// maximum number of waiting packets
         queue_max_packets: u32 ["packets"],
     }
 }
 
 table! {
-    /// What one end of a client's application sent to the other in datagrams. Times are NaN where nothing arrived.
+    /// Datagrams that one endpoint of a client's application sent to the other. Times are NaN if nothing arrived.
     StreamReport / StreamReports = "streams" {
         /// replicate of the experiment, from 0
         replicate: u32,
@@ -159,83 +160,85 @@ table! {
         client: u32,
         /// 1 if the server sent the datagrams, 0 if the client did
         from_server: u8,
-        /// when the first was sent
+        /// time at which the first was sent
         start_s: f64 ["s"],
         /// datagrams sent
         packets_sent: u32 ["packets"],
-        /// their bytes, headers included
+        /// bytes of these packets, headers included
         bytes_sent: u64 ["B"],
-        /// of these, arrived before the end of the run
+        /// datagrams that arrived before the end of the run
         packets_received: u32 ["packets"],
-        /// of these, dropped or lost; the others were on their way at the end
+        /// datagrams dropped or lost; the others were in flight at the end
         packets_lost: u32 ["packets"],
-        /// of those received, after the deadline or the time of their play-out
+        /// datagrams received after their deadline or playout time
         packets_late: u32 ["packets"],
-        /// of those received, sent before one that had arrived already
+        /// datagrams received after one that was sent later
         packets_reordered: u32 ["packets"],
-        /// from sending to arrival, mean of those received
+        /// one-way delay, mean over the datagrams received
         delay_mean_s: f64 ["s"],
-        /// least of them
+        /// minimum
         delay_min_s: f64 ["s"],
-        /// median; the quantiles are off by 0.5% at most
+        /// median; the error of a quantile is at most 0.5%
         delay_p50_s: f64 ["s"],
         /// 95th percentile
         delay_p95_s: f64 ["s"],
         /// 99th percentile
         delay_p99_s: f64 ["s"],
-        /// greatest of them
+        /// maximum
         delay_max_s: f64 ["s"],
         /// interarrival jitter (RFC 3550 section 6.4.1), mean over the arrivals
         jitter_mean_s: f64 ["s"],
-        /// greatest interarrival jitter
+        /// maximum interarrival jitter
         jitter_max_s: f64 ["s"],
-        /// mean length of a run of lost or late ones over that of independent losses (BurstR of ITU-T G.107); at least 1
+        /// mean length of a run of lost or late datagrams, divided by that of independent losses (BurstR of ITU-T
+        /// G.107); at least 1
         burst_ratio: f64,
-        /// of voice, from mouth to ear: coding, path and play-out
+        /// voice: mouth-to-ear delay (coding, path and playout)
         mouth_to_ear_s: f64 ["s"],
-        /// of voice, transmission rating factor R (ITU-T G.107)
+        /// voice: transmission rating factor R (ITU-T G.107)
         rating: f64,
-        /// of voice, mean opinion score (ITU-T G.107 annex B), 1 to 4.5
+        /// voice: mean opinion score (ITU-T G.107 annex B), 1 to 4.5
         mos: f64,
     }
 }
 
 table! {
-    /// A user of a population with the path that is theirs.
+    /// A user of a population and the user's path.
     User / Users = "users" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// user of the replicate, from 0; `client` of the other tables
         client: u32,
-        /// access network of the user, from 0; null where it is unknown
+        /// access network of the user, from 0; null if unknown
         subnet: u32 = NO_SUBNET,
-        /// row of the table the path was taken from, from 0; null: drawn
+        /// row of the table of paths, from 0; null if the path was drawn
         row: u32 = NO_ROW,
-        /// how many users of the world this one stands for
+        /// number of real users that this user represents
         weight: f64,
-        /// round trip without queueing; of observed traffic, the least that was seen
+        /// RTT without queueing; for observed traffic, the minimum RTT
         rtt_s: f64 ["s"],
-        /// the largest seen, of observed traffic; else null
+        /// maximum RTT of observed traffic; else null
         most_rtt_s: f64 ["s"] = f64::NAN,
-        /// rate towards the user; null where it is unknown
+        /// downlink rate; null if unknown
         down_bps: f64 ["bit/s"],
-        /// rate from the user; null where it is unknown
+        /// uplink rate; null if unknown
         up_bps: f64 ["bit/s"],
-        /// queue before the down link; null where it is unknown
+        /// queue before the downlink; null if unknown
         buffer_bytes: u64 ["B"],
-        /// probability of a packet's loss on the down link; null where it is unknown
+        /// loss probability of a packet on the downlink; null if unknown
         loss: f64,
     }
 }
 
 table! {
-    /// Transfers or pages of a bucket, counted and added up. Whole numbers, so parts merge exactly in any order.
+    /// Counts and sums over the transfers or pages of a bucket. Integers, so partial results merge exactly in any
+    /// order.
     Aggregate / Aggregates = "aggregates" {
         /// replicate of the experiment, from 0
         replicate: u32,
         /// name of the application
         application: u16 [names],
-        /// what is counted: "transfer" or "page"
+        /// counted object: "transfer" or "page"
         unit: u8 [names],
         /// quantity of the bucket: "all", "rtt_s", "down_bps", "bdp_bytes" or "segments"
         dimension: u8 [names],
@@ -243,12 +246,12 @@ table! {
         bucket: u16,
         /// transfers or pages
         count: u64,
-        /// of these, finished
+        /// of these, completed
         completed: u64,
-        /// completion times of the finished ones, added up
+        /// sum of the completion times of completed ones
         completion_ns_sum: i64 ["ns"],
         .. sums: Sums {
-            /// bytes asked for
+            /// bytes requested
             bytes: u64 ["B"],
             /// data segments sent, retransmissions included
             segments_sent: u64 ["segments"],
@@ -260,9 +263,9 @@ table! {
             with_retransmission: u64,
             /// data segments sent before the first ACK of data
             first_flight_segments: u64 ["segments"],
-            /// of the first flights, segments truly lost on the path
+            /// segments of the first flights that a queue dropped or a link lost
             first_flight_lost: u64 ["segments"],
-            /// transfers or pages that lost a segment of a first flight
+            /// transfers or pages with a dropped or lost segment of a first flight
             with_first_flight_loss: u64,
         }
     }
@@ -275,7 +278,7 @@ table! {
         replicate: u32,
         /// name of the application
         application: u16 [names],
-        /// what is counted: "transfer" or "page"
+        /// counted object: "transfer" or "page"
         unit: u8 [names],
         /// quantity of the bucket: "all", "rtt_s", "down_bps", "bdp_bytes" or "segments"
         dimension: u8 [names],
@@ -283,13 +286,13 @@ table! {
         bucket: u16,
         /// bin b: completion times above 1.01^(b-1) ns, up to 1.01^b ns
         bin: i32,
-        /// finished transfers or pages in it
+        /// completed transfers or pages in the bin
         count: u64,
     }
 }
 
 table! {
-    /// A segment at one point of its way.
+    /// A segment at one point of its path.
     SegmentEvent / SegmentEvents = "segments" {
         /// time since the start of the run
         time_ns: i64 ["ns"],
@@ -299,7 +302,7 @@ table! {
         connection: u32,
         /// 0 sent by an endpoint, 1 received by one, 2 dropped by a queue, 3 lost on a link
         event: u8,
-        /// 1 if the server's end sent the segment
+        /// 1 if the server sent the segment
         from_server: u8,
         /// index of the link of a drop or loss, else null
         link: u16 = NO_LINK,
@@ -307,20 +310,20 @@ table! {
         seq: u32 ["B"],
         /// payload
         length: u32 ["B"],
-        /// acknowledgment number relative to the other end's initial sequence number
+        /// acknowledgment number relative to the peer's initial sequence number
         ack: u32 ["B"],
         /// advertised receive window
         window_bytes: u64 ["B"],
-        /// cwnd of the end that sent (0) or, after it, received (1) this
+        /// cwnd of the endpoint that sent the segment (event 0) or received it (event 1, after processing)
         cwnd_segments: f64 ["segments"],
-        /// slow start threshold of the same end
+        /// ssthresh of the same endpoint
         ssthresh_segments: f64 ["segments"],
-        /// of the same end: 0 open, 1 disorder, 2 window reduced, 3 fast recovery, 4 loss (Linux's tcpi_ca_state); null in
-        /// a capture, which cannot know
+        /// recovery state of the same endpoint: 0 open, 1 disorder, 2 window reduced, 3 fast recovery, 4 loss (Linux's
+        /// tcpi_ca_state); null in a capture
         recovery_state: u8 = UNKNOWN_STATE,
         /// TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, ECE 64, CWR 128
         flags: u8,
-        /// 1 if the segment had been sent before
+        /// 1 for a retransmission
         retransmission: u8,
         /// ECN bits of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced
         ecn: u8,
@@ -356,7 +359,7 @@ table! {
         sack_permitted: u8,
         /// Quick-Start: 0 none, 1 request, 2 request without a router's approval, 3 report
         quick_start: u8,
-        /// its rate code N (40 kbit/s x 2^N); 0: refused, or none
+        /// rate code N of the option (40 kbit/s x 2^N); 0: refused, or none
         quick_start_rate: u8,
         /// rate code of a Quick-Start response; null without one
         quick_start_response: u8 = NO_RESPONSE,
@@ -366,23 +369,23 @@ table! {
 table! {
     /// A packet at a link.
     Crossing / Crossings = "crossings" {
-        /// when the packet came to the link, since the start of the run
+        /// arrival of the packet at the link, since the start of the run
         time_ns: i64 ["ns"],
         /// replicate of the experiment, from 0
         replicate: u32,
-        /// name of the link; its way back ends in .reverse
+        /// name of the link; its reverse direction ends in .reverse
         link: u16 [names],
-        /// connection of the replicate; null once both ends were done
+        /// connection of the replicate; null after both endpoints have closed it
         connection: u32 = NO_CONNECTION,
-        /// 1 if the server's end sent the packet
+        /// 1 if the server sent the packet
         from_server: u8,
-        /// its size, headers included
+        /// size of the packet, headers included
         bytes: u32 ["B"],
-        /// 1 reached the far end, 2 dropped by the queue, 3 lost after transmission
+        /// 1 delivered, 2 dropped by the queue, 3 lost after transmission
         event: u8,
-        /// when its transmission began: until then it waited; time_ns if it was dropped
+        /// start of transmission, end of waiting; time_ns if dropped
         start_ns: i64 ["ns"],
-        /// when its transmission ended; time_ns if it was dropped
+        /// end of transmission; time_ns if dropped
         end_ns: i64 ["ns"],
     }
 }

@@ -11,86 +11,87 @@ class TcpFields:
     __slots__ = ()
 
     mss: Bytes
-    """Largest payload of a segment, announced in the MSS option; 1 to 65535."""
+    """Largest payload of a segment, advertised in the MSS option; 1 to 65535."""
     initial_window: int | str | dict[str, Any]
     """Initial window."""
     restart_window: int | str | dict[str, Any]
     """Restart window after an idle time longer than the RTO."""
     idle_check: Literal["on_send", "on_write"]
-    """When that idle time is looked for."""
+    """When the sender checks for an idle time."""
     loss_window_segments: int
     """Congestion window after a retransmission timeout, in segments, at least 1."""
     lost_syn: Literal["rfc3390", "rfc6928", "keep"]
-    """What a lost SYN or SYN-ACK does to the initial window."""
+    """Effect of a lost SYN or SYN-ACK on the initial window."""
     undo_spurious_syn: bool
-    """With timestamps: whether an echo of the first SYN or SYN-ACK shows that it was repeated needlessly, so that
-    `lost_syn` does not apply.
+    """With timestamps: ignore `lost_syn` if an echo of the first SYN or SYN-ACK shows that its retransmission was
+    spurious.
     """
     initial_ssthresh_segments: int | Literal["none"] | None
-    """Slow start threshold at the start, in segments; none: arbitrarily high."""
+    """Initial ssthresh, in segments; none: arbitrarily high."""
     max_send_window_segments: int | Literal["none"] | None
-    """Bound on the send window besides cwnd and the receive window, in segments (ns-2's `window_`)."""
+    """Bound on the send window in addition to cwnd and rwnd, in segments (ns-2's `window_`)."""
     receive_window: Bytes
-    """Size of the receive buffer, and with it the largest window announced, in bytes."""
+    """Size of the receive buffer, which is the largest advertised window, in bytes."""
     receive_window_growth: dict[str, Any] | Literal["none"] | None
-    """How the announced window grows up to `receive_window_bytes`; none: it is there from the start."""
+    """Growth of the advertised window up to `receive_window_bytes`; none: full size from the start."""
     window_scaling: bool
-    """Whether to offer the window scale option (RFC 7323)."""
+    """Offer the window scale option (RFC 7323)."""
     loose_sequence_check: bool
-    """Whether a segment counts as acceptable that ends where the latest acknowledgement does (Linux: `tcp_sequence`),
-    so that the timestamp of a duplicate is echoed.
+    """Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the timestamp of
+    a duplicate is echoed.
     """
     ack: str | dict[str, Any]
     """When to acknowledge data."""
     sack: bool
-    """Whether to offer selective acknowledgements (RFC 2018), which a scoreboard may then use."""
+    """Offer selective acknowledgments (RFC 2018), which a scoreboard can use."""
     dsack: bool
-    """Whether to report duplicates in SACK options (RFC 2883)."""
+    """Report duplicates in SACK options (RFC 2883)."""
     timestamps: bool
-    """Whether to offer timestamps (RFC 7323): 12 bytes of each segment, taken from `mss_bytes`."""
+    """Offer timestamps (RFC 7323): 12 bytes of each segment, taken from `mss_bytes`."""
     ecn: Literal["off", "passive", "on"]
     """Explicit congestion notification (RFC 3168)."""
     nagle: Literal["off", "classic", "minshall"]
-    """Whether a small segment waits while data is outstanding. Simulated applications write whole files, so it is off
-    in `rfc`.
+    """Delay a small segment while data is outstanding. Off in `rfc`, since simulated applications write whole files.
     """
     recovery: str | dict[str, Any]
-    """Loss recovery, with the rules of its own that refine it."""
+    """Loss recovery algorithm, with its rules."""
     limited_transmit: bool
-    """New data on the first two duplicate acknowledgements (RFC 3042)."""
+    """Send new data on the first two duplicate ACKs (RFC 3042)."""
     early_retransmit: bool
-    """Fewer duplicates suffice when less than four segments are outstanding (RFC 5827)."""
+    """Lower the duplicate ACK threshold when fewer than four segments are outstanding (RFC 5827)."""
     timer_tick: dict[str, Any] | Literal["none"] | None
-    """Tick of the system's clock, as a kernel's jiffy: timeouts are whole ticks, timers expire on one, and CUBIC counts
-    time in them. None: timers are exact, and CUBIC counts milliseconds.
+    """Tick of the system clock, such as a kernel's jiffy: timeouts are whole ticks, timers expire on a tick, and CUBIC
+    counts time in ticks. None: timers are exact, and CUBIC counts milliseconds.
     """
     duplicate_ack_threshold: int
-    """Duplicate acknowledgements that trigger fast retransmit."""
+    """Duplicate ACKs that trigger fast retransmit."""
     congestion_control: str | dict[str, Any]
     """Congestion control."""
     window_validation: str | dict[str, Any]
-    """Which acknowledgements let cwnd grow, and what idleness does to it."""
+    """ACKs that let cwnd grow, and the effect of idle time on cwnd."""
     pacing: dict[str, Any] | Literal["none"] | None
-    """How a window leaves that no start-up scheme and no controller paces; none: as acknowledgements open it."""
+    """Pacing where neither a start-up scheme nor congestion control paces; none: segments are sent as ACKs open the
+    window.
+    """
     startup: str | dict[str, Any]
-    """What begins a connection besides its initial window."""
+    """Start-up scheme, in addition to the initial window."""
     slow_start_growth: Literal["per_ack", "bytes", "all_bytes"]
     """Growth of cwnd in slow start."""
     congestion_avoidance: Literal["per_ack", "per_window"]
     """Growth of cwnd in congestion avoidance."""
     ssthresh: dict[str, Any]
-    """Slow start threshold after a loss."""
+    """ssthresh after a loss."""
     rto: dict[str, Any]
     """Retransmission timer."""
     data_on_handshake_ack: bool
-    """Whether data that is waiting rides on the third segment of the handshake."""
+    """Piggyback waiting data on the third segment of the handshake."""
     piggyback_fin: bool
-    """Whether the FIN is sent with the last data (RFC 9293 §3.6) or in a segment of its own."""
+    """Send the FIN with the last data (RFC 9293 §3.6) instead of in a separate segment."""
     max_retries: int
-    """Retransmissions of one segment before the connection is given up."""
+    """Retransmissions of one segment before the connection is aborted."""
     max_syn_retries: int
-    """Retransmissions of a SYN before the connection is given up."""
+    """Retransmissions of a SYN before the connection is aborted."""
     max_syn_ack_retries: int
-    """Retransmissions of a SYN-ACK before the connection is given up."""
+    """Retransmissions of a SYN-ACK before the connection is aborted."""
     linear_syn_timeouts: int
-    """Timeouts of a SYN, the first so many, that do not lengthen the next."""
+    """Number of initial SYN timeouts without exponential backoff (Linux: `tcp_syn_linear_timeouts`)."""

@@ -30,89 +30,89 @@ const SECOND: Nanos = 1_000_000_000;
 // RFC 7323 §2.3: the shift is at most 14, so a window is at most 2^30 bytes.
 pub(crate) const LARGEST_WINDOW: u32 = 1 << 30;
 
-/// How one end of a connection behaves. Shared by all connections that behave alike.
+/// Behavior of one endpoint of a connection. Shared by all connections with the same behavior.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Largest payload of a segment, announced in the MSS option; 1 to 65535.
+    /// Largest payload of a segment, advertised in the MSS option; 1 to 65535.
     pub mss_bytes: u32,
     /// Initial window.
     pub initial_window: InitialWindow,
     /// Restart window after an idle time longer than the RTO.
     pub restart_window: RestartWindow,
-    /// When that idle time is looked for.
+    /// When the sender checks for an idle time.
     pub idle_check: IdleCheck,
     /// Congestion window after a retransmission timeout, in segments, at least 1.
     pub loss_window_segments: u32,
-    /// What a lost SYN or SYN-ACK does to the initial window.
+    /// Effect of a lost SYN or SYN-ACK on the initial window.
     pub lost_syn: LostSyn,
-    /// With timestamps: whether an echo of the first SYN or SYN-ACK shows that it was repeated needlessly, so that
-    /// `lost_syn` does not apply.
+    /// With timestamps: ignore `lost_syn` if an echo of the first SYN or SYN-ACK shows that its retransmission was
+    /// spurious.
     pub undo_spurious_syn: bool,
-    /// Slow start threshold at the start, in segments; none: arbitrarily high.
+    /// Initial ssthresh, in segments; none: arbitrarily high.
     pub initial_ssthresh_segments: Option<u32>,
-    /// Bound on the send window besides cwnd and the receive window, in segments (ns-2's `window_`).
+    /// Bound on the send window in addition to cwnd and rwnd, in segments (ns-2's `window_`).
     pub max_send_window_segments: Option<u32>,
-    /// Size of the receive buffer, and with it the largest window announced, in bytes.
+    /// Size of the receive buffer, which is the largest advertised window, in bytes.
     pub receive_window_bytes: u32,
-    /// How the announced window grows up to `receive_window_bytes`; none: it is there from the start.
+    /// Growth of the advertised window up to `receive_window_bytes`; none: full size from the start.
     pub receive_window_growth: Option<ReceiveWindowGrowth>,
-    /// Whether to offer the window scale option (RFC 7323).
+    /// Offer the window scale option (RFC 7323).
     pub window_scaling: bool,
-    /// Whether a segment counts as acceptable that ends where the latest acknowledgement does (Linux: `tcp_sequence`), so
-    /// that the timestamp of a duplicate is echoed.
+    /// Accept a segment that ends at the latest acknowledgment number (Linux: `tcp_sequence`), so that the timestamp of
+    /// a duplicate is echoed.
     pub loose_sequence_check: bool,
     /// When to acknowledge data.
     pub ack: AckPolicy,
-    /// Whether to offer selective acknowledgements (RFC 2018), which a scoreboard may then use.
+    /// Offer selective acknowledgments (RFC 2018), which a scoreboard can use.
     pub sack: bool,
-    /// Whether to report duplicates in SACK options (RFC 2883).
+    /// Report duplicates in SACK options (RFC 2883).
     pub dsack: bool,
-    /// Whether to offer timestamps (RFC 7323): 12 bytes of each segment, taken from `mss_bytes`.
+    /// Offer timestamps (RFC 7323): 12 bytes of each segment, taken from `mss_bytes`.
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: EcnPolicy,
-    /// Whether a small segment waits while data is outstanding. Simulated applications write whole files, so it is off
-    /// in `rfc`.
+    /// Delay a small segment while data is outstanding. Off in `rfc`, since simulated applications write whole files.
     pub nagle: Nagle,
-    /// Loss recovery, with the rules of its own that refine it.
+    /// Loss recovery algorithm, with its rules.
     pub recovery: RecoveryAlgorithm,
-    /// New data on the first two duplicate acknowledgements (RFC 3042).
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// Fewer duplicates suffice when less than four segments are outstanding (RFC 5827).
+    /// Lower the duplicate ACK threshold when fewer than four segments are outstanding (RFC 5827).
     pub early_retransmit: bool,
-    /// Tick of the system's clock, as a kernel's jiffy: timeouts are whole ticks, timers expire on one, and CUBIC counts
-    /// time in them. None: timers are exact, and CUBIC counts milliseconds.
+    /// Tick of the system clock, such as a kernel's jiffy: timeouts are whole ticks, timers expire on a tick, and CUBIC
+    /// counts time in ticks. None: timers are exact, and CUBIC counts milliseconds.
     pub timer_tick: Option<TimerTick>,
-    /// Duplicate acknowledgements that trigger fast retransmit.
+    /// Duplicate ACKs that trigger fast retransmit.
     pub duplicate_ack_threshold: u32,
     /// Congestion control.
     pub congestion_control: CongestionAlgorithm,
-    /// Which acknowledgements let cwnd grow, and what idleness does to it.
+    /// ACKs that let cwnd grow, and the effect of idle time on cwnd.
     pub window_validation: WindowValidation,
-    /// How a window leaves that no start-up scheme and no controller paces; none: as acknowledgements open it.
+    /// Pacing where neither a start-up scheme nor congestion control paces; none: segments are sent as ACKs open the
+    /// window.
     pub pacing: Option<WindowPacing>,
-    /// What begins a connection besides its initial window.
+    /// Start-up scheme, in addition to the initial window.
     pub startup: Startup,
     /// Growth of cwnd in slow start.
     pub slow_start_growth: SlowStartGrowth,
     /// Growth of cwnd in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
-    /// Slow start threshold after a loss.
+    /// ssthresh after a loss.
     pub ssthresh: SsthreshRules,
     /// Retransmission timer.
     pub rto: RtoRules,
-    /// Whether data that is waiting rides on the third segment of the handshake.
+    /// Piggyback waiting data on the third segment of the handshake.
     pub data_on_handshake_ack: bool,
-    /// Whether the FIN is sent with the last data (RFC 9293 §3.6) or in a segment of its own.
+    /// Send the FIN with the last data (RFC 9293 §3.6) instead of in a separate segment.
     pub piggyback_fin: bool,
-    /// Retransmissions of one segment before the connection is given up.
+    /// Retransmissions of one segment before the connection is aborted.
     pub max_retries: u32,
-    /// Retransmissions of a SYN before the connection is given up.
+    /// Retransmissions of a SYN before the connection is aborted.
     pub max_syn_retries: u32,
-    /// Retransmissions of a SYN-ACK before the connection is given up.
+    /// Retransmissions of a SYN-ACK before the connection is aborted.
     pub max_syn_ack_retries: u32,
-    /// Timeouts of a SYN, the first so many, that do not lengthen the next.
+    /// Number of initial SYN timeouts without exponential backoff (Linux: `tcp_syn_linear_timeouts`).
     pub linear_syn_timeouts: u32,
 }
 
@@ -120,11 +120,11 @@ pub struct Profile {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnPolicy {
-    /// Neither asked for nor granted.
+    /// Neither requested nor accepted.
     Off,
-    /// Granted to a peer that asks, not asked for (Linux's default).
+    /// Accepted if the peer requests it, not requested (Linux's default).
     Passive,
-    /// Asked for and granted.
+    /// Requested and accepted.
     On,
 }
 
@@ -132,25 +132,25 @@ pub enum EcnPolicy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimerTick {
-    /// Time from one tick to the next.
+    /// Time between ticks.
     pub period_ns: Nanos,
-    /// Whether timers expire later the farther off they are, as in Linux's timer wheel.
+    /// Coarser expiry for longer timers, as in Linux's timer wheel.
     pub wheel: bool,
 }
 
-/// Which acknowledgements let cwnd grow, and what unused window comes to.
+/// ACKs that let cwnd grow, and the effect of an unused window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum WindowValidation {
-    /// Each acknowledgement of new data lets cwnd grow (RFC 5681).
+    /// Each ACK of new data lets cwnd grow (RFC 5681).
     Off,
     /// cwnd grows only while it limits the sender (Linux).
     CwndLimited {
-        /// Whether cwnd that was not used for an RTO falls by half of what was not used (RFC 2861).
+        /// Reduce cwnd by half of its unused part after an RTO without full use (RFC 2861).
         #[serde(default)]
         app_limited_decay: bool,
     },
-    /// RFC 7661: cwnd grows while at least half of it is used, and falls to what was used after five minutes or a loss.
+    /// RFC 7661: cwnd grows while at least half of it is used, and falls to the used part after five minutes or a loss.
     Rfc7661,
 }
 
@@ -158,23 +158,21 @@ pub enum WindowValidation {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsthreshRules {
-    /// What it is computed from.
+    /// Quantity that ssthresh is computed from.
     pub base: SsthreshBase,
-    /// Whether it is rounded down to whole segments (Reno's and Vegas's; that of the other algorithms is by their own
-    /// rules).
+    /// Round ssthresh down to whole segments (Reno and Vegas; other algorithms have their own rules).
     pub whole_segments: bool,
 }
 
-/// A receive window that begins small.
+/// A receive window that starts small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveWindowGrowth {
-    /// Receive buffer at the start, in bytes of payload: the first window is as many whole segments, 65535 bytes at
-    /// most.
+    /// Initial receive buffer, in bytes of payload: the first window is as many whole segments, 65535 bytes at most.
     pub initial_bytes: u32,
 }
 
-/// What a sample of the retransmission timer measures.
+/// Interval measured by an RTT sample of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RttSamples {
@@ -186,13 +184,13 @@ pub enum RttSamples {
     AckOneWay,
 }
 
-/// How round-trip samples become the retransmission timeout.
+/// Estimator that computes the retransmission timeout from RTT samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RtoEstimator {
     /// RFC 6298: SRTT + 4 RTTVAR, not below the floor.
     Rfc6298 {
-        /// Whether a sample is counted in whole ticks of the clock, at least one (BSD, ns-2).
+        /// Count a sample in whole clock ticks, at least one (BSD, ns-2).
         #[serde(default)]
         quantized_rtt: bool,
     },
@@ -201,7 +199,7 @@ pub enum RtoEstimator {
 }
 
 impl RtoEstimator {
-    /// RFC 6298's, of exact samples.
+    /// RFC 6298's, with exact samples.
     pub const RFC6298: Self = Self::Rfc6298 { quantized_rtt: false };
 }
 
@@ -209,9 +207,9 @@ impl RtoEstimator {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AfterSynLoss {
-    /// That timeout (RFC 6298 §5.7).
+    /// Timeout (RFC 6298 §5.7).
     pub timeout_ns: Nanos,
-    /// Whether it leaves a timeout alone that rests on an RTT, which timestamps give though the SYN was retransmitted.
+    /// Keep a timeout computed from an RTT sample, which timestamps provide even if the SYN was retransmitted.
     pub unless_sampled: bool,
 }
 
@@ -221,26 +219,26 @@ pub struct AfterSynLoss {
 pub struct RtoRules {
     /// Timeout before the first sample.
     pub initial_ns: Nanos,
-    /// Floor.
+    /// Lower bound.
     pub minimum_ns: Nanos,
-    /// Cap, back-off included.
+    /// Upper bound, with backoff.
     pub maximum_ns: Nanos,
     /// Clock granularity G.
     pub granularity_ns: Nanos,
-    /// What a sample measures.
+    /// Interval that a sample measures.
     pub samples: RttSamples,
-    /// How samples become the timeout.
+    /// Estimator that computes the timeout from samples.
     pub estimator: RtoEstimator,
-    /// Factor by which each expiry lengthens the timeout.
+    /// Factor by which each expiry multiplies the timeout.
     pub backoff: u32,
-    /// Whether a fast retransmit lengthens the timeout by that factor, too (ns-2's BayFullTcp, `fast_retransmit()`).
+    /// Also multiply the timeout by that factor on a fast retransmit (ns-2's BayFullTcp, `fast_retransmit()`).
     pub backoff_at_fast_retransmit: bool,
-    /// Timeout when data begins after a SYN timed out; none: the backed-off one stays until a sample.
+    /// Timeout when data starts after a SYN timeout; none: the backed-off timeout stays until a sample.
     pub after_syn_loss: Option<AfterSynLoss>,
 }
 
 impl RtoRules {
-    /// Unit in which round trips are counted.
+    /// Unit of RTT samples.
     #[inline]
     pub(crate) fn unit_ns(&self) -> Nanos {
         match self.estimator {

@@ -18,14 +18,13 @@ const DEFAULT_MSS: u64 = 536;
 /// A millisecond is taken to be 1/1024 s (Linux: `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
-/// How segments leave together.
+/// Segments sent together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trains {
-    /// Segments of a train at least, however low the rate; 1 to 64 (Linux: `tcp_min_tso_segs`, 2).
+    /// Minimum segments of a train, at any rate; 1 to 64 (Linux: `tcp_min_tso_segs`, 2).
     pub min_segments: u32,
-    /// With room for at least this part of the window a train leaves whatever its length: one in so many, 1 to 255 (Linux:
-    /// `tcp_tso_win_divisor`, 3).
+    /// A train of any length is sent if 1/divisor of the window is free; 1 to 255 (Linux: `tcp_tso_win_divisor`, 3).
     pub window_divisor: u32,
 }
 

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowPacing {
-    /// Share of cwnd that may leave in a smoothed round trip while cwnd is below half of ssthresh, in percent, 1 to 1000
-    /// (Linux: `tcp_pacing_ss_ratio`, 200).
+    /// Percentage of cwnd sent per SRTT while cwnd is below half of ssthresh, 1 to 1000 (Linux: `tcp_pacing_ss_ratio`,
+    /// 200).
     pub slow_start_percent: u32,
-    /// The same from there on (Linux: `tcp_pacing_ca_ratio`, 120).
+    /// Percentage of cwnd sent per SRTT from there on (Linux: `tcp_pacing_ca_ratio`, 120).
     pub avoidance_percent: u32,
-    /// Segments that leave together at least, 1 to 64 (Linux: `tcp_min_tso_segs`, 2). With `trains` a longer train leaves
-    /// together, too.
+    /// Minimum burst, in segments, 1 to 64 (Linux: `tcp_min_tso_segs`, 2). With `trains` a longer train is also one
+    /// burst.
     pub burst_segments: u32,
 }
 

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 pub enum RecoveryAlgorithm {
     /// Fast retransmit, then slow start from the hole.
     Tahoe,
-    /// Fast retransmit and fast recovery (RFC 5681): the first new acknowledgement ends it.
+    /// Fast retransmit and fast recovery (RFC 5681): the first ACK of new data ends it.
     Reno(RenoRules),
-    /// Fast retransmit and fast recovery with partial acknowledgements (RFC 6582).
+    /// Fast retransmit and fast recovery with partial ACKs (RFC 6582).
     NewReno(NewRenoRules),
-    /// A scoreboard of every segment in flight (RFC 6675), fed by selective acknowledgements where the peer sends them
-    /// and by duplicate acknowledgements where it does not.
+    /// A scoreboard of every segment in flight (RFC 6675), fed by SACK options where the peer sends them and by
+    /// duplicate ACKs where it does not.
     Scoreboard(ScoreboardRules),
 }
 
@@ -24,7 +24,7 @@ pub enum RecoveryAlgorithm {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RenoRules {
-    /// cwnd when the loss is recovered.
+    /// cwnd when recovery ends.
     pub exit: RecoveryExit,
 }
 
@@ -35,7 +35,7 @@ pub enum RecoveryExit {
     /// ssthresh (RFC 5681 §3.2 step 6).
     #[default]
     Ssthresh,
-    /// What is in flight and two segments more, so that the ACK that ends recovery releases two (ns-2's BayFullTcp).
+    /// Bytes in flight plus two segments, so that the ACK that ends recovery releases two (ns-2's BayFullTcp).
     FlightPlusTwo,
 }
 
@@ -57,20 +57,21 @@ pub struct NewRenoRules {
 pub struct ScoreboardRules {
     /// Detect losses by time (RACK, RFC 8985) instead of by counting (RFC 6675). Needs `sack`.
     pub rack: bool,
-    /// Tail loss probes (RFC 8985 §7); none: no probes. Need `sack`.
+    /// Tail loss probes (RFC 8985 §7); none: no probes. Needs `sack`.
     pub tail_loss_probe: Option<TailLossProbe>,
-    /// Proportional rate reduction (RFC 9937) instead of half a window at once.
+    /// Proportional rate reduction (RFC 9937) instead of an immediate reduction of cwnd.
     pub prr: bool,
-    /// Timestamps (Eifel, RFC 3522) may show that a recovery was spurious.
+    /// Detect spurious recoveries by timestamps (Eifel, RFC 3522).
     pub undo_by_timestamps: bool,
-    /// DSACKs (RFC 3708) may show that a recovery was spurious. Needs `sack`.
+    /// Detect spurious recoveries by DSACKs (RFC 3708). Needs `sack`.
     pub undo_by_dsack: bool,
-    /// ACKs after a timeout may show that it was spurious (RFC 5682).
+    /// Detect spurious timeouts by the ACKs that follow (RFC 5682).
     pub f_rto: bool,
     /// An ACK of new data restarts the retransmission timer (RFC 6298 §5.3); else the timer counts from when the first
     /// outstanding segment was sent (RFC 7765 §4, for any number of outstanding segments).
     pub timer_restart: bool,
-    /// How segments leave together, paced or not, except in a start-up scheme's first flight; none: each as soon as it may.
+    /// Trains of segments, paced or not, except in the first flight of a start-up scheme; none: each segment is sent as
+    /// soon as the window allows.
     pub trains: Option<Trains>,
 }
 
@@ -78,7 +79,7 @@ pub struct ScoreboardRules {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TailLossProbe {
-    /// How much longer a probe waits when a single segment is outstanding, whose ACK the peer may delay (RFC 8985's
+    /// Additional delay of a probe when a single segment is outstanding, whose ACK the peer may delay (RFC 8985's
     /// TLP.max_ack_delay).
     pub max_ack_delay_ns: Nanos,
 }
@@ -100,7 +101,7 @@ impl RecoveryAlgorithm {
         }
     }
 
-    /// Whether it is a scoreboard.
+    /// True for a scoreboard.
     pub fn is_scoreboard(&self) -> bool {
         matches!(self, Self::Scoreboard(_))
     }
