@@ -30,7 +30,7 @@ RECORDS = {
     "users": "one row per user of a population",
     "aggregates": "counts and sums by application and bucket, of a population that keeps aggregates",
     "histograms": "completion times in logarithmic bins by application and bucket, of the same population",
-    "segments": "one row per segment at one point of its path; made by `trace`, stored for the cells that a study draws",
+    "segments": "one row per segment at one point of its path; made by `trace`, stored for cells drawn by a study",
 }
 
 
@@ -42,9 +42,9 @@ def main() -> None:
     _print_table(("name", "engines", "shows", "source"), _studies())
     print("## TCP profiles\n")
     print(
-        "A scenario's `[tcp]` table sets any of these. The profile columns show their values; a field within a policy is"
+        "A scenario's `[tcp]` table sets any of these. The profile columns show their values; a field within a policy"
     )
-    print("empty where the profile has another policy. RFC sections and Linux names give the source of a rule;")
+    print("is empty where the profile has another policy. RFC sections and Linux names give the source of a rule;")
     print("[keys.md](keys.md#tcp) explains the choices.\n")
     header = ("key", "value", *(f"`{name}`" for name in profiles()), "meaning and source")
     _print_table(header, _profile_rows())

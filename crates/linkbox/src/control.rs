@@ -1,4 +1,4 @@
-//! The control socket: a command a line, an answer a line, and bytes behind an answer that announces them.
+//! The control socket: one command per line, one answer per line, and bytes after an answer that announces them.
 //!
 //! A command is JSON: `{"do": "take"}`. An answer is JSON with `ok`; if not `ok`, `error` is one sentence. With
 //! `payload_bytes` above 0, so many bytes follow the answer's line: the columns of the tables in `tables`, one after the

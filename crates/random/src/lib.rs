@@ -27,7 +27,7 @@ pub enum Purpose {
     Path,
     /// What the paths of a subnet's users have in common.
     Subnet,
-    /// Which row of a table a user is.
+    /// Row of a table for a user.
     Row,
     /// Whether a user runs an application.
     Share,

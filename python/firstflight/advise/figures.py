@@ -174,7 +174,7 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelM
 
 
 def _cost(advice: Advice) -> Figure | None:
-    """A panel a setting, each with the reference setting's line behind it."""
+    """One panel per setting, each with the reference setting's line behind it."""
     import altair as alt
 
     settings = [setting.name for setting in advice.settings]

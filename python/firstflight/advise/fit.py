@@ -124,7 +124,7 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
 
 
 def first_responses(observed: Observation) -> pl.DataFrame:
-    """A row a connection, with its path, its first response and its handshake of TLS; null where unknown."""
+    """One row per connection, with its path, its first response and its handshake of TLS; null where unknown."""
     first = observed.transfers.sort(
         "client", pl.col("object").fill_null(0), pl.col("start_s"), maintain_order=True
     ).unique("client", keep="first", maintain_order=True)

@@ -103,7 +103,7 @@ def labels(edges: Sequence[float], words: tuple[float, str]) -> list[str]:
 def _of_rows(
     run: Run, keys: Sequence[str], edges: Mapping[str, Sequence[float]], payload_bytes: Mapping[str, int]
 ) -> pl.DataFrame:
-    """A row an application, replicate, dimension and bucket with flows, from single transfers and pages."""
+    """One row per application, replicate, dimension and bucket with flows, from single transfers and pages."""
     wanted = [*keys, "replicate", "application", "client", "bytes", "completion_time_s", "completed", "retransmissions"]
     flows = pl.concat(
         [

@@ -15,7 +15,7 @@ RELATIVE_ERROR = (GAMMA - 1) / (GAMMA + 1)
 
 
 def quantiles(histograms: pl.LazyFrame, keys: Sequence[str], wanted: Mapping[str, float]) -> pl.LazyFrame:
-    """Quantiles of the completion time in seconds, a row a value of `keys` and a column each of `wanted`
+    """Quantiles of the completion time in seconds, one row per value of `keys` and one column per value of `wanted`
     ({"median": 0.5}), from the columns `bin` and `count`; rows of the same keys and bin are added up.
 
     Of n values it is the one at place q (n - 1), counted from 0 in ascending order and interpolated between two places,

@@ -154,7 +154,7 @@ def of_records(
     in_real_time: bool = False,
     weights: pl.LazyFrame | None = None,
 ) -> list[Table]:
-    """The same from the three record tables; `keys` are the cells' key columns, `weights` a row a user of a population
+    """The same from three record tables; `keys` are the cells' key columns, `weights` one row per user of a population
     (`keys`, `replicate`, `client`, `weight`).
     """
     weighted = weights is not None
@@ -190,7 +190,7 @@ def as_in_the_scenario(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 def _over_replicates(
     name: str, title: str, caption: str, found: pl.LazyFrame, keys: Sequence[str], metrics: Sequence[str]
 ) -> Table:
-    """The table of metrics that are columns of `found`, a row a replicate and value of `keys`."""
+    """The table of metrics that are columns of `found`, one row per replicate and value of `keys`."""
     per_replicate = found.unpivot(
         on=list(metrics), index=[*keys, "replicate"], variable_name="metric", value_name="value"
     ).collect()

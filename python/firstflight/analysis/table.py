@@ -163,7 +163,7 @@ class Table:
     def text(self) -> str:
         """For a terminal: `ours ±half-width [published]` in each place.
 
-        With `across` a block a metric, a column a value of that key; without, a column a metric.
+        With `across` one block per metric, one column per value of that key; without, one column per metric.
         """
         layout = self.layout()
         names = list(dict.fromkeys(name for name, _ in layout.columns))

@@ -320,7 +320,7 @@ def _rows(run: Run, keys: list[str], by_users: bool) -> pl.DataFrame:
 
 
 def _stream_rows(run: Run, keys: list[str]) -> pl.DataFrame:
-    """What datagrams met, a row a replicate, application and sender."""
+    """What datagrams met, one row per replicate, application and sender."""
     sender = pl.when(pl.col("from_server") == 1).then(pl.lit("server")).otherwise(pl.lit("client"))
     name = pl.format("{}, sender {}", pl.col("application"), sender)
     return (

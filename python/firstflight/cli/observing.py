@@ -15,7 +15,7 @@ from firstflight.records import output
 def observe_command(
     path: Path, kind: str | None, log_format: str | None, mss_bytes: int | None, out: Path | None
 ) -> None:
-    """Print what was read; with `out`, write a row a response, as .parquet or .csv, which can be observed again."""
+    """Print what was read; with `out`, write one row per response, as .parquet or .csv, which can be observed again."""
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise RequestError(f"--out {out}: the name must end in .parquet or .csv, which says what to write")
     if out is not None:

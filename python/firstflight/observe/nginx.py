@@ -55,7 +55,7 @@ def read(path: Path, problems: Problems, log_format: str | None, mss_bytes: int)
 
 
 def _lines(first: int, lines: pl.Series, form: Format, problems: Problems) -> pl.DataFrame:
-    """A row a line that is whole: `line` and the variables, numbers as numbers."""
+    """One row per line that is whole: `line` and the variables, numbers as numbers."""
     frame = pl.DataFrame({"line": pl.int_range(first, first + lines.len(), eager=True), "text": lines})
     frame = frame.filter(pl.col("text") != "")
     frame = frame.with_columns(pl.col("text").str.extract_groups(form.pattern).alias("text"))

@@ -26,7 +26,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Observation:
-    """Observed traffic as records. `transfers`: a row a response, application "observed"; `users`: a row a connection,
+    """Observed traffic as records. `transfers`: one row per response, application "observed"; `users`: one per connection,
     whose number is `client` in both. What the format does not tell is null. `bounds`: for some connections, what the
     path has at least: `client`, `least_down_bps` (so much came through on average during a response, headers included),
     `least_buffer_bytes` (so much was seen to wait); null where there is nothing. `handshakes`: of TLS, a row a

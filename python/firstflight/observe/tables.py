@@ -39,20 +39,20 @@ class Parts:
 
 
 def transfers(responses: pl.DataFrame) -> pl.DataFrame:
-    """The records' `transfers`, a row a response."""
+    """The records' `transfers`, one row per response."""
     known = responses.with_columns(pl.lit(APPLICATION).alias("application"), connection=pl.col("client"))
     return _complete(known, TABLES["transfers"])
 
 
 def users(connections: pl.DataFrame) -> pl.DataFrame:
-    """The records' `users`, a row a connection, in the order of their numbers."""
+    """The records' `users`, one row per connection, in the order of their numbers."""
     if "weight" not in connections.columns:
         connections = connections.with_columns(weight=pl.lit(1.0))
     return _complete(connections, TABLES["users"]).sort("client")
 
 
 def bounds(known: pl.DataFrame) -> pl.DataFrame:
-    """What is known of paths whose value is not, a row a connection of which something is."""
+    """What is known of paths whose value is not, one row per connection of which something is."""
     columns = {"client": pl.UInt32, "least_down_bps": pl.Float64, "least_buffer_bytes": pl.Float64}
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
     frame = known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
@@ -67,7 +67,7 @@ def mean_rate(size: pl.Expr, time_s: pl.Expr) -> pl.Expr:
 
 
 def handshakes(known: pl.DataFrame) -> pl.DataFrame:
-    """Handshakes of TLS, a row a connection that has one."""
+    """Handshakes of TLS, one row per connection that has one."""
     columns = {
         "client": pl.UInt32,
         "version": pl.UInt8,

@@ -241,7 +241,7 @@ class Run:
 
     @property
     def links(self) -> pl.LazyFrame:
-        """One row a link and meter interval, with the cell's key columns in front."""
+        """One row per link and interval, with the cell's key columns in front."""
         return self.table("links")
 
     @property

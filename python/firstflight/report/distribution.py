@@ -22,7 +22,7 @@ _QUANTILES = [percent / 100 for percent in range(1, 100)]
 def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -> list[Figure]:
     """Distribution of completion times (s) of transfers or `pages`, 1st to 99th percentile, over all replicates.
 
-    A line an application and cell, up to as many as the palette has colours. Empty where
+    One line per application and cell, up to as many as the palette has colours. Empty where
     nothing finished or there are more lines.
     """
     import altair as alt
@@ -80,7 +80,7 @@ def _names(cells: pl.DataFrame) -> list[str]:
 def stream_delays(streams: pl.LazyFrame, keys: list[str]) -> list[Figure]:
     """Median, 95th and 99th percentile of the delay (ms) of datagrams, means over streams and replicates.
 
-    A line an application, sender and cell; empty where nothing arrived.
+    One line per application, sender and cell; empty where nothing arrived.
     """
     import altair as alt
 

@@ -1,6 +1,6 @@
 """The map of response sizes: how long each takes with each initial window, and what users' paths carry meanwhile.
 
-Two panels over one axis of bytes. Above, the time of a response on one path, a line an initial window: a step is a
+Two panels over one axis of bytes. Above, the time of a response on one path, one line per initial window: a step is a
 round trip more. Below, the users as a cloud of equal dots: their round trip, and how many bytes their line carries in
 it. A user to the right of a window's line has an idle line for a part of the first round trip, which a larger window
 would use.

@@ -1,4 +1,4 @@
-//! What is told of a connection: a row a response, and one when it is over.
+//! What is told of a connection: one row per response, and one when it is over.
 
 use super::Connection;
 use crate::{

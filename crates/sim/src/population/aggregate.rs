@@ -53,7 +53,7 @@ pub(crate) struct Accounts {
     has: Vec<[bool; UNITS]>,
     /// Where the buckets of each dimension begin within a block.
     first: [usize; DIMENSIONS],
-    /// Buckets of all dimensions together: a block an application and unit.
+    /// Buckets of all dimensions together: one block per application and unit.
     block: usize,
     cells: Vec<Cell>,
     /// Places in a block of the user whose outcomes are next, without the dimension of segments.

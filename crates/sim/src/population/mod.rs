@@ -5,7 +5,7 @@
 //! time 0 until every application that has a count is done, or to the end of the plan's duration. What a server
 //! remembers of one user it does not tell another.
 //!
-//! A population keeps a row a transfer, page and user, or the accounts of its buckets ([`Keep`]).
+//! A population keeps one row per transfer, page and user, or the accounts of its buckets ([`Keep`]).
 //!
 //! Path, sizes and losses of a user depend on plan, seed, replicate and the user's number alone: two plans that differ
 //! in their initial windows meet the same users (common random numbers), however many users a replicate has.

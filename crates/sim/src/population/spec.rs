@@ -40,7 +40,7 @@ pub struct PopulationSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// A row a connection, a page and a user.
+    /// One row per connection, page and user.
     Rows,
     /// Counts, sums and histograms a bucket.
     Aggregates,

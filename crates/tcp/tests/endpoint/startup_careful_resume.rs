@@ -57,7 +57,7 @@ fn once_it_has_arrived_cwnd_is_half_of_what_was_saved_and_then_slow_start_double
 fn what_the_jump_adds_leaves_at_the_jump_per_round_trip() {
     let (mut wire, start) = serving(&resuming(200, 100 * MS));
     wire.run_until(start + 199 * MS);
-    // Nine ACKs of the initial window let two each out, and the tenth the jump, a segment a millisecond.
+    // Nine ACKs of the initial window let two each out, and the tenth the jump, one segment per millisecond.
     let expected: Vec<Nanos> =
         [0; 10].into_iter().chain([100 * MS; 18]).chain((0..82).map(|n| (100 + n) * MS)).collect();
     assert_eq!(wire.departures(start), expected);

@@ -107,7 +107,7 @@ fn a_path_of_ten_milliseconds_is_not_accelerated() {
 
 #[test]
 fn a_later_train_that_grows_too_long_ends_acceleration_for_good() {
-    // A segment a millisecond: 10 ms of ACKs for the initial window; 40 ms for the next, and 160 would follow.
+    // One segment per millisecond: 10 ms of ACKs for the initial window; 40 ms for the next, and 160 would follow.
     let (mut wire, start) = serving(&suss(10));
     bottleneck(&mut wire, MS);
     wire.run_until(start + 199 * MS);

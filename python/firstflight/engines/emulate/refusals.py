@@ -45,7 +45,7 @@ def refuse_what_programs_cannot(application: Mapping[str, Any], header: int | No
         and application["persistent"] == "pipelined"
     ):
         raise RequestError(
-            f'{where}.persistent: curl does not pipeline; write "joined", or version = "1.0" for a connection an object'
+            f'{where}.persistent: curl cannot pipeline; set "joined", or version = "1.0" for one connection per object'
         )
 
 

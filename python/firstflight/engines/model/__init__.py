@@ -32,7 +32,7 @@ __all__ = ["Outcome", "SingleTransfer", "compute", "from_plan", "from_scenario",
 
 
 def run_cell(cell: Cell, seed: int, replicates: int, first_replicate: int = 0) -> dict[str, pl.DataFrame]:
-    """The transfer of a cell's scenario as records: `transfers` (a row a replicate), `pages` and `links`
+    """The transfer of a cell's scenario as records: `transfers` (one row per replicate), `pages` and `links`
     (empty).
 
     Nothing is drawn, so `seed` has no effect and all replicates are alike. What cannot happen here

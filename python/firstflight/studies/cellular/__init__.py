@@ -31,7 +31,7 @@ MOST_AT_ONCE = 4
 
 
 def pages(run: Run) -> pl.LazyFrame:
-    """A row a page with four objects at once: Jain's index of the throughputs of their connections."""
+    """One row per page with four objects at once: Jain's index of the throughputs of their connections."""
     rows = run.table("transfers").filter(INLINE, DONE, pl.col("connections") == MOST_AT_ONCE)
     rate = pl.col("bytes") / pl.col("completion_time_s")
     return (

@@ -31,7 +31,7 @@ def waiting(run: "Run") -> pl.LazyFrame:
 
 
 def windows(run: "Run") -> pl.LazyFrame:
-    """What each sender's window did in the download that is drawn, a row an algorithm."""
+    """What each sender's window did in the download that is drawn, one row per algorithm."""
     segments = run.table("segments", **DRAWN).filter(pl.col("replicate") == 0).collect()
     rows = []
     for (control,), own in segments.partition_by("control", as_dict=True, maintain_order=True).items():

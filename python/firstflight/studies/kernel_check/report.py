@@ -22,7 +22,7 @@ _QUARTILES = "Median and quartiles of the emulated times over undisturbed transf
 
 
 def tables(q: Quantities) -> Sequence[Table]:
-    """A summary, the cells farthest apart, and every cell, a table a queue; none without both engines."""
+    """A summary, the cells farthest apart, and every cell, one table per queue; none without both engines."""
     sides = Sides(q)
     if not sides.measured.any():
         return []
@@ -91,7 +91,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         named(sides.percent, "differences", "Difference", "%"),
         named(sides.simulated, "simulated", "Simulated time", "ms"),
         "Difference between the engines",
-        "A point a cell: emulated minus simulated time in percent of the simulated one. The axis is linear within 1% "
+        "One point per cell: emulated minus simulated time in percent of the simulated. The axis is linear within 1% "
         "and logarithmic beyond.",
         "rate_mbit",
         "queue",

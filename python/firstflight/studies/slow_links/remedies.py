@@ -37,7 +37,7 @@ RFC9, RFC3150 = Source("RFC 6928 section 9"), Source("RFC 6928 section 8 (RFC 31
 
 
 def estimates(run: "Run") -> pl.LazyFrame:
-    """A row a page and detector: `slow` is 1 if bytes after the first segment arrived more slowly than the limit, in
+    """One row per page and detector: `slow` is 1 if bytes after the first segment arrived slower than the limit, in
     the page's first object or in its fastest; objects of one or two segments tell nothing.
     """
     spread = pl.col("completion_time_s") - pl.col("first_byte_time_s")

@@ -1,4 +1,4 @@
-"""A process of the native module that does its work in real time and is driven over a socket, a line a command."""
+"""A process of the native module that does its work in real time and is driven over a socket, one line per command."""
 
 import json
 import os
