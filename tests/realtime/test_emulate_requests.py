@@ -69,7 +69,7 @@ def test_our_own_tcp_does_not_wait_between_requests_of_a_client() -> None:
 def test_pipelining_is_refused_because_curl_does_not_do_it() -> None:
     page = {"kind": "web_page", "primary": "5kB", "inline": "8kB", "think": "1s"}
     document = download().to_dict() | {"application": [page | {"version": "1.1", "persistent": "pipelined"}]}
-    with pytest.raises(RequestError, match='curl does not pipeline; write "joined"'):
+    with pytest.raises(RequestError, match='curl cannot pipeline; set "joined"'):
         campaign.run_cell(Cell({"c": 1}, Scenario.from_dict(document)), 1, 1)
 
 

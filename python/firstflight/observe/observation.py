@@ -26,15 +26,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Observation:
-    """Observed traffic as records. `transfers`: one row per response, application "observed"; `users`: one per connection,
-    whose number is `client` in both. What the format does not tell is null. `bounds`: for some connections, what the
-    path has at least: `client`, `least_down_bps` (so much came through on average during a response, headers included),
-    `least_buffer_bytes` (so much was seen to wait); null where there is nothing. `handshakes`: of TLS, a row a
-    connection that has one: `client`, `version` (13; 12 for TLS 1.2 and older; 0 if that was not seen), `bytes` that
-    the server sent before its first response, `segments_sent`, `retransmissions`, `exchanges` (how often the client
-    waited for the server before it could ask), `answer_flight_segments` (data segments before the first ACK of the
-    first response, session tickets under way with it included), `handshake_time_s` (of TCP, from SYN). `problems`: what
-    was left out.
+    """Observed traffic as records. `transfers`: one row per response, application "observed". `users`: one row per
+    connection, whose number is `client` in both. Values that the format lacks are null. `bounds`: lower bounds of the
+    path for some connections: `client`, `least_down_bps` (the mean rate during a response, headers included),
+    `least_buffer_bytes` (the largest queue observed); null if none. `handshakes`: one row per connection with a TLS
+    handshake: `client`, `version` (13; 12 for TLS 1.2 and older; 0 if not seen), `bytes` that the server sent before
+    its first response, `segments_sent`, `retransmissions`, `exchanges` (number of times that the client waited for the
+    server before its request), `answer_flight_segments` (data segments before the first ACK of the first response,
+    with session tickets then in flight), `handshake_time_s` (TCP, from SYN). `problems`: rows left out.
     """
 
     transfers: pl.DataFrame
