@@ -1,6 +1,7 @@
 """What a command writes replaces its own earlier output and nothing else."""
 
 import ast
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import firstflight as package
 from firstflight import MachineError, RequestError, Scenario
-from firstflight.records import files, output
+from firstflight.records import directory, files, output
 from firstflight.records.machine import _PACKAGE
 from firstflight.report import figures_to_files, write
 from small import Answer
@@ -141,6 +142,42 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
         output.write(target, b"<svg/>")
     assert target.read_text() == output.MARK
     assert [path.name for path in tmp_path.iterdir()] == ["x.svg"]
+
+
+@pytest.mark.parametrize("fault", ["write", "rename"])
+def test_a_fault_before_or_at_the_rename_keeps_the_old_run_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    directory.write_document(tmp_path, {"format": "old"})
+    old = (tmp_path / "run.json").read_bytes()
+    beside: list[dict[str, str]] = []
+
+    def refuse(path: Path | int, target: Path | None = None) -> None:
+        # At this moment a reader sees the old one whole, and the new one is whole if it is to take its place.
+        assert (tmp_path / "run.json").read_bytes() == old
+        if target is not None and isinstance(path, Path):
+            assert target == tmp_path / "run.json"
+            beside.append(json.loads(path.read_bytes()))
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(*((os, "fsync") if fault == "write" else (Path, "replace")), refuse)
+    with pytest.raises(OSError, match="Input/output"):
+        directory.write_document(tmp_path, {"format": "new"})
+    assert [found["format"] for found in beside] == (["new"] if fault == "rename" else [])
+    assert (tmp_path / "run.json").read_bytes() == old
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_fault_at_the_rename_of_a_cell_leaves_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, target: Path) -> None:
+        assert not target.exists()
+        assert files.is_directory_as_written(path)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(OSError, match="Input/output"):
+        files.write_directory(tmp_path / "cell", [("a", b"1"), ("b", b"22")])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_reader_of_tables_is_given_a_path_that_it_may_take_for_a_pattern() -> None:
