@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from firstflight.analysis.ab import by_bucket_of_aggregates, compare, compare_rate, of_aggregates
+from firstflight.analysis.ab import Design, by_bucket_of_aggregates, compare, compare_rate, of_aggregates
 from firstflight.records.schema import GAMMA
 
 ARMS: dict[str, Any] = {"arm": "iw", "baseline": 3, "treatment": 10}
@@ -52,13 +52,13 @@ def aggregated(rows: pl.DataFrame, dimension: str) -> tuple[pl.DataFrame, pl.Dat
 def test_sums_and_rates_are_exact(rows: pl.DataFrame) -> None:
     tables = aggregated(rows, "all")
     mean = of_aggregates(*tables, **ARMS)
-    apart = compare(rows, "time_s", unit=["client"], paired=False, **ARMS)
+    apart = compare(rows, "time_s", Design(**ARMS, unit=["client"], paired=False))
     assert mean.difference.value == pytest.approx(apart.difference.value, abs=1e-8)
     assert mean.unfinished == apart.unfinished
     assert mean.units == REPLICATES
     assert mean.difference.low < mean.difference.value < mean.difference.high < 0
     rate = of_aggregates(*tables, statistic="retransmission rate", **ARMS)
-    exact = compare_rate(rows, "retransmissions", "segments_sent", unit=["client"], **ARMS)
+    exact = compare_rate(rows, "retransmissions", "segments_sent", Design(**ARMS, unit=["client"]))
     assert rate.percent.value == pytest.approx(exact.percent.value)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from firstflight.analysis.ab import Bucket, bucketed, by_bucket
+from firstflight.analysis.ab import Bucket, Design, bucketed, by_bucket
 
-ARMS: dict[str, Any] = {"arm": "iw", "baseline": 3, "treatment": 10, "unit": ["client"]}
+APART = Design(arm="iw", baseline=3, treatment=10, unit=["client"], paired=False)
 
 
 def transfers() -> pl.DataFrame:
@@ -29,7 +29,7 @@ def transfers() -> pl.DataFrame:
 
 def looked_at(**request: Any) -> list[Bucket]:
     rows = bucketed(transfers(), "rtt_s", [0.02, 0.1, 0.2, 1.0], "bucket")
-    return by_bucket(rows, "time_s", "bucket", buckets=range(5), paired=False, **(ARMS | request))
+    return by_bucket(rows, "time_s", "bucket", APART, buckets=range(5), **request)
 
 
 def test_every_bucket_says_what_is_known_of_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,6 +16,7 @@ from scipy import stats
 from firstflight.analysis.ab import (
     Budget,
     Comparison,
+    Design,
     Pilot,
     compare,
     compare_jain,
@@ -32,7 +34,7 @@ from firstflight.analysis.ab.harm import _verdict
 from firstflight.analysis.ab.interval import Percentiles, Studentised, possible, within
 from firstflight.analysis.ab.least import least_units
 
-ARMS: dict[str, Any] = {"arm": "iw", "baseline": 3, "treatment": 10, "unit": ["client"]}
+ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["client"])
 # Degrees of freedom with which Student's t is the normal distribution.
 MANY = 1e12
 
@@ -113,12 +115,12 @@ def test_a_figure_can_be_what_both_arms_can_be() -> None:
 def test_the_standard_error_of_a_mean_is_the_textbooks() -> None:
     base, treat = [1.0, 2, 6, 11], [4.0, 3, 13, 8]
     frame = arms(base, treat)
-    paired = compare(frame, "x", least=4, **ARMS)
+    paired = compare(frame, "x", replace(ARMS, least=4))
     # Differences 3, 1, 7, -3: mean 2, squares 1, 1, 25, 25.
     assert (paired.difference.value, paired.units) == (2, 4)
     assert paired.percent.value == pytest.approx(40)
     assert paired.standard_error == pytest.approx(math.sqrt(52 / 3 / 4))
-    apart = compare(frame, "x", least=4, paired=False, **ARMS)
+    apart = compare(frame, "x", replace(ARMS, least=4, paired=False))
     # Squares about 5: 16, 9, 1, 36; about 7: 9, 16, 36, 1.
     assert apart.standard_error == pytest.approx(math.sqrt(62 / 3 / 4 + 62 / 3 / 4))
     assert (apart.units, apart.baseline.replicates, apart.difference.replicates) == (8, 4, 8)
@@ -126,7 +128,7 @@ def test_the_standard_error_of_a_mean_is_the_textbooks() -> None:
 
 def test_the_standard_error_of_a_rate_is_that_of_its_residuals() -> None:
     frame = arms([1.0, 2, 6, 11], [4.0, 3, 13, 8], sent=[10, 10, 40, 40, 10, 20, 30, 40])
-    found = compare_rate(frame, "x", "sent", least=4, paired=False, **ARMS)
+    found = compare_rate(frame, "x", "sent", replace(ARMS, least=4, paired=False))
     assert (found.baseline.value, found.treatment.value) == pytest.approx((0.2, 0.28))
     # Residuals -1, 0, -2, 3 of 25 a unit; 1.2, -2.6, 4.6, -3.2 of 25 a unit.
     squares = (1 + 0 + 4 + 9, 1.44 + 6.76 + 21.16 + 10.24)
@@ -137,14 +139,14 @@ def test_a_stratum_counts_by_its_share_in_both_arms_together() -> None:
     # Of stratum a three rows and one, of b one and three.
     stratum, weight = [*"aaab", *"abbb"], [1.0] * 4 + [2.0] * 4
     frame = arms([1.0, 2, 3, 10], [4.0, 20, 22, 27], stratum=stratum, weight=weight)
-    request: dict[str, Any] = ARMS | {"strata": "stratum", "paired": False}
-    alike = compare(frame, "x", **request)
+    request = replace(ARMS, strata="stratum", paired=False)
+    alike = compare(frame, "x", request)
     assert (alike.baseline.value, alike.treatment.value) == pytest.approx((2 / 2 + 10 / 2, 4 / 2 + 23 / 2))
     # Weights 3 + 2 of a, 1 + 6 of b.
-    weighted = compare(frame, "x", weight="weight", **request)
+    weighted = compare(frame, "x", replace(request, weight="weight"))
     assert weighted.baseline.value == pytest.approx((5 * 2 + 7 * 10) / 12)
     assert weighted.treatment.value == pytest.approx((5 * 4 + 7 * 23) / 12)
-    given = compare(frame, "x", shares={"b": 1, "a": 3}, **request)
+    given = compare(frame, "x", replace(request, shares={"b": 1, "a": 3}))
     assert (given.baseline.value, given.treatment.value) == pytest.approx((4, 8.75))
 
 
@@ -153,21 +155,21 @@ def test_a_quantile_of_strata_is_of_weights_that_give_each_its_share() -> None:
     values, stratum = [1.0] * 15 + [2.0] * 15 + [5.0] * 10, ["a"] * 30 + ["b"] * 10
     frame = arms(values, [3 * x for x in values], stratum=stratum * 2)
     for shares, median in (({"a": 0.4, "b": 0.6}, 5), ({"a": 0.9, "b": 0.1}, 2)):
-        found = compare(frame, "x", statistic="p50", strata="stratum", shares=shares, **ARMS)
+        found = compare(frame, "x", replace(ARMS, strata="stratum", shares=shares), statistic="p50")
         assert (found.baseline.value, found.treatment.value) == (median, 3 * median)
 
 
 def test_the_standard_error_of_strata_is_that_of_each_by_its_share() -> None:
     base, treat = [1.0, 3, 10, 14, 30], [2.0, 8, 11, 11, 17]
     frame = arms(base, treat, stratum=[*"aabbb", *"aabbb"])
-    found = compare(frame, "x", strata="stratum", shares={"a": 0.75, "b": 0.25}, least=5, **ARMS)
+    found = compare(frame, "x", replace(ARMS, strata="stratum", shares={"a": 0.75, "b": 0.25}, least=5))
     # Differences 1 and 5 of a, 1, -3 and -13 of b: means 3 and -5, squares 8 and 104.
     assert found.difference.value == pytest.approx(0.75 * 3 - 0.25 * 5)
     assert found.standard_error == pytest.approx(math.sqrt(0.75**2 * 8 / 1 / 2 + 0.25**2 * 104 / 2 / 3))
     with pytest.raises(ValueError, match="a share above 0"):
-        compare(frame, "x", strata="stratum", shares={"a": 1.0, "b": 0.0}, least=5, **ARMS)
+        compare(frame, "x", replace(ARMS, strata="stratum", shares={"a": 1.0, "b": 0.0}, least=5))
     with pytest.raises(ValueError, match="give each of the strata a, b"):
-        compare(frame, "x", strata="stratum", shares={"a": 1.0}, least=5, **ARMS)
+        compare(frame, "x", replace(ARMS, strata="stratum", shares={"a": 1.0}, least=5))
 
 
 def test_units_of_one_arm_alone_and_rows_without_a_value_are_counted_in_their_places() -> None:
@@ -178,16 +180,16 @@ def test_units_of_one_arm_alone_and_rows_without_a_value_are_counted_in_their_pl
             "x": [1.0, 2, math.nan, None, 5, 6, 7, 9, 4, 8],
         }
     )
-    found = compare(frame, "x", **ARMS)
+    found = compare(frame, "x", ARMS)
     # Clients 4 and 5 of the baseline, 9 of the treatment; 2 did not finish, of 3 nothing is known.
     assert (found.unmatched, found.unfinished, found.unknown) == ((2, 1), (1, 0), (1, 0))
     assert (found.baseline.value, found.treatment.value, found.units) == (1.5, 8, 2)
 
 
 def test_fairness_is_jains_index_of_each_arm() -> None:
-    found = compare_jain(arms([1.0, 1, 2], [1.0, 2, 6]), "x", **ARMS)
+    found = compare_jain(arms([1.0, 1, 2], [1.0, 2, 6]), "x", ARMS)
     assert (found.baseline.value, found.treatment.value) == pytest.approx((16 / (3 * 6), 81 / (3 * 41)))
-    weighted = compare_jain(arms([1.0, 2], [3.0, 1], w=[2.0, 1, 1, 3]), "x", weight="w", **ARMS)
+    weighted = compare_jain(arms([1.0, 2], [3.0, 1], w=[2.0, 1, 1, 3]), "x", replace(ARMS, weight="w"))
     # (2 + 2)² of 3 · 6; (3 + 3)² of 4 · 12.
     assert (weighted.baseline.value, weighted.treatment.value) == pytest.approx((16 / 18, 36 / 48))
 
@@ -209,19 +211,19 @@ def transfers() -> pl.DataFrame:
 
 
 def test_an_unfinished_transfer_took_from_its_own_beginning_to_the_end() -> None:
-    *_, throughput = harm(transfers(), others=["call"], duration_s=10.0, **ARMS)
+    *_, throughput = harm(transfers(), ARMS, others=["call"], duration_s=10.0)
     # 1000 + 300 bytes in 4 + 3 s; 1000 + 900 in 2 + 6 s.
     assert throughput.measure == "throughput"
     assert throughput.comparison.baseline.value == pytest.approx(1300 / 7)
     assert throughput.comparison.treatment.value == pytest.approx(1900 / 8)
     assert throughput.harm_percent == pytest.approx(100 * (1 - 1900 * 7 / (8 * 1300)))
-    *_, finished = harm(transfers(), others=["call"], **ARMS)
+    *_, finished = harm(transfers(), ARMS, others=["call"])
     assert (finished.comparison.baseline.value, finished.comparison.treatment.value) == (250, 500)
     assert finished.comparison.unfinished == (1, 0)
 
 
 def test_what_is_retransmitted_is_told_as_rate_share_of_flows_timeouts_and_first_flights() -> None:
-    found = retransmissions(transfers(), **ARMS)
+    found = retransmissions(transfers(), ARMS)
     figures = {
         name: (of.baseline.value, of.treatment.value)
         for name, of in (
@@ -253,7 +255,7 @@ def test_latency_and_throughput_have_each_its_own_budget(budget: Budget, verdict
     frame = arms(base.tolist(), (1.05 * base * draw.uniform(0.999, 1.001, 500)).tolist()).with_columns(
         pl.col("x").alias("completion_time_s"), application=pl.lit("call"), delivered_bytes=1000
     )
-    found = harm(frame, others=["call"], latency=["p50", "p90"], budget=budget, **ARMS)
+    found = harm(frame, ARMS, others=["call"], latency=["p50", "p90"], budget=budget)
     assert [one.verdict for one in found] == verdicts
     assert [one.budget_percent for one in found] == [
         budget.latency_percent,
@@ -319,11 +321,11 @@ def test_a_plan_is_the_textbooks() -> None:
 
 def test_the_deviation_of_a_pilot_is_that_of_a_pair_or_of_both_arms() -> None:
     base, treat = [1.0, 2, 6, 11], [4.0, 3, 13, 8]
-    pairs = pilot_of(compare(arms(base, treat), "x", least=4, **ARMS))
+    pairs = pilot_of(compare(arms(base, treat), "x", replace(ARMS, least=4)))
     assert (pairs.deviation, pairs.value) == pytest.approx((math.sqrt(52 / 3), 5))
     assert (pairs.units, pairs.paired) == (4, True)
     # Squares about 5 are 62, of 3 freedoms; of 2, 2, 11 about 5 they are 54, of 2.
-    apart = pilot_of(compare(arms(base, [2.0, 2, 11]), "x", least=3, paired=False, **ARMS))
+    apart = pilot_of(compare(arms(base, [2.0, 2, 11]), "x", replace(ARMS, least=3, paired=False)))
     assert apart.deviation == pytest.approx(math.sqrt(62 / 3 + 54 / 2))
     assert (apart.units, apart.paired) == (3, False)
     today = pilot_of_one_arm(pl.DataFrame({"user": range(4), "x": base}), "x", unit=["user"], least=4)

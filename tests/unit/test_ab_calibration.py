@@ -73,6 +73,5 @@ def test_the_same_users_with_the_same_initial_window_do_not_differ_at_all() -> N
     users = [run_cell(Cell({}, simulated.scenario(1200, neighbours=False)), 7, 1)["transfers"] for _ in range(2)]
     rows = cases.frame(*(side["completion_time_s"].to_numpy() for side in users))
     for statistic in ("mean", "p95"):
-        request = {"arm": "iw", "baseline": 3, "treatment": 10, "unit": ["user"], "statistic": statistic}
-        found = compare(rows, "time_s", **request)
+        found = compare(rows, "time_s", cases.DESIGN, statistic=statistic)
         assert (found.difference.value, found.difference.low, found.difference.high) == (0, 0, 0)

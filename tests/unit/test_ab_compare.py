@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
-from firstflight.analysis.ab import compare, compare_rate
+from firstflight.analysis.ab import Design, compare, compare_rate
 from firstflight.analysis.ab.interval import Studentised
 
-ARMS = {"arm": "iw", "baseline": 3, "treatment": 10, "unit": ["replicate", "client"]}
+ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["replicate", "client"])
 
 
 def arms(base: np.ndarray, treat: np.ndarray) -> pl.DataFrame:
@@ -32,14 +33,14 @@ def latencies(count: int, seed: int = 1) -> pl.DataFrame:
 def test_the_figures_are_those_of_the_two_arms() -> None:
     frame = latencies(1200)
     base, treat = (frame.filter(pl.col("iw") == iw)["time_s"].to_numpy() for iw in (3, 10))
-    found = compare(frame, "time_s", **ARMS)
+    found = compare(frame, "time_s", ARMS)
     assert found.baseline.value == pytest.approx(base.mean())
     assert found.difference.value == pytest.approx(treat.mean() - base.mean())
     assert found.percent.value == pytest.approx(100 * (treat.mean() / base.mean() - 1))
     assert found.difference.low < found.difference.value < found.difference.high < 0
     assert (found.units, found.unmatched, found.unfinished, found.unknown) == (1200, (0, 0), (0, 0), (0, 0))
     assert found.verdict() == "better"
-    median = compare(frame, "time_s", statistic="p50", **ARMS)
+    median = compare(frame, "time_s", ARMS, statistic="p50")
     plain = np.quantile(treat, 0.5, method="inverted_cdf")
     assert median.treatment.value == pytest.approx(plain, abs=(median.treatment.high - median.treatment.low) / 8)
 
@@ -48,7 +49,7 @@ def test_the_figures_are_those_of_the_two_arms() -> None:
 def test_a_quantile_behind_a_gap_in_the_values_is_not_smoothed_across_it(seed: int) -> None:
     draw = np.random.default_rng(seed)
     base = np.concatenate([draw.lognormal(0, 0.3, 3952), draw.lognormal(2, 0.4, 48)])
-    found = compare(arms(base, 0.95 * base), "time_s", statistic="p99", **ARMS)
+    found = compare(arms(base, 0.95 * base), "time_s", ARMS, statistic="p99")
     low, plain, high = np.quantile(base, [0.9884, 0.99, 0.9916])
     assert low < found.baseline.value < high
     assert low < 0.9 * plain
@@ -59,7 +60,7 @@ def test_a_quantile_behind_a_gap_in_the_values_is_not_smoothed_across_it(seed: i
 @pytest.mark.parametrize("statistic", ["p50", "p90"])
 def test_quantiles_of_arms_that_rank_their_units_alike_still_differ(statistic: str) -> None:
     base = np.repeat(np.arange(1.0, 41.0), 50)
-    found = compare(arms(base, base / 2), "time_s", statistic=statistic, **ARMS)
+    found = compare(arms(base, base / 2), "time_s", ARMS, statistic=statistic)
     assert found.percent.value == pytest.approx(-50)
     assert found.difference.value == pytest.approx(-found.baseline.value / 2)
     assert found.difference.high < 0
@@ -67,17 +68,17 @@ def test_quantiles_of_arms_that_rank_their_units_alike_still_differ(statistic: s
 
 def test_pairs_tell_more_than_two_samples() -> None:
     frame = latencies(1200)
-    paired, apart = (compare(frame, "time_s", paired=paired, **ARMS) for paired in (True, False))
+    paired, apart = (compare(frame, "time_s", replace(ARMS, paired=paired)) for paired in (True, False))
     assert paired.difference.value == pytest.approx(apart.difference.value)
     assert apart.standard_error > 3 * paired.standard_error
 
 
 def test_an_unfinished_transfer_is_beyond_every_quantile_and_out_of_a_mean_with_its_partner() -> None:
     frame = arms(np.array([1.0, 2.0, 3.0, math.nan]), np.array([1.0, math.nan, 2.0, 5.0]))
-    mean = compare(frame, "time_s", **ARMS)
+    mean = compare(frame, "time_s", ARMS)
     assert (mean.baseline.value, mean.treatment.value, mean.units) == (2.0, 1.5, 2)
     assert mean.unfinished == (1, 1)
-    high = compare(frame, "time_s", statistic="p90", **ARMS)
+    high = compare(frame, "time_s", ARMS, statistic="p90")
     assert math.isinf(high.baseline.value)
     assert math.isinf(high.treatment.value)
     assert math.isnan(high.difference.value)
@@ -87,24 +88,24 @@ def test_a_quantile_near_the_unfinished_is_the_plain_one_and_its_interval_may_be
     draw = np.random.default_rng(3)
     base = np.sort(draw.lognormal(-1, 1, 1000))
     lost = np.where(np.arange(1000) >= 960, np.nan, base)
-    found = compare(arms(base, lost), "time_s", statistic="p95", paired=False, **ARMS)
+    found = compare(arms(base, lost), "time_s", replace(ARMS, paired=False), statistic="p95")
     assert found.treatment.value == np.sort(base)[949]
     assert math.isinf(found.treatment.high)
     assert math.isfinite(found.baseline.high)
 
 
 def test_too_few_units_get_no_interval_and_hear_how_many_it_takes() -> None:
-    found = compare(latencies(100), "time_s", statistic="p99", **ARMS)
+    found = compare(latencies(100), "time_s", ARMS, statistic="p99")
     assert math.isnan(found.difference.low)
     assert found.reason == "100 pairs are too few: p99 needs 4,000"
     assert found.verdict() == "too few flows"
-    empty = compare(latencies(100).filter(pl.col("iw") == 3), "time_s", **ARMS)
+    empty = compare(latencies(100).filter(pl.col("iw") == 3), "time_s", ARMS)
     assert empty.verdict() == "no flows"
 
 
 def test_a_rate_is_a_ratio_of_sums() -> None:
     frame = latencies(200).with_columns(sent=pl.col("client") % 7 + 1.0)
-    found = compare_rate(frame, "time_s", "sent", **ARMS)
+    found = compare_rate(frame, "time_s", "sent", ARMS)
     treat = frame.filter(pl.col("iw") == 10)
     assert found.treatment.value == pytest.approx(treat["time_s"].sum() / treat["sent"].sum())
 
@@ -112,18 +113,18 @@ def test_a_rate_is_a_ratio_of_sums() -> None:
 def test_equal_arms_do_not_differ() -> None:
     same = latencies(1200).filter(pl.col("iw") == 3)["time_s"].to_numpy()
     for statistic in ("mean", "p50"):
-        found = compare(arms(same, same), "time_s", statistic=statistic, **ARMS)
+        found = compare(arms(same, same), "time_s", ARMS, statistic=statistic)
         assert (found.difference.low, found.difference.high, found.p_value) == (0, 0, 1)
         assert found.verdict() == "not separated"
 
 
 def test_groups_of_units_give_the_interval_of_the_plain_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = latencies(6000)
-    requests = [{"statistic": "mean"}, {"statistic": "p95"}, {"statistic": "p50", "paired": False}]
-    in_groups = [compare(frame, "time_s", **request, **ARMS) for request in requests]
+    requests = [("mean", True), ("p95", True), ("p50", False)]
+    in_groups = [compare(frame, "time_s", replace(ARMS, paired=paired), statistic=name) for name, paired in requests]
     monkeypatch.setattr("firstflight.analysis.ab.contrast.MOST_BLOCKS", 10**9)
-    for grouped, request in zip(in_groups, requests, strict=True):
-        plain = compare(frame, "time_s", **request, **ARMS)
+    for grouped, (name, paired) in zip(in_groups, requests, strict=True):
+        plain = compare(frame, "time_s", replace(ARMS, paired=paired), statistic=name)
         assert "groups" in grouped.method
         assert "groups" not in plain.method
         # The width by which a quantile is smoothed comes from the groups.
@@ -136,7 +137,7 @@ def test_the_intervals_are_scipys_where_both_can_be_used() -> None:
     base, treat = draw.lognormal(0, 1, 1100), draw.lognormal(0, 1, 1100)
     # Studentised and BCa are both of second order; SciPy has no studentised one.
     for statistic, theirs, method in (("mean", np.mean, "BCa"), ("p50", np.median, "percentile")):
-        ours = compare(arms(base, treat), "time_s", paired=False, statistic=statistic, resamples=9999, **ARMS)
+        ours = compare(arms(base, treat), "time_s", replace(ARMS, paired=False, resamples=9999), statistic=statistic)
         scipys = stats.bootstrap(
             (treat, base),
             lambda t, b, axis, of=theirs: of(t, axis) - of(b, axis),
@@ -153,7 +154,7 @@ def test_the_intervals_are_scipys_where_both_can_be_used() -> None:
 def test_the_order_of_the_rows_does_not_matter() -> None:
     frame = latencies(1200)
     shuffled = frame.sample(fraction=1, shuffle=True, seed=9)
-    one, other = (compare(rows, "time_s", **ARMS).difference for rows in (frame, shuffled))
+    one, other = (compare(rows, "time_s", ARMS).difference for rows in (frame, shuffled))
     assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), rel=1e-12)
 
 
@@ -164,16 +165,16 @@ def test_weights_strata_and_clusters_change_the_figure_or_its_error_as_they_shou
         household=pl.col("client") // 9,
     )
     treat = frame.filter(pl.col("iw") == 10)
-    weighted = compare(frame, "time_s", weight="weight", **ARMS)
+    weighted = compare(frame, "time_s", replace(ARMS, weight="weight"))
     assert weighted.treatment.value == pytest.approx(np.average(treat["time_s"], weights=treat["weight"]))
     by_hand = [treat.filter(pl.col("stratum") == name)["time_s"].mean() for name in "012"]
     shares = {"0": 0.5, "1": 0.3, "2": 0.2}
-    stratified = compare(frame, "time_s", strata="stratum", shares=shares, **ARMS)
+    stratified = compare(frame, "time_s", replace(ARMS, strata="stratum", shares=shares))
     assert stratified.treatment.value == pytest.approx(np.dot(list(shares.values()), by_hand))
     copies = pl.concat(
         [frame.with_columns(client=pl.col("client") + 5000 * copy, of=pl.col("client")) for copy in range(4)]
     )
-    alone, together = (compare(copies, "time_s", cluster=cluster, **ARMS) for cluster in (None, "of"))
+    alone, together = (compare(copies, "time_s", replace(ARMS, cluster=cluster)) for cluster in (None, "of"))
     assert together.standard_error == pytest.approx(2 * alone.standard_error, rel=0.15)
 
 
@@ -191,7 +192,6 @@ def test_a_resample_without_an_error_of_its_own_does_not_make_an_interval_endles
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"statistic": "p101"}, "p101"),
         ({"treatment": 3}, "both arms"),
         ({"unit": []}, "at least one column"),
         ({"unit": ["user"]}, "lacks the column user"),
@@ -204,4 +204,9 @@ def test_a_resample_without_an_error_of_its_own_does_not_make_an_interval_endles
 def test_a_request_that_makes_no_sense_is_refused(wrong: dict[str, object], said: str) -> None:
     frame = latencies(1200).with_columns(minus=pl.lit(-1.0))
     with pytest.raises(ValueError, match=said):
-        compare(frame, "time_s", **(ARMS | wrong))
+        compare(frame, "time_s", replace(ARMS, **wrong))
+
+
+def test_a_percentile_above_100_is_refused() -> None:
+    with pytest.raises(ValueError, match="p101"):
+        compare(latencies(100), "time_s", ARMS, statistic="p101")

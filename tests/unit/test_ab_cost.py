@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,6 +10,7 @@ import pytest
 
 from firstflight.analysis.ab import (
     Budget,
+    Design,
     compare,
     compare_jain,
     harm,
@@ -23,7 +23,7 @@ from firstflight.analysis.ab import (
     within_budget,
 )
 
-ARMS: dict[str, Any] = {"arm": "iw", "baseline": 3, "treatment": 32, "unit": ["replicate", "client"]}
+ARMS = Design(arm="iw", baseline=3, treatment=32, unit=["replicate", "client"])
 
 
 def transfers(slower: float, count: int = 1500, seed: int = 4) -> pl.DataFrame:
@@ -46,20 +46,20 @@ def transfers(slower: float, count: int = 1500, seed: int = 4) -> pl.DataFrame:
 
 def test_harm_is_measured_on_the_flows_that_did_not_change() -> None:
     for slower, verdict in ((1.0, "within budget"), (1.2, "over budget"), (1.05, "not separated")):
-        found = harm(transfers(slower), others=["call"], budget=Budget(5, 5), **ARMS)
+        found = harm(transfers(slower), ARMS, others=["call"], budget=Budget(5, 5))
         assert [one.measure for one in found] == ["latency p50", "latency p95", "throughput"]
         assert within_budget(found) == verdict
         assert found[0].low < 100 * (slower - 1) < found[0].high
-    throughput = harm(transfers(1.2), others=["call"], **ARMS)[2]
+    throughput = harm(transfers(1.2), ARMS, others=["call"])[2]
     assert throughput.harm_percent == pytest.approx(100 * (1 - 1 / 1.2), abs=2)
     assert throughput.low < throughput.harm_percent < throughput.high
 
 
 def test_without_other_flows_there_is_no_verdict_on_them() -> None:
-    found = harm(transfers(1.0), others=["voice"], **ARMS)
+    found = harm(transfers(1.0), ARMS, others=["voice"])
     assert {one.verdict for one in found} == {"no flows"}
     assert within_budget(found) == "no flows"
-    few = harm(transfers(1.0, count=30), others=["call"], **ARMS)
+    few = harm(transfers(1.0, count=30), ARMS, others=["call"])
     assert few[0].verdict == "too few flows"
     assert few[0].reason == "30 pairs are too few: p50 needs 100"
 
@@ -75,14 +75,14 @@ def test_jain_is_one_for_equals_and_one_in_n_for_a_monopoly() -> None:
 
 def test_fairness_of_two_arms_is_compared_with_an_interval() -> None:
     rows = transfers(1.0).with_columns(throughput=pl.col("delivered_bytes") / pl.col("completion_time_s"))
-    found = compare_jain(rows.filter(pl.col("application") == "call"), "throughput", **ARMS)
+    found = compare_jain(rows.filter(pl.col("application") == "call"), "throughput", ARMS)
     calls = rows.filter(pl.col("application") == "call", pl.col("iw") == 3)
     assert found.baseline.value == pytest.approx(jain_index(calls["throughput"].to_numpy()))
     assert found.difference.low < 0 < found.difference.high
 
 
 def test_what_is_sent_again_is_told_as_rates_and_shares() -> None:
-    found = retransmissions(transfers(1.0), **ARMS)
+    found = retransmissions(transfers(1.0), ARMS)
     assert found.rate.baseline.value == pytest.approx(0.02, abs=0.003)
     assert found.rate.percent.value == pytest.approx(50, abs=20)
     assert found.flows.difference.low > 0
@@ -92,7 +92,7 @@ def test_what_is_sent_again_is_told_as_rates_and_shares() -> None:
 
 def test_a_pilot_tells_how_many_units_it_takes() -> None:
     rows = transfers(1.0).filter(pl.col("application") == "search")
-    pilot = pilot_of(compare(rows, "completion_time_s", statistic="p50", **ARMS))
+    pilot = pilot_of(compare(rows, "completion_time_s", ARMS, statistic="p50"))
     needed = units_needed(pilot, percent=2)
     assert minimum_detectable_effect(pilot, needed).percent == pytest.approx(2, rel=0.01)
     assert units_needed(pilot, percent=1) == pytest.approx(4 * needed, rel=0.01)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
-from firstflight.analysis.ab import compare, compare_rate, of_aggregates
+from firstflight.analysis.ab import Design, compare, compare_rate, of_aggregates
 from odd_comparisons import faults
 
-ARMS = {"arm": "iw", "baseline": 10, "treatment": 20, "unit": ["client"]}
+ARMS = Design(arm="iw", baseline=10, treatment=20, unit=["client"])
 
 
 def test_no_comparison_of_a_small_odd_sample_has_an_impossible_interval() -> None:
@@ -37,7 +38,7 @@ def retransmissions(differing: int) -> pl.DataFrame:
 def test_a_change_of_a_few_units_is_bounded_whatever_the_seed_of_the_resampling(differing: int) -> None:
     highs = []
     for seed in range(5):
-        change = compare_rate(retransmissions(differing), "again", "sent", seed=seed, **ARMS).difference
+        change = compare_rate(retransmissions(differing), "again", "sent", replace(ARMS, seed=seed)).difference
         assert change.low < change.value < change.high
         highs.append(change.high / change.value)
     assert 2 < min(highs) <= max(highs) < 6
@@ -45,7 +46,7 @@ def test_a_change_of_a_few_units_is_bounded_whatever_the_seed_of_the_resampling(
 
 
 def test_where_nothing_changed_the_interval_is_exactly_nothing() -> None:
-    change = compare_rate(retransmissions(0), "again", "sent", **ARMS)
+    change = compare_rate(retransmissions(0), "again", "sent", ARMS)
     assert (change.difference.value, change.difference.low, change.difference.high, change.p_value) == (0, 0, 0, 1)
 
 
@@ -53,7 +54,7 @@ def test_an_interval_of_a_share_or_a_time_ends_where_the_share_or_the_time_does(
     flags = pl.DataFrame({"iw": [10] * 400 + [20] * 400, "client": [*range(400)] * 2})
     rare = flags.with_columns(lost=pl.when(pl.col("client") == 7).then(1.0).otherwise(0.0))
     for rows, end in ((rare, "low"), (rare.with_columns(lost=1 - pl.col("lost")), "high")):
-        found = compare(rows, "lost", paired=False, **ARMS)
+        found = compare(rows, "lost", replace(ARMS, paired=False))
         assert getattr(found.baseline, end) == (0.0 if end == "low" else 1.0)
         assert found.baseline.low < found.baseline.value < found.baseline.high
 

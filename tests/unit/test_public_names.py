@@ -12,7 +12,7 @@ import pytest
 
 import firstflight
 from firstflight import RequestError
-from firstflight.analysis.ab import compare
+from firstflight.analysis.ab import Design, compare
 from firstflight.analysis.claim import Sentence, near
 from firstflight.analysis.intervals import Estimate
 from firstflight.scenario import Bytes, Scenario, profiles
@@ -215,7 +215,7 @@ def test_a_notebook_shows_runs_claims_comparisons_and_traces(small: Scenario) ->
     assert "holds             id: x &lt; y (RFC 1)" in claim._repr_html_()
     assert "expected 3, tolerance 0.5 s; found 3 (95% CI 2.9 to 3.1)" in claim._repr_html_()
     rows = pl.DataFrame({"unit": [0, 1, 2] * 2, "arm": ["a"] * 3 + ["b"] * 3, "v": [1.0, 2, 3, 2, 3, 4]})
-    shown = compare(rows, "v", arm="arm", baseline="a", treatment="b", unit=["unit"])._repr_html_()
+    shown = compare(rows, "v", Design(arm="arm", baseline="a", treatment="b", unit=["unit"]))._repr_html_()
     assert "<th>difference</th><td>1</td>" in shown
     with pytest.raises(RequestError, match='called "IW 3"; give each a label'):
         firstflight.trace(small).plot("x.svg", firstflight.trace(small))

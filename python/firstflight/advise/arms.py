@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from firstflight.advise.budget import Check, Term, check, parse
 from firstflight.advise.fit import first_responses
 from firstflight.advise.in_use import InUse, in_use
 from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS
-from firstflight.analysis.ab import Comparison, bucketed, by_bucket, compare, compare_rate, least_units
+from firstflight.analysis.ab import Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
 from firstflight.analysis.ab.least import LEAST_BLOCKS
 from firstflight.analysis.intervals import Estimate
 from firstflight.errors import RequestError
@@ -246,17 +246,17 @@ class _Measured:
         self._rows, self._every = rows, every
         subnets = [rows.filter(pl.col("arm") == name)["subnet"] for name in (BEFORE, AFTER)]
         enough = all(not each.null_count() and each.n_unique() >= LEAST_BLOCKS for each in subnets)
-        self._arms: dict[str, Any] = {
-            "arm": "arm",
-            "baseline": BEFORE,
-            "treatment": AFTER,
-            "unit": ["connection"],
-            "weight": "weight",
-            "paired": False,
-            "cluster": "subnet" if enough else None,
-            "resamples": RESAMPLES,
-            "seed": seed,
-        }
+        self._design = Design(
+            arm="arm",
+            baseline=BEFORE,
+            treatment=AFTER,
+            unit=["connection"],
+            weight="weight",
+            paired=False,
+            cluster="subnet" if enough else None,
+            resamples=RESAMPLES,
+            seed=seed,
+        )
         self._made: dict[str, Comparison] = {}
         self._timed = self._told("time_s")
         self._counted = self._told("segments_sent") and self._told("retransmissions")
@@ -272,8 +272,8 @@ class _Measured:
 
     def _compare(self, statistic: str, rows: pl.DataFrame) -> Comparison:
         if statistic == RETRANSMISSIONS:
-            return compare_rate(rows, "retransmissions", "segments_sent", **self._arms)
-        return compare(rows, "time_s", statistic=statistic, **self._arms)
+            return compare_rate(rows, "retransmissions", "segments_sent", self._design)
+        return compare(rows, "time_s", self._design, statistic=statistic)
 
     def changes(self) -> Iterator[Change]:
         """Each statistic that both data sets tell."""
@@ -312,6 +312,7 @@ class _Measured:
     def _worst_buckets(self, term: Term, window: int) -> list[Check]:
         """The bucket of each dimension that reaches furthest up, one over the limit before the others."""
         checks = []
+        design = replace(self._design, least=LEAST_IN_BUCKET)
         for dimension in DIMENSIONS:
             if not self._told(dimension.column):
                 continue
@@ -325,7 +326,7 @@ class _Measured:
                     bucket,
                     Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units),
                 )
-                for bucket in by_bucket(named, "time_s", "bucket", buckets=labels, least=LEAST_IN_BUCKET, **self._arms)
+                for bucket in by_bucket(named, "time_s", "bucket", design, buckets=labels)
                 if bucket.comparison is not None and bucket.verdict in ("better", "worse", "not separated")
             ]
             if judged:

@@ -28,7 +28,7 @@ OTHERS = {SHORT: "short response (30 kB)", LONG: "long download (1 MB)"}
 SHORT_SHARE, LONG_SHARE = 0.5, 0.25
 LASTS = "300s"
 """Of a user's simulation, at most."""
-WORK = 6_000
+WORK = 4_000
 """Users times replicates at least, so that what chance does to a user's losses is small beside what users differ by: of
 4,000 homes a third replicate narrows intervals by 4%, of 500 the 11th to 20th narrow those of responses by 1%.
 """

@@ -9,14 +9,13 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import polars as pl
 
 from firstflight.advise.budget import Check, Term, check
 from firstflight.advise.decide import Evidence
 from firstflight.advise.experiment import OTHERS, RESPONSE, Experiment
-from firstflight.analysis.ab import Bucket, Comparison, bucketed, by_bucket, compare, compare_rate, least_units
+from firstflight.analysis.ab import Bucket, Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
 from firstflight.analysis.ab.least import LEAST_BLOCKS
 from firstflight.analysis.intervals import Estimate
 from firstflight.records import Run
@@ -159,34 +158,31 @@ class Measurements:
         baseline = self.in_use if against is None else against
         key = (setting, statistic, baseline, window)
         if key not in self._made:
-            self._made[key] = compare(
-                self.responses(setting), "time_s", statistic=statistic, **self._arms(baseline, window)
-            )
+            design = self._design(baseline, window)
+            self._made[key] = compare(self.responses(setting), "time_s", design, statistic=statistic)
         return self._made[key]
 
     def rate(self, setting: str, window: int, numerator: str, denominator: str) -> Comparison:
         """A ratio of sums over all responses, such as retransmitted segments of segments sent."""
         key = (setting, f"{numerator}/{denominator}", self.in_use, window)
         if key not in self._made:
-            self._made[key] = compare_rate(
-                self.responses(setting), numerator, denominator, **self._arms(self.in_use, window)
-            )
+            design = self._design(self.in_use, window)
+            self._made[key] = compare_rate(self.responses(setting), numerator, denominator, design)
         return self._made[key]
 
     def share(self, setting: str, window: int, flag: str) -> Comparison:
         """The share of responses with a flag (`lost_in_first_flight`, `timed_out`)."""
         key = (setting, flag, self.in_use, window)
         if key not in self._made:
-            self._made[key] = compare(self.responses(setting), flag, **self._arms(self.in_use, window))
+            self._made[key] = compare(self.responses(setting), flag, self._design(self.in_use, window))
         return self._made[key]
 
     def other(self, setting: str, window: int, application: str, statistic: str = "mean") -> Comparison:
         """The time of other connections when the responses have `window`."""
         key = (setting, f"{application} {statistic}", self.in_use, window)
         if key not in self._made:
-            self._made[key] = compare(
-                self.others(setting, application), "time_s", statistic=statistic, **self._arms(self.in_use, window)
-            )
+            rows, design = self.others(setting, application), self._design(self.in_use, window)
+            self._made[key] = compare(rows, "time_s", design, statistic=statistic)
         return self._made[key]
 
     def segments(self, setting: str, window: int, dimension: Dimension) -> list[Bucket]:
@@ -196,8 +192,8 @@ class Measurements:
             labels = dimension.labels()
             placed = bucketed(self.responses(setting), dimension.column, dimension.edges, "bucket")
             rows = placed.with_columns(pl.col("bucket").replace_strict(dict(enumerate(labels)), return_dtype=pl.String))
-            arms = self._arms(self.in_use, window)
-            self._buckets[key] = by_bucket(rows, "time_s", "bucket", buckets=labels, least=LEAST_IN_BUCKET, **arms)
+            design = replace(self._design(self.in_use, window), least=LEAST_IN_BUCKET)
+            self._buckets[key] = by_bucket(rows, "time_s", "bucket", design, buckets=labels)
         return self._buckets[key]
 
     def title(self, dimension: Dimension) -> str:
@@ -206,17 +202,17 @@ class Measurements:
         share = "" if percent == 100 else f" of {percent:.3g}%"
         return f"{dimension.title} (assumed{share})" if percent else dimension.title
 
-    def _arms(self, baseline: int, window: int) -> dict[str, Any]:
-        return {
-            "arm": "iw",
-            "baseline": baseline,
-            "treatment": window,
-            "unit": ["client"],
-            "weight": "weight",
-            "cluster": self._cluster,
-            "resamples": RESAMPLES,
-            "seed": self._seed,
-        }
+    def _design(self, baseline: int, window: int) -> Design:
+        return Design(
+            arm="iw",
+            baseline=baseline,
+            treatment=window,
+            unit=["client"],
+            weight="weight",
+            cluster=self._cluster,
+            resamples=RESAMPLES,
+            seed=self._seed,
+        )
 
     def evidence(
         self, budget: tuple[Term, ...], jobs: int | None = None, done: Callable[[int], None] = lambda pairs: None

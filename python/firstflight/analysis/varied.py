@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from firstflight.analysis.ab import compare, compare_rate, of_aggregates
+from firstflight.analysis.ab import Design, compare, compare_rate, of_aggregates
 from firstflight.analysis.intervals import Estimate, Means, jackknife
 from firstflight.analysis.table import Metric, Table, rows_frame
 
@@ -245,24 +245,12 @@ def _by_users(part: pl.DataFrame, metric: str, key: str, baseline: object, treat
     unit, cluster = ["replicate", "client"], None
     if part["subnet"].null_count() == 0:
         cluster = ["replicate", "subnet"]
+    design = Design(arm=key, baseline=baseline, treatment=treatment, unit=unit, cluster=cluster)
     if metric == _RETRANSMITTED:
         if part[_SENT].null_count():
             return None
-        found = compare_rate(
-            part, "retransmissions", _SENT, arm=key, baseline=baseline, treatment=treatment, unit=unit, cluster=cluster
-        ).difference
-        return _in_percent(found)
-    return compare(
-        part,
-        "completion_time_s",
-        arm=key,
-        baseline=baseline,
-        treatment=treatment,
-        unit=unit,
-        cluster=cluster,
-        statistic=metric,
-        weight="weight",
-    ).percent
+        return _in_percent(compare_rate(part, "retransmissions", _SENT, design).difference)
+    return compare(part, "completion_time_s", replace(design, weight="weight"), statistic=metric).percent
 
 
 def _by_replicates(part: pl.DataFrame, metric: str, key: str, baseline: object, treatment: object) -> Estimate:

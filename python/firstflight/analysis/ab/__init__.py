@@ -4,6 +4,7 @@ from firstflight.analysis.ab.aggregates import by_bucket_of_aggregates, of_aggre
 from firstflight.analysis.ab.buckets import Bucket, bucketed, by_bucket
 from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.comparison import Comparison, Verdict
+from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.fairness import compare_jain, jain_index
 from firstflight.analysis.ab.harm import Budget, Harm, harm, within_budget
 from firstflight.analysis.ab.least import least_units
@@ -21,6 +22,7 @@ __all__ = [
     "Bucket",
     "Budget",
     "Comparison",
+    "Design",
     "Detectable",
     "Harm",
     "Pilot",

@@ -9,9 +9,9 @@ intervals do; where a bucket is separated and its interval meets 0, the reason s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ import polars as pl
 from firstflight.analysis.ab.compare import maker
 from firstflight.analysis.ab.comparison import Comparison, Verdict
 from firstflight.analysis.ab.contrast import of_sample
+from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.sample import read
 from firstflight.analysis.ab.statistic import share_of
 from firstflight.analysis.intervals import Estimate
@@ -63,50 +64,37 @@ def by_bucket(
     frame: pl.DataFrame | pl.LazyFrame,
     value: str,
     bucket: str,
+    design: Design,
     *,
     buckets: Sequence[object],
-    arm: str,
-    baseline: object,
-    treatment: object,
     denominator: str | None = None,
     statistic: str = "mean",
     correction: Correction = "holm",
-    least: int | None = None,
     lower_is_better: bool = True,
-    weight: str | None = None,
-    resamples: int = 2000,
-    seed: int = 1,
-    confidence: float = 0.95,
-    shares: Mapping[str, float] | None = None,
-    **request: Any,
 ) -> list[Bucket]:
     """`compare` of `value`, or `compare_rate` of `value` over `denominator`, in each of `buckets` of column `bucket`.
 
-    The buckets come back in the order given, those without flows included. `request`: what `compare` takes besides.
-    More resamples are drawn than `resamples` if the intervals of so many buckets need them.
+    The buckets come back in the order given, those without flows included. More resamples are drawn than the design
+    says if the intervals of so many buckets need them.
     """
-    percent = _shares(frame, bucket, arm, baseline, weight)
-    tail = (1 - confidence) / max(1, len(buckets)) / 2
-    enough = max(resamples, math.ceil(_BEYOND_EACH_END / tail))
+    percent = _shares(frame, bucket, design)
+    tail = (1 - design.confidence) / max(1, len(buckets)) / 2
+    enough = replace(design, resamples=max(design.resamples, math.ceil(_BEYOND_EACH_END / tail)))
     named = statistic if denominator is None else "rate"
     rows = read(
         frame,
         [value] if denominator is None else [value, denominator],
-        arm=arm,
-        baseline=baseline,
-        treatment=treatment,
-        weight=weight,
+        enough,
         unfinished_last=named != "rate" and share_of(named) is not None,
         bucket=bucket,
-        **({"strata": None, "cluster": None, "paired": True} | request),
     )
     places = rows.bucket.to_frame()
     found: list[tuple[object, float, Comparison]] = []
     for name in buckets:
         here = places.select(pl.first().eq_missing(pl.lit(name))).to_series().to_numpy()
-        one = of_sample(rows.sample(here), maker(named), named, enough, seed, confidence, shares, least)
+        one = of_sample(rows.sample(here), maker(named), named, enough)
         found.append((name, percent(name), one))
-    return judged(found, correction, confidence, lower_is_better)
+    return judged(found, correction, design.confidence, lower_is_better)
 
 
 def judged(
@@ -180,15 +168,14 @@ def _adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
     return [float(p) for p in adjusted]
 
 
-def _shares(
-    frame: pl.DataFrame | pl.LazyFrame, bucket: str, arm: str, baseline: object, weight: str | None
-) -> Callable[[object], float]:
+def _shares(frame: pl.DataFrame | pl.LazyFrame, bucket: str, design: Design) -> Callable[[object], float]:
     """Percent of the baseline's weight in a bucket."""
-    rows = frame.lazy()
+    rows, arm = frame.lazy(), design.arm
     kind = rows.collect_schema()[arm]
     side = pl.col(arm).cast(pl.String) if kind in (pl.Enum, pl.Categorical) else pl.col(arm)
-    counted = pl.col(weight).cast(pl.Float64).sum() if weight else pl.len().cast(pl.Float64)
-    sums = rows.filter(side == baseline).group_by(bucket, maintain_order=True).agg(counted.alias("__weight")).collect()
+    counted = pl.col(design.weight).cast(pl.Float64).sum() if design.weight else pl.len().cast(pl.Float64)
+    own = rows.filter(side == design.baseline)
+    sums = own.group_by(bucket, maintain_order=True).agg(counted.alias("__weight")).collect()
     total = float(sums["__weight"].sum())
     by_name = dict(zip(sums[bucket].to_list(), sums["__weight"].to_list(), strict=True))
     return lambda name: 100 * by_name.get(name, 0.0) / total if total else math.nan

@@ -2,96 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import polars as pl
 
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import Make, of_sample
+from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.quantile import Quantile
 from firstflight.analysis.ab.sample import read
 from firstflight.analysis.ab.statistic import Ratio, share_of
 
 
-def compare(
-    frame: pl.DataFrame | pl.LazyFrame,
-    value: str,
-    *,
-    arm: str,
-    baseline: object,
-    treatment: object,
-    unit: Sequence[str],
-    statistic: str = "mean",
-    weight: str | None = None,
-    strata: str | Sequence[str] | None = None,
-    cluster: str | Sequence[str] | None = None,
-    paired: bool = True,
-    resamples: int = 2000,
-    seed: int = 1,
-    confidence: float = 0.95,
-    shares: Mapping[str, float] | None = None,
-    least: int | None = None,
-) -> Comparison:
-    """Column `value` where `arm` is `treatment` against where it is `baseline`.
+def compare(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design, *, statistic: str = "mean") -> Comparison:
+    """The mean, the median or a percentile ("p99") of column `value` in both arms.
 
-    `unit`: the columns that name a unit, of which there may be several rows (objects of a user). `paired`: a unit of
-    both arms is the same one, drawn together; without, units of the arms are drawn apart, whatever their names.
-    `cluster`: columns by which units are drawn together (users of a subnet). `strata`: drawing keeps the number of
-    blocks in each, and each counts by its share in both arms together, or by `shares` (name: share). `weight`: survey
-    weight of a row. A row whose value is NaN did not finish: beyond every number in a quantile, left out of a mean
-    (with its partner if `paired`). `least`: fewer units than this get no interval; by default what the calibration
-    found to be needed. ValueError for a request that makes no sense.
+    A row whose value is NaN did not finish: beyond every number in a quantile, left out of a mean (with its partner if
+    paired). ValueError for a request that makes no sense.
     """
-    rows = read(
-        frame,
-        [value],
-        arm=arm,
-        baseline=baseline,
-        treatment=treatment,
-        unit=unit,
-        weight=weight,
-        strata=strata,
-        cluster=cluster,
-        paired=paired,
-        unfinished_last=share_of(statistic) is not None,
-    )
-    return of_sample(rows.sample(), maker(statistic), statistic, resamples, seed, confidence, shares, least)
+    rows = read(frame, [value], design, unfinished_last=share_of(statistic) is not None)
+    return of_sample(rows.sample(), maker(statistic), statistic, design)
 
 
-def compare_rate(
-    frame: pl.DataFrame | pl.LazyFrame,
-    numerator: str,
-    denominator: str,
-    *,
-    arm: str,
-    baseline: object,
-    treatment: object,
-    unit: Sequence[str],
-    weight: str | None = None,
-    strata: str | Sequence[str] | None = None,
-    cluster: str | Sequence[str] | None = None,
-    paired: bool = True,
-    resamples: int = 2000,
-    seed: int = 1,
-    confidence: float = 0.95,
-    shares: Mapping[str, float] | None = None,
-    least: int | None = None,
-) -> Comparison:
+def compare_rate(frame: pl.DataFrame | pl.LazyFrame, numerator: str, denominator: str, design: Design) -> Comparison:
     """Sum of `numerator` over sum of `denominator` (retransmitted segments, segments sent). The rest as `compare`."""
-    rows = read(
-        frame,
-        [numerator, denominator],
-        arm=arm,
-        baseline=baseline,
-        treatment=treatment,
-        unit=unit,
-        weight=weight,
-        strata=strata,
-        cluster=cluster,
-        paired=paired,
-        unfinished_last=False,
-    )
-    return of_sample(rows.sample(), Ratio, "rate", resamples, seed, confidence, shares, least)
+    rows = read(frame, [numerator, denominator], design, unfinished_last=False)
+    return of_sample(rows.sample(), Ratio, "rate", design)
 
 
 def maker(statistic: str) -> Make:

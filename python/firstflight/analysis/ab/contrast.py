@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firstflight.analysis.ab.comparison import Comparison, described
+from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.figures import Arms
 from firstflight.analysis.ab.interval import FIGURES, Resampled
 from firstflight.analysis.ab.least import shortage
@@ -25,35 +26,27 @@ def of_sample(
     sample: Sample,
     make: Make,
     statistic: str,
-    resamples: int,
-    seed: int,
-    confidence: float,
-    shares: Mapping[str, float] | None,
-    least: int | None,
+    design: Design,
 ) -> Comparison:
     """The comparison of a sample that is read, by the statistic that `make` makes of an arm."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence: {confidence} is not between 0 and 1")
-    if resamples < 100:
-        raise ValueError(f"resamples: {resamples} are too few for an interval, take at least 100")
     one, other = sample.baseline, sample.treatment
-    reason = shortage(sample, statistic, least)
+    reason = shortage(sample, statistic, design.least)
     resampled, method_words = None, "none"
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(design.seed)
     units = {"baseline": one.units, "treatment": other.units}
     units |= dict.fromkeys(("difference", "percent"), one.units if sample.paired else one.units + other.units)
     if min(one.units, other.units) == 0 or _lacks_stratum(sample):
         reason = reason or _lacks_stratum(sample)
         found = dict.fromkeys(FIGURES, Estimate(math.nan))
     elif reason:
-        values = _arms(sample, make, generator, shares).values()
+        values = _arms(sample, make, generator, design.shares).values()
         found = {name: Estimate(values[name], replicates=units[name]) for name in FIGURES}
     else:
-        arms = _arms(sample, make, generator, shares)
-        spreads = arms.spreads(resamples, generator)
+        arms = _arms(sample, make, generator, design.shares)
+        spreads = arms.spreads(design.resamples, generator)
         resampled = Resampled(spreads, arms.bounds, units, sample.paired)
-        found = resampled.estimates(confidence)
-        method_words = described(sample, spreads, resamples, arms.drawn_from)
+        found = resampled.estimates(design.confidence)
+        method_words = described(sample, spreads, design.resamples, arms.drawn_from)
         reason = _no_interval(found)
     return Comparison(
         statistic,
@@ -68,7 +61,7 @@ def of_sample(
         p_value=math.nan if resampled is None else resampled.p_value,
         standard_error=math.nan if resampled is None else resampled.standard_error,
         method=method_words,
-        confidence=confidence,
+        confidence=design.confidence,
         reason=reason,
         evidence=resampled,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import polars as pl
 
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import of_sample
+from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.sample import read
 from firstflight.analysis.ab.statistic import Jain
 
@@ -32,41 +33,12 @@ def jain_index(values: Sequence[float] | Values, weights: Sequence[float] | Valu
     return _index(float(w.sum()), float(w @ x), float(w @ x**2))
 
 
-def compare_jain(
-    frame: pl.DataFrame | pl.LazyFrame,
-    value: str,
-    *,
-    arm: str,
-    baseline: object,
-    treatment: object,
-    unit: Sequence[str],
-    weight: str | None = None,
-    strata: str | Sequence[str] | None = None,
-    cluster: str | Sequence[str] | None = None,
-    paired: bool = True,
-    resamples: int = 2000,
-    seed: int = 1,
-    confidence: float = 0.95,
-    shares: Mapping[str, float] | None = None,
-    least: int | None = None,
-) -> Comparison:
+def compare_jain(frame: pl.DataFrame | pl.LazyFrame, value: str, design: Design) -> Comparison:
     """Jain's index of `value` (what a row gets, at least 0) over all rows of an arm. The rest as `compare`."""
-    sample = read(
-        frame,
-        [value],
-        arm=arm,
-        baseline=baseline,
-        treatment=treatment,
-        unit=unit,
-        weight=weight,
-        strata=strata,
-        cluster=cluster,
-        paired=paired,
-        unfinished_last=False,
-    ).sample()
+    sample = read(frame, [value], design, unfinished_last=False).sample()
     if any((side.values < 0).any() for side in (sample.baseline, sample.treatment)):
         raise ValueError(f"{value}: Jain's index is of values of at least 0")
-    return of_sample(sample, Jain, "jain", resamples, seed, confidence, shares, least)
+    return of_sample(sample, Jain, "jain", design)
 
 
 def _index(flows: float, got: float, squares: float) -> float:

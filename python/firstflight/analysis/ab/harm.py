@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
 from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.comparison import Comparison
+from firstflight.analysis.ab.design import Design
 
 HarmVerdict = Literal["within budget", "over budget", "not separated", "no flows", "too few flows"]
 
@@ -42,19 +43,19 @@ class Harm:
 
 def harm(
     frame: pl.DataFrame | pl.LazyFrame,
+    design: Design,
     *,
     others: Sequence[str],
     by: str = "application",
     budget: Budget | None = None,
     latency: Sequence[str] = ("p50", "p95"),
     duration_s: float | None = None,
-    **request: Any,
 ) -> list[Harm]:
     """Latency (each statistic in `latency`) and throughput of the rows whose column `by` is one of `others`.
 
     `frame`: transfers. Throughput is the sum of `delivered_bytes` over the sum of seconds that they took; a transfer
     that did not finish took until `duration_s`, or is left out and counted without it. All is well where every measure
-    is within budget: that needs no correction, as each must pass by itself. `request`: what `compare` takes besides.
+    is within budget: that needs no correction, as each must pass by itself.
     """
     allowed = budget or Budget()
     rows = frame.lazy().filter(pl.col(by).cast(pl.String).is_in(list(others)))
@@ -63,9 +64,9 @@ def harm(
         finished = pl.when(finished.is_nan()).then(duration_s - pl.col("start_s")).otherwise(finished)
     rows = rows.with_columns(finished.alias("seconds"))
     measured = [
-        (f"latency {name}", compare(rows, "completion_time_s", statistic=name, **request), 1.0) for name in latency
+        (f"latency {name}", compare(rows, "completion_time_s", design, statistic=name), 1.0) for name in latency
     ]
-    measured.append(("throughput", compare_rate(rows, "delivered_bytes", "seconds", **request), -1.0))
+    measured.append(("throughput", compare_rate(rows, "delivered_bytes", "seconds", design), -1.0))
     return [
         _harm(name, found, sign, allowed.latency_percent if sign > 0 else allowed.throughput_percent)
         for name, found, sign in measured

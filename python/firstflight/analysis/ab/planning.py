@@ -14,6 +14,7 @@ import polars as pl
 
 from firstflight.analysis.ab.compare import compare
 from firstflight.analysis.ab.comparison import Comparison
+from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.interval import Resampled
 from firstflight.analysis.ab.least import least_units
 
@@ -59,22 +60,19 @@ def pilot_of_one_arm(
     arm = "__arm"
     rows = frame.lazy()
     both = pl.concat([rows.with_columns(pl.lit(place).alias(arm)) for place in (0, 1)])
-    found = compare(
-        both,
-        value,
+    design = Design(
         arm=arm,
         baseline=0,
         treatment=1,
         unit=unit,
-        statistic=statistic,
         weight=weight,
         strata=strata,
         cluster=cluster,
-        paired=True,
         resamples=resamples,
         seed=seed,
         least=least,
     )
+    found = compare(both, value, design, statistic=statistic)
     spread = _spreads(found)[0]
     return Pilot(statistic, found.baseline.value, math.sqrt(2) * spread, found.units, paired=False)
 

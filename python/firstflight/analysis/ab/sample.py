@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from firstflight.analysis.ab.design import Design
+
 Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -125,27 +127,17 @@ class Rows:
 def read(
     frame: pl.DataFrame | pl.LazyFrame,
     values: Sequence[str],
+    design: Design,
     *,
-    arm: str,
-    baseline: object,
-    treatment: object,
-    unit: Sequence[str],
-    weight: str | None,
-    strata: str | Sequence[str] | None,
-    cluster: str | Sequence[str] | None,
-    paired: bool,
     unfinished_last: bool,
     bucket: str | None = None,
 ) -> Rows:
     """The rows of columns `values`. `unfinished_last`: NaN stands beyond every number; else its row is left out.
 
-    ValueError for a missing column, an arm equal to the other, and a weight that is not a number of at least 0.
+    ValueError for a missing column, and a weight that is not a number of at least 0.
     """
-    unit, layers, groups = list(unit), columns(strata), columns(cluster)
-    if not unit:
-        raise ValueError("unit: name at least one column, such as replicate and client")
-    if baseline == treatment:
-        raise ValueError(f"{arm}: both arms are {baseline!r}")
+    arm, weight = design.arm, design.weight
+    unit, layers, groups = list(design.unit), columns(design.strata), columns(design.cluster)
     lazy = frame.lazy()
     schema = lazy.collect_schema()
     kept = [*unit, *layers, *groups, *([bucket] if bucket else [])]
@@ -159,7 +151,7 @@ def read(
     taken = [pl.col(name).cast(pl.Float64).alias(f"__value{place}") for place, name in enumerate(values)]
     null = pl.any_horizontal(pl.col(name).is_null() for name in values).alias("__unknown")
     asked = lazy.select(*dict.fromkeys(kept), *known, *taken, null)
-    rows = asked.filter(pl.col("__arm").is_in([baseline, treatment])).collect()
+    rows = asked.filter(pl.col("__arm").is_in([design.baseline, design.treatment])).collect()
     weights = rows[_WEIGHT].to_numpy()
     odd = np.count_nonzero(~((weights >= 0) & np.isfinite(weights)))
     if odd:
@@ -170,14 +162,14 @@ def read(
         rows.select(f"__value{place}" for place in range(len(values))).to_numpy().astype(np.float64),
         weights,
         rows["__unknown"].to_numpy(),
-        ((rows["__arm"] == baseline).to_numpy(), (rows["__arm"] == treatment).to_numpy()),
+        ((rows["__arm"] == design.baseline).to_numpy(), (rows["__arm"] == design.treatment).to_numpy()),
         of_unit,
         _places(rows, groups)[0] if groups else of_unit,
         of_stratum,
         () if levels is None else tuple(", ".join(map(str, row)) for row in levels.select(layers).iter_rows()),
         (unit, groups, layers),
         rows[bucket] if bucket else pl.Series(),
-        paired,
+        design.paired,
         unfinished_last,
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from firstflight.analysis.ab.calibration.laws import Latency
 from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.contrast import of_sample
+from firstflight.analysis.ab.design import Design
 from firstflight.analysis.ab.planning import minimum_detectable_effect, pilot_of_one_arm
 from firstflight.analysis.ab.quantile import Quantile
 from firstflight.analysis.ab.resampling import Blocks
@@ -30,7 +31,7 @@ Values = npt.NDArray[np.float64]
 Kind = Literal["coverage", "false alarms", "power"]
 RESAMPLES = 399
 LAW = Latency()
-_ARMS: Mapping[str, Any] = {"arm": "iw", "baseline": 3, "treatment": 10}
+DESIGN = Design(arm="iw", baseline=3, treatment=10, unit=["user"], resamples=RESAMPLES)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def compared(base: Values, treat: Values, statistic: str, paired: bool, seed: in
         return Ratio(rows, blocks, weight) if p is None else Quantile(rows, blocks, weight, p)
 
     sample = Sample(one, other, paired, ("",), "user")
-    return of_sample(sample, make, statistic, RESAMPLES, seed, 0.95, None, None)
+    return of_sample(sample, make, statistic, replace(DESIGN, paired=paired, seed=seed))
 
 
 def covered(found: Comparison, base: float, treat: float) -> dict[str, bool]:
@@ -149,9 +150,10 @@ def rate(units: int, paired: bool) -> Case:
         sent.append(sent[0] if paired else _sizes(units, draw))
         again = [arm(draw, sizes, more) for sizes, more in zip(sent, (1.0, 1.3), strict=True)]
         rows = frame(*again).with_columns(pl.Series("sent", np.concatenate(sent)))
-        request: dict[str, Any] = {"unit": ["user"], "paired": paired, "resamples": RESAMPLES, "seed": seed}
         truth = _true_loss()
-        return covered(compare_rate(rows, "time_s", "sent", **_ARMS, **request), truth, 1.3 * truth)
+        return covered(
+            compare_rate(rows, "time_s", "sent", replace(DESIGN, seed=seed, paired=paired)), truth, 1.3 * truth
+        )
 
     return Case(f"ratio of sums, {'paired' if paired else 'unpaired'}", "coverage", units, once)
 
@@ -191,8 +193,8 @@ def weighted(units: int) -> Case:
         base = np.choose(of, [law.baseline(units, draw) for law in _CLASSES])
         weight = 3 * np.array(_SHARES)[of]
         rows = frame(base, LAW.treatment(base, draw), weight=weight)
-        request: dict[str, Any] = {"unit": ["user"], "weight": "weight", "resamples": RESAMPLES, "seed": seed}
-        return covered(compare(rows, "time_s", **_ARMS, **request), _mixed("mean"), _mixed("treated_mean"))
+        found = compare(rows, "time_s", replace(DESIGN, seed=seed, weight="weight"))
+        return covered(found, _mixed("mean"), _mixed("treated_mean"))
 
     return Case("mean, paired, weighted", "coverage", units, once)
 
@@ -208,17 +210,8 @@ def stratified(units: int) -> Case:
             arms.append(np.concatenate([law.baseline(n, draw) for law, n in zip(_CLASSES, counts, strict=True)]))
             strata.append(np.repeat(["fast", "middle", "slow"], counts))
         rows = frame(arms[0], LAW.treatment(arms[1], draw)).with_columns(pl.Series("stratum", np.concatenate(strata)))
-        found = compare(
-            rows,
-            "time_s",
-            **_ARMS,
-            unit=["user"],
-            strata="stratum",
-            shares=dict(zip(("fast", "middle", "slow"), _SHARES, strict=True)),
-            paired=False,
-            resamples=RESAMPLES,
-            seed=seed,
-        )
+        shares = dict(zip(("fast", "middle", "slow"), _SHARES, strict=True))
+        found = compare(rows, "time_s", replace(DESIGN, seed=seed, strata="stratum", shares=shares, paired=False))
         return covered(found, _mixed("mean"), _mixed("treated_mean"))
 
     return Case("mean, unpaired, stratified", "coverage", units, once)
@@ -236,14 +229,8 @@ def clustered(users: int, statistic: str = "mean") -> Case:
         base = own.median_s * speed * np.exp(own.sigma * draw.standard_normal(count))
         base += own.timeout_s * (draw.random(count) < own.timeouts)
         rows = frame(base, LAW.treatment(base, draw), user_of=np.repeat(np.arange(users), connections))
-        request: dict[str, Any] = {
-            "unit": ["user"],
-            "cluster": "user_of",
-            "resamples": RESAMPLES,
-            "seed": seed,
-            "statistic": statistic,
-        }
-        return covered(compare(rows, "time_s", **_ARMS, **request), *truths(statistic))
+        found = compare(rows, "time_s", replace(DESIGN, seed=seed, cluster="user_of"), statistic=statistic)
+        return covered(found, *truths(statistic))
 
     return Case(f"{statistic}, paired, clustered", "coverage", users, once)
 
@@ -262,8 +249,16 @@ def aggregates(statistic: str, replicates: int, connections: int = 1000) -> Case
         base = LAW.baseline(len(of), draw)
         parts = [(3, base), (10, LAW.treatment(base, draw))]
         sums, bins = zip(*(_aggregated(iw, of, times) for iw, times in parts), strict=True)
-        request: dict[str, Any] = {"statistic": statistic, "add_bins": False}
-        return covered(of_aggregates(pl.concat(sums), pl.concat(bins), **_ARMS, **request), *truths(statistic))
+        found = of_aggregates(
+            pl.concat(sums),
+            pl.concat(bins),
+            arm="iw",
+            baseline=3,
+            treatment=10,
+            statistic=statistic,
+            add_bins=False,
+        )
+        return covered(found, *truths(statistic))
 
     return Case(f"{statistic}, aggregates of {replicates} replicates", "coverage", replicates, once)
 
@@ -309,14 +304,8 @@ def alike_by_bucket(buckets: int, units: int) -> Case:
         count = buckets * units
         of = np.tile(np.arange(buckets), units)
         rows = frame(LAW.baseline(count, draw), LAW.baseline(count, draw), bucket=of.astype(np.float64))
-        request: dict[str, Any] = {
-            "unit": ["user"],
-            "statistic": "p50",
-            "paired": False,
-            "resamples": RESAMPLES,
-            "seed": seed,
-        }
-        found = by_bucket(rows, "time_s", "bucket", buckets=range(buckets), **_ARMS, **request)
+        unpaired = replace(DESIGN, seed=seed, paired=False)
+        found = by_bucket(rows, "time_s", "bucket", unpaired, buckets=range(buckets), statistic="p50")
         return {
             "any verdict": any(one.verdict in ("better", "worse") for one in found),
             "any interval": any(not one.low <= 0 <= one.high for one in found),

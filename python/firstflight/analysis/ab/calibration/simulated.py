@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from firstflight.analysis.ab.calibration.cases import RESAMPLES, Case, apart
+from firstflight.analysis.ab.calibration.cases import DESIGN, Case, apart
 from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.least import least_units
 
@@ -63,11 +64,10 @@ def simulated() -> list[Case]:
 
 def _case(statistic: str, users: int, neighbours: bool) -> Case:
     def once(seed: int) -> dict[str, bool]:
-        request: dict[str, Any] = {"arm": "iw", "baseline": 3, "treatment": 10, "unit": ["client"], "paired": False}
-        request |= {"resamples": RESAMPLES, "seed": seed} | ({"cluster": "subnet"} if neighbours else {})
+        drawn = replace(DESIGN, seed=seed, unit=["client"], paired=False, cluster="subnet" if neighbours else None)
         rows = arms(users, neighbours, seed)
         if statistic == "rate":
-            return apart(compare_rate(rows, "retransmissions", "segments_sent", **request))
-        return apart(compare(rows, "completion_time_s", statistic=statistic, **request))
+            return apart(compare_rate(rows, "retransmissions", "segments_sent", drawn))
+        return apart(compare(rows, "completion_time_s", drawn, statistic=statistic))
 
     return Case(f"{statistic}, simulated{', by subnet' if neighbours else ''}", "false alarms", users, once)
