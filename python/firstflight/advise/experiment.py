@@ -29,8 +29,9 @@ SHORT_SHARE, LONG_SHARE = 0.5, 0.25
 LASTS = "300s"
 """Of a user's simulation, at most."""
 WORK = 4_000
-"""Users times replicates at least, so that what chance does to a user's losses is small beside what users differ by: of
-4,000 homes a third replicate narrows intervals by 4%, of 500 the 11th to 20th narrow those of responses by 1%.
+"""Users times replicates at least, so that what chance does to a user's losses is small compared with the differences
+between users. Of 4,000 homes a second replicate would narrow the intervals of the retransmission rate by 14% and those
+of p99 by 23%, and take half as much CPU time again.
 """
 MOST_REPLICATES = 12
 

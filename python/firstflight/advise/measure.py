@@ -190,10 +190,10 @@ class Measurements:
         key = (setting, window, dimension.column)
         if key not in self._buckets:
             labels = dimension.labels()
-            placed = bucketed(self.responses(setting), dimension.column, dimension.edges, "bucket")
-            rows = placed.with_columns(pl.col("bucket").replace_strict(dict(enumerate(labels)), return_dtype=pl.String))
+            rows = bucketed(self.responses(setting), dimension.column, dimension.edges, "bucket")
             design = replace(self._design(self.in_use, window), least=LEAST_IN_BUCKET)
-            self._buckets[key] = by_bucket(rows, "time_s", "bucket", design, buckets=labels)
+            found = by_bucket(rows, "time_s", "bucket", design, buckets=range(len(labels)))
+            self._buckets[key] = [replace(one, bucket=name) for one, name in zip(found, labels, strict=True)]
         return self._buckets[key]
 
     def title(self, dimension: Dimension) -> str:

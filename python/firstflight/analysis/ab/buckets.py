@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from firstflight.analysis.ab.compare import maker
@@ -88,10 +89,8 @@ def by_bucket(
         unfinished_last=named != "rate" and share_of(named) is not None,
         bucket=bucket,
     )
-    places = rows.bucket.to_frame()
     found: list[tuple[object, float, Comparison]] = []
-    for name in buckets:
-        here = places.select(pl.first().eq_missing(pl.lit(name))).to_series().to_numpy()
+    for name, here in zip(buckets, _masks(rows.bucket, buckets), strict=True):
         one = of_sample(rows.sample(here), maker(named), named, enough)
         found.append((name, percent(name), one))
     return judged(found, correction, design.confidence, lower_is_better)
@@ -166,6 +165,13 @@ def _adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
     adjusted = np.empty(count)
     adjusted[order] = np.minimum(1.0, steps)
     return [float(p) for p in adjusted]
+
+
+def _masks(places: pl.Series, buckets: Sequence[object]) -> list[npt.NDArray[np.bool_]]:
+    """The rows of each bucket."""
+    column = pl.col(places.name)
+    masks = places.to_frame().select(column.eq_missing(pl.lit(name)).alias(str(at)) for at, name in enumerate(buckets))
+    return [mask.to_numpy() for mask in masks]
 
 
 def _shares(frame: pl.DataFrame | pl.LazyFrame, bucket: str, design: Design) -> Callable[[object], float]:
