@@ -52,6 +52,12 @@ def test_a_shift_of_the_mix_is_evened_out_before_and_after(shifted: tuple[Path, 
     assert mean.after.value == pytest.approx(0.6 * 0.06 + 0.4 * 0.6)
     assert mean.change.value == pytest.approx(100 * (0.276 / 0.312 - 1))
     assert mean.as_seen.value == pytest.approx(100 * (0.384 / 0.216 - 1))
+    for side, path, rows, window, rtt_s in (
+        (found.before, shifted[0], 1000, 10, 0.03),
+        (found.after, shifted[1], 600, 20, 0.15),
+    ):
+        assert (side.source, side.connections, side.compared, side.in_use.window) == (path, rows, rows, window)
+        assert (side.median_rtt_s, side.median_bytes, side.unfinished) == (pytest.approx(rtt_s), 20_000, 0)
     assert any("not concurrent" in doubt for doubt in found.doubts)
     assert any("mix of RTTs and sizes changed" in doubt for doubt in found.doubts)
 

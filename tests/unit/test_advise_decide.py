@@ -228,6 +228,8 @@ def test_of_windows_as_good_and_as_far_the_smaller_is_recommended() -> None:
     found = evidence({"typical": {12: -5, 8: -5, 30: -5.25}}, step_half=1)
     decision = decide(found)
     assert (decision.initial_window, decision.not_separated) == (8, (12, 30))
+    # 12 is nearer to 10 than 4 is.
+    assert decide(evidence({"typical": {12: -5, 4: -5}}, step_half=1)).initial_window == 12
     # Equal values: the best is the nearer one.
     assert decide(evidence({"typical": {20: -5, 8: -5}})).initial_window == 8
 
