@@ -18,11 +18,14 @@ from firstflight.analysis.ab import (
     Comparison,
     Design,
     Pilot,
+    by_bucket,
     compare,
     compare_jain,
     compare_rate,
     harm,
+    jain_index,
     minimum_detectable_effect,
+    of_aggregates,
     pilot_of,
     pilot_of_one_arm,
     retransmissions,
@@ -33,6 +36,9 @@ from firstflight.analysis.ab.buckets import _adjusted
 from firstflight.analysis.ab.harm import _verdict
 from firstflight.analysis.ab.interval import Percentiles, Studentised, possible, within
 from firstflight.analysis.ab.least import least_units
+from firstflight.analysis.ab.quantile import _Steps
+from firstflight.analysis.ab.statistic import share_of
+from firstflight.records.schema import GAMMA
 
 ARMS = Design(arm="iw", baseline=3, treatment=10, unit=["client"])
 # Degrees of freedom with which Student's t is the normal distribution.
@@ -331,3 +337,165 @@ def test_the_deviation_of_a_pilot_is_that_of_a_pair_or_of_both_arms() -> None:
     today = pilot_of_one_arm(pl.DataFrame({"user": range(4), "x": base}), "x", unit=["user"], least=4)
     assert today.deviation == pytest.approx(math.sqrt(2 * 62 / 3))
     assert (today.value, today.units, today.paired) == (5, 4, False)
+
+
+def test_arms_are_without_a_difference_only_if_each_unit_is() -> None:
+    values = np.random.default_rng(2).normal(10, 3, 400).tolist()
+    for statistic in ("mean", "p50"):
+        # The same values of other units, and of units that have no partner.
+        for frame, paired in ((arms(values, values[::-1]), True), (arms(values, values), False)):
+            found = compare(frame, "x", statistic=statistic, paired=paired, **ARMS).difference
+            assert found.value == pytest.approx(0, abs=1e-9)
+            assert found.low < -0.1 < 0.1 < found.high
+
+
+def test_a_comparison_says_how_its_units_were_drawn() -> None:
+    values = np.random.default_rng(2).normal(10, 3, 400)
+    frame = arms(values.tolist(), (values**1.01).tolist(), side=[*"ab"] * 400)
+    paired, median = (compare(frame, "x", statistic=statistic, **ARMS).method for statistic in ("mean", "p50"))
+    apart = compare(frame, "x", strata="side", paired=False, **ARMS).method
+    assert ("drawn together" in paired, "(percentile of one arm)" in paired, "strata" in paired) == (True, False, False)
+    assert ("drawn together" in median, "(percentile of one arm)" in median) == (True, True)
+    assert ("drawn together" in apart, "drawn apart" in apart, "within strata" in apart) == (False, True, True)
+
+
+def test_a_plain_quantile_is_the_least_value_that_a_share_does_not_exceed() -> None:
+    steps = _Steps(np.array([30.0, 10, 20]), np.array([1.0, 1, 2]), 0.5)
+    # 10 up to a quarter, 20 up to three, 30 beyond.
+    shares = np.array([0.0, 0.25, 0.26, 0.75, 0.76, 1.0, 1.25])
+    assert steps.at(shares).tolist() == [10, 10, 20, 20, 30, 30, 30]
+    assert steps.passed.tolist() == [0, 1, 1]
+
+
+def test_the_share_of_a_statistic() -> None:
+    shares = [share_of(name) for name in ("mean", "median", "p5", "p99", "p99.9")]
+    assert shares == [None, 0.5, 0.05, 0.99, pytest.approx(0.999)]
+    for wrong in ("p0", "p100", "p", "p-5", "Mean"):
+        with pytest.raises(ValueError, match="is not mean, median or p"):
+            share_of(wrong)
+    assert jain_index([3.0]) == 1
+    with pytest.raises(ValueError, match="at least one"):
+        jain_index([])
+
+
+def test_in_a_bucket_the_unfinished_are_last_in_a_quantile_and_not_in_a_mean() -> None:
+    nan = math.nan
+    frame = arms([1.0, 2, nan, 5], [1.0, 4, 4, 8], place=[*"aaab"] * 2)
+    for statistic, expected in (("mean", (1.5, 2.5)), ("p90", (math.inf, None))):
+        found = by_bucket(frame, "x", "place", buckets=["a", "b"], statistic=statistic, **ARMS)
+        first, second = (one.comparison for one in found)
+        assert first is not None
+        assert second is not None
+        assert first.baseline.value == expected[0]
+        assert expected[1] in (None, first.treatment.value)
+        assert (first.units, second.units) == ((2, 1) if statistic == "mean" else (3, 1))
+        assert [one.share_percent for one in found] == [75, 25]
+
+
+def aggregated(base: list[dict[str, int]], treat: list[dict[str, int]]) -> pl.DataFrame:
+    """Sums of the records, a row a replicate of each arm."""
+    labels = {"application": "web", "unit": "transfer", "dimension": "all", "bucket": 0}
+    rows = [
+        labels | {"iw": iw, "replicate": replicate} | sums
+        for iw, arm in ((3, base), (10, treat))
+        for replicate, sums in enumerate(arm)
+    ]
+    return pl.DataFrame(rows)
+
+
+OF_SUMS: dict[str, Any] = {"arm": "iw", "baseline": 3, "treatment": 10}
+NO_BINS = pl.DataFrame(
+    {"application": "web", "unit": "transfer", "dimension": "all", "bucket": 0, "iw": 3, "replicate": 0}
+    | {"bin": 1, "count": 0}
+)
+
+
+def two_each(seconds: list[int]) -> list[dict[str, int]]:
+    """Two transfers a replicate, whose mean is given."""
+    return [{"count": 2, "completed": 2, "completion_ns_sum": 2_000_000_000 * each} for each in seconds]
+
+
+def test_a_mean_of_aggregates_has_students_interval_over_replicates() -> None:
+    sums = aggregated(two_each([1, 2, 4, 7, 11]), two_each([3, 2, 3, 9, 13]))
+    paired = of_aggregates(sums, NO_BINS, **OF_SUMS)
+    assert (paired.baseline.value, paired.treatment.value, paired.units) == (5, 6, 5)
+    # Differences 2, 0, -1, 2, 2: squares about 1 are 8. Student's t of 4 degrees of freedom is 2.776445.
+    error = math.sqrt(8 / 4 / 5)
+    assert paired.standard_error == pytest.approx(error)
+    assert (paired.difference.low, paired.difference.high) == pytest.approx(
+        (1 - 2.776445 * error, 1 + 2.776445 * error)
+    )
+    assert paired.p_value == pytest.approx(2 * stats.t.sf(1 / error, 4))
+    apart = of_aggregates(sums, NO_BINS, paired=False, **OF_SUMS)
+    # Welch's: squares about 5 are 66, about 6 they are 92.
+    one, other = 66 / 4 / 5, 92 / 4 / 5
+    half = stats.t.isf(0.025, (one + other) ** 2 / (one**2 / 4 + other**2 / 4)) * math.sqrt(one + other)
+    assert (apart.difference.low, apart.difference.high) == pytest.approx((1 - half, 1 + half))
+    assert (apart.units, apart.unmatched) == (10, (0, 0))
+    fewer = of_aggregates(sums.filter((pl.col("iw") == 3) | (pl.col("replicate") != 1)), NO_BINS, **OF_SUMS)
+    assert (fewer.unmatched, fewer.units, fewer.baseline.value) == ((1, 0), 4, (1 + 4 + 7 + 11) / 4)
+    assert "4 replicates are too few" in fewer.reason
+
+
+def test_each_rate_of_aggregates_is_a_ratio_of_its_own_two_sums() -> None:
+    names = "count completed completion_ns_sum retransmissions segments_sent with_retransmission timeouts "
+    names += "first_flight_lost first_flight_segments with_first_flight_loss"
+    base = dict(zip(names.split(), (100, 90, 10**9, 40, 1000, 30, 20, 6, 300, 5), strict=True))
+    treat = dict(zip(names.split(), (200, 150, 10**9, 90, 3000, 80, 70, 60, 900, 50), strict=True))
+    sums = aggregated([base] * 5, [treat] * 5)
+    expected = {
+        "retransmission rate": (40 / 1000, 90 / 3000),
+        "with retransmission": (30 / 100, 80 / 200),
+        "timeouts": (20 / 100, 70 / 200),
+        "first-flight loss": (6 / 300, 60 / 900),
+        "with first-flight loss": (5 / 100, 50 / 200),
+        "completed": (90 / 100, 150 / 200),
+    }
+    for statistic, values in expected.items():
+        found = of_aggregates(sums, NO_BINS, statistic=statistic, **OF_SUMS)
+        assert (found.baseline.value, found.treatment.value) == pytest.approx(values)
+        assert found.unfinished == (50, 250)
+
+
+def in_bins(base: list[dict[int, int]], treat: list[dict[int, int]]) -> pl.DataFrame:
+    """Histograms, counts by bin of each replicate of each arm."""
+    labels = {"application": "web", "unit": "transfer", "dimension": "all", "bucket": 0}
+    return pl.DataFrame(
+        [
+            labels | {"iw": iw, "replicate": replicate, "bin": place, "count": count}
+            for iw, arm in ((3, base), (10, treat))
+            for replicate, bins in enumerate(arm)
+            for place, count in bins.items()
+        ]
+    )
+
+
+def test_an_interval_of_a_quantile_of_aggregates_has_the_width_of_the_bins_added() -> None:
+    ten = {"count": 10, "completed": 10, "completion_ns_sum": 1}
+    found = of_aggregates(
+        aggregated([ten] * 5, [ten] * 5), in_bins([{1000: 10}] * 5, [{900: 10}] * 5), statistic="p25", **OF_SUMS
+    )
+    # A quarter of the way, in the logarithm, through the one bin that there is; its upper end is farther.
+    base, treat = GAMMA**999.25 / 1e9, GAMMA**899.25 / 1e9
+    base_off, treat_off = GAMMA**1000 / 1e9 - base, GAMMA**900 / 1e9 - treat
+    percent = 100 * (treat / base - 1)
+    percent_off = 100 * treat / base * (base_off / base + treat_off / treat)
+    for estimate, value, off in (
+        (found.baseline, base, base_off),
+        (found.treatment, treat, treat_off),
+        (found.difference, treat - base, base_off + treat_off),
+        (found.percent, percent, percent_off),
+    ):
+        assert (estimate.value, estimate.low, estimate.high) == pytest.approx((value, value - off, value + off))
+
+
+def test_a_quantile_that_one_replicate_less_does_not_reach_has_no_interval() -> None:
+    finished = [10, 8, 8, 7, 7]
+    sums = [{"count": 10, "completed": each, "completion_ns_sum": 1} for each in finished]
+    bins = [{1000 + each: each} for each in finished]
+    # 40 of 50 have finished; without the first replicate 30 of 40.
+    found = of_aggregates(aggregated(sums, sums), in_bins(bins, bins), statistic="p80", **OF_SUMS)
+    assert math.isfinite(found.baseline.value)
+    assert math.isnan(found.difference.low)
+    assert found.reason.startswith("too many did not finish")
+    assert found.unfinished == (10, 10)
