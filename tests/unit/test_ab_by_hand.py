@@ -344,7 +344,7 @@ def test_arms_are_without_a_difference_only_if_each_unit_is() -> None:
     for statistic in ("mean", "p50"):
         # The same values of other units, and of units that have no partner.
         for frame, paired in ((arms(values, values[::-1]), True), (arms(values, values), False)):
-            found = compare(frame, "x", statistic=statistic, paired=paired, **ARMS).difference
+            found = compare(frame, "x", replace(ARMS, paired=paired), statistic=statistic).difference
             assert found.value == pytest.approx(0, abs=1e-9)
             assert found.low < -0.1 < 0.1 < found.high
 
@@ -352,8 +352,8 @@ def test_arms_are_without_a_difference_only_if_each_unit_is() -> None:
 def test_a_comparison_says_how_its_units_were_drawn() -> None:
     values = np.random.default_rng(2).normal(10, 3, 400)
     frame = arms(values.tolist(), (values**1.01).tolist(), side=[*"ab"] * 400)
-    paired, median = (compare(frame, "x", statistic=statistic, **ARMS).method for statistic in ("mean", "p50"))
-    apart = compare(frame, "x", strata="side", paired=False, **ARMS).method
+    paired, median = (compare(frame, "x", ARMS, statistic=statistic).method for statistic in ("mean", "p50"))
+    apart = compare(frame, "x", replace(ARMS, strata="side", paired=False)).method
     assert ("drawn together" in paired, "(percentile of one arm)" in paired, "strata" in paired) == (True, False, False)
     assert ("drawn together" in median, "(percentile of one arm)" in median) == (True, True)
     assert ("drawn together" in apart, "drawn apart" in apart, "within strata" in apart) == (False, True, True)
@@ -382,7 +382,7 @@ def test_in_a_bucket_the_unfinished_are_last_in_a_quantile_and_not_in_a_mean() -
     nan = math.nan
     frame = arms([1.0, 2, nan, 5], [1.0, 4, 4, 8], place=[*"aaab"] * 2)
     for statistic, expected in (("mean", (1.5, 2.5)), ("p90", (math.inf, None))):
-        found = by_bucket(frame, "x", "place", buckets=["a", "b"], statistic=statistic, **ARMS)
+        found = by_bucket(frame, "x", "place", ARMS, buckets=["a", "b"], statistic=statistic)
         first, second = (one.comparison for one in found)
         assert first is not None
         assert second is not None
