@@ -141,5 +141,5 @@ def test_a_judged_claim_gives_value_and_ends_of_the_interval_each_in_its_place()
         "unit": "s",
         "tolerance": 0.5,
         "verdict": "undecided",
-        "reason": "At 20 ms. Because. The 95% CI reaches beyond the limit; more replicates could decide.",
+        "reason": "At 20 ms. Because. The 95% CI includes the limit; more replicates could decide.",
     }

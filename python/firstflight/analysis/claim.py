@@ -172,8 +172,8 @@ class Sentence:
         if lowest <= found.low and found.high <= highest:
             return "holds", ""
         if self.spread:
-            return "undecided", "The spread reaches beyond the limit."
-        return "undecided", "The 95% CI reaches beyond the limit; more replicates could decide."
+            return "undecided", "The spread includes the limit."
+        return "undecided", "The 95% CI includes the limit; more replicates could decide."
 
     def unchecked(self, reason: str) -> Claim:
         """The claim without a verdict, because of `reason`."""

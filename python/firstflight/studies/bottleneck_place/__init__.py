@@ -49,21 +49,21 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     return (
         OURS.says(
             "place-does-not-matter",
-            "The gain of IW 10 is the same at the server, in transit and at the access line (range of page times).",
+            "The gain of IW 10 is the same at the server, in transit and at the access link (range of page times).",
             ten.max("place") - ten.min("place"),
             at_most(5, "pp of IW 3's"),
             "5 pp were chosen before the first run.",
         ),
         OURS.says(
             "wifi-gains-as-well",
-            "Delays of Wi-Fi leave the gain of IW 10 as it is at the access line (difference).",
+            "Delays of Wi-Fi do not change the gain of IW 10 at the access link (difference).",
             page.sel(place="Wi-Fi", iw=10) - page.sel(place="access", iw=10),
             near(0, "pp of IW 3's", 5),
             "5 pp were chosen before the first run.",
         ),
         OURS.says(
             "second-queue-is-empty",
-            "Behind a link of the same rate a second one drops next to nothing: the first has spread the burst (share "
+            "Behind a link of the same rate a second one drops almost nothing: the first has spread the burst (share "
             "of all drops, IW 64).",
             share,
             at_most(5, "percent"),
@@ -81,11 +81,11 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "IW 10 makes pages at least 5% faster at every place (least gain).",
             100 - page.sel(iw=10).max("place"),
             at_least(5, "percent"),
-            "5% faster is worth having.",
+            "A gain of 5% is worthwhile.",
         ),
         OURS.says(
             "harm-is-the-same",
-            "What IW 64 does to others is the same at server, transit and access line (range of their times).",
+            "The effect of IW 64 on others is the same at server, transit and access link (range of their times).",
             others.sel(place=SINGLE, iw=64).max("place") - others.sel(place=SINGLE, iw=64).min("place"),
             at_most(5, "pp of IW 3's"),
             "5 pp were chosen before the first run.",
@@ -122,7 +122,7 @@ STUDY = DeclaredStudy(
         lines(
             named(relative(q.others), "relative_others", "Time of others", "% of IW 3's", 0),
             "Harm by the place of the bottleneck",
-            "Completion time of others in percent of what it is next to IW 3.",
+            "Completion time of others, in percent of that next to IW 3.",
             "iw",
             "place",
         ),

@@ -101,7 +101,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         JNDK10.says(
             "fairness-is-mixed",
-            "IW 10 is less fair between four connections at once on some network (largest mean fall of the index).",
+            "IW 10 is less fair between four parallel connections on some network (largest mean fall of the index).",
             less_fair.mean(["buffer_bdp", "radio", "size"]).max("network"),
             above(0.01),
             "A hundredth of the index can be seen.",
@@ -115,7 +115,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "a-deep-buffer-takes-iw-10",
-            "With a buffer of 16 BDP IW 10 retransmits no more than IW 3, four at once (largest difference).",
+            "With a buffer of 16 BDP IW 10 retransmits no more than IW 3, four in parallel (largest difference).",
             (q.retransmitted.sel(iw=10, drop=True) - q.retransmitted.sel(iw=3, drop=True))
             .sel(buffer_bdp=16, connections=4, size="20 kB")
             .max(["network", "radio"]),
@@ -124,14 +124,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "edge-with-a-short-buffer-loses",
-            "On EDGE with a buffer of 1 BDP four responses of 20 kB at once are slower with IW 10.",
+            "On EDGE with a buffer of 1 BDP four parallel responses of 20 kB are slower with IW 10.",
             time.sel(network="EDGE", buffer_bdp=1, size="20 kB", connections=4, radio=NO),
             above(0, "percent"),
-            "Forty segments meet a queue of five.",
+            "Forty segments arrive at a queue of five.",
         ),
         OURS.says(
             "jitter-is-not-taken-for-loss",
-            "The link layer's jitter causes no more needless recoveries with IW 10 than with 3 (largest difference).",
+            "The link layer's jitter causes no more spurious recoveries with IW 10 than with 3 (largest difference).",
             (q.spurious.sel(iw=10, drop=True) - q.spurious.sel(iw=3, drop=True))
             .sel(radio=YES)
             .max(["network", "buffer_bdp", "size", "connections"]),
@@ -149,7 +149,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "above-ten-harms-on-edge",
-            "On EDGE IW 32 is slower than IW 10, four responses of 20 kB at once (mean over buffers and link layers).",
+            "On EDGE IW 32 is slower than IW 10, four parallel responses of 20 kB (mean over buffers and link layers).",
             (100 * (q.time.sel(iw=32, drop=True) / q.time.sel(iw=10, drop=True) - 1))
             .sel(network="EDGE", size="20 kB", connections=4)
             .mean(["buffer_bdp", "radio"]),
@@ -178,7 +178,7 @@ def answer(q: Quantities) -> Sequence[str]:
     by_network = ", ".join(f"{name} {float(small.sel(network=name)):+.0f}%" for name in small["network"].values)
     return (
         f"IW 10 instead of 3 changes the time of 20 kB, one response at a time, on {by_network}.",
-        f"Four at once on EDGE with a buffer of 1 BDP take {float(crowd):+.0f}%.",
+        f"Four in parallel on EDGE with a buffer of 1 BDP take {float(crowd):+.0f}%.",
         f"The fairness index changes most on {worst}: from {float(fair.sel(network=worst, iw=3)):.3f} to "
         f"{float(fair.sel(network=worst, iw=10)):.3f}.",
     )
@@ -195,9 +195,11 @@ STUDY = DeclaredStudy(
     QUANTITIES,
     claims,
     lambda q: [
-        table("times", "Times", "Means over objects beside the primary.", [q.time, q.retransmitted], across="iw"),
-        table("recoveries", "Timeouts and needless recoveries", "Means.", [q.timeouts, q.spurious], across="iw"),
-        table("fairness", "Fairness of four at once", "Jain's index of a page's objects, mean.", [q.jain], across="iw"),
+        table("times", "Times", "Means over all objects except the primary.", [q.time, q.retransmitted], across="iw"),
+        table("recoveries", "Timeouts and spurious recoveries", "Means.", [q.timeouts, q.spurious], across="iw"),
+        table(
+            "fairness", "Fairness of four in parallel", "Jain's index of a page's objects, mean.", [q.jain], across="iw"
+        ),
         table("queue", "Queue", "Mean of the radio link's.", [q.queue], across="iw"),
     ],
     lambda q: [

@@ -50,16 +50,16 @@ def _talk(q: Quantities) -> Iterator[ClaimSpec]:
     flights, times = (of.sel(flows=many) / of.sel(flows=1) for of in (q.first_flights, q.object_time))
     yield least(
         "talk-parallel-slow-starts",
-        f"Parallel connections add up their slow starts: {many} that open together send {many} times as much "
-        f"before the first acknowledgement as one does (least over the talk's algorithms).",
+        f"Parallel connections add up their slow starts: {many} that open together send {many} times as much before "
+        "the first ACK as one does (least over the talk's algorithms).",
         flights,
         near(many, "times"),
         "A count of segments, so the tolerance is 0.",
     )
     yield least(
         "talk-parallel-compete",
-        f"Parallel connections compete: an object of 100 kB takes longer beside {many - 1} others than alone "
-        f"(least over the talk's algorithms).",
+        f"Parallel connections compete: an object of 100 kB takes longer next to {many - 1} others than alone (least "
+        "over the talk's algorithms).",
         100 * (times - 1),
         above(0, "percent"),
         COMPARISON,
@@ -67,8 +67,8 @@ def _talk(q: Quantities) -> Iterator[ClaimSpec]:
     for size in q.elephant_share["size_kb"].values:
         yield least(
             f"talk-elephants-{size}kb",
-            f"An elephant flow takes an unfair share against a short flow: more than half of the link while a "
-            f"response of {size} kB is sent (least over the talk's algorithms).",
+            "A long flow takes an unfair share against a short flow: more than half of the link while a response of "
+            f"{size} kB is sent (least over the talk's algorithms).",
             q.elephant_share.sel(size_kb=size, elephants=1),
             above(50, "percent"),
             "Half is the fair share of two flows.",
@@ -84,32 +84,32 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
 
     yield Source("RFC 5681 section 3.1", needs="value").says(
         "rfc5681-s3.1-half",
-        "On a loss Reno sets ssthresh to half of what is in flight (median over reductions, as a share of cwnd "
+        "On a loss Reno sets ssthresh to half of the data in flight (median over reductions, as a share of cwnd "
         "before).",
         one("kept_share", "reno"),
         near(0.5, "share", 0.02),
-        "Whole segments of windows around 130, and what of the window was not in flight.",
+        "Windows of about 130 are in whole segments, and a part of the window was not in flight.",
     )
     yield Source("RFC 5681 section 3.1", needs="value").says(
         "rfc5681-s3.1-one-segment-a-round",
         "In congestion avoidance Reno's cwnd grows by one segment a round trip (mean over stretches between losses).",
         one("growth", "reno"),
         near(1, "segments", 0.05),
-        "cwnd is read in whole segments over stretches of tens of round trips.",
+        "cwnd is read in whole segments over periods of tens of RTTs.",
     )
     yield Source("RFC 9438 section 4.6", needs="value").says(
         "rfc9438-s4.6-beta",
-        "On a loss CUBIC keeps 0.7 of its window (median over reductions).",
+        "On a loss CUBIC reduces its window to 0.7 (median over reductions).",
         one("kept_share", "cubic"),
         near(0.7, "share", 0.02),
-        "Whole segments of windows around 130, and what of the window was not in flight.",
+        "Windows of about 130 are in whole segments, and a part of the window was not in flight.",
     )
     yield Source("RFC 9438 sections 4.2, 4.3 and 4.7", needs="value").says(
         "rfc9438-s4.2-curve",
         "Between losses CUBIC's cwnd is C (t - K)^3 + W_max, or Reno's estimate where that is more (median distance).",
         one("cubic_deviation", "cubic"),
         near(0, "percent", 5),
-        "cwnd goes in whole segments towards where the curve will be a round trip later.",
+        "cwnd moves in whole segments towards the value of the curve one RTT later.",
     )
     yield Source("Ha and Rhee 2011 (HyStart)", needs="value").says(
         "hystart-no-overshoot",
@@ -120,15 +120,15 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield Source("Grieco and Mascolo 2004 (Westwood+)", needs="value").says(
         "westwood-bandwidth-delay-product",
-        "On a loss Westwood+ sets ssthresh to the bandwidth that it measured times the shortest round trip "
-        "(median ssthresh as a share of what the path holds).",
+        "On a loss Westwood+ sets ssthresh to the bandwidth that it measured times the shortest round trip (median "
+        "ssthresh as a share of the BDP).",
         one("kept_segments", "westwood") / PIPE_SEGMENTS,
         near(1, "share", 0.1),
         "The measure is a filtered rate, sampled once a round trip.",
     )
     yield Source(BRAKMO, needs="value").says(
         "vegas-queue",
-        "Vegas keeps between two and four segments of its own in the queue (mean queue after start-up).",
+        "Vegas keeps between two and four of its segments in the queue (mean queue after start-up).",
         one("later_queue", "vegas"),
         between(2, 4, "packets"),
         "The range is Vegas's own, so the tolerance is 0. Linux rounds the number of queued segments down, so up "
@@ -158,8 +158,8 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield Source(BBR, needs="value").says(
         "bbr-queue",
-        "BBR keeps the pipe full without filling the queue: probing for bandwidth makes a queue of at most a "
-        "quarter of the bandwidth-delay product (mean queue after start-up, as a share of it).",
+        "BBR keeps the link busy without filling the queue: probing for bandwidth makes a queue of at most a quarter "
+        "of the bandwidth-delay product (mean queue after start-up, as a share of it).",
         one("later_queue", "bbr") / PIPE_SEGMENTS,
         at_most(0.25, "share"),
         "The gain of 1.25 lasts one round trip of eight, so the mean must lie below its peak.",

@@ -45,14 +45,14 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "parallel",
             "Objects of 100 kB over connections that open together",
-            "`flows` connections with an object each. First flights: segments sent before an acknowledgement of data.",
+            "`flows` connections with an object each. First flights: segments sent before an ACK of data.",
             [q.object_time, q.first_flights, q.retransmitted],
         ),
         table(
             "mice",
-            "Short flows beside a long one",
-            "`elephants` long flows of the same algorithm, begun ten seconds before. Share: of the bytes that the "
-            "bottleneck carried while the server sent the short response.",
+            "Short flows next to a long one",
+            "`elephants`: number of long flows of the same algorithm, started ten seconds before. Share: of the bytes "
+            "that the bottleneck transmitted while the server sent the short response.",
             [q.mouse_time, q.elephant_share.reindex_like(q.mouse_time["elephants"])],
         ),
     ]
@@ -93,8 +93,8 @@ def _queues(q: Quantities, controls: list[str]) -> Figure:
     return Figure(
         "queues",
         "The queue at the bottleneck during the download",
-        "Packets waiting, mean over intervals of 100 ms. What is in the queue when the next packet comes is delay for "
-        "it, and for every other flow.",
+        "Packets waiting, mean over intervals of 100 ms. The queue that a packet finds is its delay, and that of every "
+        "other flow.",
         _chart(shown, names, 600, 62),
         _chart(shown, names, 240, 52),
     )

@@ -165,7 +165,7 @@ def _ten_segments(q: Quantities) -> ClaimSpec:
         "more than 70 ms on the link.",
         xr.DataArray(found),
         near(round(computed), "kbit/s", round(0.05 * computed)),
-        "5%: the users' bandwidths lie 10% apart, and between them a straight line is drawn (logarithmic axes).",
+        "5%: the users' bandwidths lie 10% apart, and between them values are interpolated (logarithmic axes).",
         note,
         needs="value",
     )

@@ -75,7 +75,7 @@ def tables(q: Quantities) -> Sequence[Table]:
         ),
         table(
             "ten_segments",
-            f"How long ten segments take (IW {MANY})",
+            f"Time of ten segments (IW {MANY})",
             f"One round trip is {ROUND_TRIP_MS} ms; by arithmetic ten full packets take as long at "
             f"{full_kbps(TEN):.0f} kbit/s.",
             [ten],
@@ -86,8 +86,8 @@ def tables(q: Quantities) -> Sequence[Table]:
         found.append(
             table(
                 "paths",
-                "Gain of IW 10 over IW 3 on a line and over Mininet's shaper",
-                "`line` transmits packet after packet. The others are Mininet's htb, a bucket of 1600 bytes: "
+                "Gain of IW 10 over IW 3 on a link and over Mininet's shaper",
+                "`line` transmits one packet after the other. The others are Mininet's htb, a bucket of 1600 bytes: "
                 "`htb-flights` with GSO packets of up to 64 kB (Linux before 3.12), `htb-pairs` with those of two "
                 "segments (Linux since then, at this round trip).",
                 [
@@ -110,7 +110,7 @@ def _engines(emulated: xr.DataArray, simulated: xr.DataArray) -> Table:
     percent = 100 * difference / simulated
     return table(
         "engines",
-        "The kernel beside the simulator",
+        "The kernel next to the simulator",
         "The same requests of the same users; medians of the differences, response by response, disturbed ones left "
         "out.",
         [
@@ -197,10 +197,10 @@ def _users(gains: Mapping[str, xr.DataArray]) -> Figure | None:
     return lines(
         _by_rate(named(_side_by_side({"arithmetic": computed, **medians}), "users", "Gain", "ms")),
         "The gain of every user",
-        "Median gain of each user by her bandwidth. Arithmetic: what slow start gains for the median response (9 kB): "
+        "Median gain of each user, by bandwidth. Arithmetic: what slow start gains for the median response (9 kB): "
         f"nothing up to {always_busy_kbps(FEW):.0f} kbit/s, where three segments keep the link busy until the first "
-        "acknowledgement is back, and a whole round trip (dashed) only where sending takes no time. Ten segments take "
-        f"a round trip at {full_kbps(TEN):.0f} kbit/s. Above the line on the left: retransmission timers that expire "
+        "ACK returns, and a whole round trip (dashed) only where sending takes no time. Ten segments take a round "
+        f"trip at {full_kbps(TEN):.0f} kbit/s. Above the line on the left: retransmission timers that expire "
         "although nothing is lost, which costs IW 3 more.",
         "rate_kbps",
         "engine",
@@ -235,9 +235,9 @@ def answer(q: Quantities) -> Sequence[str]:
         f"By bandwidth in kbit/s, an initial window of {MANY} instead of {FEW} gains in the median "
         f"{', '.join(gained)}; "
         f"a round trip is {ROUND_TRIP_MS} ms.",
-        f"A round saved is a round trip gained only where the link would have stood idle: up to "
-        f"{always_busy_kbps(FEW):.0f} kbit/s {FEW} segments keep it busy until the first acknowledgement is back, and "
-        f"{TEN} segments take a round trip or more up to {full_kbps(TEN):.0f} kbit/s "
+        "A round saved is a round trip gained only where the link would have stood idle: up to "
+        f"{always_busy_kbps(FEW):.0f} kbit/s {FEW} segments keep it busy until the first ACK returns, and {TEN} "
+        f"segments take a round trip or more up to {full_kbps(TEN):.0f} kbit/s "
         f"({f'measured: {found:.0f}' if found == found else 'not measured in this run'}).",
         _slowest(q.timed_out),
     ]
@@ -247,7 +247,7 @@ def answer(q: Quantities) -> Sequence[str]:
         sentences.append(
             f"Over the shaper that Mininet sets up the medians by bandwidth are {' and '.join(ranges)}: how much of "
             "the published gain there is depends on how TCP's segments are put into GSO packets, which a link that "
-            "transmits packet after packet does not see."
+            "transmits one packet after the other does not see."
         )
     return sentences
 

@@ -171,8 +171,9 @@ class Matched:
                 f"No parameter decides: the largest rank correlation with the gain is {of:+.2f} (chance: {limit:.2f})."
             )
         return (
-            f'What decides most is "{title}": the rank correlation with the gain over all settings is {of:+.2f} '
-            f"(chance: {limit:.2f}). This one number, if published, would explain {100 * of**2:.0f}% of the variance."
+            f'The most decisive parameter is "{title}": the rank correlation with the gain over all settings is '
+            f"{of:+.2f} (chance: {limit:.2f}). This one number, if published, would explain {100 * of**2:.0f}% of the "
+            "variance."
         )
 
     def ruled_out(self) -> tuple[xr.DataArray, xr.DataArray]:
@@ -216,8 +217,8 @@ class Matched:
         return [
             table("baseline", "The published baseline", f"Of all members; ruled out are those more than {limit} away.",
                   [*ends, *self.ruled_out()], published=printed),
-            table("parameters", "What is open", "Ranges, and the rank correlation with the effect over the compatible "
-                  "members.", [*ranges, *influence]),
+            table("parameters", "Open parameters", "Ranges, and the rank correlation with the effect over the "
+                  "compatible members.", [*ranges, *influence]),
             table("members", "Members", f"Compatible up to {limit}.", [self.distance, self.effect, *others]),
         ]  # fmt: skip
 

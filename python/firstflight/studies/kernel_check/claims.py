@@ -16,7 +16,7 @@ KEYS = ("queue", "control", "size_kb", "rtt_ms", "rate_mbit", "iw")
 AMPLE = 1000
 """The queue, in packets, that never overflows."""
 CLOSE_MS, CLOSE_PERCENT = 1.0, 1.0
-SOURCE = Source("our own requirement on the simulator", needs="value")
+SOURCE = Source("firstflight's requirement on the simulator", needs="value")
 # Cells that a note names.
 _NAMED = 5
 

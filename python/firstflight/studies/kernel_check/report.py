@@ -78,7 +78,7 @@ def _summary(sides: Sides) -> Table:
             (100 * disturbed / transfers, "disturbed", "Disturbed transfers", "percent", 1),
         )
     ]
-    caption = "Emulated beside simulated, over the cells of a queue (packets), a rate (Mbit/s) and an algorithm."
+    caption = "Emulated next to simulated, over the cells of a queue (packets), a rate (Mbit/s) and an algorithm."
     return table("summary", "Where the engines agree", caption, shown)
 
 
@@ -133,7 +133,7 @@ def _connections(q: Quantities) -> Iterator[Figure]:
             f"connection_{'clean' if place['queue'] == AMPLE else 'losses'}",
             f"One connection segment by segment: {words(*place.values())}",
             "Data as the server sent it, from the arrival of the SYN on: simulated broad, emulated narrow upon it. A "
-            "capture of packets does not tell the kernel's cwnd.",
+            "packet capture does not show the kernel's cwnd.",
             overlay.chart(own, 680, "Segments at the server"),
             overlay.chart(own, 290, "Segments at the server"),
         )

@@ -85,7 +85,7 @@ def agreement(name: str, of: xr.DataArray, what: str, tolerance: float, why: str
 
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """Each slice's agreement, then the claims of its study over the kernel, with their limits."""
-    closed = "Ten percent: who drops what is decided by packets that are microseconds apart, and users wait for pages."
+    closed = "Ten percent: which packet is dropped depends on microseconds, and users wait for pages."
     alone = "Five percent, as kernel-check has it for single transfers with losses."
     kernel = {"engine": "emulate"}
     page, premature = change(q.page.sel(kernel), iw=3), q.premature.sel(kernel)
@@ -110,7 +110,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "IW 10 instead of 3 makes pages faster in every queue (largest change).",
             page.sel(iw=10).max("queue"),
             at_most(-5, "percent"),
-            "5% faster is worth having.",
+            "A gain of 5% is worthwhile.",
         ),
         QUEUES.says(
             "aqm-fewer-premature-drops",
@@ -126,14 +126,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "In a queue of 1 s adopters of IW 10 gain 5% (change of page times).",
             adopters.sel(queue="1s", iw=10),
             at_most(-5, "percent"),
-            "5% faster is worth having.",
+            "A gain of 5% is worthwhile.",
         ),
         SHARED.says(
             "others-pay-for-32",
             "In a queue of 1 s IW 32 of half of the users makes the others 5% slower.",
             others.sel(queue="1s", iw=32),
             above(5, "percent"),
-            "5% is what a user may notice.",
+            "A user may notice 5%.",
         ),
         CALLS.says(
             "codel-does-not-spare-a-call",
@@ -185,10 +185,10 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         STARTUP.says(
             "pacing-spares-a-short-queue",
-            "With a queue of 30 packets IW 32 paced retransmits less than IW 32 at once (difference).",
+            "With a queue of 30 packets IW 32 paced retransmits less than IW 32 back to back (difference).",
             (q.again.sel(scheme="IW 32, paced") - q.again.sel(scheme="IW 32")).sel(kernel).sel(queue="30p"),
             below(0, "segments"),
-            "A sign: 32 segments at once do not fit.",
+            "A sign: 32 segments back to back do not fit.",
         ),
     )
 
@@ -215,9 +215,9 @@ STUDY = DeclaredStudy(
     QUANTITIES,
     claims,
     lambda q: [
-        table("home", "Pages beside a download", "Means.", [q.page, q.premature, q.dropped], across="iw"),
+        table("home", "Pages next to a download", "Means.", [q.page, q.premature, q.dropped], across="iw"),
         table("crowd", "Twelve users", "Means of page times.", [q.adopters, q.others], across="iw"),
-        table("call", "Calls and games beside pages", "Means.", [q.mos, q.late, q.game], across="iw"),
+        table("call", "Calls and games next to pages", "Means.", [q.mos, q.late, q.game], across="iw"),
         table("learned", "A server that learns", "After ten seconds.", [q.fast, q.slow, q.lossy], across="policy"),
         table("startup", "Start-up schemes", "Means.", [q.time, q.again], across="scheme"),
         *(
@@ -229,14 +229,14 @@ STUDY = DeclaredStudy(
         intervals(
             q.time,
             "Start-up schemes over the kernel and in the simulator",
-            "300 kB over 20 Mbit/s, 80 ms away; the server is our own TCP, the client the kernel's.",
+            "300 kB over 20 Mbit/s, 80 ms away; the server has firstflight's TCP, the client the kernel's.",
             "scheme",
             "engine",
             "queue",
         ),
         intervals(
             q.page,
-            "Pages beside a download, over the kernel and in the simulator",
+            "Pages next to a download, over the kernel and in the simulator",
             "10 Mbit/s, 40 ms away, six connections.",
             "iw",
             "engine",
@@ -244,7 +244,7 @@ STUDY = DeclaredStudy(
         ),
         intervals(
             q.mos,
-            "Calls beside pages, over the kernel and in the simulator",
+            "Calls next to pages, over the kernel and in the simulator",
             "G.711 over 5 Mbit/s, 40 ms away, next to two people who load pages over six connections.",
             "iw",
             "engine",

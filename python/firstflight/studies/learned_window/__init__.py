@@ -89,7 +89,7 @@ def campaign(q: Quantities) -> list[ClaimSpec]:
             f"{size} kB take {time} ms with {policy} (median).",
             q.median.sel(rtt=28.2, size_kb=size, policy=policy),
             near(time, "ms", 0.05 * time),
-            "5%: timers of netem are late by up to 1 ms per packet and direction.",
+            "5%: netem's timers are late by up to 1 ms per packet and direction.",
             needs="value",
         )
         for (policy, size), time in times.items()
@@ -166,7 +166,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "ewma-settles",
-            "On fast hosts ewma's window settles: late on it spreads by less than 20% of its mean.",
+            "On fast hosts ewma's window converges: in the second half its spread is less than 20% of its mean.",
             q.spread_fast.sel(own).sel(ewma),
             at_most(0.2),
             "Objects differ in size, and the sample is capped by it; this may fail.",
@@ -198,7 +198,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "down (ewma, difference).",
             q.lost_after.sel(ewma).sel(lifetime_s=5) - q.lost_after.sel(ewma).sel(lifetime_s=3600),
             below(0, "pp"),
-            "A sign; connections come every 10 s on average, so most find nothing.",
+            "A sign; connections arrive every 10 s on average, so most find no entry.",
         ),
         OURS.says(
             "and-forgets-the-gain",
@@ -227,9 +227,9 @@ def answer(q: Quantities) -> Sequence[str]:
         f"24, against IW 10; first flights on slow hosts lose in {of(lost, 'ewma'):.0f}, {of(lost, 'loss-aware'):.0f} "
         f"and {of(lost, 'static 24'):.0f}% of connections ({of(lost, 'static 10'):.0f}% with IW 10).",
         f"With 0.3% random loss the loss-aware rule falls back to {of(iw, 'loss-aware'):.0f} segments, "
-        f"{of(iw, 'loss-aware 150%'):.0f} with the discriminant, where ewma has {of(iw, 'ewma'):.0f}.",
-        f"A memory for four neighbours changes the loss-aware rule's gain from {part('/32')} to {part('/24')}%, "
-        f"one for all to {part('AS')}%.",
+        f"{of(iw, 'loss-aware 150%'):.0f} with the discriminant; ewma has {of(iw, 'ewma'):.0f}.",
+        f"A memory for four neighboring hosts changes the loss-aware rule's gain from {part('/32')} to "
+        f"{part('/24')}%, one for all to {part('AS')}%.",
     )
 
 

@@ -44,7 +44,7 @@ QUANTITIES = (
     *of_grid("", "long"),
     *of_grid("radio_", "radio"),
     *of_grid("beside_", "rival"),
-    Quantity("rival", "Goodput of Reno beside it", "Mbit/s", GOODPUT, APPLICATION == "rival", grid="rival", digits=2),
+    Quantity("rival", "Goodput of Reno next to it", "Mbit/s", GOODPUT, APPLICATION == "rival", grid="rival", digits=2),
 )
 TALK = Source("Thalheim's talk")
 SIGN = "A sign: the talk compares and gives no number."
@@ -115,14 +115,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "bbr-takes-from-reno",
-            "A Reno flow beside BBR has less than half of what it has beside Reno (100 Mbit/s, 100 ms).",
+            "A Reno flow next to BBR has less than half of its goodput next to Reno (100 Mbit/s, 100 ms).",
             left.sel(control="bbr"),
             below(0.5, "ratio"),
             "Half, fixed before the first run.",
         ),
         OURS.says(
             "vegas-yields-to-reno",
-            "Vegas beside Reno has less than half of what Reno has there (100 Mbit/s, 100 ms).",
+            "Vegas next to Reno has less than half of Reno's goodput there (100 Mbit/s, 100 ms).",
             beside.sel(control="vegas"),
             below(0.5, "ratio"),
             "Half, fixed before the first run.",
@@ -143,7 +143,7 @@ def answer(q: Quantities) -> Sequence[str]:
     return (
         f"100 Mbit/s, 300 ms and a loss in 100,000 packets leave, in Mbit/s: {each(long)}.",
         f"10 Mbit/s, 40 ms and 1% of random loss: {each(radio)}.",
-        f"A Reno flow at 100 Mbit/s and 100 ms has beside each: {each(left)}.",
+        f"A Reno flow at 100 Mbit/s and 100 ms has next to each: {each(left)}.",
     )
 
 

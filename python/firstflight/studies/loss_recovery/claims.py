@@ -52,15 +52,15 @@ def _larger_window(q: Quantities) -> Iterator[ClaimSpec]:
                 "fast-retransmit",
                 "new_reno",
                 (FAST,),
-                f"An initial window above 3 segments raises the chance that a loss is repaired by fast retransmit "
-                f"rather than by the timeout (IW {MANY} against {FEW}; {words}).",
+                "An initial window above 3 segments raises the probability that a loss is recovered by fast "
+                f"retransmit instead of the timeout (IW {MANY} against {FEW}; {words}).",
             ),
             (
                 "limited-and-early",
                 "new_reno_early",
                 (FAST, EARLY),
-                f"Senders with limited transmit and early retransmit benefit from the larger window as well (repairs "
-                f"without timeout, IW {MANY} against {FEW}; {words}).",
+                "Senders with limited transmit and early retransmit benefit from the larger window as well "
+                f"(recoveries without timeout, IW {MANY} against {FEW}; {words}).",
             ),
         ):
             of = partial(share, q, *repairs, follows=follows, stack=stack)
@@ -87,15 +87,15 @@ def _rules(q: Quantities) -> Iterator[ClaimSpec]:
         (
             "three-duplicates-needed",
             SECTION,
-            "Fast retransmit needs three duplicate ACKs: it repairs no loss that fewer than three segments follow "
-            "(losses that it did repair, IW 1 to 16, nothing follows the flight, NewReno).",
+            "Fast retransmit needs three duplicate ACKs: it recovers no loss followed by fewer than three segments "
+            "(losses that it did recover, IW 1 to 16, nothing follows the flight, NewReno).",
             needless,
         ),
         (
             "three-segments-suffice",
             STRICT,
-            "Three segments after the lost one bring three duplicate ACKs, so fast retransmit repairs every such loss "
-            "(losses that it did not repair, IW 1 to 16, nothing follows the flight, NewReno).",
+            "Three segments after the lost one trigger three duplicate ACKs, so fast retransmit recovers every such "
+            "loss (losses that it did not recover, IW 1 to 16, nothing follows the flight, NewReno).",
             missed,
         ),
     ):
@@ -115,16 +115,16 @@ def _rules(q: Quantities) -> Iterator[ClaimSpec]:
     place: dict[str, str | int] = {"follows": "nothing", "iw": FEW}
     yield Source("RFC 5827, abstract", "rfc5827-", "value").says(
         "timeouts-avoided",
-        "Early retransmit repairs losses by fast retransmit that would otherwise need a timeout (positions of a flight "
-        f"of {FEW} segments that nothing follows).",
+        "Early retransmit recovers losses by fast retransmit that would otherwise need a timeout (positions of a "
+        f"flight of {FEW} segments that nothing follows).",
         share(q, TIMEOUT, stack="new_reno", **place) - share(q, TIMEOUT, stack="new_reno_early", **place),
         GREATER,
         COMPARISON,
     )
     yield Source("RFC 8985 section 7", "rfc8985-s7-", "value").says(
         "no-timeouts",
-        "A tail loss probe brings back acknowledgements that repair the loss of a tail without a timeout (single "
-        "losses of a first flight that needed one, IW 1 to 16, profile linux).",
+        "A tail loss probe triggers ACKs that recover a tail loss without a timeout (single losses of a first flight "
+        "that needed one, IW 1 to 16, profile linux).",
         (q.repair.sel(stack="linux") == TIMEOUT).sum(every),
         at_most(0, "losses"),
         RULE,
@@ -146,9 +146,9 @@ def _against_sack(q: Quantities) -> Iterator[ClaimSpec]:
 def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> ClaimSpec:
     """How much sooner, in percent of the mean completion time of IW 3 with SACK."""
     key, where, unit = (
-        ("loss_percent", "under random loss", "%")
+        ("loss_percent", "segments under random loss", "%")
         if times.name == "random_loss"
-        else ("rate_kbps", "five at once over a congested link", "kbit/s")
+        else ("rate_kbps", "segments, five in parallel over a congested link", "kbit/s")
     )
     without, with_sack = (
         times.sel(stack=stack, iw=iw, drop=True) for stack, iw in zip(stacks, (MANY, FEW), strict=True)
@@ -168,7 +168,7 @@ def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> Clai
     return CW10.says(
         f"no-sack-{what}",
         f"IW {MANY} without SACK beats IW {FEW} with SACK (mean completion time of responses of {_listed(sizes)} "
-        f"segments {where} of {with_unit(_listed(varied), unit)}; {_SENDERS[stacks]}).",
+        f"{where} of {with_unit(_listed(varied), unit)}; {_SENDERS[stacks]}).",
         gain(),
         above(0, "percent"),
         COMPARISON,
@@ -183,7 +183,7 @@ def _duplicates(q: Quantities) -> Iterator[ClaimSpec]:
         Source(name, "rfc6928-s7-") for name in ("RFC 6928 section 7", "this study, before the first run of this grid")
     )
     sack, few = "One in a hundred; fixed before the first run.", "A sign."
-    where = "five at once, 20 and 100 segments, 256 and 1024 kbit/s"
+    where = "five in parallel, 20 and 100 segments, 256 and 1024 kbit/s"
     yield section.says(
         "newreno-duplicates",
         f"With NewReno a larger window makes more segments arrive twice (IW {MANY} against {FEW}, mean; {where}).",

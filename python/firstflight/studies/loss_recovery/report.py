@@ -16,8 +16,8 @@ from firstflight.studies.loss_recovery.claims import EARLY, FAST, FEW, MANY, PRO
 _PAIRS = {"rfc": ("new_reno", "sack"), "early": ("new_reno_early", "sack_early"), "linux": ("linux_no_sack", "linux")}
 _HEADINGS = {"nothing": "nothing follows the first flight", "data": "more data follows"}
 _CAPTION = (
-    "Colour: what it took to repair the loss. Number: how many milliseconds later the response was complete than "
-    "without loss. Round trip 100 ms, 10 Mbit/s."
+    "Color: how the loss was recovered. Number: added completion time in ms, compared with no loss. RTT 100 ms, 10 "
+    "Mbit/s."
 )
 _EARLY = {
     "early": " Early: on fewer than three duplicate ACKs or SACKed segments (RFC 5827).",
@@ -37,7 +37,7 @@ def tables(q: Quantities) -> Sequence[Table]:
     return [
         table(
             "repairs",
-            "How a single loss in the first flight is repaired",
+            "Recovery of a single loss in the first flight",
             "Over all positions of the loss. Cost: completion time above that of the same response without loss.",
             [
                 *shares,
@@ -48,21 +48,22 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "positions",
             "Each single loss",
-            f"Position: of the lost segment in the first flight. Repair: {_kinds()}; the slowest that was needed.",
+            f"Position: of the lost segment in the first flight. Recovery: {_kinds()}; the slowest mechanism that "
+            "was needed.",
             [costs, *(of.sel(position=slice(1, None)) for of in (q.repair, q.retransmissions))],
         ),
         table("random_loss", "Responses under random loss", f"One after the other. {whole}", [q.random_loss], "iw"),
         table(
             "congested",
             "Responses over a congested link",
-            f"Five at once; round trip 300 ms, queue of 40 packets. {whole}",
+            f"Five in parallel; round trip 300 ms, queue of 40 packets. {whole}",
             [q.congested],
             "iw",
         ),
         table(
             "duplicates",
-            "What arrives twice",
-            "Of the data segments that reach a client: the share that had arrived before. Five responses at once.",
+            "Duplicate segments",
+            "Of the data segments that reach a client: the share that had arrived before. Five responses in parallel.",
             [q.duplicates],
             "iw",
         ),
@@ -151,10 +152,10 @@ def answer(q: Quantities) -> Sequence[str]:
     by = {REPAIRS[kind]: percent(kind, "linux", MANY) for kind in (FAST, EARLY, PROBE)}
     parts = ", ".join(f"{part:.0f}% by {repair}" for repair, part in by.items() if part)
     return [
-        f"Where nothing follows the first flight, NewReno repairs {percent(FAST, 'new_reno', FEW):.0f}% of its single "
-        f"losses by fast retransmit with an initial window of {FEW} segments and "
+        f"Where nothing follows the first flight, NewReno recovers {percent(FAST, 'new_reno', FEW):.0f}% of its "
+        f"single losses by fast retransmit with an initial window of {FEW} segments and "
         f"{percent(FAST, 'new_reno', MANY):.0f}% with {MANY}; the others wait for the timeout.",
-        f"Profile linux with IW {MANY} repairs {parts}; {percent(TIMEOUT, 'linux', MANY):.0f}% wait for the timeout.",
+        f"Profile linux with IW {MANY} recovers {parts}; {percent(TIMEOUT, 'linux', MANY):.0f}% wait for the timeout.",
         _against_sack(q.random_loss, "under random loss"),
         _against_sack(q.congested, "over a congested link"),
     ]

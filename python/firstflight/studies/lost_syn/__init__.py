@@ -68,7 +68,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             q.window.sel(long).sel(rule="rfc6928"),
             near(10, "segments"),
             "A rule without exceptions.",
-            note="The client's second SYN, which is answered, comes as the server's own timer expires: a tie.",
+            note="The client's second SYN, which is answered, arrives as the server's timer expires: a tie.",
             needs="value",
         ),
         Source("Linux, tcp_try_undo_spurious_syn").says(
@@ -81,7 +81,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC.says(
             "later-timer-spares-them",
-            "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and all are left.",
+            "If the server's timer is 0.1 s later, the answer to the second SYN restarts it, and all remain.",
             q.window.sel(rto=LATER, rtt_ms=1200, lost=0, rule="rfc6928"),
             near(10, "segments"),
             "A rule without exceptions; added after the first run.",
@@ -139,9 +139,9 @@ def answer(q: Quantities) -> Sequence[str]:
     tie, later = window.sel(rto="1 s"), window.sel(rto=LATER)
     others = 100 * (q.others.sel(rule="rfc6928") / q.others.sel(rule="rfc3390") - 1).isel(draw=0)
     return (
-        "With an RTT of 1.2 s and an initial RTO of 1 s RFC 3390's rule leaves "
-        f"{float(tie.sel(rule='rfc3390')):.1f} segments and RFC 6928's {float(tie.sel(rule='rfc6928')):.1f}, since the "
-        "server's timer expires as the client's second SYN comes, and both make it send a SYN/ACK.",
+        f"With an RTT of 1.2 s and an initial RTO of 1 s RFC 3390's rule leaves {float(tie.sel(rule='rfc3390')):.1f} "
+        f"segments and RFC 6928's {float(tie.sel(rule='rfc6928')):.1f}, since the server's timer expires as the "
+        "client's second SYN arrives, and both make it send a SYN/ACK.",
         f"If its timer is 0.1 s later, RFC 6928's rule leaves {float(later.sel(rule='rfc6928')):.1f} segments and "
         f"saves {float(gain.sel(rto=LATER, rtt_ms=1200, lost=0)):.1f} round trips of 20 segments; with timestamps it "
         f"leaves {float(tie.sel(rule='timestamps')):.1f} in any case.",

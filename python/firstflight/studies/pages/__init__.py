@@ -84,7 +84,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     bulk = abs(change(q.transfer.sel(transfer=["10 MB", "20 MB"]))).max("transfer")
     video = abs(change(q.transfer.sel(transfer="video", path=["5 Mbit/s", "LTE", "GEO"]))).max("path")
     call = q.mos.sel(TODAY) - q.mos.sel(scheme="9", iw=32)
-    of_three, five = "% of six with IW 3", "5% is what a user may notice."
+    of_three, five = "% of six with IW 3", "A user may notice 5%."
     return (
         THREE.says(
             "one-with-ten-is-as-fast-as-six-with-three",
@@ -145,7 +145,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         FOUR.says(
             "gain-survives-kept-connections",
-            "Connections kept from page to page leave at least half of the gain (mean of the paths).",
+            "With connections kept from page to page at least half of the gain remains (mean of the paths).",
             kept.sel(kept="between pages").mean("path") / kept.sel(kept="never").mean("path"),
             at_least(0.5, "share"),
             "Half was chosen before the first run; Linux restarts an idle connection with IW.",
@@ -280,7 +280,7 @@ STUDY = DeclaredStudy(
     lambda q: [
         panels(
             compared(q),
-            "Connections or window: who gains and who pays",
+            "Connections or window: gains and costs",
             "A page of 2010 and a competing flow of 20 kB (IW 10), in % of their times with six connections and IW 3.",
             "iw",
             "who",

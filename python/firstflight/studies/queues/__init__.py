@@ -97,7 +97,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "IW 10 instead of 3 makes pages faster in every queue (largest time).",
             page.sel(iw=10).max(OVER),
             at_most(95, "% of IW 3's"),
-            "5% faster is worth having.",
+            "A gain of 5% is worthwhile.",
         ),
         OURS.says(
             "six-times-64-does-not-pay",
@@ -111,14 +111,14 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With drop tail of 50 ms and six connections IW 64 makes a competing short flow slower (mean).",
             100 * (shallow.sel(iw=64) / shallow.sel(iw=3) - 1).mean("beside"),
             above(5, "percent"),
-            "5% is what a user may notice.",
+            "A user may notice 5%.",
         ),
         RFC7.says(
             "fair-queueing-isolates",
             "With FQ-CoDel IW 64 leaves a competing short flow its time (largest).",
             isolated,
             at_most(105, "% of IW 3's"),
-            "5% is what a user may notice.",
+            "A user may notice 5%.",
         ),
         OURS.says(
             "queue-matters-more-than-iw",
@@ -175,7 +175,7 @@ STUDY = DeclaredStudy(
     lambda q: [
         panels(
             compared(q),
-            "Who gains and who pays, by queue",
+            "Gains and costs, by queue",
             "Page time and time of a competing short flow of IW 10, in percent of IW 3's; mean of both loads, no ECN.",
             "iw",
             "queue",

@@ -185,8 +185,8 @@ STUDY = DeclaredStudy(
         heat_map(
             by_number(largest(q)),
             "The largest IW that costs a call less than 0.1 MOS",
-            "Compared with IW 3 of the pages on the same line; empty where a call has less than MOS 2.58 then. "
-            "G.711, play-out of 60 ms, RTT 40 ms.",
+            "Compared with IW 3 of the pages on the same link; empty where a call has less than MOS 2.58 then. G.711, "
+            "playout of 60 ms, RTT 40 ms.",
             "rate",
             "queue",
             "connections",

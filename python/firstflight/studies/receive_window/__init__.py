@@ -43,7 +43,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
     return (
         RFC.says(
             "three-segments-leave-nothing",
-            "A window of three segments leaves IW 10 no gain.",
+            "With a receive window of three segments IW 10 gains nothing.",
             found.sel(window=4380, iw=10),
             near(0, "percent", 0.5),
             "Half a percent: three segments of 1448 bytes fit, and 36 bytes.",
@@ -109,7 +109,7 @@ STUDY = DeclaredStudy(
         table("gain", "Gain against IW 3", "Paired.", [gain(q)], across="iw"),
     ],
     lambda q: [
-        lines(gain(q), "What a receiver's first window leaves of the gain", "Against IW 3.", "window", "iw"),
+        lines(gain(q), "Gain that remains, by the receiver's initial window", "Against IW 3.", "window", "iw"),
     ],
     answer,
 )

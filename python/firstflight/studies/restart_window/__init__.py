@@ -38,7 +38,7 @@ QUANTITIES = (
     Quantity("others", "Completion time of others", "ms", TIME, OTHERS, digits=0),
 )
 RFC = Source("RFC 5681 section 4.1")
-BEFORE = "The limit is a sign; it was set before the first run with RFC 6928's window, which came later."
+BEFORE = "The limit is a sign; it was set before the first run with RFC 6928's window, which was added later."
 FIRST_LOOK = "The limit is a sign; it was set after a first look at two replicates."
 
 
@@ -82,7 +82,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         Source("Linux, tcp_cwnd_restart").says(
             "halving-is-rfc5681-in-the-end",
-            "After tens of RTOs halving has come down to the initial window (mean difference from 10 s on).",
+            "After tens of RTOs halving has reduced cwnd to the initial window (mean difference from 10 s on).",
             halving.sel(idle_s=slice(10, None)).mean(cells),
             near(0, "percent", 5),
             "One segment more or less of a rounded cwnd.",

@@ -88,8 +88,8 @@ def _section2(q: Quantities) -> Iterator[ClaimSpec]:
         mean_change(q.reverse_delay),
         near(0, "percent", 5),
         "No effect: 5% is the largest change of a delay that the RFC itself calls none (Table 6, 0.64 to 0.67 s).",
-        "The RFC says data flowing from right to left, which is the direction of its main traffic; read as the "
-        "opposite one. It does not say how much traffic; here the same webs and ftps are mirrored.",
+        "The RFC has data flowing from right to left, the direction of its main traffic; read as the opposite "
+        "direction. It does not say how much traffic; here the same webs and ftps are mirrored.",
         needs="absence",
     )
     yield S2.says(
@@ -132,8 +132,8 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         scatter.sel(ftps=3) / scatter.sel(ftps=0),
         above(1, "ratio"),
         "A comparison needs no tolerance.",
-        'The sentence prints "stable"; the paragraph on Figure 1 says of such cases "not particularly stable", '
-        "which is how it is read here.",
+        'The sentence prints "stable"; the paragraph on Figure 1 calls such cases "not particularly stable", '
+        "the reading used here.",
     )
     yield S3.says(
         "03",
@@ -178,7 +178,7 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
         sizes.max(["http", *SCENARIOS, "iw"]),
         at_most(2, "segments"),
         "A limit stated exactly.",
-        "The sizes are an input of the simulation: this checks the fitted law, not a result.",
+        "The sizes are an input of the simulation: this checks the fitted distribution, not a result.",
     )
     yield from _delays(q, 1, 8)
     yield from _bottleneck(q)
@@ -257,8 +257,8 @@ def _http10(q: Quantities) -> Iterator[ClaimSpec]:
     risen = _resampled(drops).sel(iw=[2, 3, 4]) - _resampled(drops).sel(iw=1) > 0
     yield S3.says(
         "22",
-        "Drop rate is no indicator of what a user sees: slightly higher drop rates come with better performance (cells "
-        "with a higher drop rate than IW 1 in which the page delay is lower).",
+        "Drop rate is no indicator of what a user sees: slightly higher drop rates occur with better performance "
+        "(cells with a higher drop rate than IW 1 in which the page delay is lower).",
         100 * (_resampled(less) > 0).where(risen).mean([*SCENARIOS, "iw"]),
         at_least(100, "percent"),
         "The sentence makes no exception.",
@@ -448,7 +448,7 @@ def _worst(errors: xr.DataArray, ours: xr.DataArray, printed: xr.DataArray, unit
     found, at = errors.sel(draw=0), extreme(errors)
     cell = "{webs} webs, {ftps} ftps, IW {iw}".format(**at)
     return (
-        f"Worst cell: {cell}: ours {value(ours.sel(at)):.3g}, printed {value(printed.sel(at)):g}; median over "
+        f"Worst cell: {cell}: this run {value(ours.sel(at)):.3g}, printed {value(printed.sel(at)):g}; median over "
         f"{int(found.notnull().sum())} cells {with_unit(f'{float(found.median()):.2g}', unit)}."
     )
 
@@ -493,8 +493,8 @@ def _file_power(q: Quantities, table: int, number: str) -> ClaimSpec:
         errors.median([*SCENARIOS, "iw"]),
         near(0, "percent", round(min(_scatter_along_rows(table) for table in (3, 5)))),
         "The tolerance is the printed spread along a row, (largest - smallest) / mean, median of nine rows: variation "
-        "in which the RFC sees no trend. Tables 3 and 5 print the same quantity alike, so both have the tolerance of "
-        "the one that scatters less.",
+        "in which the RFC sees no trend. Tables 3 and 5 print the same quantity, so both have the tolerance of the one "
+        "with less scatter.",
         _worst(errors, own, wanted, "%"),
     )
 

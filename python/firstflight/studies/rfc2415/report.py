@@ -144,7 +144,7 @@ def _table6(q: Quantities) -> Table:
     return table(
         "table6",
         "Table 6. Half the clients with IW 1, half with IW 3",
-        "All clients alike, or half of them with either window; both halves share the link.",
+        "All clients with one window, or half of them with each window; both halves share the link.",
         found,
         "clients",
         published,
@@ -252,7 +252,7 @@ def _hypothesis(q: Quantities) -> Iterator[Table]:
     errors = errors.where(errors.notnull().all(SCENARIOS))
     yield table(
         "errors",
-        "How far the page delays are from the printed ones",
+        "Errors of the page delays against the printed ones",
         "Over the twelve scenarios of 8, 16 and 32 webs with 0 to 3 ftps: median and largest difference, in percent of "
         "the printed delay.",
         [
@@ -383,10 +383,10 @@ def answer(q: Quantities) -> Sequence[str]:
     rises = drops.sel(iw=3) - drops.sel(iw=1)
     files = float(change(q.file_delay.sel(http="1.0", draw=0), 3).mean(SCENARIOS))
     return [
-        f"With an initial window of 3 segments instead of 1 the median web page arrives {abs(found.value):.1f}% "
-        f"{'sooner' if found.value >= 0 else 'later'}, averaged over the RFC's twelve HTTP/1.0 scenarios "
+        f"With an initial window of 3 segments instead of 1 the median page delay "
+        f"{'falls' if found.value >= 0 else 'rises'} by {abs(found.value):.1f}%, averaged over the RFC's twelve HTTP/1.0 scenarios "
         f"({float(each.min()):.0f} to {float(each.max()):.0f}%{interval}); the RFC printed {said:.1f}%.",
-        f"The price at the bottleneck: the drop rate changes by {float(rises.mean()):+.1f} percentage points on "
-        f"average ({float(rises.min()):+.1f} to {float(rises.max()):+.1f}), and a concurrent 1 MB transfer takes "
+        f"Cost at the bottleneck: the drop rate changes by {float(rises.mean()):+.1f} percentage points on average "
+        f"({float(rises.min()):+.1f} to {float(rises.max()):+.1f}), and a concurrent 1 MB transfer takes "
         f"{abs(files):.1f}% {'longer' if files >= 0 else 'less time'}.",
     ]

@@ -204,13 +204,13 @@ def answer(q: Quantities) -> Sequence[str]:
     """The prediction, what decides, and what rules members out."""
     of = matched(q)
     if not of.effects.size:
-        return ("No setting of what RFC 2415 leaves open reproduces its numbers with IW 1.",)
+        return ("No setting of the parameters that RFC 2415 leaves open reproduces its numbers with IW 1.",)
     low, middle, high = of.effects.quantile([0.025, 0.5, 0.975]).values.tolist()
     ruled, _ = of.ruled_out()
     return (
-        f"{of.effects.size} of {int(of.distance.notnull().sum())} settings of what RFC 2415 leaves open reproduce its "
-        f"numbers with IW 1. In these IW 3 cuts the page delay by {middle:.1f}% (95% of them: {low:.1f} to "
-        f"{high:.1f}%); the RFC has {of.published}%.",
+        f"{of.effects.size} of {int(of.distance.notnull().sum())} settings of the parameters that RFC 2415 leaves "
+        f"open reproduce its numbers with IW 1. In these IW 3 cuts the page delay by {middle:.1f}% (95% of them: "
+        f"{low:.1f} to {high:.1f}%); the RFC has {of.published}%.",
         of.decisive(),
         f"The number that rules out most settings is the {ruled.idxmax('number').item()}: {float(ruled.max()):.0f}%.",
     )
@@ -224,8 +224,8 @@ STUDY = DeclaredStudy(
     lambda q: [
         matched(q).figure(
             "RFC 2415: the gain by IW 3 in settings that do and do not reproduce IW 1",
-            "Each point is one setting of what the RFC leaves open. Right of the line it misses a number that the RFC "
-            "has with IW 1.",
+            "Each point is one setting of the open parameters. To the right of the line it misses one of the RFC's "
+            "numbers with IW 1.",
         )
     ],
     answer,

@@ -126,10 +126,11 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
     by_service = (each(services.sel(population=of), f"{name} {{label}} {{value:.1f}}") for of, name in NAMES.items())
     yield ABSTRACT.says(
         "dukkipati-mean-gain",
-        "HTTP latency falls by about 10% on average (mean of the services, both data centres).",
+        "HTTP latency falls by about 10% on average (mean of the services, both data centers).",
         gains.mean(["population", "service"], skipna=False),
         near(10, "percent", round(SPREAD * 10, 1)),
-        f"{WHY_SPREAD} The abstract's mean is over all of a company's services; ours are four, each counted alike.",
+        f"{WHY_SPREAD} The abstract's mean is over all of a company's services; this study has four, with equal "
+        "weights.",
         f"Percent: {', '.join(by_service)}.",
     )
     first: dict[str, Any] = {**_AVERAGE, "segments": labels("segments")[0]}
@@ -174,7 +175,7 @@ def _bucket(
 
 def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
     for by, index in (("rtt", 7), ("bdp", 5)):
-        text = "On paths of high round trip or high bandwidth-delay product latency falls by more than 20%"
+        text = "On paths of high RTT or high bandwidth-delay product latency falls by more than 20%"
         text = f"{text} ({named_bucket(by, index)}). AvgDC, web search."
         yield _bucket(q, f"rfc6928-high-{by}", text, by, index, above(20, "percent", 1), WHOLE)
     low = {**_AVERAGE, "rtt": list(labels("rtt")[:3])}
@@ -182,7 +183,7 @@ def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
     together = [(of * count).sum("rtt", skipna=False) for of in (latency, few)]
     yield SECTION.says(
         "rfc6928-low-rtt",
-        "On paths of low round trip latency falls by about 5% (round trip up to 100 ms).",
+        "On paths of low RTT latency falls by about 5% (RTT up to 100 ms).",
         100 * (1 - together[0] / together[1]),
         near(5, "percent", 2),
         "2 points: Figure 5 has 3.3, 4.2 and 5.3% in the three buckets that this sums up.",
@@ -208,8 +209,7 @@ def _buckets(q: Quantities) -> Iterator[ClaimSpec]:
                 "(rank correlation; AvgDC, web search).",
                 rank_correlation(ours, theirs),
                 at_least(ALIKE, "correlation"),
-                "0.8 lets neighbours change places, whose bars often differ by less than reading them off the figure "
-                "can tell.",
+                "0.8 allows neighbors to swap; their bars often differ by less than the reading error of the figure.",
                 f"Bucket by bucket, published in brackets: {compared}.",
                 needs="value",
             )
@@ -236,7 +236,7 @@ def _critique(q: Quantities) -> Iterator[ClaimSpec]:
         ("independent", "Where round trips do not depend on bandwidth", above(0, "correlation"), "rises"),
         (
             "fitted",
-            "Where slow users have long round trips, as Figure 5's product implies,",
+            "Where slow users have long RTTs, as Figure 5's product implies,",
             below(0, "correlation"),
             "falls",
         ),
@@ -294,7 +294,7 @@ def _cost(q: Quantities) -> Iterator[ClaimSpec]:
     by_population = rises.assign_coords(population=[NAMES[of] for of in rises["population"].values])
     yield ABSTRACT.says(
         "dukkipati-mean-retransmissions",
-        "The retransmission rate rises by 0.5 points on average (mean of both data centres).",
+        "The retransmission rate rises by 0.5 points on average (mean of both data centers).",
         rises.mean("population", skipna=False),
         near(0.5, POINTS, 0.25),
         HALF,
@@ -317,13 +317,13 @@ def _tail(q: Quantities) -> Iterator[ClaimSpec]:
     before, lossy, more = (of.sel(at) for of in (q.lossy_before, q.lossy, q.lossy_more))
     yield SECTION.says(
         "rfc6928-already-lossy",
-        "What is retransmitted more falls on traffic that already retransmitted (web search, SlowDC: responses that "
+        "Additional retransmissions occur in traffic that already retransmitted (web search, SlowDC: responses that "
         "retransmit with IW 10, of them those that did with IW 3).",
         (100 * before / lossy).isel(draw=0),
         at_least(50, "percent"),
         "The sentence gives no number; half of them is the least that it can mean.",
-        f"{value(before):.0f} of {value(lossy):.0f}; these send {value(more):.0f} segments more again "
-        f"than with IW {FEW}.",
+        f"{value(before):.0f} of {value(lossy):.0f}; these retransmit {value(more):.0f} segments more than with IW "
+        f"{FEW}.",
         needs="value",
     )
     last = q.tail.sel(population=SLOWDC, service=MAPS, percentile=99)
@@ -364,8 +364,8 @@ def _paths(q: Quantities) -> Iterator[ClaimSpec]:
         "The median bandwidth of AvgDC's users is 1.7 Mbit/s.",
         q.median_down.sel(**users, population=AVGDC),
         near(1.7, "Mbit/s", 0.2),
-        "0.2: the last digit printed, and drawing. Ours follows the shares of Figure 5, whose median is 1.0; the 2012 "
-        "reproduction cites 1.2. The three cannot hold together.",
+        "0.2: the last digit printed, and drawing. This study follows the shares of Figure 5, whose median is 1.0; the "
+        "2012 reproduction cites 1.2. The three cannot hold together.",
         needs="value",
     )
     for limit, found, share in ((100, q.below_100, 20.0), (256, q.below_256, 33.3)):

@@ -154,8 +154,8 @@ def _buckets(q: Quantities) -> Iterator[Table]:
                 table(
                     "buckets",
                     "Gain of IW 10 over IW 3 in the paper's buckets",
-                    "Means of latency; each interval holds for its bucket alone. In brackets what Figure 5 has for "
-                    "AvgDC's web search. A dash: no responses, or too few for a figure.",
+                    "Mean latency; each interval holds for its bucket alone. In brackets: Figure 5's value for AvgDC's "
+                    "web search. A dash: no responses, or too few.",
                     own,
                     published=published,
                     near={**NEAR, **_SHARE},
@@ -186,7 +186,7 @@ def _by_law(q: Quantities) -> Table:
     few, latency = (laws(q, f"down_{of}", "stated").rename(down="bandwidth_kbps") for of in ("few", "latency"))
     return table(
         "dependence",
-        "What the joint law does: web search by bandwidth",
+        "Effect of the joint distribution: web search by bandwidth",
         f"Correlation of round trip and bandwidth: independent {CORRELATIONS['independent']:g}, fitted as the "
         f"population has it, stronger {CORRELATIONS['stronger']:g}. Published in brackets, the same for all three.",
         _compared(few, latency),
@@ -208,9 +208,9 @@ def _by_connections(q: Quantities) -> Table:
     few, latency = (connections_of(q, of).rename(rtt="round_trip_ms") for of in ("few", "latency"))
     return table(
         "connections",
-        "What connections kept open do: web search by round trip",
-        f"New: each response on a connection of its own. Reused: {REQUESTS} responses on each, the window kept while "
-        "the user thinks. Added after the first run, to look for the reason of a difference; no claim rests on it.",
+        "Effect of connections kept open: web search by RTT",
+        f"New: one response per connection. Reused: {REQUESTS} responses per connection, with cwnd kept during think "
+        "times. Added after the first run, to find the reason of a difference; no claim depends on it.",
         _compared(few, latency),
         "connections",
         _by_figure5("round_trip_ms", "rtt", ["new", "reused"]),
@@ -280,8 +280,8 @@ def _retransmissions(q: Quantities) -> Table:
     return table(
         "retransmissions",
         "Retransmissions by service and initial window",
-        "Retransmitted segments of segments sent; all: services count alike, each by its responses. Losses are fitted "
-        "to the published rates of all services with IW 3; the rest is prediction.",
+        "Retransmitted segments of segments sent; all: services have equal weights, each by its responses. Losses are "
+        "fitted to the published rates of all services with IW 3; the rest is prediction.",
         [rates, rise(rates), clean],
         published=published,
         near=NEAR,
@@ -338,12 +338,12 @@ def _sensitivity(q: Quantities) -> Iterator[Table]:
             published |= {(metric, name, told): value for metric, value in known.items()}
     yield table(
         "sensitivity",
-        "What the gain and the cost owe to each assumption",
-        "One assumption changed, all else as stated and, unless the row says so, nothing fitted anew. Gain: web "
-        "search, all users and those up to 256 kbit/s. Retransmitted: segments of all services, which count alike. "
-        f"Without: responses of web search with IW {MANY} that had no retransmission. Fewer users than in the other "
-        "tables, but for the stated row. Looked at after the first run, to find the reasons of differences; no claim "
-        "rests on it.",
+        "Dependence of gain and cost on each assumption",
+        "One assumption changed, all else as stated; nothing is refitted unless the row states it. Gain: web search, "
+        "all users and those up to 256 kbit/s. Retransmitted: segments of all services, with equal weights. Without: "
+        f"responses of web search with IW {MANY} that had no retransmission. Fewer users than in the other tables, "
+        "but for the stated row. Added after the first run, to find the reasons of differences; no claim depends on "
+        "it.",
         list(found.values()),
         published=published,
         near=NEAR,
@@ -374,8 +374,8 @@ def _shares(q: Quantities) -> Iterator[Table]:
             table(
                 "shares",
                 "Shares of the users by round trip, bandwidth and their product",
-                "Marginals are built from the published shares. The product's shares are what the dependence of both "
-                "is fitted to.",
+                "Marginals are built from the published shares. The dependence of both is fitted to the product's "
+                "shares.",
                 [own.transpose("population", "by", "bucket", "dependence", ...)],
                 "dependence",
                 published,
@@ -402,8 +402,8 @@ def _paths(q: Quantities) -> Table:
     return table(
         "paths",
         "Users' paths, as drawn",
-        "AvgDC's median bandwidth: RFC 6928 says 1.7 Mbit/s and the 2012 reproduction 1.2; the shares of Figure 5, "
-        "which ours follow, have 1.0. The product's median is that of the published shares, interpolated.",
+        "AvgDC's median bandwidth: RFC 6928 reports 1.7 Mbit/s and the 2012 reproduction 1.2; the shares of Figure 5, "
+        "which this study follows, have 1.0. The product's median is that of the published shares, interpolated.",
         [named(along("quantity", parts).transpose("population", "quantity", ...), "value", "Value", "", 2)],
         published=published,
     )
@@ -433,8 +433,8 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         "connections",
         "rtt",
         "With connections kept open the gain is the published one",
-        "AvgDC's web search, gain in percent of the mean with IW 3. New: each response on a connection of its own. "
-        "Reused: three on each, as RFC 6928 says of Chrome (35% of requests on new ones). Looked at after the first "
+        "AvgDC's web search, gain in percent of the mean with IW 3. New: one response per connection. Reused: three "
+        "per connection, as RFC 6928 reports for Chrome (35% of requests on new ones). Looked at after the first "
         f"run. {_INTERVALS}",
     )
     few, latency = (laws(q, f"down_{of}", "stated") for of in ("few", "latency"))
@@ -443,7 +443,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         latency,
         "dependence",
         "down",
-        "The gain by bandwidth turns round with the joint law",
+        "The joint distribution reverses the order of gains by bandwidth",
         "AvgDC's web search, gain in percent of the mean with IW 3. Independent: as in the reproduction of 2014, the "
         "faster the user, the more she gains. Fitted to the shares of the bandwidth-delay product, and stronger than "
         f"that: slow users have long round trips. {_INTERVALS}",
@@ -563,10 +563,9 @@ def _population(q: Quantities) -> Figure | None:
 
     return Figure(
         "population",
-        "AvgDC as drawn, beside the published shares",
-        "Shares of users. Round trip and bandwidth are built from the published shares; the product follows from how "
-        "they go together. With round trips that do not depend on bandwidth a fifth of the users would be in another "
-        "bucket.",
+        "AvgDC as drawn, next to the published shares",
+        "Shares of users. RTT and bandwidth are built from the published shares; the product follows from their "
+        "dependence. With RTTs that do not depend on bandwidth a fifth of the users would be in another bucket.",
         alt.hconcat(*charts[0]),
         alt.vconcat(*charts[1]),
     )
@@ -622,10 +621,10 @@ def _by_assumption(q: Quantities) -> Figure | None:
 
     return Figure(
         "sensitivity",
-        "What the gain and the cost owe to each assumption",
-        f"IW {MANY} instead of {FEW}, one thing assumed otherwise: mean gain of web search, and how much more all "
-        "services send again (logarithmic). Dashed: published. Lines: 95% CIs. Numbers are in the table "
-        "`sensitivity`. Looked at after the first run; no claim rests on it.",
+        "Dependence of gain and cost on each assumption",
+        f"IW {MANY} instead of {FEW}, one assumption changed: mean gain of web search, and the additional "
+        "retransmissions of all services (logarithmic). Dashed: published. Lines: 95% CIs. Numbers are in the table "
+        "`sensitivity`. Added after the first run; no claim depends on it.",
         alt.hconcat(*(drawn(name, 165, 13, label) for name, label in zip(_FOREST, (52, 0), strict=True))),
         alt.vconcat(*(drawn(name, 130, 20, 30) for name in _FOREST)),
     )
@@ -659,6 +658,6 @@ def answer(q: Quantities) -> Iterator[str]:
         return f"{found[0]:.0f}% at the lowest bandwidths and {found[-1]:.0f}% at the highest"
 
     yield (
-        f"It matters how round trips go with bandwidth: fitted to the published product, users gain {ends('fitted')}; "
+        f"The dependence of RTT on bandwidth matters: fitted to the published product, users gain {ends('fitted')}; "
         f"independent of one another, {ends('independent')}."
     )

@@ -56,7 +56,7 @@ ENSEMBLE = Ensemble(
         "service": Parameter("time that a server works at an answer, ms", 20, 250, 125),
         # The paper's Figure 9 has 9 kB, as CS244 2014 reads it.
         "size": Parameter("median of a response, bytes", 5000, 12000, 9000, log=True),
-        "downloads": Parameter("users who download beside it", 0.001, 0.03, 0.01, log=True),
+        "downloads": Parameter("users with a concurrent download", 0.001, 0.03, 0.01, log=True),
         "rto_min": Parameter("shortest timeout, s", 0.2, 1, 0.2),
     },
     64,
@@ -180,13 +180,13 @@ def answer(q: Quantities) -> Sequence[str]:
     """The prediction, what decides, and what rules members out."""
     of = matched(q)
     if not of.effects.size:
-        return ("No setting of what the experiment leaves open reproduces AvgDC's latencies with IW 3.",)
+        return ("No setting of the parameters that the experiment leaves open reproduces AvgDC's latencies with IW 3.",)
     low, middle, high = of.effects.quantile([0.025, 0.5, 0.975]).values.tolist()
     ruled, _ = of.ruled_out()
     return (
-        f"{of.effects.size} of {int(of.distance.notnull().sum())} settings of what RFC 6928's experiment leaves open "
-        f"reproduce AvgDC's latencies with IW 3. In these IW 10 gains web search {middle:.1f}% (95% of them: {low:.1f} "
-        f"to {high:.1f}%); the RFC has {of.published}%.",
+        f"{of.effects.size} of {int(of.distance.notnull().sum())} settings of the parameters that RFC 6928's "
+        "experiment leaves open reproduce AvgDC's latencies with IW 3. In these IW 10 gains web search "
+        f"{middle:.1f}% (95% of them: {low:.1f} to {high:.1f}%); the RFC has {of.published}%.",
         of.decisive(),
         f"The number that rules out most settings is the latency at {ruled.idxmax('number').item()}: "
         f"{float(ruled.max()):.0f}%.",
@@ -201,8 +201,7 @@ STUDY = DeclaredStudy(
     lambda q: [
         matched(q).figure(
             "RFC 6928: the gain by IW 10 in settings that do and do not reproduce IW 3",
-            "Each point is one setting of what the experiment leaves open. Right of the line it misses a latency with "
-            "IW 3.",
+            "Each point is one setting of the open parameters. To the right of the line it misses a latency with IW 3.",
         )
     ],
     answer,

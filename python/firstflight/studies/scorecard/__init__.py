@@ -123,7 +123,7 @@ class Scorecard(DeclaredStudy):
             of_role: list[xr.DataArray] = [case.improvement(q, role) for case in self._cases]
             columns.append(xr.concat(of_role, cases))
         found = named(xr.concat(columns, who).expand_dims(panel=[""]), "improvements", "better by", "%")
-        caption = "Changes in percent with 95% CI, right of zero what is better. Others: see the table above."
+        caption = "Changes in percent with 95% CI, better to the right of zero. Others: see the table above."
         return [intervals(found, "Gain and harm by case", caption, "case", "of", "panel")]
 
     def _answer_of(self, q: Quantities) -> Sequence[str]:

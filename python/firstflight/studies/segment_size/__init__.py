@@ -54,7 +54,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "jumbo-gains-a-round-trip",
-            "With 8960 bytes and a long queue ten segments bring 60 kB at least 60 ms sooner than RFC 6928's two.",
+            "With 8960 bytes and a long queue ten segments make 60 kB at least 60 ms faster than RFC 6928's two.",
             (q.time.sel(rule="rfc6928") - q.time.sel(rule="linux")).sel(segment=8960, queue="400kB"),
             at_least(60, "ms"),
             "One round trip.",
@@ -64,7 +64,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With a queue of 40 kB they lose at least 5 pp more of the first flight.",
             first.sel(segment=8960, queue="40kB"),
             at_least(5, "pp"),
-            "60 kB at once do not fit 40 kB and what leaves meanwhile.",
+            "60 kB back to back do not fit into 40 kB plus what the link transmits meanwhile.",
         ),
         OURS.says(
             "there-they-do-not-pay",
@@ -78,7 +78,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "They make others at least 5% slower with a long queue.",
             others.sel(segment=8960, queue="400kB"),
             at_least(5, "percent"),
-            "5% is what a user may notice.",
+            "A user may notice 5%.",
         ),
         OURS.says(
             "rfc6928-spares-others",

@@ -189,21 +189,21 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "One adopter of IW 10 in ten users gains 5% at a load of 0.8 (largest change of page times).",
             gain.sel(load=0.8, adopters=10, iw=10).max("queue"),
             at_most(-5, "percent"),
-            "5% faster is worth having.",
+            "A gain of 5% is worthwhile.",
         ),
         SEVEN.says(
             "others-pay-little-for-10",
             "Up to a load of 0.8 IW 10 of nine users in ten makes the tenth at most 5% slower (largest change).",
             harm.sel(load=[0.5, 0.8], adopters=90, iw=10).max(["queue", "load"]),
             at_most(5, "percent"),
-            "5% is what a user may notice.",
+            "A user may notice 5%.",
         ),
         OURS.says(
             "others-pay-for-32",
             "At a load of 0.8 and a queue of 20 ms IW 32 of nine users in ten makes the tenth 5% slower.",
             harm.sel(load=0.8, adopters=90, iw=32, queue="20 ms"),
             above(5, "percent"),
-            "5% is what a user may notice.",
+            "A user may notice 5%.",
         ),
         OURS.says(
             "early-adopters-gain-most",
@@ -217,7 +217,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Downloads of IW 32 take twice the share of those of IW 3 until the fifth RTT (least ratio, RTTs 3 to 5).",
             ratio.sel(rtt=5).min(["queue", "flows"]),
             at_least(2, "ratio"),
-            "32 are eleven times 3; the queue takes part of it back.",
+            "32 are eleven times 3; the queue reduces it.",
         ),
         SEVEN.says(
             "equal-after-twenty-rtts",
@@ -235,7 +235,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "comparison-shows-harm",
-            "What the sender's retransmission rate has risen since IW 3 shows it (area under the ROC curve).",
+            "The rise of the sender's retransmission rate since IW 3 shows it (area under the ROC curve).",
             area(q).sel(signal=COMPARED),
             at_least(0.8),
             "The same limit from the other side.",
@@ -258,7 +258,7 @@ def answer(q: Quantities) -> Sequence[str]:
         f"{float(worst.sel(iw=32)):.0f}% with IW 32.",
         f"At a load of 0.8 the half of the users that adopts IW 10 changes its page times by {span(gain, 10)}, by "
         f"queue, and those of the other half by {span(harm, 10)}; with IW 32 by {span(gain, 32)} and {span(harm, 32)}.",
-        "Whether others are made 5% slower the sender's retransmission rate shows with an area under the ROC curve of "
+        "The sender's retransmission rate detects that others are 5% slower with an area under the ROC curve of "
         f"{float(seen.sel(signal='retransmission rate')):.2f}, and its rise since IW 3 with "
         f"{float(seen.sel(signal=COMPARED)):.2f}.",
     )
@@ -275,7 +275,9 @@ def who_pays(q: Quantities) -> xr.DataArray:
 
 def wasted(q: Quantities) -> xr.DataArray:
     """Of the payload that the bottleneck carried, what was not delivered: duplicates, and what waits for a hole."""
-    return named(100 * (1 - q.delivered / (q.carried * 1460 / 1500)), "wasted", "Carried in vain", "percent")
+    return named(
+        100 * (1 - q.delivered / (q.carried * 1460 / 1500)), "wasted", "Transmitted but not delivered", "percent"
+    )
 
 
 STUDY = DeclaredStudy(
@@ -285,14 +287,16 @@ STUDY = DeclaredStudy(
     lambda q: [
         table("load", "By load", "Means.", [q.page, q.goodput, q.dropped, q.retransmitted, wasted(q)], across="iw"),
         table("adoption", "By adoption", "Mean page times of both.", [q.adopters, q.others], across="iw"),
-        table("sender", "What senders see", "Of adopters.", [getattr(q, name) for name in SIGNALS], across="iw"),
+        table(
+            "sender", "Signals that senders see", "Of adopters.", [getattr(q, name) for name in SIGNALS], across="iw"
+        ),
         table("shares", "Shares of downloads", "Up to each RTT, from the one before.", [q.share], across="window"),
-        table("area", "What a signal says of harm", "0.5: nothing, 1: all.", [area(q)]),
+        table("area", "Detection of harm by each signal", "0.5: nothing, 1: all.", [area(q)]),
     ],
     lambda q: [
         lines(
             who_pays(q),
-            "Who gains and who pays when half of the users get a larger IW",
+            "Gains and costs when half of the users get a larger IW",
             "200 users with six connections; mean of queues of 20 ms, 100 ms and 1 s; against the same users with IW "
             "3. Bands are 95% CIs.",
             "load",
@@ -310,8 +314,8 @@ STUDY = DeclaredStudy(
         ),
         lines(
             detected(q),
-            "What a sender can see of harm to others",
-            "ROC of thresholds on what TCP_INFO shows: harm is 5% on the page times of others.",
+            "Detection of harm to others by the sender",
+            "ROC of limits on values of TCP_INFO: harm is 5% on the page times of others.",
             "alarms",
             "signal",
         ),

@@ -143,7 +143,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "small-rwnd-costs-above-its-rate",
-            "At 1 Mbit/s the same receiver pays at least 20% of its page time with one connection (mean change).",
+            "At 1 Mbit/s the same receiver's pages are at least 20% slower with one connection (mean change).",
             change(q.page, SMALL).sel(rate_kbit=1000, connections=1, beside="nothing").mean("queue"),
             at_least(20, "percent"),
             "4 kB per 300 ms are 117 kbit/s.",
@@ -178,10 +178,10 @@ def answer(q: Quantities) -> Sequence[str]:
         f"IW 3 by {float(others.squeeze()):+.1f}%, on average; with five connections at 64 kbit/s spurious recoveries "
         f"rise from {float(spurious.sel(sender='IW 3')):.0f} to {float(spurious.sel(sender='IW 10')):.0f} per 100 "
         "objects.",
-        f"If the receiver advertises 4 kB, page times change by {float(small.sel(slow)):+.1f}% at 64 kbit/s with five "
-        f"connections and by {float(small.sel(fast)):+.1f}% at 1 Mbit/s with one; if it goes by the fastest object of "
-        f"a page, it misses {float(missed):.0f}% of links of 64 and 128 kbit/s and, next to a bulk transfer, takes "
-        f"{float(wrong):.0f}% of those of 256 kbit/s and more for slow.",
+        f"If the receiver advertises 4 kB, page times change by {float(small.sel(slow)):+.1f}% at 64 kbit/s with "
+        f"five connections and by {float(small.sel(fast)):+.1f}% at 1 Mbit/s with one; if it goes by the fastest "
+        f"object of a page, it misses {float(missed):.0f}% of links of 64 and 128 kbit/s and, next to a bulk "
+        f"transfer, classifies {float(wrong):.0f}% of those of 256 kbit/s and more as slow.",
     )
 
 
@@ -209,7 +209,7 @@ STUDY = DeclaredStudy(
         panels(
             by_queue(q),
             "Page time against IW 3 on slow links",
-            "By the length of the queue; in percent of IW 3's time, nothing beside.",
+            "By the length of the queue; in percent of IW 3's time, without concurrent traffic.",
             "queue",
             "rate_kbit",
             "connections",

@@ -123,7 +123,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         OURS.says(
             "detector-spares-1-mbps",
-            "It takes at most 1% of links of 1 Mbit/s for slow (most, whatever is beside).",
+            "It classifies at most 1% of links of 1 Mbit/s as slow (most, with any concurrent traffic).",
             q.found_slow.sel(sender="IW 10", rate_kbit=1000, detector="fastest").max(
                 ["queue", "connections", "beside"]
             ),
@@ -174,7 +174,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "connections).",
             advice.sel(path="1 Mbit/s, uplink 9.6 kbit/s", iw=10, connections=5, advice="an ACK for four"),
             below(0, "percent"),
-            "An ACK of 40 bytes takes 33 ms there, in which three segments come down.",
+            "An ACK of 40 bytes takes 33 ms there, in which three segments arrive on the downlink.",
         ),
     )
 

@@ -119,7 +119,7 @@ def testbed(q: Quantities) -> list[ClaimSpec]:
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """The testbed's figures, what the sources say, and hypotheses."""
     gain, harm = -change(q.time), change(q.other)
-    notice = "5% is what a user may notice."
+    notice = "A user may notice 5%."
     burst = 100 * (1 - q.burst_time.sel(start="at once") / q.burst_time.sel(start="paced"))
     homes = at_home(q)
     return (
@@ -137,18 +137,19 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             q.again.sel(scheme="HyStart++", size="5MB").mean("network")
             / q.again.sel(scheme="no HyStart", size="5MB").mean("network"),
             at_most(0.5, "ratio"),
-            "The RFC's number, which the testbed's figures above do not bear out.",
+            "The RFC's number, which the testbed's values above do not confirm.",
         ),
         Source("RFC 6928 section 4 (VH97)").says(
             "ten-need-no-pacing",
-            "Pacing is unnecessary for moderate bursts: ten segments at once are no slower than paced (least gain).",
+            "Pacing is unnecessary for moderate bursts: ten segments back to back are no slower than paced (least "
+            "gain).",
             burst.sel(iw=10).min("queue"),
             at_least(0, "percent"),
             "A sign.",
         ),
         OURS.says(
             "large-bursts-need-it",
-            "64 segments at once into 20 packets are slower than paced.",
+            "64 segments back to back into 20 packets are slower than paced.",
             burst.sel(iw=64, queue=20),
             below(0, "percent"),
             "A sign: half of them are dropped.",
@@ -175,7 +176,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "On the congested network Jump-Start retransmits at least 10% of 500 kB.",
             q.again.sel(scheme="Jump-Start", network="congested", size="500kB"),
             at_least(10, "percent"),
-            "500 kB are 345 segments; line and queue hold 50.",
+            "500 kB are 345 segments; link and queue hold 50.",
         ),
         OURS.says(
             "memory-beats-guessing",
@@ -184,7 +185,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             .sel(size="500kB", network=["LTE", "GEO"])
             .min("network"),
             above(0, "pp of IW 10's time"),
-            "It knows the path; half of the window comes in the second round trip.",
+            "It knows the path; half of the window is sent in the second round trip.",
         ),
         OURS.says(
             "short-responses-gain-little",
@@ -222,7 +223,7 @@ def answer(q: Quantities) -> Sequence[str]:
     lost = ", ".join(f"{name} {float(call.sel(scheme=name)):.1f} MOS" for name in FAST)
     return (
         f"Of IW 10's time for 500 kB these save, as a mean over seven networks: {each}.",
-        f"Others' responses of 20 kB beside them change by at most: {paid}.",
+        f"Concurrent responses of 20 kB of others change by at most: {paid}.",
         f"A call next to responses of 2 MB loses at most, against IW 10: {lost}.",
     )
 
@@ -234,7 +235,7 @@ def saved(q: Quantities) -> xr.DataArray:
 
 def harmed(q: Quantities) -> xr.DataArray:
     """Others' time."""
-    return named(change(q.other), "harm", "Others' time against IW 10's neighbours", "percent", 0)
+    return named(change(q.other), "harm", "Others' time compared with that next to IW 10", "percent", 0)
 
 
 STUDY = DeclaredStudy(
@@ -243,25 +244,25 @@ STUDY = DeclaredStudy(
     claims,
     lambda q: [
         table("saved", "Time saved since IW 10", "Means.", [saved(q)], across="size"),
-        table("harm", "What others pay", "Change of the time of 20 kB.", [harmed(q)], across="size"),
+        table("harm", "Cost to others", "Change of the time of 20 kB.", [harmed(q)], across="size"),
         table("queues", "Longest queue", "", [q.queue], across="size"),
         table("testbed", "The testbed", "", [q.testbed_time, q.testbed_lost], across="size"),
         table("homes", "British homes of 2023", "", [at_home(q), q.home_again], across="scheme"),
-        table("bursts", "At once or paced", "100 kB.", [q.burst_time, q.burst_again], across="queue"),
+        table("bursts", "Back to back or paced", "100 kB.", [q.burst_time, q.burst_again], across="queue"),
         *beginning.tables(q),
     ],
     lambda q: [
         intervals(
             saved(q).sel(scheme=["IW 3", "IW 32", *FAST], size=["20kB", "500kB", "5MB"], network=["LTE", "GEO"]),
-            "What each start saves, by network and size",
-            "Against ten segments at once; to the left it is slower.",
+            "Time saved by each scheme, by network and size",
+            "Compared with ten segments back to back; slower to the left.",
             "scheme",
             "size",
             "network",
         ),
         lines(
             q.burst_time.sel(iw=[10, 32, 64]),
-            "A window at once or paced, by the queue that it meets",
+            "A window back to back or paced, by queue length",
             "100 kB over 30 Mbit/s, 30 ms away.",
             "queue",
             "start",

@@ -68,7 +68,7 @@ def delivered(q: Quantities) -> xr.DataArray:
 def figure(q: Quantities) -> Figure | None:
     """What comes first."""
     shown = delivered(q).sel(scheme=["IW 10", "Jump-Start", "Rapid Start", "SUSS", "Careful Resume"])
-    caption = "Of 5 MB that are alone on the line, headers included."
+    caption = "Of 5 MB without concurrent traffic on the link, headers included."
     return lines(shown, "Delivered by time", caption, "rtt", "scheme", "network", log=True)
 
 
@@ -80,14 +80,14 @@ def call_cost(q: Quantities) -> xr.DataArray:
 def claims(q: Quantities) -> Sequence[ClaimSpec]:
     """What comes first, shares, a call."""
     first, fallen = delivered(q), q.jain.sel(scheme="IW 10", drop=True) - q.jain
-    share = "Four downloads of 2 MB at once, two of them with IW 10; 0.05 was chosen before the first run."
+    share = "Four parallel downloads of 2 MB, two of them with IW 10; 0.05 was chosen before the first run."
     return (
         OURS.says(
             "jump-start-delivers-most-at-first",
-            "One RTT after data began Jump-Start has delivered at least five times what IW 10 has (least, 5 MB).",
+            "One RTT after data began Jump-Start has delivered at least five times as much as IW 10 (least, 5 MB).",
             (first.sel(scheme="Jump-Start", rtt=1) / first.sel(scheme="IW 10", rtt=1)).min("network"),
             at_least(5, "times"),
-            "The line carries 7 to 250 times ten segments in an RTT.",
+            "The link transmits 7 to 250 times ten segments per RTT.",
             needs="value",
         ),
         OURS.says(
@@ -126,7 +126,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Next to Quick-Start and Careful Resume it loses less than 0.1 MOS on every network (largest).",
             call_cost(q).sel(scheme=KNOWING).max(["scheme", "network"]),
             below(0.1, "MOS"),
-            "They send what the line carries.",
+            "They send at the link rate.",
         ),
     )
 
@@ -135,6 +135,6 @@ def tables(q: Quantities) -> list[Table]:
     """What comes first, shares, a call."""
     return [
         table("delivered", "Delivered at first", "Of 5 MB, by RTT after data began.", [delivered(q)], across="rtt"),
-        table("fairness", "Four downloads at once", "1: all have the same rate.", [q.jain], across="network"),
+        table("fairness", "Four parallel downloads", "1: all have the same rate.", [q.jain], across="network"),
         table("call", "A call", "Next to responses of 2 MB.", [q.mos, call_cost(q)], across="network"),
     ]

@@ -26,7 +26,7 @@ HEADER_BYTES = 300
 """What the server sends before a file."""
 COORDINATES = ["rate_mbit", "size_kb", "delay_ms", "iw"]
 COMPARISON = "The sentence compares and gives no number, so any difference in its direction will do."
-_ONE_WINDOW = "A formula that is off by more would not tell one initial window from the next but one."
+_ONE_WINDOW = "A formula with a larger error could not distinguish an initial window from the next but one."
 _NOTICED = 1
 TALK = Source("J. Thalheim's talk", "talk-", why=COMPARISON)
 GREATER = above(0, "percentage points")
@@ -88,7 +88,7 @@ def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterat
         f"The transfer time falls by 0% at least: no window above {BASE} makes it longer (least gain over the figure).",
         gains.min(COORDINATES),
         at_least(0, "percent", 1),
-        "One point is below what a figure shows.",
+        "One point is below the resolution of a figure.",
         f"It is {_extreme(gains, least=True)}; of {gains.isel(draw=0).size} gains.",
     )
     yield talk.says(
@@ -124,7 +124,7 @@ def _figure(talk: Source, times: xr.DataArray, requests: xr.DataArray) -> Iterat
     )
     yield talk.says(
         "rate-carries-gain-to-larger-files",
-        f"Higher rates carry the gain to larger files (mean gain of {sizes} kB: the least step from one rate to the "
+        f"With higher rates larger files gain, too (mean gain of {sizes} kB: the least step from one rate to the "
         "next).",
         by_rate.diff("rate_mbit").min("rate_mbit"),
         GREATER,
@@ -164,8 +164,8 @@ def _formula(talk: Source, q: Quantities) -> Iterator[ClaimSpec]:
         xr.DataArray(float("nan")),
         near(0, "percent", 5),
         _ONE_WINDOW,
-        "The formula is an image that is not preserved; the next claim and the table `formula` hold what the talk says "
-        "of it in words against the measured times, and the closed form of docs/model.md beside it.",
+        "The formula is an image that is not preserved; the next claim and the table `formula` compare the talk's "
+        "description in words and the closed form of docs/model.md with the measured times.",
     )
     yield talk.says(
         "formula-in-words",
@@ -185,7 +185,7 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
     yield TALK.says(
         "parallel-slow-starts",
         f"Parallel connections add up their slow starts: {MANY} that open together send {MANY} times as much before "
-        "the first acknowledgement as one does (least over the windows).",
+        "the first ACK as one does (least over the windows).",
         together.min("iw"),
         near(MANY, "times"),
         "A count of segments, so the tolerance is 0.",
@@ -201,7 +201,7 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
         longer = 100 * (objects.sel(queue_packets=queue) / alone.sel(place) - 1)
         yield TALK.says(
             f"parallel-compete-{name}",
-            f"Parallel connections compete: an object of {OBJECT_KB} kB takes longer beside {MANY - 1} others than "
+            f"Parallel connections compete: an object of {OBJECT_KB} kB takes longer next to {MANY - 1} others than "
             f"alone (queue of {queue} packets, least over the windows).",
             longer.min("iw"),
             above(0, "percent"),
@@ -210,7 +210,7 @@ def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
     share = q.elephant_share.sel(flows=1)
     yield TALK.says(
         "elephant",
-        "An elephant takes more than its share against a short request: more than half of the link while a response "
+        "A long flow takes more than its share against a short request: more than half of the link while a response "
         f"of {MOUSE_KB} kB is sent (least over the windows).",
         share.min("iw"),
         above(50, "percent"),

@@ -62,9 +62,9 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "formula",
             "Formulas against measured times",
-            "By how much a formula's time differs from the measured one. The talk's, as far as its words give it: "
-            "windows that double each round trip, and one for the handshake. The closed form of docs/model.md: the "
-            "same, and the time that the link takes for the bytes.",
+            "Difference of a formula's time from the measured one. The talk's formula, from its words: windows that "
+            "double each round trip, and one for the handshake. The closed form of docs/model.md: the same, plus the "
+            "transmission time of the bytes.",
             [
                 named(100 * (of(q.time) / q.time - 1), name, title, "percent", digits)
                 for name, (title, of, digits) in formulas.items()
@@ -87,9 +87,9 @@ def tables(q: Quantities) -> Sequence[Table]:
         ),
         table(
             "mice",
-            f"Requests of {MOUSE_KB} kB beside a long download",
-            f"{_ONE_PATH} A queue of 83 packets; medians. `flows` downloads, begun ten seconds before. Share: of the "
-            "bytes that the link carried while the server sent the short response.",
+            f"Requests of {MOUSE_KB} kB next to a long download",
+            f"{_ONE_PATH} A queue of 83 packets; medians. `flows`: number of downloads, started ten seconds before. "
+            "Share: of the bytes that the link transmitted while the server sent the short response.",
             [q.mouse_time, q.elephant_share.reindex_like(q.mouse_time["flows"])],
             order=("iw", "flows"),
         ),
@@ -137,17 +137,17 @@ def _engines(q: Quantities) -> Table:
 def figures(q: Quantities) -> Sequence[Figure | None]:
     """The talk's figure, one per rate; an overview; formulas; what shares the link."""
     emulated = "simulated_time" in q
-    of_kernel = " Medians of undisturbed transfers, with their 95% CIs; the simulator beside them."
+    of_kernel = " Medians of transfers without host stalls, with their 95% CIs, next to the simulator's."
     caption = (
-        f"Time of the whole download with an initial window of so many segments, in percent of that with {BASE}. Down: "
-        f"size. Right: delay, one way. {of_kernel if emulated else f'Green: sooner than with {BASE}; red: later.'} "
-        f"Ringed, and in figures: {PROPOSED} segments."
+        f"Time of the whole download by initial window in segments, in percent of that with {BASE}. Rows: size. "
+        f"Columns: one-way delay. {of_kernel if emulated else f'Green: faster than with {BASE}; red: slower.'} "
+        f"Ringed, with values: {PROPOSED} segments."
     )
     saved = named(gain(q.time).sel(iw=PROPOSED), "overview", "Saved", "percent", 0)
     found = [
         heat_map(
             saved,
-            f"What an initial window of {PROPOSED} gains over {BASE}",
+            f"Gain of an initial window of {PROPOSED} over {BASE}",
             f"Percent of the transfer time with {BASE} segments that {PROPOSED} save. Across: delay, one way.",
             "delay_ms",
             "size_kb",
@@ -183,9 +183,9 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             named(shares, "formulas", "Formula / measured", "", 2),
             q.time,
             "Two formulas against the measured times",
-            "Each point a transfer: its formula's time over the measured one. The talk's words: windows that double "
-            "each round trip, whatever the link carries. The closed form adds the time that the link takes for the "
-            f"bytes. Measured {'on the kernel' if emulated else 'in the simulator'}.",
+            "One point per transfer: the formula's time divided by the measured one. The talk's words: windows that "
+            "double each round trip, at any link rate. The closed form adds the transmission time of the bytes. "
+            f"Measured {'on the kernel' if emulated else 'in the simulator'}.",
             "formula",
             "rate_mbit",
             1,
@@ -211,7 +211,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         ),
         lines(
             named(q.mouse_time, "mice", "Median time", "ms"),
-            f"Requests of {MOUSE_KB} kB alone and beside a long download",
+            f"Requests of {MOUSE_KB} kB alone and next to a long download",
             f"{how}, a queue of 83 packets.",
             "iw",
             "flows",
@@ -235,6 +235,6 @@ def answer(q: Quantities) -> Sequence[str]:
         f"with IW {BASE}; over a queue of {SMALL_QUEUE} packets {MANY} connections take "
         f"{page(SMALL_QUEUE, MANY, BASE)} with IW {BASE} and {page(SMALL_QUEUE, MANY, PROPOSED)} with {PROPOSED}.",
         f"A long download keeps {value(q.elephant_share.sel(flows=1, iw=PROPOSED)):.0f}% of the link while "
-        f"{MOUSE_KB} kB are sent with IW {PROPOSED}, which take {value(mice.sel(flows=1)):.0f} ms beside it and "
+        f"{MOUSE_KB} kB are sent with IW {PROPOSED}, which take {value(mice.sel(flows=1)):.0f} ms next to it and "
         f"{value(mice.sel(flows=0)):.0f} ms alone.",
     ]

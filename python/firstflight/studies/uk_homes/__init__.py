@@ -170,7 +170,7 @@ QUANTITIES = (
     ),
     Quantity(
         "technology_overfilled",
-        "First flight overfills the path",
+        "First flight overflows the queue",
         "percent",
         100 * LOST,
         SHOWN,
@@ -198,7 +198,7 @@ QUANTITIES = (
     *(of_rank(f"{name}_with_measured", pl.col(name) * pl.col(MEASURED)) for name in GUESSES),
     of_pages("homes", "Homes", "count", pl.len()),
     of_pages("measured_ms", "Median, measured", "ms", 1e3 * pl.col("web_page_s").median()),
-    of_pages("ours_ms", "Median, ours", "ms", TIME.median()),
+    of_pages("ours_ms", "Median, this run", "ms", TIME.median()),
 )
 
 

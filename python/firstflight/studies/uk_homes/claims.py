@@ -114,7 +114,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         shares = overfilled(q).sel(year=year, draw=0)
         yield OURS.says(
             f"overfill-{year}",
-            f"An initial window of 32 overfills the path of fewer than {limit}% of the homes of {year}.",
+            f"An initial window of 32 overflows the queue of fewer than {limit}% of the homes of {year}.",
             shares.sel(iw=32),
             below(limit, "percent"),
             why,
@@ -126,18 +126,18 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield OURS.says(
         "queue-rule",
-        "Whether a first flight overfills the path is told by the queue alone and the packet on the wire, for 99% "
-        "of the homes at every window.",
+        "The queue alone, with the packet in service, predicts an overflow by the first flight, for 99% of the homes "
+        "at every window.",
         wire.min(),
         at_least(99, "percent"),
         "A share of homes, no tolerance.",
-        f"{_least(wire)} Without the packet on the wire, which is the acknowledgement of the request, the queue "
-        f"alone tells at least {float(queue.min()):.2f}% right.",
+        f"{_least(wire)} Without the packet in service, which is the ACK of the request, the queue alone predicts at "
+        f"least {float(queue.min()):.2f}% right.",
         needs="value",
     )
     yield OURS.says(
         "pipe-rule",
-        "It is told as well by bandwidth-delay product and queue together, for 99% of the homes at every window.",
+        "Bandwidth-delay product and queue together predict it as well, for 99% of the homes at every window.",
         pipe.min(),
         at_least(99, "percent"),
         "A share of homes, no tolerance.",
@@ -163,25 +163,23 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     times = of(q, "time").sel(year=2023)
     yield OURS.says(
         "gain-32",
-        "30 ms farther than measured, IW 32 instead of 10 fetches 100 kB at least 20% sooner for the median home "
-        "of 2023.",
+        "With RTT + 30 ms, IW 32 instead of 10 fetches 100 kB at least 20% faster for the median home of 2023.",
         saved(times).sel(farther_ms=30, response="100kB", iw=32),
         at_least(20, "percent"),
-        "Arithmetic without a line's rate gives one round trip of four: 25%.",
+        "Arithmetic without a link rate: one RTT saved of four: 25%.",
         _become(times.sel(farther_ms=30, response="100kB"), 32),
     )
     yield OURS.says(
         "gain-16",
-        "30 ms farther than measured, IW 16 instead of 10 fetches the page at least 5% sooner for the median "
-        "home of 2023.",
+        "With RTT + 30 ms, IW 16 instead of 10 fetches the page at least 5% faster for the median home of 2023.",
         saved(times).sel(farther_ms=30, response=PAGE, iw=16),
         at_least(5, "percent"),
-        "Half a round trip of some seven.",
+        "Half an RTT saved of about seven.",
         _become(times.sel(farther_ms=30, response=PAGE), 16),
     )
     yield OURS.says(
         "gain-near",
-        "As near as the test server, IW 32 instead of 10 saves the median home of 2023 at most 25 ms of a page.",
+        "With the RTT as measured, IW 32 instead of 10 saves the median home of 2023 at most 25 ms of a page.",
         saved_ms(times).sel(farther_ms=0, response=PAGE, iw=32),
         at_most(25, "ms"),
         "Two round trips of the median home.",
@@ -191,35 +189,32 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     gains = gains.transpose("percentile", "year", "farther_ms")
     yield OURS.says(
         "no-percentile-loses",
-        "At no percentile from 1 to 99, in neither year and at no distance, do 100 kB come later with IW 32 than "
-        "with 10.",
+        "At no percentile from 1 to 99, in neither year and at no distance, are 100 kB slower with IW 32 than with 10.",
         gains.min(),
         at_least(0, "percent", 1),
-        "One percent is below what anyone notices.",
-        "It is least at percentile {percentile} of {year}, {farther_ms} ms farther.".format(
-            **extreme(gains, least=True)
-        ),
+        "Nobody notices one percent.",
+        "It is least at percentile {percentile} of {year}, RTT + {farther_ms} ms.".format(**extreme(gains, least=True)),
         needs="value",
     )
     rates = sent_again(q).sel(year=2023, farther_ms=FARTHER_MS)
     yield OURS.says(
         "cost-32",
-        "30 ms farther than measured, IW 32 instead of 10 adds less than one percentage point to the segments "
-        "sent again for 100 kB (homes of 2023).",
+        "With RTT + 30 ms, IW 32 instead of 10 raises the retransmission rate of 100 kB by less than one percentage "
+        "point (homes of 2023).",
         -saved_ms(rates).sel(iw=32),
         below(1, "percentage points"),
-        "What RFC 6928 reports for IW 10 against 3 is of this size.",
+        "RFC 6928 reports a rise of this size for IW 10 against 3.",
         f"{value(rates.sel(iw=TODAY)):.2f}% become {value(rates.sel(iw=32)):.2f}%.",
     )
     ours = correlation(q, "ours")
     round_trip = value(correlation(q, "round_trip").sel(year=2015, technology=ALL))
     yield OURS.says(
         "rank-2015",
-        "Our page times rank the homes of 2015 as the measured ones do: a rank correlation of 0.8 or more.",
+        "This study's page times rank the homes of 2015 as the measured ones do: a rank correlation of 0.8 or more.",
         ours.sel(year=2015, technology=ALL),
         at_least(0.8, "correlation"),
-        "Round trip and rate alone reach 0.70 each.",
-        f"The round trip alone: {round_trip:.2f}.",
+        "RTT and rate alone reach 0.70 each.",
+        f"The RTT alone: {round_trip:.2f}.",
     )
     counted = q.homes.sel(year=2023, farther_ms=0, iw=TODAY, draw=0, technology=list(TECHNOLOGIES))
     many = counted.where(counted >= MANY, drop=True)
@@ -230,7 +225,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         f"They do so within each technology of 2023 with {MANY} homes or more: 0.5 or more.",
         within.min("technology"),
         at_least(0.5, "correlation"),
-        "Within a technology there is less to tell apart.",
+        "Homes of one technology differ less.",
         each(within.sel(technology=kinds), "{label} {value:.2f}") + ".",
     )
 

@@ -51,18 +51,18 @@ def tables(q: Quantities) -> Sequence[Table]:
     return [
         table(
             "gain",
-            f"What each window saves the median home against {TODAY}",
-            "Difference of the medians over homes, weighted; above 0 is sooner. From the opening of the connection to "
-            f"the last byte; the page is 30 kB and then six times 80 kB on one connection. {_AGAINST}",
+            f"Time saved by each window for the median home, against {TODAY}",
+            "Difference of the medians over homes, weighted; above 0 is faster. From the opening of the connection "
+            f"to the last byte; the page is 30 kB and then six times 80 kB on one connection. {_AGAINST}",
             [named(saved(times), "saved", "Saved", "percent"), named(saved_ms(times), "saved_ms", "Saved", "ms")],
             "iw",
             order=("year", "farther_ms", "response", "iw"),
         ),
         table(
             "percentiles",
-            "What each window saves fast and slow homes",
-            f"{FARTHER_MS} ms farther than measured. A percentile is of the times in each arm, weighted; with {TODAY} "
-            f"it is the time given. {_AGAINST}",
+            "Time saved by each window for fast and slow homes",
+            f"RTT + {FARTHER_MS} ms. A percentile is of the times in each arm, weighted; with {TODAY} it is the time "
+            f"given. {_AGAINST}",
             [
                 named(here.tail.sel(iw=[TODAY]), "time", "Time", "ms", 0),
                 named(saved(here.tail), "saved", "Saved", "percent"),
@@ -73,9 +73,9 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "technologies",
             "The page, by technology",
-            f"{FARTHER_MS} ms farther than measured. Medians over the homes of a technology, each counting once, "
-            f"because Ofcom gives some technologies no weight. No interval: too few homes. {_AGAINST} They are not "
-            "corrected for the number of technologies.",
+            f"RTT + {FARTHER_MS} ms. Medians over the homes of a technology, each counting once, because Ofcom gives "
+            f"some technologies no weight. No interval: too few homes. {_AGAINST} They are not corrected for the "
+            "number of technologies.",
             [
                 _counted(q).sel(technology=list(TECHNOLOGIES)),
                 page.sel(iw=[TODAY]).rename("time"),
@@ -87,7 +87,7 @@ def tables(q: Quantities) -> Sequence[Table]:
         ),
         table(
             "cost",
-            f"What each window costs ({RESPONSE})",
+            f"Cost of each window ({RESPONSE})",
             "Over the country's homes, weighted. The first flight is bounded by the window that the receiver "
             "announces, 64 KiB at first. 95% CIs by bootstrap over homes.",
             [
@@ -101,12 +101,12 @@ def tables(q: Quantities) -> Sequence[Table]:
         ),
         table(
             "overfill",
-            "Homes whose path a first flight overfills",
-            f"Without random losses, {FARTHER_MS} ms farther than measured, {RESPONSE}; over the country's homes, "
-            "weighted. Simulated: the queue dropped of the first flight. By the queue: the flight is larger than the "
-            "queue, while the acknowledgement of the request is on the wire; with the wire: than the queue and one "
-            "packet; with the pipe: than bandwidth-delay product and queue. Right: homes for which the rule says what "
-            "the simulation does.",
+            "Homes whose queue a first flight overflows",
+            f"Without random losses, RTT + {FARTHER_MS} ms, {RESPONSE}; over the country's homes, weighted. "
+            "Simulated: the queue dropped of the first flight. By the queue: the flight is larger than the queue, "
+            "while the ACK of the request is in service; with the wire: than the queue and one packet; with the "
+            "pipe: than bandwidth-delay product and queue. Right: homes for which the rule agrees with the "
+            "simulation.",
             [
                 of(here, "flight", NO_LOSS).rename("flight"),
                 named(overfilled(q), "simulated", "Simulated", "percent", 2),
@@ -116,18 +116,18 @@ def tables(q: Quantities) -> Sequence[Table]:
         ),
         table(
             "connections",
-            "Homes whose queue the first flights of several connections at once overfill",
+            "Homes whose queue the first flights of several parallel connections overflow",
             "By the rule of the queue; without random losses, over the country's homes, weighted. The segments of all "
-            "connections arrive together, faster than the line takes them.",
+            "connections arrive together, faster than the link rate.",
             [getattr(here, f"together_{many}") for many in TOGETHER],
         ),
         table(
             "assumptions",
-            f"What the panel does not tell, turned round (IW {LARGEST} against {TODAY})",
-            f"{FARTHER_MS} ms farther than measured; the median home, weighted. Small and large buffers: where none "
-            "was measured (15% of the homes of 2023, all of 2015), the lower or upper quartile of the technology in "
-            "2023. No loss: only the queue drops. 64 packets at least: a home where no queue was seen has room all "
-            "the same.",
+            f"Sensitivity to values that the panel lacks (IW {LARGEST} against {TODAY})",
+            f"RTT + {FARTHER_MS} ms; the median home, weighted. Small and large buffers: where none was measured "
+            "(15% of the homes of 2023, all of 2015), the lower or upper quartile of the technology in 2023. No "
+            "loss: only the queue drops. 64 packets at least: a home where no queue was observed has room all the "
+            "same.",
             [
                 named(_assumed(here, RESPONSE), "saved", f"Saved, {RESPONSE}", "percent"),
                 named(_assumed(here, PAGE), "saved_page", f"Saved, {PAGE}", "percent"),
@@ -139,14 +139,14 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "ranking",
             "Our page times against the measured ones, by rank",
-            f"Spearman's rank correlation over homes, each counting once, IW {TODAY}, as near as the test server; "
-            "beside it that of the round trip alone and of the rate alone. The measured page is another one: from "
-            "other servers, with names to look up, many hosts and work to do at both ends.",
+            f"Spearman's rank correlation over homes, each counting once, IW {TODAY}, with the RTT as measured; next "
+            "to it that of the RTT alone and of the rate alone. The measured page is another one: from other servers "
+            "and many hosts, with DNS lookups and processing at both endpoints.",
             [
                 _ranked(q, _counted(q)),
                 *(
                     named(_ranked(q, correlation(q, name)), f"{name}_rank", title, "correlation", 2)
-                    for name, title in zip(GUESSES, ("Our page", "Round trip alone", "Rate alone"), strict=True)
+                    for name, title in zip(GUESSES, ("Our page", "RTT alone", "Rate alone"), strict=True)
                 ),
                 _ranked(q, q.measured_ms.rename("measured")),
                 _ranked(q, q.ours_ms.rename("ours")),
@@ -201,7 +201,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
         _map(q),
         lines(
             named(sizes, "sizes", "saved", "ms"),
-            "What is saved grows with the distance, in whole round trips",
+            "The time saved grows with the RTT, in whole round trips",
             f"Time saved against an initial window of {TODAY}: difference of the medians over the homes of {year}, "
             "weighted, with 95% CIs. The steps of slow start decide which size gains: 100 kB need three flights "
             "with 10 and with 16, and two with 32.",
@@ -213,29 +213,29 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             named(by_percentile, "percentiles", "saved", "%"),
             "The gain by percentile of the homes",
             f"Each percentile of the page's time with a window against the same percentile with {TODAY}, weighted; "
-            f"{FARTHER_MS} ms farther than measured. Left: the fastest homes. The last percentiles rest on few homes, "
-            "and which of their packets are lost is chance.",
+            f"RTT + {FARTHER_MS} ms. Left: the fastest homes. The last percentiles depend on few homes and on chance "
+            "losses.",
             "percentile",
             "iw",
             "year",
         ),
         intervals(
             named(saved(_by_technology(q)), "technologies", "saved", "%"),
-            "Whom a larger window serves, by the technology of the line",
-            f"The page, {FARTHER_MS} ms farther than measured: by how much the median home of a technology is sooner "
-            f"than with {TODAY}, with 95% CIs; technologies with homes enough for one. Which first flights "
-            "overfill the queue, the table of technologies says.",
+            "Gain of a larger window, by access technology",
+            f"The page, RTT + {FARTHER_MS} ms: gain of the median home of a technology over {TODAY}, with 95% CIs; "
+            "technologies with enough homes for one. The table of technologies shows which first flights overflow "
+            "the queue.",
             "technology",
             "iw",
             "year",
         ),
         lines(
             named(told, "overfill", "homes", "%"),
-            "The queue decides whether a first flight fits, not the bandwidth-delay product",
-            "Share of the country's homes whose path the first flight overfills, without random losses. A flight that "
-            "leaves back to back meets the queue all at once; the pipe behind it does not help. The receiver's first "
-            "window of 64 KiB bounds the largest flight. The buffers of 2015 are assumed. What is simulated and the "
-            "rule of the queue are one line.",
+            "A first flight fits or not by the queue, not by the bandwidth-delay product",
+            "Share of UK homes (weighted) where the first flight overflows the queue; no random loss. A back-to-back "
+            "flight reaches the queue as one burst, so the BDP adds no room. The initial 64 KiB receive window caps "
+            "the largest flight. The 2015 buffer sizes are assumed. The lines of the simulation and of the queue rule "
+            "coincide.",
             "iw",
             "rule",
             "year",
@@ -281,7 +281,7 @@ def _map(q: Quantities) -> Figure | None:
         "byte, without TLS. Dashed: where the first flight ends. Below: those homes, weighted as the panel weights "
         "them, at their own round trip and at what their line carries in it; dots at one place are one larger dot. "
         "The line of a home to the right of a window's is idle for a part of the first round trip.",
-        headline="A larger initial window saves whole round trips; nearly every line has room",
+        headline="A larger initial window saves whole round trips; nearly every access link has room",
         path=f"median UK home of {year} ({rate:.0f} Mbit/s, {trip:.0f} ms away)",
         users=f"UK homes of {year}",
     )
@@ -329,10 +329,10 @@ def _pages(q: Quantities) -> Figure | None:
 
     return Figure(
         "pages",
-        "Our page times beside the measured ones",
-        f"A dot a home, every third one; IW {TODAY}, as near as the test server. The measured page is another one than "
-        "ours, so that only the order can agree: it comes from other servers and many hosts, after names are looked "
-        "up, and both ends work at it. Dots beyond an axis are at its end.",
+        "Page times of this run next to the measured ones",
+        f"One dot per home, every third home; IW {TODAY}, RTT as measured. The measured page is another one, so only "
+        "the order can agree: it is loaded from other servers and many hosts, after DNS lookups, with processing at "
+        "both endpoints. Dots beyond an axis are at its end.",
         chart(True),
         chart(False),
     )
@@ -356,7 +356,7 @@ def answer(q: Quantities) -> Sequence[str]:
     by_distance = saved_ms(times).sel(iw=LARGEST, draw=0)
     distances = ", ".join(
         f"{float(by_distance.sel(farther_ms=far)):.0f} ms "
-        f"{f'{far} ms farther' if far else 'as near as the test server'}"
+        f"{f'with RTT + {far} ms' if far else 'with the RTT as measured'}"
         for far in by_distance["farther_ms"].values
     )
     late = estimate(saved(q.tail).sel(year=2023, farther_ms=FARTHER_MS, response=PAGE, percentile=90, iw=LARGEST))
@@ -370,9 +370,9 @@ def answer(q: Quantities) -> Sequence[str]:
         f"server {FARTHER_MS} ms beyond the country's test server, {' and '.join(gained)}.",
         f"With IW {LARGEST} that is {distances}; at the 90th percentile of the homes {late.value:.1f}% "
         f"({late.low:.1f} to {late.high:.1f}), and by technology {_from_to(kinds)}.",
-        "The price: back to back, the first flight overfills the queue of "
-        f"{each(lost, '{value:.1f}% of the homes with {label}').replace(',', ' and')}; of the segments of {RESPONSE}, "
-        f"{value(again.sel(iw=TODAY)):.2f}% are retransmitted with {TODAY}, {of_sent}.",
+        "Cost: back to back, the first flight overflows the queue of "
+        f"{each(lost, '{value:.1f}% of the homes with {label}').replace(',', ' and')}; of the segments of "
+        f"{RESPONSE}, {value(again.sel(iw=TODAY)):.2f}% are retransmitted with {TODAY}, {of_sent}.",
     ]
 
 

@@ -216,7 +216,7 @@ def answer(q: Quantities) -> Sequence[str]:
         f"IW 10 has {float(of.sel(population='AvgDC')):.0f}% of the largest gain over IW 3 on AvgDC, "
         f"{float(of.sel(population='SlowDC')):.0f}% on SlowDC and {float(of.sel(population='UK 2023')):.0f}% in UK "
         f"homes of 2023, for {float(less.sel(population='AvgDC')):+.2f} points of retransmissions on AvgDC.",
-        f"What IW 46 gains over 10 for six connections on AvgDC: {by_factor}.",
+        f"Gain of IW 46 over 10 for six connections on AvgDC: {by_factor}.",
         f"In UK homes of 2023 IW 32 saves another {float(now.sel(application='one')):.0f}% of 180 kB over one "
         f"connection, for {float(more.sel(application='one')):+.2f} points of retransmissions over one connection and "
         f"{float(more.sel(application='six')):+.2f} over six.",
