@@ -385,7 +385,8 @@ def answer(q: Quantities) -> Sequence[str]:
     return [
         "With an initial window of 3 segments instead of 1 the median page delay "
         f"{'falls' if found.value >= 0 else 'rises'} by {abs(found.value):.1f}%, averaged over the RFC's twelve "
-        f"HTTP/1.0 scenarios ({float(each.min()):.0f} to {float(each.max()):.0f}%{interval}); the RFC printed {said:.1f}%.",
+        f"HTTP/1.0 scenarios ({float(each.min()):.0f} to {float(each.max()):.0f}%{interval}); the RFC "
+        f"printed {said:.1f}%.",
         f"Cost at the bottleneck: the drop rate changes by {float(rises.mean()):+.1f} percentage points on average "
         f"({float(rises.min()):+.1f} to {float(rises.max()):+.1f}), and a concurrent 1 MB transfer takes "
         f"{abs(files):.1f}% {'longer' if files >= 0 else 'less time'}.",
