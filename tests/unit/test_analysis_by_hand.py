@@ -1,0 +1,289 @@
+"""Buckets, summaries and comparisons of records so small that every number can be calculated by hand."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any, cast
+
+import polars as pl
+import pytest
+
+from firstflight.analysis.buckets import NO_FLOWS, bucket_table
+from firstflight.analysis.claim import counts, tally
+from firstflight.analysis.histograms import quantiles
+from firstflight.analysis.intervals import Estimate, Means, bootstrap
+from firstflight.analysis.link_share import median_share, others_share
+from firstflight.analysis.summary import of_records
+from firstflight.analysis.varied import _by_replicates, _drawn, _rows, _stream_rows, _whole
+from firstflight.records import Run
+from firstflight.records.schema import GAMMA
+
+EDGES = {"rtt_s": [0.1], "down_bps": [1e6], "bdp_bytes": [20e3], "segments": [10]}
+
+
+def frame(names: str, *rows: tuple[Any, ...]) -> pl.LazyFrame:
+    return pl.LazyFrame(list(rows), schema=names.split(), orient="row", infer_schema_length=None)
+
+
+FLOWS = "webs replicate application client bytes completion_time_s completed retransmissions segments_sent page"
+USERS = frame(
+    "webs replicate client weight rtt_s down_bps subnet",
+    (8, 0, 0, 1.0, 0.05, 8e5, 0),
+    (8, 0, 1, 2.0, 0.1, 2e6, 0),
+    (8, 0, 2, 3.0, 0.3, 2e6, 1),
+)
+TRANSFERS = frame(
+    FLOWS,
+    (8, 0, "file", 0, 14480, 1.0, 1, 4, 20, None),
+    (8, 0, "file", 1, 14481, 2.0, 1, 0, 30, None),
+    (8, 0, "file", 2, 1000, math.nan, 0, 7, 50, None),
+    # Of a page, which counts as a whole.
+    (8, 0, "site", 0, 500, 0.5, 1, 9, 90, 0),
+).with_columns(pl.col("page", "segments_sent").cast(pl.UInt32))
+PAGES = frame(FLOWS, (8, 0, "site", 0, 5000, 6.0, 1, 1, 10, 0), (8, 0, "site", 1, 50000, 8.0, 1, 2, 10, 0))
+SUMS = (
+    "webs replicate application unit dimension bucket count completed completion_ns_sum retransmissions segments_sent"
+)
+NOTHING = frame(SUMS + " bin", (8, 0, "x", "x", "x", 0, 0, 0, 0, 0, 0, 0)).filter(pl.col("count") > 0)
+
+
+def run(**tables: pl.LazyFrame) -> Run:
+    empty = {"transfers": TRANSFERS.clear(), "pages": PAGES.clear(), "users": USERS.clear()}
+    made = empty | {"aggregates": NOTHING, "histograms": NOTHING} | tables
+    return cast(Run, SimpleNamespace(cells=[{"webs": 8}], **made))
+
+
+def in_buckets(of: Run, application: str) -> dict[tuple[str, str], dict[str, float]]:
+    """Metrics by dimension and bucket."""
+    table = bucket_table(of, EDGES, {"file": 1448, "site": 1448}).frame.filter(pl.col("application") == application)
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for row in table.to_dicts():
+        found.setdefault((row["dimension"], row["bucket"]), {})[row["metric"]] = row["ours"]
+    return found
+
+
+def bucket(share: float, mean: float | None, median: float | None, again: float) -> Any:
+    times = {} if mean is None else {"mean_completion_time": mean, "median_completion_time": median}
+    return pytest.approx({"share": share, "retransmissions": again} | times)
+
+
+def test_transfers_are_counted_in_buckets_by_weight() -> None:
+    # Bandwidth-delay products of 5, 25 and 75 kB; 10, 11 and 1 segments.
+    assert in_buckets(run(transfers=TRANSFERS, users=USERS), "file") == {
+        ("rtt_s", "to 100 ms"): bucket(50, 5 / 3, 2, 4 / 3),
+        ("rtt_s", "above 100 ms"): bucket(50, None, None, 7),
+        ("down_bps", "to 1,000 kbit/s"): bucket(100 / 6, 1, 1, 4),
+        ("down_bps", "above 1,000 kbit/s"): bucket(500 / 6, 2, 2, 21 / 5),
+        ("bdp_bytes", "to 20 kB"): bucket(100 / 6, 1, 1, 4),
+        ("bdp_bytes", "above 20 kB"): bucket(500 / 6, 2, 2, 21 / 5),
+        ("segments", "to 10 segments"): bucket(400 / 6, 1, 1, 25 / 4),
+        ("segments", "above 10 segments"): bucket(200 / 6, 2, 2, 0),
+    }
+
+
+def test_pages_are_counted_in_the_place_of_their_transfers_and_a_bucket_without_any_says_so() -> None:
+    found = in_buckets(run(transfers=TRANSFERS, pages=PAGES, users=USERS), "site")
+    assert found["rtt_s", "to 100 ms"] == bucket(100, (6 + 2 * 8) / 3, 8, (1 + 2 * 2) / 3)
+    assert found["rtt_s", f"above 100 ms{NO_FLOWS}"] == {"share": 0}
+    assert found["segments", "to 10 segments"] == bucket(100 / 3, 6, 6, 1)
+
+
+def test_aggregates_are_counted_in_buckets_by_pages_where_there_are_any() -> None:
+    def sums(
+        application: str, unit: str, place: int, count: int, done: int, seconds: float, again: int
+    ) -> tuple[Any, ...]:
+        return (8, 0, application, unit, "rtt_s", place, count, done, int(seconds * 1e9), again, 1)
+
+    aggregates = frame(
+        SUMS,
+        sums("file", "transfer", 0, 10, 8, 16, 5),
+        sums("file", "transfer", 1, 30, 30, 90, 6),
+        sums("site", "transfer", 0, 900, 900, 900, 900),
+        sums("site", "page", 0, 4, 2, 7, 10),
+        (8, 0, "file", "transfer", "all", 0, 999, 999, 10**9, 9, 1),
+    )
+    bins = frame(
+        "webs replicate application unit dimension bucket bin count",
+        (8, 0, "file", "transfer", "rtt_s", 0, 2000, 8),
+        (8, 0, "file", "transfer", "rtt_s", 1, 2100, 30),
+        (8, 0, "site", "transfer", "rtt_s", 0, 1900, 900),
+        (8, 0, "site", "page", "rtt_s", 0, 2200, 2),
+    )
+    of = run(aggregates=aggregates, histograms=bins)
+    middle = {place: GAMMA**place * 2 / (1 + GAMMA) / 1e9 for place in (2000, 2100, 2200)}
+    files, sites = in_buckets(of, "file"), in_buckets(of, "site")
+    assert files["rtt_s", "to 100 ms"] == bucket(25, 2, middle[2000], 0.5)
+    assert files["rtt_s", "above 100 ms"] == bucket(75, 3, middle[2100], 0.2)
+    assert sites["rtt_s", "to 100 ms"] == bucket(100, 3.5, middle[2200], 2.5)
+
+
+def test_a_quantile_of_a_histogram_lies_between_places_that_are_counted_from_nothing() -> None:
+    rows = frame("iw bin count", (3, 100, 1), (3, 200, 1), (3, 200, 1), (3, 300, 1), (10, 400, 5))
+    wanted = {"quarter": 0.25, "median": 0.5, "high": 0.9, "top": 1.0}
+    found = quantiles(rows, ["iw"], wanted).collect().to_dicts()
+    low, middle, high, other = (GAMMA**place * 2 / (1 + GAMMA) / 1e9 for place in (100, 200, 300, 400))
+    # Places 0.75, 1.5, 2.7 and 3 of 0 to 3.
+    assert found[0] == pytest.approx(
+        {"iw": 3, "quarter": low + 0.75 * (middle - low), "median": middle, "high": middle + 0.7 * (high - middle)}
+        | {"top": high}
+    )
+    assert found[1] == pytest.approx({"iw": 10} | dict.fromkeys(wanted, other))
+
+
+def test_the_bootstrap_ends_where_a_fortieth_of_the_resamples_is_beyond() -> None:
+    # Of two replicates a quarter of the resamples are both the first, a quarter both the second.
+    found = bootstrap({"a": {0: 2.0, 1: 8.0}}, lambda of: of("a"), seed=3)
+    assert (found.value, found.low, found.high, found.replicates) == (5, 2, 8, 2)
+    # Only what all cells have is drawn.
+    more = bootstrap({"a": {0: 2.0, 1: 8.0, 5: 500.0}, "b": {0: 1.0, 1: 1.0}}, lambda of: of("a") * of("b"), seed=3)
+    assert (more.value, more.low, more.high, more.replicates) == (170, 2, 8, 2)
+
+
+def test_a_mean_knows_how_much_its_replicates_scatter() -> None:
+    of = Means({"a": {0: 2.0, 1: 8.0, 2: 5.0}, "b": {0: 1.0}})
+    assert of.variation("a") == pytest.approx(3 / 5)
+    assert math.isnan(of.variation("b"))
+    assert ("a" in of, "c" in of) == (True, False)
+
+
+def test_verdicts_that_no_claim_has_are_left_out_of_the_tally() -> None:
+    made = [SimpleNamespace(verdict=verdict) for verdict in ("holds", "differs", "holds", "undecided")]
+    numbers = counts(cast(Any, made))
+    assert numbers == {"holds": 2, "differs": 1, "undecided": 1, "cannot be checked": 0}
+    assert tally(numbers) == "2 hold, 1 differs, 1 undecided"
+
+
+def test_the_share_of_others_is_the_median_over_responses_of_one_place() -> None:
+    link = frame(
+        "iw interval_start_s interval_s sent_bytes dropped_packets",
+        *((3, at, 1.0, 30_000 * (at + 1), at) for at in range(5)),
+        *((10, at, 1.0, 60_000, 0) for at in range(5)),
+    )
+    names = "iw start_s handshake_time_s completion_time_s bytes retransmissions"
+    rows = frame(names, (3, 1.0, 0.5, 2.0, 1448, 0), (3, 2.0, 0.5, 2.5, 14480, 4), (10, 1.0, 0.0, 3.0, 2896, 1))
+    found = median_share(rows, link, ["iw"], one_way_s=0.25).collect().sort("iw")
+    # From 1.75 to 2.75 s a quarter of 60 kB and three of 90; from 2.75 to 4.25 s a quarter of 90 kB, 120 and a quarter
+    # of 150. Three and nine packets were dropped meanwhile.
+    one, other = 100 * (1 - 1500 / 82_500), 100 * (1 - 15_000 / 180_000)
+    # From 1.25 to 3.75 s 150 kB, of which two packets and one that was retransmitted without a drop.
+    assert found["share"].to_list() == pytest.approx([(one + other) / 2, 100 * (1 - 4500 / 150_000)])
+    some = rows.filter(pl.col("iw") == 3).with_columns(retransmissions=pl.Series([5, 12])).collect()
+    assert others_share(some, link.filter(pl.col("iw") == 3).collect(), 0.25) == pytest.approx(
+        [100 * (1 - 4500 / 82_500), 100 * (1 - 19_500 / 180_000)]
+    )
+
+
+def test_a_change_over_replicates_is_in_percent_or_of_shares_in_points() -> None:
+    part = pl.DataFrame(
+        {
+            "iw": [3, 3, 10, 10],
+            "replicate": [0, 1, 0, 1],
+            "mean": [2.0, 4, 3, 5],
+            "lost": [2.0, 4, 3, 5],
+            "p99": [1.0, 2, 3, math.inf],
+        }
+    )
+    mean = _by_replicates(part, "mean", "iw", 3, 10)
+    assert (mean.value, mean.replicates) == (pytest.approx(100 / 3), 2)
+    # Without either replicate 5/4 and 3/2: 25 and 50 %. Student's t of one degree of freedom is 12.7062.
+    assert mean.high - mean.value == pytest.approx(12.7062 * math.sqrt(1 / 2 * 2 * 12.5**2), rel=1e-5)
+    lost = _by_replicates(part, "lost", "iw", 3, 10)
+    assert (lost.value, lost.low, lost.high) == (1, 1, 1)
+    assert math.isnan(_by_replicates(part, "p99", "iw", 3, 10).value)
+    assert math.isnan(_by_replicates(part.filter(pl.col("iw") == 3), "mean", "iw", 3, 10).value)
+
+
+def test_an_interval_without_width_is_none() -> None:
+    assert _drawn(Estimate(5, 4, 6, 3)) == Estimate(5, 4, 6, 3)
+    none = _drawn(Estimate(5, 5 - 1e-10, 5 + 1e-10, 3))
+    assert (none.value, none.replicates, math.isnan(none.low), math.isnan(none.high)) == (5, 3, True, True)
+
+
+def named(rows: pl.LazyFrame) -> pl.LazyFrame:
+    return rows.with_columns(pl.col("application").cast(pl.Enum(["file", "site"])))
+
+
+def test_what_is_compared_over_replicates_are_pages_before_transfers_and_segments_of_transfers() -> None:
+    rows = _rows(run(transfers=named(TRANSFERS), pages=named(PAGES), users=USERS), ["webs"], by_users=False)
+    site, file = sorted(rows.to_dicts(), key=lambda row: row["application"], reverse=True)
+    assert {name: site[name] for name in ("mean", "p50", "p95", "retransmitted")} == pytest.approx(
+        {"mean": 7, "p50": 7, "p95": 7.9, "retransmitted": 10}
+    )
+    # 1, 2 and what did not finish; 11 of 100 segments.
+    assert (file["mean"], file["p50"], file["p95"], file["retransmitted"]) == (1.5, 2, math.inf, 11)
+
+
+def test_what_is_compared_of_users_has_their_network_and_weight() -> None:
+    rows = _rows(run(transfers=named(TRANSFERS), pages=named(PAGES), users=USERS), ["webs"], by_users=True)
+    found = rows.select("application", "client", "completion_time_s", "segments_sent", "subnet", "weight").rows()
+    assert sorted(found, key=lambda row: (row[0], row[1]))[:2] == [
+        ("file", 0, 1.0, 20, 0, 1.0),
+        ("file", 1, 2.0, 30, 0, 2.0),
+    ]
+    assert [row for row in found if row[0] == "site"] == [
+        ("site", 0, 6.0, None, 0, 1.0),
+        ("site", 1, 8.0, None, 0, 2.0),
+    ]
+
+
+def test_of_aggregates_what_is_compared_is_of_all_users_and_of_pages_where_there_are_any() -> None:
+    rows = frame(
+        "application unit dimension count",
+        ("file", "transfer", "all", 1),
+        ("file", "transfer", "rtt_s", 2),
+        ("site", "transfer", "all", 3),
+        ("site", "page", "all", 4),
+        ("site", "page", "rtt_s", 5),
+    )
+    assert _whole(rows)["count"].to_list() == [1, 4]
+
+
+def test_datagrams_are_shares_of_all_and_means_over_streams() -> None:
+    streams = frame(
+        "webs replicate application from_server delay_mean_s jitter_mean_s packets_received packets_lost packets_late "
+        "mos",
+        (8, 0, "site", 1, 0.1, 0.01, 90, 10, 5, 4.0),
+        (8, 0, "site", 1, 0.3, math.nan, 270, 30, 35, math.nan),
+        (8, 0, "site", 0, 0.7, 0.02, 50, 0, 1, 3.0),
+    )
+    server, client = _stream_rows(run(streams=named(streams)), ["webs"]).to_dicts()
+    assert {name: server[name] for name in ("mean_delay", "jitter", "lost", "late", "mos")} == pytest.approx(
+        {"mean_delay": 0.2, "jitter": 0.01, "lost": 10, "late": 10, "mos": 4}
+    )
+    assert (client["application"], client["lost"], client["late"]) == ("site, sender client", 0, 2)
+    assert server["application"] == "site, sender server"
+
+
+def test_a_summary_has_each_measure_of_transfers_and_links_over_replicates() -> None:
+    transfers = frame(
+        "iw replicate application completion_time_s completed delivered_bytes retransmissions segments_sent",
+        *((10, 0, "web", place, 1, 10**6 * place, 1, 10 * place) for place in (1.0, 2.0, 5.0)),
+        (10, 0, "web", 99.0, 0, 0, 5, 20),
+        (10, 1, "web", 4.0, 1, 2 * 10**6, 3, 10),
+    )
+    links = frame(
+        "iw replicate link interval_s busy_s offered_packets dropped_packets queue_mean_packets",
+        (10, 0, "a", 2.0, 1.0, 50, 1, 6.0),
+        (10, 0, "a", 6.0, 5.0, 150, 7, 2.0),
+        (10, 1, "a", 4.0, 1.0, 10, 2, 1.0),
+    )
+    of = of_records(transfers, transfers.clear(), links, ["iw"])
+    found = {row["metric"]: row["ours"] for table in of for row in table.frame.to_dicts()}
+    assert found == pytest.approx(
+        {
+            "completed": (3 + 1) / 2,
+            "mean_completion_time": (8 / 3 + 4) / 2,
+            "median_completion_time": (2 + 4) / 2,
+            # At place 1.9 of 0 to 2.
+            "p95_completion_time": (4.7 + 4) / 2,
+            "goodput": (8 + 2) / 2,
+            "retransmitted": (800 / 100 + 300 / 10) / 2,
+            "link_utilization": (600 / 8 + 100 / 4) / 2,
+            "packet_drop_rate": (800 / 200 + 200 / 10) / 2,
+            "mean_queue": ((2 * 6 + 6 * 2) / 8 + 1) / 2,
+        }
+    )
+    spread = next(row for row in of[0].frame.to_dicts() if row["metric"] == "goodput")
+    # 8 and 2: Student's t of one degree of freedom is 12.7062.
+    assert (spread["low"], spread["high"]) == pytest.approx((5 - 12.7062 * 3, 5 + 12.7062 * 3), rel=1e-5)
