@@ -53,7 +53,7 @@ def arms(base: list[float], treat: list[float], **columns: list[Any]) -> pl.Data
 
 
 def around(low: float, high: float) -> np.ndarray:
-    """39 numbers: the ends, and all others within 0.5 of 0. The ends of a 95 % interval are the first and the last."""
+    """39 numbers: the ends, and all others within 0.5 of 0. The ends of a 95% interval are the first and the last."""
     return np.array([*np.linspace(-0.5, 0.5, 37), high, low])
 
 
@@ -64,7 +64,7 @@ def test_the_long_tail_of_the_resamples_is_that_of_the_lower_end() -> None:
 
 
 def test_an_end_is_at_least_as_far_as_students_t_and_an_error_at_least_a_third_of_the_samples() -> None:
-    # Student's t of 4 degrees of freedom is 2.776445 at 97.5 %.
+    # Student's t of 4 degrees of freedom is 2.776445 at 97.5%.
     near = Studentised(10.0, 2.0, around(-1, 9), np.ones(39), 4)
     assert near.interval(0.95) == pytest.approx((10 - 9 * 2, 10 + 2.776445 * 2))
     other = Studentised(10.0, 2.0, around(-9, 1), np.ones(39), 4)
@@ -268,7 +268,7 @@ def test_latency_and_throughput_have_each_its_own_budget(budget: Budget, verdict
         budget.latency_percent,
         budget.throughput_percent,
     ]
-    # 5 % longer is 4.76 % slower.
+    # 5% longer is 4.76% slower.
     assert [one.harm_percent for one in found] == pytest.approx([5, 5, 100 - 100 / 1.05], abs=0.1)
     assert within_budget(found) == together
 
@@ -306,7 +306,7 @@ def test_units_that_an_interval_needs() -> None:
 
 
 def test_a_plan_is_the_textbooks() -> None:
-    # 1.959964 of 95 % confidence and 0.841621 of 80 % power; squared 7.848880.
+    # 1.959964 of 95% confidence and 0.841621 of 80% power; squared 7.848880.
     pilot = Pilot("mean", 10.0, 4.0, 50, paired=True)
     assert units_needed(pilot, difference=0.5) == math.ceil(7.848880 * 64)
     assert units_needed(pilot, difference=-0.5) == 503

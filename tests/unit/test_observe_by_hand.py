@@ -254,7 +254,7 @@ def test_medians_are_told_with_the_tenth_and_ninetieth_percentile_and_of_how_man
         line[2:30].strip(): line[30:].split() for line in summary.lines(observe.read(path)) if line.startswith("  ")
     }
     assert found["size"] == ["10", "kB", "(2,", "18)", "11", "responses"]
-    assert found["round trip"] == ["25", "ms", "(21,", "29)", "11", "connections"]
+    assert found["RTT"] == ["25", "ms", "(21,", "29)", "11", "connections"]
     assert found["completion time"] == ["60", "ms", "(28,", "92)", "9", "responses"]
     assert found["loss"] == ["unknown"]
     # 10 of 0 to 10 without 4.

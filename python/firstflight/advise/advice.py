@@ -328,7 +328,7 @@ def _quantiles(population: Population) -> Iterator[Mapping[str, Any]]:
     bdp = (pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes")
     shown = rows.select("rtt_s", "down_bps", "bytes", "loss", bdp)
     for column, title, unit, scale in (
-        ("rtt_s", "round trip", "ms", 1e-3),
+        ("rtt_s", "RTT", "ms", 1e-3),
         ("down_bps", "rate of the line", "Mbit/s", 1e6),
         ("bytes", "response", "kB", 1e3),
         ("bdp_bytes", "bytes of a round trip at that rate", "kB", 1e3),

@@ -11,7 +11,7 @@ from firstflight.scenario.table import nearest
 from firstflight.scenario.units import BitsPerSecond, Duration
 
 KEYS = {
-    "rtt": "round trip of the users whose flows tell none, such as 50ms",
+    "rtt": "RTT of users whose flows lack one, such as 50ms",
     "paths": "RTTs and lines of such users: a built-in population, maybe farther away, such as uk-2023+30ms",
     "lines": "rates of the users' lines: a built-in population (uk-2015, uk-2023, avgdc) or one rate such as 20Mbit",
     "buffer": "queue before a user's line, such as 130ms",

@@ -8,7 +8,7 @@ from firstflight.observe.reading import KINDS
 
 # Of the users, then of the transfers: column, what it is called, factor, unit.
 _MEDIANS = (
-    ("users", "rtt_s", "round trip", 1e3, "ms"),
+    ("users", "rtt_s", "RTT", 1e3, "ms"),
     ("users", "most_rtt_s", "largest round trip", 1e3, "ms"),
     ("users", "down_bps", "rate down", 1e-6, "Mbit/s"),
     ("users", "up_bps", "rate up", 1e-6, "Mbit/s"),

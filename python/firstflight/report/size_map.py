@@ -219,7 +219,7 @@ def _users(
     x = axis.encoding(True)
     y = alt.Y(
         "ms:Q",
-        title="round trip, ms",
+        title="RTT, ms",
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=alt.Axis(values=[ms for ms in _TICKS_MS if low <= ms <= high], format="d", labelOverlap=True),
     )

@@ -112,7 +112,7 @@ def _check_for_cluster(place: Place, cells: Sequence[Cell], engine: str, jobs: i
                 "choose --engine simulate or model"
             )
     if jobs is not None and place.cluster:
-        raise RequestError(f"the workers of {place} say themselves how many they are; leave out --jobs")
+        raise RequestError(f"the workers of {place} determine the number of jobs; leave out --jobs")
 
 
 def check_seed(seed: int) -> None:

@@ -88,7 +88,7 @@ QUANTITIES = (
     ),
     of_window("kept_share", "Ssthresh over cwnd at a reduction, median", "share"),
     of_window("kept_segments", "Ssthresh after a reduction, median", "segments"),
-    of_window("growth", "Growth a round trip in congestion avoidance", "segments"),
+    of_window("growth", "Growth per RTT in congestion avoidance", "segments"),
     of_window("cubic_deviation", "Distance from RFC 9438's window, median", "percent"),
     of_window("slow_start_drops", "Packets dropped in slow start", "packets"),
     of_window("smallest", "Smallest cwnd after start-up", "segments"),

@@ -92,7 +92,7 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield Source("RFC 5681 section 3.1", needs="value").says(
         "rfc5681-s3.1-one-segment-a-round",
-        "In congestion avoidance Reno's cwnd grows by one segment a round trip (mean over stretches between losses).",
+        "In congestion avoidance Reno's cwnd grows by one segment per RTT (mean over periods between losses).",
         one("growth", "reno"),
         near(1, "segments", 0.05),
         "cwnd is read in whole segments over periods of tens of RTTs.",
@@ -120,11 +120,11 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield Source("Grieco and Mascolo 2004 (Westwood+)", needs="value").says(
         "westwood-bandwidth-delay-product",
-        "On a loss Westwood+ sets ssthresh to the bandwidth that it measured times the shortest round trip (median "
-        "ssthresh as a share of the BDP).",
+        "On a loss Westwood+ sets ssthresh to the bandwidth that it measured times the minimum RTT (median ssthresh as "
+        "a share of the BDP).",
         one("kept_segments", "westwood") / PIPE_SEGMENTS,
         near(1, "share", 0.1),
-        "The measure is a filtered rate, sampled once a round trip.",
+        "The measure is a filtered rate, sampled once per RTT.",
     )
     yield Source(BRAKMO, needs="value").says(
         "vegas-queue",
@@ -144,17 +144,17 @@ def _algorithms(q: Quantities) -> Iterator[ClaimSpec]:
     )
     yield Source(BBR, needs="value").says(
         "bbr-probe-rtt-window",
-        "To measure the round trip BBR lowers its window to four segments (smallest cwnd after start-up).",
+        "To measure the RTT BBR lowers its window to four segments (smallest cwnd after start-up).",
         one("smallest", "bbr"),
         near(PROBE_SEGMENTS, "segments"),
         RULE,
     )
     yield Source(BBR, needs="value").says(
         "bbr-probe-rtt-interval",
-        "It does so when it has seen no shorter round trip for ten seconds (mean time from one probe to the next).",
+        "It does so when it has seen no shorter RTT for ten seconds (mean time from one probe to the next).",
         one("probe_interval", "bbr"),
         near(10, "s", 0.5),
-        "The probe itself takes 200 ms and a round trip, and the ten seconds begin with its end.",
+        "The probe itself takes 200 ms and an RTT, and the ten seconds begin with its end.",
     )
     yield Source(BBR, needs="value").says(
         "bbr-queue",

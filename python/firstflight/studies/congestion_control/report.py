@@ -32,7 +32,7 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "downloads",
             "One download of 50 MB",
-            "10 Mbit/s, round trip 80 ms, a queue of 67 packets (1 x the bandwidth-delay product), alone on its path.",
+            "10 Mbit/s, RTT 80 ms, a queue of 67 packets (1 x the bandwidth-delay product), alone on its path.",
             [of.sel(DRAWN, drop=True) for of in downloads],
         ),
         table(

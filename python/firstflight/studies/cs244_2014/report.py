@@ -76,8 +76,8 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "ten_segments",
             f"Time of ten segments (IW {MANY})",
-            f"One round trip is {ROUND_TRIP_MS} ms; by arithmetic ten full packets take as long at "
-            f"{full_kbps(TEN):.0f} kbit/s.",
+            f"One RTT is {ROUND_TRIP_MS} ms; by arithmetic ten full packets take as long at {full_kbps(TEN):.0f} "
+            "kbit/s.",
             [ten],
         ),
     ]
@@ -89,7 +89,7 @@ def tables(q: Quantities) -> Sequence[Table]:
                 "Gain of IW 10 over IW 3 on a link and over Mininet's shaper",
                 "`line` transmits one packet after the other. The others are Mininet's htb, a bucket of 1600 bytes: "
                 "`htb-flights` with GSO packets of up to 64 kB (Linux before 3.12), `htb-pairs` with those of two "
-                "segments (Linux since then, at this round trip).",
+                "segments (Linux since then, at this RTT).",
                 [
                     _median(gain_ms(times), "gain", "Gain", "ms"),
                     _median(gain_percent(times), "gain_percent", "Gain", "percent"),
@@ -197,7 +197,7 @@ def _users(gains: Mapping[str, xr.DataArray]) -> Figure | None:
     return lines(
         _by_rate(named(_side_by_side({"arithmetic": computed, **medians}), "users", "Gain", "ms")),
         "The gain of every user",
-        "Median gain of each user, by bandwidth. Arithmetic: what slow start gains for the median response (9 kB): "
+        "Median gain of each user, by bandwidth. Arithmetic: gain of slow start for the median response (9 kB): "
         f"nothing up to {always_busy_kbps(FEW):.0f} kbit/s, where three segments keep the link busy until the first "
         "ACK returns, and a whole round trip (dashed) only where sending takes no time. Ten segments take a round "
         f"trip at {full_kbps(TEN):.0f} kbit/s. Above the line on the left: retransmission timers that expire "
@@ -233,8 +233,7 @@ def answer(q: Quantities) -> Sequence[str]:
     found, _, _ = crossing(ten_segments_ms(q))
     sentences = [
         f"By bandwidth in kbit/s, an initial window of {MANY} instead of {FEW} gains in the median "
-        f"{', '.join(gained)}; "
-        f"a round trip is {ROUND_TRIP_MS} ms.",
+        f"{', '.join(gained)}; an RTT is {ROUND_TRIP_MS} ms.",
         "A round saved is a round trip gained only where the link would have stood idle: up to "
         f"{always_busy_kbps(FEW):.0f} kbit/s {FEW} segments keep it busy until the first ACK returns, and {TEN} "
         f"segments take a round trip or more up to {full_kbps(TEN):.0f} kbit/s "

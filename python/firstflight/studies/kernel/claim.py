@@ -48,7 +48,7 @@ class ClaimSpec:
         note = self.note if isinstance(self.note, str) else self.note()
         if lacking or math.isnan(_value(self.found)):
             return sentence.unchecked(
-                f"This run lacks {lacking}." if lacking else note or "This run lacks what the claim is about."
+                f"This run lacks {lacking}." if lacking else note or "This run lacks the data of the claim."
             )
         found = estimate(self.found)
         return sentence.judge(found, note)

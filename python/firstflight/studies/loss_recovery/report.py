@@ -21,8 +21,8 @@ _CAPTION = (
 )
 _EARLY = {
     "early": " Early: on fewer than three duplicate ACKs or SACKed segments (RFC 5827).",
-    "linux": " Early: on fewer than three SACKed segments, when RACK's reordering window, a quarter of the round trip, "
-    "had passed (RFC 8985).",
+    "linux": " Early: on fewer than three SACKed segments, when RACK's reordering window, a quarter of the RTT, had "
+    "passed (RFC 8985).",
 }
 
 
@@ -56,7 +56,7 @@ def tables(q: Quantities) -> Sequence[Table]:
         table(
             "congested",
             "Responses over a congested link",
-            f"Five in parallel; round trip 300 ms, queue of 40 packets. {whole}",
+            f"Five in parallel; RTT 300 ms, queue of 40 packets. {whole}",
             [q.congested],
             "iw",
         ),

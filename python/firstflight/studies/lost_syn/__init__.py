@@ -99,7 +99,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With an initial RTO of 3 s the rule saves users below 3 s of RTT nothing without loss (largest saving).",
             saved(q).sel(rto="3 s", lost=0, rtt_ms=slice(None, 2500)).max("rtt_ms"),
             near(0, "RTT", 0.1),
-            "A tenth of a round trip.",
+            "A tenth of an RTT.",
         ),
         OURS.says(
             "two-retransmissions-punish-again",

@@ -169,7 +169,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "IW 10 saves a smaller share of a page of 2025 than of one of 2010 (HTTP/2, mean of the paths).",
             (year.sel(year="2025") - year.sel(year="2010")).mean("path"),
             below(0, "pp"),
-            "The same round trips of a longer time.",
+            "The same number of round trips, with a longer RTT.",
         ),
         Source("RFC 6928 section 11, on AERG11").says(
             "best-window-depends-on-the-path",
@@ -212,7 +212,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "Over GEO they do not (largest change).",
             bulk.sel(path="GEO"),
             above(5, percent),
-            "Two of some fifteen round trips.",
+            "Two of about fifteen round trips.",
         ),
         APPENDIX.says(
             "video-is-unaffected",

@@ -74,7 +74,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With 64 KiB IW 10 makes responses at least 15% faster.",
             found.sel(window=65536, iw=10),
             at_least(15, "percent"),
-            "Three quarters of a round trip of some four.",
+            "Three quarters of an RTT of about four.",
         ),
         OURS.says(
             "others-do-not-notice",

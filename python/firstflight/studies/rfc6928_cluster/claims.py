@@ -115,7 +115,7 @@ def _latency(q: Quantities) -> Iterator[ClaimSpec]:
         found, note = _average(q, AVGDC, service, "percent")
         yield SECTION.says(
             f"rfc6928-{service}-gain-avgdc",
-            f"Services with several connections at once gain 2 to 20% in AvgDC: {service}.",
+            f"Services with several parallel connections gain 2 to 20% in AvgDC: {service}.",
             found,
             between(2, 20, "percent", 1),
             WHOLE,
@@ -233,7 +233,7 @@ def _critique(q: Quantities) -> Iterator[ClaimSpec]:
     few, latency = (laws(q, f"down_{of}", "stated") for of in ("few", "latency"))
     gains = (100 * (1 - latency / few)).sel(population=AVGDC, iw=MANY, draw=0)
     for dependence, told, expected, direction in (
-        ("independent", "Where round trips do not depend on bandwidth", above(0, "correlation"), "rises"),
+        ("independent", "Where RTTs do not depend on bandwidth", above(0, "correlation"), "rises"),
         (
             "fitted",
             "Where slow users have long RTTs, as Figure 5's product implies,",
@@ -253,7 +253,7 @@ def _critique(q: Quantities) -> Iterator[ClaimSpec]:
             needs="value",
         )
     for index in (0, 1):
-        text = "Where round trips do not depend on bandwidth the slowest gain less than the published 10%"
+        text = "Where RTTs do not depend on bandwidth the slowest gain less than the published 10%"
         yield _bucket(
             q,
             f"cs244-low-bandwidth-{index + 1}-independent",
@@ -380,7 +380,7 @@ def _paths(q: Quantities) -> Iterator[ClaimSpec]:
     for population, name in NAMES.items():
         yield Source("Dukkipati et al. 2010, through the reproductions of 2012 and 2014").says(
             f"dukkipati-median-rtt-{population}",
-            f"The median round trip of {name} is 70 ms.",
+            f"The median RTT of {name} is 70 ms.",
             q.median_rtt.sel(**users, population=population),
             near(70, "ms", 5),
             f"5 ms: the figure is rounded. {BUILT}",

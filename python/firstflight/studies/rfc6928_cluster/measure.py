@@ -40,7 +40,7 @@ RANKS = tuple(range(50, 100))
 """Percentiles looked at for "worse from the 96th up"."""
 DIMENSIONS = ("rtt", "down", "bdp", "segments")
 UNITS = {"rtt": "ms", "down": "kbit/s", "bdp": "bytes", "segments": "segments"}
-TITLES = {"rtt": "round trip", "down": "bandwidth", "bdp": "bandwidth-delay product", "segments": "size"}
+TITLES = {"rtt": "RTT", "down": "bandwidth", "bdp": "bandwidth-delay product", "segments": "size"}
 _SHOWN = {"rtt": 1000.0, "down": 1e-3, "bdp": 1.0, "segments": 1.0}
 _SEGMENTS = (3, 4, 7, 10, 15, 30, 50)
 """Upper edges of the paper's Figure 7."""
@@ -183,10 +183,10 @@ USERS: At = {**SEARCHED, "iw": [FEW]}
 SEARCHES: At = {**COMPARED, **SEARCHED}
 OF_MAPS: At = {**COMPARED, "service": [MAPS]}
 QUANTILES = {
-    "median_rtt": ("median round trip, ms", 1e3 * pl.col("rtt_s").quantile(0.5, "linear")),
+    "median_rtt": ("median RTT, ms", 1e3 * pl.col("rtt_s").quantile(0.5, "linear")),
     "median_down": ("median bandwidth, Mbit/s", 1e-6 * pl.col("down_bps").quantile(0.5, "linear")),
     "median_bdp": ("median bandwidth-delay product, kB", 1e-3 * pl.col("bdp_bytes").quantile(0.5, "linear")),
-    "slowest_rtt": ("99th percentile of the round trip, ms", 1e3 * pl.col("rtt_s").quantile(0.99, "linear")),
+    "slowest_rtt": ("99th percentile of the RTT, ms", 1e3 * pl.col("rtt_s").quantile(0.99, "linear")),
     "slowest_down": ("1st percentile of the bandwidth, Mbit/s", 1e-6 * pl.col("down_bps").quantile(0.01, "linear")),
     **{
         f"below_{kbps:.0f}": (f"share below {kbps:.0f} kbit/s, %", 100 * (pl.col("down_bps") < 1000 * kbps).mean())

@@ -187,8 +187,8 @@ def _by_law(q: Quantities) -> Table:
     return table(
         "dependence",
         "Effect of the joint distribution: web search by bandwidth",
-        f"Correlation of round trip and bandwidth: independent {CORRELATIONS['independent']:g}, fitted as the "
-        f"population has it, stronger {CORRELATIONS['stronger']:g}. Published in brackets, the same for all three.",
+        f"Correlation of RTT and bandwidth: independent {CORRELATIONS['independent']:g}, fitted as the population "
+        f"has it, stronger {CORRELATIONS['stronger']:g}. Published in brackets, the same for all three.",
         _compared(few, latency),
         "dependence",
         _by_figure5("bandwidth_kbps", "down", ["independent", "fitted", "stronger"]),
@@ -373,7 +373,7 @@ def _shares(q: Quantities) -> Iterator[Table]:
         parts.append(
             table(
                 "shares",
-                "Shares of the users by round trip, bandwidth and their product",
+                "Shares of the users by RTT, bandwidth and their product",
                 "Marginals are built from the published shares. The dependence of both is fitted to the product's "
                 "shares.",
                 [own.transpose("population", "by", "bucket", "dependence", ...)],
@@ -446,7 +446,7 @@ def figures(q: Quantities) -> Iterator[Figure | None]:
         "The joint distribution reverses the order of gains by bandwidth",
         "AvgDC's web search, gain in percent of the mean with IW 3. Independent: as in the reproduction of 2014, the "
         "faster the user, the more she gains. Fitted to the shares of the bandwidth-delay product, and stronger than "
-        f"that: slow users have long round trips. {_INTERVALS}",
+        f"that: slow users have long RTTs. {_INTERVALS}",
     )
     change = named(-gain(q, "stated"), "sweep", "change of mean latency", "%")
     caption = "Change of the mean over that with IW 3; below zero is faster. Bands: 95% CIs."

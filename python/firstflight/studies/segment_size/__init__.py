@@ -92,7 +92,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
             "With 536 bytes RFC 6928's ten segments are at least 10% faster than RFC 3390's four (long queue).",
             small.sel(segment=536),
             at_least(10, "percent"),
-            "One of some six round trips.",
+            "One of about six round trips.",
         ),
     )
 

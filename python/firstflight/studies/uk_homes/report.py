@@ -276,11 +276,11 @@ def _map(q: Quantities) -> Figure | None:
         uk_homes.homes(year).with_columns(pl.col("rtt_s") + farther_s),
         name="size_map",
         title="The map of response sizes",
-        caption="Above: simulated time of a response of each size over the median path of the UK's homes of "
-        f"{year}, {FARTHER_MS} ms farther than the country's test server; from opening the connection to the last "
-        "byte, without TLS. Dashed: where the first flight ends. Below: those homes, weighted as the panel weights "
-        "them, at their own round trip and at what their line carries in it; dots at one place are one larger dot. "
-        "The line of a home to the right of a window's is idle for a part of the first round trip.",
+        caption=f"Above: simulated time of a response of each size over the median path of the UK's homes of {year}, "
+        f"with RTT + {FARTHER_MS} ms to the country's test server; from opening the connection to the last byte, "
+        "without TLS. Dashed: where the first flight ends. Below: those homes, weighted as the panel weights them, "
+        "at their RTT and their access link's BDP; dots at one place are one larger dot. The access link of a home "
+        "to the right of a window's line is idle for a part of the first RTT.",
         headline="A larger initial window saves whole round trips; nearly every access link has room",
         path=f"median UK home of {year} ({rate:.0f} Mbit/s, {trip:.0f} ms away)",
         users=f"UK homes of {year}",

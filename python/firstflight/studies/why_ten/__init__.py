@@ -131,7 +131,7 @@ def claims(q: Quantities) -> Sequence[ClaimSpec]:
         ),
         RFC.says(
             "above-ten-is-mixed",
-            "In 2010 above ten results are mixed: IW 46 is slower than IW 10 for some load (least gain).",
+            "In 2010 results above ten are mixed: IW 46 is slower than IW 10 for some load (least gain).",
             gain(q.time, 46, 10).sel(population=OF_2010).min(["population", loads]),
             below(0, "percent"),
             "A sign.",
