@@ -25,6 +25,7 @@ from firstflight.studies.kernel import (
     Parameter,
     Quantities,
     Quantity,
+    Sample,
     by_replicate,
     common,
     estimate,
@@ -36,9 +37,11 @@ from firstflight.studies.kernel import (
 )
 from firstflight.studies.kernel.grid import _settings
 from firstflight.studies.kernel.missing import depending
+from firstflight.studies.kernel.quantity import measured
+from firstflight.studies.kernel.sample import _drawn
 
 
-def drawn(value: float, draws: Sequence[float], method: str = "bootstrap") -> xr.DataArray:
+def with_draws(value: float, draws: Sequence[float], method: str = "bootstrap") -> xr.DataArray:
     """A value with draws of it."""
     of = [value, *draws]
     return xr.DataArray(of, {"draw": np.arange(len(of)), "interval": method}, ["draw"], "time")
@@ -46,13 +49,13 @@ def drawn(value: float, draws: Sequence[float], method: str = "bootstrap") -> xr
 
 def test_the_interval_of_a_bootstrap_ends_where_a_fortieth_of_the_draws_is_beyond() -> None:
     # 0 to 100 squared: 2.5 and 97.5 lie half-way between squares.
-    found = estimate(drawn(30.0, [place**2 for place in range(101)]))
+    found = estimate(with_draws(30.0, [place**2 for place in range(101)]))
     assert (found.value, found.low, found.high) == pytest.approx((30, (4 + 9) / 2, (97**2 + 98**2) / 2))
     # Draws that are empty beside cells with more are none.
-    assert estimate(drawn(30.0, [1.0, 3.0, math.nan], "jackknife")).replicates == 2
+    assert estimate(with_draws(30.0, [1.0, 3.0, math.nan], "jackknife")).replicates == 2
     # All draws alike say nothing, but of observations that were paired.
-    assert math.isnan(estimate(drawn(3.0, [3.0, 3.0])).low)
-    assert estimate(drawn(3.0, [3.0, 3.0], "paired")).low == 3
+    assert math.isnan(estimate(with_draws(3.0, [3.0, 3.0])).low)
+    assert estimate(with_draws(3.0, [3.0, 3.0], "paired")).low == 3
 
 
 def claim(found: xr.DataArray, **options: Any) -> ClaimSpec:
@@ -62,7 +65,7 @@ def claim(found: xr.DataArray, **options: Any) -> ClaimSpec:
 
 def test_a_claim_keeps_value_and_both_ends_in_their_places() -> None:
     # Percentiles of 3, 3, 3, 3 and 6: the low end is below the value, the high one above.
-    found = claim(drawn(4.0, [3.0] * 39 + [5.25] * 39 + [6.0] * 2), note=lambda: "At 20 ms.").judge()
+    found = claim(with_draws(4.0, [3.0] * 39 + [5.25] * 39 + [6.0] * 2), note=lambda: "At 20 ms.").judge()
     assert (found.found, found.low, found.high) == (4.0, 3.0, pytest.approx(6.0, abs=0.75))
     assert found.low is not None
     assert found.high is not None
@@ -70,9 +73,9 @@ def test_a_claim_keeps_value_and_both_ends_in_their_places() -> None:
     assert (found.id, found.source, found.text, found.expected) == ("x", "a book", "A sentence.", "2 to 5")
     assert (found.unit, found.tolerance) == ("ms", 0.5)
     assert found.reason.startswith("At 20 ms. Because.")
-    value = claim(drawn(5.5, [9.0, 9.5]), needs="value").judge()
-    assert (value.verdict, claim(drawn(5.51, [3.0, 3.5]), needs="value").judge().verdict) == ("holds", "differs")
-    assert claim(drawn(4.0, [4.0]), note="n").judge("iw 3").reason.startswith("This run lacks iw 3.")
+    value = claim(with_draws(5.5, [9.0, 9.5]), needs="value").judge()
+    assert (value.verdict, claim(with_draws(5.51, [3.0, 3.5]), needs="value").judge().verdict) == ("holds", "differs")
+    assert claim(with_draws(4.0, [4.0]), note="n").judge("iw 3").reason.startswith("This run lacks iw 3.")
     assert claim(xr.DataArray(math.nan)).judge().verdict == "cannot be checked"
 
 
@@ -136,6 +139,41 @@ def test_means_scatter_and_resamples_are_those_over_replicates() -> None:
     assert alike.sel(size=1).values == pytest.approx(10 * alike.sel(size=0).values)
 
 
+def test_replicates_that_agree_have_an_interval_and_one_by_itself_has_none() -> None:
+    alike = estimate(resampled(per_replicate(np.full((1, 2, 3), 7.0))).sel(size=0, iw=3))
+    assert (alike.value, alike.low, alike.high) == (7, 7, 7)
+    assert math.isnan(estimate(resampled(per_replicate(np.full((1, 2, 1), 7.0))).sel(size=0, iw=3)).low)
+
+
+def test_each_cluster_is_drawn_about_once_in_a_resample() -> None:
+    drawn = _drawn(4)
+    assert drawn[0].tolist() == [1, 1, 1, 1]
+    assert set(drawn.sum(axis=1)) == {4}
+    # Of 500 draws of four the mean is 1 give or take 0.04.
+    assert drawn[1:].mean(axis=0) == pytest.approx([1, 1, 1, 1], abs=0.15)
+
+
+@pytest.mark.parametrize(
+    ("users", "clusters", "heavy", "has"),
+    [(200, 60, 1.0, True), (200, 40, 1.0, False), (90, 60, 1.0, False), (200, 60, 200.0, False)],
+)
+def test_a_percentile_has_an_interval_of_enough_users_in_enough_clusters(
+    users: int, clusters: int, heavy: float, has: bool
+) -> None:
+    # A median takes 100 users' worth, and 50 clusters; with one who weighs as much as all others there are fewer.
+    rows = pl.DataFrame({"cluster": [place % clusters for place in range(users)], "user": range(users)}).with_columns(
+        iw=pl.lit(3), time=100.0 + pl.col("user"), weight=pl.when(pl.col("user") == 0).then(heavy).otherwise(1.0)
+    )
+    sample = Sample(lambda run, piece: rows, ("cluster",), ("iw",))
+    of = Quantity(
+        "m", "Median", "ms", pl.col("time"), records=sample, percentiles=(50,), weight=pl.col("weight"), grid="g"
+    )
+    run = cast(Run, SimpleNamespace(cells=[{"experiment": "g", "iw": 3}]))
+    found = estimate(measured(run, [of], {"g": {"iw": [3]}})[of].sel(iw=3, percentile=50))
+    assert math.isfinite(found.low) == has
+    assert math.isfinite(found.value)
+
+
 def test_one_replicate_stays_what_it_is() -> None:
     of = per_replicate(REPLICATES[..., :1])
     assert by_replicate(mean_of(of)).values.tolist() == REPLICATES[..., :1].tolist()
@@ -169,12 +207,12 @@ def test_a_result_that_two_grids_move_only_together_lacks_both() -> None:
 
 def test_an_answer_has_the_sentences_that_say_something_and_lack_nothing() -> None:
     of = Quantity("time", "Time", "ms", pl.col("time").mean())
-    measured = of.measure(pl.DataFrame({"iw": [3], "replicate": [0], "time": [7.0]}), {"iw": [3, 10]})
+    times = of.measure(pl.DataFrame({"iw": [3], "replicate": [0], "time": [7.0]}), {"iw": [3, 10]})
 
     def sentences(q: Quantities) -> list[str]:
         return [f"{float(q.time.sel(iw=3, draw=0)):g} ms", "", f"{float(q.time.sel(iw=10, draw=0)):g} ms"]
 
-    study = SimpleNamespace(_answer=sentences, quantities=lambda run: Quantities({of: measured}))
+    study = SimpleNamespace(_answer=sentences, quantities=lambda run: Quantities({of: times}))
     run = cast(Run, SimpleNamespace(cells=[{"iw": 3}]))
     assert DeclaredStudy.answer(cast(DeclaredStudy, study), run) == ["7 ms"]
     assert DeclaredStudy.answer(cast(DeclaredStudy, study), cast(Run, SimpleNamespace(cells=[]))) == []

@@ -14,7 +14,8 @@ from firstflight.analysis.claim import counts, tally
 from firstflight.analysis.histograms import quantiles
 from firstflight.analysis.intervals import Estimate, Means, bootstrap
 from firstflight.analysis.link_share import median_share, others_share
-from firstflight.analysis.summary import of_records
+from firstflight.analysis.summary import _aggregated, _users, as_in_the_scenario, of_records
+from firstflight.analysis.table import Metric
 from firstflight.analysis.varied import _by_replicates, _drawn, _rows, _stream_rows, _whole
 from firstflight.records import Run
 from firstflight.records.schema import GAMMA
@@ -287,3 +288,97 @@ def test_a_summary_has_each_measure_of_transfers_and_links_over_replicates() -> 
     spread = next(row for row in of[0].frame.to_dicts() if row["metric"] == "goodput")
     # 8 and 2: Student's t of one degree of freedom is 12.7062.
     assert (spread["low"], spread["high"]) == pytest.approx((5 - 12.7062 * 3, 5 + 12.7062 * 3), rel=1e-5)
+
+
+def test_where_users_weigh_differently_only_what_finished_has_weight_in_a_time() -> None:
+    names = "iw replicate application client completion_time_s completed delivered_bytes retransmissions segments_sent"
+    transfers = frame(
+        names,
+        (10, 0, "web", 0, 3.0, 1, 10**6, 1, 10),
+        (10, 0, "web", 1, 1.0, 1, 10**6, 2, 20),
+        (10, 0, "web", 2, math.nan, 0, 0, 4, 10),
+    )
+    weights = frame("iw replicate client weight", (10, 0, 0, 1.0), (10, 0, 1, 4.0), (10, 0, 2, 50.0))
+    links = frame("iw replicate link offered_packets interval_s busy_s dropped_packets queue_mean_packets").clear()
+    (table,) = of_records(transfers, transfers.clear(), links, ["iw"], weights=weights)
+    found = {row["metric"]: row["ours"] for row in table.frame.to_dicts()}
+    assert found == pytest.approx(
+        {
+            "completed": 2,
+            "mean_completion_time": (1 * 3 + 4 * 1) / 5,
+            "median_completion_time": 1,
+            "p95_completion_time": 3,
+            "goodput": 2,
+            "retransmitted": 100 * (1 + 8 + 200) / (10 + 80 + 500),
+        }
+    )
+
+
+def test_paths_of_users_are_quantiles_by_weight_in_the_units_people_use() -> None:
+    users = frame(
+        "webs replicate client weight rtt_s down_bps up_bps buffer_bytes loss",
+        (8, 0, 0, 1.0, 0.03, 2e6, 5e5, 9000, 0.04),
+        (8, 0, 1, 5.0, 0.01, 8e6, 1e5, 1000, 0.01),
+        (8, 0, 2, 4.0, 0.02, 4e6, 2e5, 4000, None),
+    )
+    rows = _users(users, ["webs"]).frame.to_dicts()
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        found.setdefault(row["quantity"], {})[row["metric"]] = row["ours"]
+    expected = {
+        "rtt_ms": (10, 10, 20),
+        "down_mbps": (2, 4, 8),
+        "up_mbps": (0.1, 0.1, 0.2),
+        "buffer_kB": (1, 1, 4),
+        "loss_percent": (1, 1, 4),
+    }
+    assert list(found) == list(expected)
+    for name, (low, middle, high) in expected.items():
+        assert found[name] == pytest.approx({"p10": low, "median": middle, "p90": high}), name
+
+
+def test_a_summary_of_aggregates_is_of_all_users_by_application() -> None:
+    names = SUMS.replace(" sent", " segments_sent")
+    sums = frame(
+        names,
+        (8, 0, "site", "page", "all", 0, 9, 4, 10 * 10**9, 7, 50),
+        (8, 1, "site", "page", "all", 0, 9, 2, 12 * 10**9, 9, 10),
+        (8, 0, "site", "page", "rtt_s", 0, 9, 9, 99 * 10**9, 9, 99),
+        (8, 0, "file", "transfer", "all", 0, 5, 5, 10 * 10**9, 3, 30),
+    )
+    bins = frame(
+        "webs replicate application unit dimension bucket bin count",
+        (8, 0, "site", "page", "all", 0, 2000, 4),
+        (8, 1, "site", "page", "all", 0, 2100, 2),
+        (8, 0, "site", "page", "rtt_s", 0, 1900, 9),
+        (8, 0, "file", "transfer", "all", 0, 1800, 5),
+    )
+    middle = {place: GAMMA**place * 2 / (1 + GAMMA) / 1e9 for place in (1800, 2000, 2100)}
+    pages, transfers = (_aggregated(sums, bins, ["webs"], unit).frame for unit in ("page", "transfer"))
+    both = (middle[2000] + middle[2100]) / 2
+    assert dict(pages.select("metric", "ours").iter_rows()) == pytest.approx(
+        {"completed": 3, "mean_completion_time": (2.5 + 6) / 2}
+        | {"median_completion_time": both, "p95_completion_time": both}
+    )
+    assert dict(transfers.select("metric", "ours").iter_rows()) == pytest.approx(
+        {"completed": 5, "mean_completion_time": 2, "retransmitted": 10}
+        | {"median_completion_time": middle[1800], "p95_completion_time": middle[1800]}
+    )
+
+
+def test_applications_are_in_the_order_of_the_scenario_within_the_order_of_cells() -> None:
+    names = pl.Enum(["web", "file", "call"])
+    rows = frame(
+        "iw application value", (10, "file", 1), (10, "web", 2), (3, "call", 3), (3, "web", 4), (10, "call", 5)
+    )
+    ordered = as_in_the_scenario(rows.with_columns(pl.col("application").cast(names)), ["iw", "application"]).collect()
+    assert ordered["value"].to_list() == [2, 1, 5, 4, 3]
+    assert ordered.schema["application"] == pl.String
+    assert as_in_the_scenario(rows, ["iw", "application"]).collect()["value"].to_list() == [1, 2, 3, 4, 5]
+
+
+def test_a_difference_from_print_is_in_steps_of_what_counts_as_near() -> None:
+    # A tenth of 2 is 0.2, of -4 it is 0.4.
+    assert Metric("m", "M").difference(1.2, 2.0) == pytest.approx(-4)
+    assert Metric("m", "M").difference(-3.0, -4.0) == pytest.approx(2.5)
+    assert Metric("m", "M", compare="absolute", near=0.5).difference(0.0, 0.0) == 0

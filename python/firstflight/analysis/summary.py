@@ -182,8 +182,9 @@ def as_in_the_scenario(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     if not named:
         return rows
     cell = [key for key in keys if key not in named]
-    first = pl.int_range(pl.len()).min().over(cell or pl.lit(0))
-    ordered = rows.sort(first, *named, maintain_order=True)
+    at = "__row"
+    first = pl.col(at).min().over(cell or pl.lit(0))
+    ordered = rows.with_row_index(at).sort(first, *named, maintain_order=True).drop(at)
     return ordered.with_columns(pl.col(named).cast(pl.String))
 
 
