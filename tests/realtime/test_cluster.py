@@ -205,7 +205,10 @@ def test_a_scheduler_that_dies_is_one_sentence_and_the_same_command_resumes(
 ) -> None:
     monkeypatch.setattr(assembly, "KEEP_AFTER_S", 0.0)
     store = str(tmp_path / "store") if with_store else None
-    with cluster(tmp_path, 1) as first, pytest.raises(MachineError, match="went away or does not answer; what had fin"):
+    with (
+        cluster(tmp_path, 1) as first,
+        pytest.raises(MachineError, match="has stopped or does not answer; finished parts"),
+    ):
         run_and(first.scheduler.kill, scenario, tmp_path / "run", at=3, on=first.on, store=store)
     if not with_store:
         assert not Run.open(tmp_path / "run").cells

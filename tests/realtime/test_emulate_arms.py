@@ -31,10 +31,10 @@ def test_the_users_of_an_arm_are_those_of_the_simulator_and_begin_with_its_windo
 @pytest.mark.parametrize(
     ("path", "value", "error"),
     [
-        ("arm.iw10.of", "connections", "arm.iw10.of: a kernel keeps one TCP for each pair of hosts"),
+        ("arm.iw10.of", "connections", "arm.iw10.of: the kernel has one TCP configuration per pair of hosts"),
         ("arm.iw10.server_tcp", {"stack": "firstflight"}, "arm.iw10: the stack is a host's"),
         ("arm.iw10.server_tcp", {"ecn": "on"}, r"applications or arms on host hub\[0\] want different TCP"),
-        ("application.download.client_hosts", "spokes[0]", "two applications or arms want different TCP between"),
+        ("application.download.client_hosts", "spokes[0]", "two applications or arms set different TCP between"),
     ],
 )
 def test_arms_that_a_kernel_cannot_keep_apart_are_refused(path: str, value: object, error: str) -> None:

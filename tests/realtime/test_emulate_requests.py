@@ -16,9 +16,15 @@ from firstflight.scenario.tcp import profile
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"tcp__profile": "rfc"}, 'client_tcp.recovery: a kernel cannot be told "new_reno", it has "scoreboard"'),
-        ({"tcp__recovery": {"scoreboard": {"prr": False}}}, "recovery.scoreboard.prr: a kernel cannot be told false"),
-        ({"tcp__startup": "jump_start"}, 'startup: a kernel cannot be told { scheme = "jump_start" }'),
+        ({"tcp__profile": "rfc"}, 'client_tcp.recovery: the kernel has only "scoreboard", not "new_reno"'),
+        (
+            {"tcp__recovery": {"scoreboard": {"prr": False}}},
+            "recovery.scoreboard.prr: the kernel has only true, not false",
+        ),
+        (
+            {"tcp__startup": "jump_start"},
+            'startup: the kernel has only { scheme = "window" }, not { scheme = "jump_start" }',
+        ),
         ({"tcp__initial_window": "remembered"}, 'initial_window: no kernel has the policy "remembered"'),
         ({"tcp__restart_window": "rfc5681"}, 'restart_window: a kernel knows "halving"'),
         ({"tcp__restart_window": "off"}, 'app_limited_decay: true does not go with restart_window = "off"'),
@@ -28,13 +34,13 @@ from firstflight.scenario.tcp import profile
         ({"tcp__rto": {"minimum": "1.5ms"}}, "rto.minimum: a kernel counts in whole milliseconds"),
         (
             {"tcp__rto": {"minimum": "300ms"}},
-            "recovery.scoreboard.tail_loss_probe.max_ack_delay: a kernel takes rto.minimum, here 300 ms;",
+            "recovery.scoreboard.tail_loss_probe.max_ack_delay: the kernel uses rto.minimum, here 300 ms;",
         ),
-        ({"tcp__rto": {"initial": "3s"}}, "rto.initial_ns: a kernel cannot be told 3000000000"),
+        ({"tcp__rto": {"initial": "3s"}}, "rto.initial_ns: the kernel has only 1000000000, not 3000000000"),
         ({"tcp__max_syn_retries": 3}, "max_syn_retries: a kernel's net.ipv4.tcp_syn_retries is from 1 to 127"),
         (
             {"web__client_tcp": {"initial_ssthresh_segments": 20}},
-            "initial_ssthresh_segments: a kernel cannot be told 20",
+            'initial_ssthresh_segments: the kernel has only "none", not 20',
         ),
         ({"header": "60B"}, "header is 60 B, but real packets have 40 B"),
         ({"web__direction": "upload"}, "direction: the emulator does downloads only"),
@@ -55,14 +61,14 @@ def test_two_applications_may_not_want_different_tcp_between_the_same_hosts() ->
     document = download().to_dict()
     other = document["application"][0] | {"name": "other", "server_tcp": {"initial_window": 3}}
     document["application"].append(other)
-    with pytest.raises(RequestError, match="two applications or arms want different TCP between"):
+    with pytest.raises(RequestError, match="two applications or arms set different TCP between"):
         campaign.run_cell(Cell({"c": 1}, Scenario.from_dict(document)), 1, 1)
 
 
 def test_our_own_tcp_does_not_wait_between_requests_of_a_client() -> None:
     exchange = {"kind": "request_response", "request": "90B", "response": "5kB", "think": "1s"}
     document = download().to_dict() | {"application": [exchange | {"client_tcp": {"stack": "firstflight"}}]}
-    with pytest.raises(RequestError, match='but does not wait between requests; write "kernel" for the client'):
+    with pytest.raises(RequestError, match='but does not wait between requests; set "kernel" for the client'):
         campaign.run_cell(Cell({"c": 1}, Scenario.from_dict(document)), 1, 1)
 
 

@@ -109,7 +109,9 @@ def test_matrices_stand_beside_each_other_in_the_order_in_which_they_came():
 
 
 def test_what_cannot_be_a_matrix_is_refused():
-    with pytest.raises(ValueError, match='"luck" is no repair; known: fast retransmit, early retransmit, tail'):
+    with pytest.raises(
+        ValueError, match='"luck" is not a recovery mechanism; known: fast retransmit, early retransmit, tail'
+    ):
         loss_matrix(cases(repair=["luck"] * 10), "matrix", "", "")
     with pytest.raises(ValueError, match="no cases"):
         loss_matrix(cases().clear(), "matrix", "", "")

@@ -249,7 +249,7 @@ def test_what_is_assumed_of_users_is_the_part_that_the_data_does_not_tell() -> N
     assert [known.assumed_percent(name) for name in ("rtt_s", "down_bps", "bytes")] == pytest.approx([30, 60, 100])
     assert known.assumed == (
         "the RTT of 30% of the users",
-        "the rate of the line of 60% of the users",
+        "the access rate of 60% of the users",
         "the size of the response of 100% of the users",
     )
 
@@ -294,7 +294,7 @@ def test_of_buckets_one_over_the_limit_comes_before_one_that_reaches_further() -
         "over",
         Estimate(6, 5.5, 6.5, 250),
     )
-    assert (second.where, second.verdict, second.found) == ("rate of the line high", "within", Estimate(0, -4, 4, 270))
+    assert (second.where, second.verdict, second.found) == ("access rate high", "within", Estimate(0, -4, 4, 270))
     assert (first.initial_window, first.setting, first.term) == (32, "near", term)
 
 

@@ -103,8 +103,8 @@ def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_th
     flows = advise_flows.write(tmp_path / "flows.csv", FLOWS, rates=False)
     made, page = advise(flows, iw="10,16", harm="retransmissions=+0.5,segments=+1%", out=tmp_path / "out", jobs=1)
     html = page.read_text().replace("\u00a0", " ")
-    assert made.flows.assumed == ("the rate of the line of 100% of the users",)
-    assert "Assumed, not observed: the rate of the line of 100% of the users." in html
+    assert made.flows.assumed == ("the access rate of 100% of the users",)
+    assert "Assumed, not observed: the access rate of 100% of the users." in html
     assert "Path and size of a user are those" not in html
     assert "the users of the data" not in html
     assert "link rates that are assumed for 100% of them" in html
@@ -113,7 +113,7 @@ def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_th
     assert titles == {
         "Round trip",
         "Size of the response",
-        "Rate of the line (assumed)",
+        "Access rate (assumed)",
         "Bandwidth-delay product (assumed)",
     }
     wheres = {check.where for check in made.checks if check.where.startswith(("rate", "bandwidth"))}
@@ -131,7 +131,7 @@ def test_the_shipped_log_is_advised_on_though_it_lacks_flows_for_a_term(
     monkeypatch.setattr("firstflight.advise.run.settings", deep_alone)
     made, _ = advise(VISITS, iw="10,16", harm="retransmissions=+0.5,p99=+5%", out=tmp_path / "out", jobs=1)
     assert (made.decision.outcome, made.decision.initial_window) == ("change", 16)
-    assert made.level == "holds for what these flows can judge"
+    assert made.level == "holds for the terms that these flows can check"
     assert "p99 (needs 4,000)" in made.why_level
 
 

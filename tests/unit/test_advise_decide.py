@@ -132,7 +132,7 @@ def test_a_term_that_lacks_flows_is_not_harm_and_the_advice_says_that_it_was_not
     decision = decide(found)
     assert (decision.outcome, decision.initial_window) == ("change", 16)
     level, why = confidence(decision, found)
-    assert level == "holds for what these flows can judge"
+    assert level == "holds for the terms that these flows can check"
     assert why == "Not judged, too few flows: p99 (needs 4,000)."
     assert confidence(decision, replace(found, usable=5000))[1].endswith("the data has them: add --users 4000.")
     assert "p99 not judged" in stopped_by(decision.standings[0], 1)
@@ -267,7 +267,7 @@ def test_a_window_kept_for_the_budget_in_one_setting_says_that_others_alone_sett
     harm = {"shallow": {16: 9}, "typical": {16: Estimate(1.0)}}
     found = evidence({"typical": {16: -5}, "shallow": {16: -5}}, harm)
     level, why = confidence(decide(found), found)
-    assert level == "holds, but on what it depends is not settled"
+    assert level == "holds, but depends on unknown values"
     assert why == "1 of the 2 cases alone is inconclusive."
     found = evidence({"typical": {16: 5}, "shallow": {16: -5}}, {"shallow": {16: 9}, "typical": {16: 9}})
     assert confidence(decide(found), found)[1].startswith("Each of the 2 cases alone gives the same window")

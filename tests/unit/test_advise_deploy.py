@@ -30,7 +30,7 @@ def test_each_persistent_form_names_its_file_and_the_window() -> None:
         assert any("24" in line for line in step.lines)
 
 
-@pytest.mark.parametrize(("window", "told"), [(32, "and 32 fit"), (64, "the first flight ends there")])
+@pytest.mark.parametrize(("window", "told"), [(32, "and 32 fit"), (64, "which bounds the first flight")])
 def test_what_a_client_allows_is_said(window: int, told: str) -> None:
     assert told in deploy.receive_window(window).note
 

@@ -63,7 +63,7 @@ def html() -> str:
     ("outcome", "level", "lit"),
     [
         ("change", "firm", "go"),
-        ("change", "holds for what these flows can judge", "care"),
+        ("change", "holds for the terms that these flows can check", "care"),
         ("keep", "these flows do not settle it", "care"),
         ("keep", "firm", "stop"),
     ],

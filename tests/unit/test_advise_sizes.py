@@ -61,7 +61,7 @@ def test_the_page_is_told_that_sizes_are_assumed(tmp_path: Path) -> None:
 
 def test_flows_with_sizes_of_their_own_keep_them(tmp_path: Path) -> None:
     flows = advise_flows.write(tmp_path / "flows.csv", 200)
-    with pytest.raises(RequestError, match="tells sizes itself, which count; leave --sizes web-search out"):
+    with pytest.raises(RequestError, match="has sizes, which are used; leave --sizes web-search out"):
         advise(flows, sizes="web-search", out=tmp_path / "out")
 
 

@@ -33,7 +33,7 @@ def test_missing_peers_are_named_with_the_line_that_installs_them(measured, monk
     printed = capsys.readouterr()
     assert json.loads(printed.out)
     assert printed.err == (
-        "ns-2 and ns-3 not found, so only ours is measured there: sudo apt-get install ns2 ns3 libns3-dev g++\n"
+        "ns-2 and ns-3 not found, so only firstflight is measured there: sudo apt-get install ns2 ns3 libns3-dev g++\n"
     )
 
 

@@ -81,7 +81,7 @@ def test_what_is_drawn_of_a_tree_is_refused() -> None:
     drawn = 'delay = { law = "exponential", mean = "9ms" }'.join(NETWORKS["tree"].rsplit('delay = "5ms"', 1))
     for made, error in (
         (scenario(drawn), "group.office.link: delay_ns is drawn for each replicate"),
-        (scenario(NETWORKS["tree"], "share = 0.5"), "application.only.share: who runs it is drawn"),
+        (scenario(NETWORKS["tree"], "share = 0.5"), "application.only.share: its users are drawn"),
     ):
         with pytest.raises(RequestError, match=error):
             lay_out(made)

@@ -100,7 +100,7 @@ def test_round_trips_in_json_lines_are_used(tmp_path: Path) -> None:
 
 def test_a_log_without_round_trips_is_refused_with_both_ways_out(tmp_path: Path) -> None:
     flows = written(tmp_path / "access.log", "common or combined log")
-    with pytest.raises(RequestError, match=r"tells no round trips; assume them.*paths=uk-2023.*tcpinfo_rtt"):
+    with pytest.raises(RequestError, match=r"has no RTTs; assume them.*paths=uk-2023.*tcpinfo_rtt"):
         advise(flows, out=tmp_path / "out")
 
 
@@ -117,7 +117,7 @@ def test_paths_that_are_assumed_are_told_and_never_shown_as_seen(tmp_path: Path)
 def test_paths_of_flows_that_tell_them_cannot_be_assumed(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("rtt_ms,bytes\n20,9000\n")
-    with pytest.raises(RequestError, match="tells round trips itself"):
+    with pytest.raises(RequestError, match="has RTTs, which are used"):
         paths.assumed(observe.read(path), parse(["rtt=50ms"]), 1)
 
 

@@ -37,7 +37,7 @@ def file(tmp_path):
         (bytes(range(256)) * 40, "is of no kind that is recognised"),
         ("Dear diary,\ntoday nothing happened.\n", "is of no kind that is recognised"),
         ("a,b,c\n1,2,3\n", "is of no kind that is recognised"),
-        (b"PAR1 and then nothing", "begins as a Parquet file, but cannot be opened"),
+        (b"PAR1 and then nothing", "starts as a Parquet file, but cannot be opened"),
         (b"\xd4\xc3\xb2\xa1 cut", "is no capture"),
         ("rtt_ms,bytes\n", "holds no connection"),
         ("rtt_ms,bytes\nfast,large\n", "rtt_ms is not a number"),
@@ -83,7 +83,7 @@ def test_a_capture_of_a_connection_that_nobody_answered_says_so(file):
 
 
 def test_a_capture_of_https_without_data_says_that_handshakes_are_not_told_from_responses(file):
-    unseen = "1 connection to port 443 with another beginning than TLS has"
+    unseen = "1 connection to port 443 that do not start like TLS"
     assert any(unseen in note for note in observe.read(file(capture((443, 50000), 16, 9))).source.notes)
     assert not any("TLS" in note for note in observe.read(file(capture((80, 50000), 16, 9))).source.notes)
 
@@ -215,7 +215,7 @@ def test_a_round_trip_that_the_answer_itself_made_long_is_not_taken_for_that_of_
 
     assert seen.users["rtt_s"].to_list() == [None]
     assert seen.users["most_rtt_s"].to_list() == [0.2]
-    assert "1 connection tells no round trip but that of a queue which it had filled itself" in seen.source.notes
+    assert "1 connection has one no round trip but that of a queue which it had filled itself" in seen.source.notes
 
 
 def test_snapshots_cut_in_the_middle_are_read_up_to_there(file):
@@ -224,9 +224,9 @@ def test_snapshots_cut_in_the_middle_are_read_up_to_there(file):
     cut = observe.read(file(text[: place + 40]))
 
     assert 0 < cut.users.height <= 24
-    assert told(cut)["neither a socket nor what ss tells of one"][1] == 1
+    assert told(cut)["neither a socket nor its data"][1] == 1
     cut = observe.read(file(text[: text.index("\n", place) + 1]))
-    assert "a socket of which nothing is told" in told(cut)
+    assert "a socket without data" in told(cut)
 
 
 def test_a_socket_on_one_line_ipv6_and_a_port_used_again_are_read(file):
@@ -379,11 +379,11 @@ def test_a_line_without_end_ends_what_can_be_read(file):
     ("content", "said"),
     [
         ("rtt,bytes\n20,9000\n", 'write "rtt" as rtt_ms, rtt_s or rtt_us, by its unit'),
-        ("rtt,throughput_mbps\n20,9\n", 'write "throughput_mbps" as down_mbps, if it is the rate of the line'),
+        ("rtt,throughput_mbps\n20,9\n", 'write "throughput_mbps" as down_mbps, if it is the access rate'),
         ("rtt_mss,bytes\n20,9000\n", 'write "rtt_mss" as rtt_ms'),
         (
             "State  Recv-Q Send-Q Local Address:Port Peer Address:Port\nESTAB 0 0 10.0.0.1:443 10.0.0.2:50000\n",
-            "without -i, which tells no RTTs; write it with ss -tinH",
+            "without -i, which has no RTTs; write it with ss -tinH",
         ),
     ],
 )

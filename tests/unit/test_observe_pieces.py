@@ -51,8 +51,8 @@ def test_odd_lines_are_told_by_the_same_numbers_wherever_the_file_is_cut(in_piec
     seen = observe.read(path)
 
     assert {problem.what: problem.first for problem in seen.problems} == {
-        "a socket of which nothing is told": (11,),
-        "neither a socket nor what ss tells of one": (12, 13),
+        "a socket without data": (11,),
+        "neither a socket nor its data": (12, 13),
         "a socket without a round trip": (41,),
     }
     for size in (200, 701, 2000):

@@ -176,8 +176,8 @@ def test_impairments_that_cannot_be_are_refused(more: str) -> None:
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"more": 'jitter = "5ms"'}, "meet jitter"),
-        ({"more": "duplication = 0.1"}, "meet duplication"),
+        ({"more": 'jitter = "5ms"'}, "are subject to jitter"),
+        ({"more": "duplication = 0.1"}, "are subject to duplication"),
         ({"rate": '{ steps = [["0s", "10Mbit"]] }'}, r"the rate of a link on its way changes \(steps\)"),
         ({"rate": "{ opportunities_ms = [1] }"}, r"the rate of a link on its way changes \(trace\)"),
         ({"more": 'policer = { rate = "10Mbit", burst = "15kB" }'}, "has a policer"),

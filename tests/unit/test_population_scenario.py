@@ -137,7 +137,7 @@ def test_a_scenario_has_either_a_network_or_a_population() -> None:
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ({"clients": 2}, "application.search.clients: in a population each user is the one client"),
+        ({"clients": 2}, "application.search.clients: in a population each user has one client"),
         ({"client_hosts": "node[1]"}, "application.search.client_hosts: in a population"),
         ({"server_choice": "by_client"}, "application.search.server_choice: in a population"),
         ({"share": 0}, "application.search.share: 0 is too small; write more than 0"),

@@ -77,7 +77,7 @@ def test_an_object_that_is_too_small_gives_a_lower_bound_and_no_rule():
     (window,) = verdict.windows
     assert (window.at_least, window.segments, window.confidence) == (True, 4, "doubtful")
     assert window.doubts == (
-        "the object is too small: all of it (233 bytes) came without an ACK; name a larger one",
+        "the object is too small: all of it (233 bytes) arrived without an ACK; give a larger one",
         "the server answered with status 404",
     )
 
@@ -144,7 +144,9 @@ def test_a_server_without_the_time_to_send_all_gives_a_lower_bound_and_no_rule()
 
 def test_a_window_that_the_receiver_may_have_set_is_told():
     (window,) = judge([replace(_at(1460, 44), window_bytes=65_535)] * 2).windows
-    assert window.doubts == ("our receive window may have held the server: it does not scale windows, so 65535 bytes",)
+    assert window.doubts == (
+        "the receive window may have limited the server: it does not scale windows, so 65535 bytes",
+    )
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_finished_cells_outlive_their_document(
     with pytest.raises(RequestError, match="this is another one: choose another --out"):
         firstflight.run(SmallGrid(), only=ONLY, seed=9, out=copy)
     assert len(again(copy).cells) == 2
-    assert "lost its run.json; it is written anew for 2 cells" in caplog.text
+    assert "lost its run.json; it is rewritten for 2 cells" in caplog.text
     assert len(Run.open(copy).cells) == 2
     assert written == {path: path.stat().st_mtime_ns for path in written}
     document.unlink()

@@ -329,7 +329,7 @@ def _quantiles(population: Population) -> Iterator[Mapping[str, Any]]:
     shown = rows.select("rtt_s", "down_bps", "bytes", "loss", bdp)
     for column, title, unit, scale in (
         ("rtt_s", "RTT", "ms", 1e-3),
-        ("down_bps", "rate of the line", "Mbit/s", 1e6),
+        ("down_bps", "access rate", "Mbit/s", 1e6),
         ("bytes", "response", "kB", 1e3),
         ("bdp_bytes", "bytes of a round trip at that rate", "kB", 1e3),
         ("loss", "loss", "%", 1e-2),
@@ -355,16 +355,17 @@ def _plain(value: Any) -> Any:
 
 
 LIMITS = (
-    "The users are those who came: whoever gave up on a slow line is not in the data, and a better start may change "
-    "who comes and what they fetch.",
+    "The data has only users who completed a connection: users who gave up on a slow link are missing, and faster "
+    "transfers may change who connects and what they fetch.",
     "The simulated server runs Linux's TCP with CUBIC (profile linux). Under BBR, or with fq pacing, bursts are paced "
     "and the costs differ.",
-    "A user's line is one queue with one rate. Wireless links change their rate and lose in bursts, and several users "
-    "may share one queue; both make bursts costlier than here.",
-    "Only the first response of a connection is simulated. Later ones begin with what the connection has learned, "
-    "unless tcp_slow_start_after_idle took it away.",
-    "Times are those of TCP: no name lookup, no TLS but where its handshakes were seen, no work of server or browser. "
-    "The gain in milliseconds carries over; the gain in percent of what a user waits is smaller.",
+    "A user's access link is one queue with one rate. Wireless links have variable rates and burst losses, and several "
+    "users may share a queue; both raise the cost of bursts.",
+    "Only the first response of a connection is simulated. Later ones start with the cwnd that the connection has "
+    "reached, unless tcp_slow_start_after_idle resets it.",
+    "Times are those of TCP: without DNS lookup, without TLS unless its handshakes were observed, and without "
+    "processing of server or browser. The gain in ms applies to users; the gain in percent of their waiting time is "
+    "smaller.",
     "Where the data's own round trips or rates are means over a connection, queueing is in them: round trips are then "
     "too long and rates too low, which makes gains larger and losses rarer.",
 )

@@ -135,8 +135,8 @@ def compare_arms(
     changes = tuple(measured.changes())
     if not changes:
         raise RequestError(
-            f"{before} and {after} tell neither completion times nor retransmissions; log one of them, such as nginx's "
-            "$request_time at the end of a combined log, or take captures"
+            f"{before} and {after} have neither completion times nor retransmissions; log one of them, such as "
+            "nginx's $request_time at the end of a combined log, or take captures"
         )
     checks = tuple(each for term in budget for each in measured.checks(term, sides[1].in_use.window))
     found = tuple(_doubts(sides[0], sides[1], concurrent, p_value, every.height - rows.height))
@@ -293,7 +293,7 @@ class _Measured:
         nothing = Estimate(math.nan)
         lacking = ""
         if term.name in ("others", "others_p99"):
-            lacking = "logs do not tell which connections kept their window"
+            lacking = "logs do not show which connections kept their window"
         elif term.name == RETRANSMISSIONS and not self._counted:
             lacking = "the data does not count retransmissions"
         elif term.name != RETRANSMISSIONS and not self._timed:
@@ -370,8 +370,8 @@ def _doubts(before: Side, after: Side, concurrent: bool, p_value: float, left_ou
     if concurrent:
         if p_value < _CHANCE:
             yield (
-                f"the arms differ in RTTs and sizes more than a random split does (p = {p_value:.1g}): check how users "
-                "were assigned; until then this is no clean comparison"
+                f"the arms differ in RTTs and sizes more than a random split does (p = {p_value:.1g}): check how "
+                "users were assigned; until then the comparison may be biased"
             )
         return
     yield CONFOUNDED

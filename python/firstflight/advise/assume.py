@@ -12,9 +12,9 @@ from firstflight.scenario.units import BitsPerSecond, Duration
 
 KEYS = {
     "rtt": "RTT of users whose flows lack one, such as 50ms",
-    "paths": "RTTs and lines of such users: a built-in population, maybe farther away, such as uk-2023+30ms",
-    "lines": "rates of the users' lines: a built-in population (uk-2015, uk-2023, avgdc) or one rate such as 20Mbit",
-    "buffer": "queue before a user's line, such as 130ms",
+    "paths": "RTTs and access rates of such users: a built-in population, with added RTT or not, such as uk-2023+30ms",
+    "lines": "access rates of the users: a built-in population (uk-2015, uk-2023, avgdc) or one rate such as 20Mbit",
+    "buffer": "queue before a user's access link, such as 130ms",
     "connections": "connections that a user opens at once, such as 4",
     "loss": "loss on the path apart from overflow, such as 0.5%",
 }
@@ -56,16 +56,19 @@ class Assumed:
     def texts(self) -> tuple[str, ...]:
         """What is assumed, in words, each with the option that says it."""
         lines = f"one rate of {self.lines}" if self.down_bps else f'the rates of the population "{self.lines}"'
-        farther = f", {1e3 * self.farther_s:g} ms farther away" if self.farther_s else ""
+        farther = f", RTT + {1e3 * self.farther_s:g} ms" if self.farther_s else ""
         away = f"+{1e3 * self.farther_s:g}ms" if self.farther_s else ""
         said = {
-            f"rtt={1e3 * (self.rtt_s or 0):g}ms": (self.rtt_s, "the RTT of users whose flows tell none"),
+            f"rtt={1e3 * (self.rtt_s or 0):g}ms": (self.rtt_s, "the RTT of users whose flows lack one"),
             f"paths={self.paths}{away}": (
                 self.paths,
-                f'their RTTs and lines are drawn from the population "{self.paths}"{farther}, whatever the size',
+                f'their RTTs and access rates are drawn from the population "{self.paths}"{farther}, whatever the size',
             ),
-            f"lines={self.lines}": (self.lines, f"users' lines whose rate the data does not tell have {lines}"),
-            f"buffer={1e3 * (self.buffer_s or 0):g}ms": (self.buffer_s, "queues hold that much, or what was seen"),
+            f"lines={self.lines}": (self.lines, f"access links without a rate in the data have {lines}"),
+            f"buffer={1e3 * (self.buffer_s or 0):g}ms": (
+                self.buffer_s,
+                "queues hold that much, or the observed size if larger",
+            ),
             f"connections={self.connections}": (self.connections, "a user opens as many at once, each for a response"),
             f"loss={100 * (self.loss or 0):g}%": (self.loss, "paths lose that much apart from overflow"),
         }

@@ -39,8 +39,8 @@ REASONS = {
         "RFC 6928 section 10: the worst that was published and accepted is +2.3% at the 99th percentile of Maps in "
         "SlowDC; twice that, because a tail is known less well"
     ),
-    "others": "a choice of ours: nothing was published on connections whose window did not change",
-    "segments": "a choice of ours: the gain of most must not be paid by a few",
+    "others": "our choice: nothing was published on connections with an unchanged window",
+    "segments": "our choice: most users must not gain at the cost of a few",
 }
 
 

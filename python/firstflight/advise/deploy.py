@@ -35,11 +35,11 @@ def steps(window: int, in_use: int, in_use_known: bool) -> list[Step]:
                 f"sudo ip route replace $(ip -4 route show default | head -n 1) initcwnd {window}",
                 f"sudo ip -6 route replace $(ip -6 route show default | head -n 1) initcwnd {window}",
             ),
-            "New connections have it at once; open ones and the programs that serve them need no restart. The line of "
-            "the route is given whole on purpose: a part of it (another metric, say) would add a second default route "
-            "beside the first. Leave out the second line without IPv6. Where a router announces the default route "
-            "(proto ra), its line has a time in it that ip refuses (expires), and the route is renewed without the "
-            "window: use the persistent form. A route with several next hops needs its own line.",
+            "New connections use it immediately; open connections and server programs need no restart. Give the route "
+            "in full: a part of it (such as another metric) would add a second default route. Leave out the second "
+            "line without IPv6. Where a router announces the default route (proto ra), its line has a time in it that "
+            "ip refuses (expires), and the route is renewed without the window: use the persistent form. A route with "
+            "several next hops needs its own line.",
         ),
         Step(
             "Or set it for some destinations first",
@@ -56,10 +56,10 @@ def steps(window: int, in_use: int, in_use_known: bool) -> list[Step]:
 
 def _look() -> Step:
     return Step(
-        "Look first, and keep what it prints",
+        "Look first, and keep the output",
         ("ip -4 route show default", "ip -6 route show default"),
-        "On every machine where the users' TCP connections end: the load balancer or the terminator of TLS, if there "
-        "is one, and not the servers behind it. HTTP/3 is not TCP: its window is a setting of the server.",
+        "On every machine where the users' TCP connections end: the load balancer or TLS terminator, if there is one, "
+        "not the servers behind it. HTTP/3 is not TCP: its window is a setting of the server.",
     )
 
 
@@ -117,7 +117,7 @@ def roll_back(in_use: int, known: bool) -> Step:
         lines,
         f"{in_use} {source}. "
         + ("It is what Linux does without the word initcwnd, too. " if plain else "")
-        + "Remove the persistent lines as well. It acts on the next connection; open ones keep what they have.",
+        + "Remove the persistent lines as well. It applies to new connections; open ones keep theirs.",
     )
 
 
@@ -130,12 +130,12 @@ def receive_window(window: int) -> Step:
         )
     else:
         note = (
-            f"A Linux client with default settings announces room for about {CLIENT_WINDOW_SEGMENTS} full segments at "
-            "first, so that the first flight ends there, whatever the server may send. Who runs the clients as well "
-            "can raise the middle value of tcp_rmem: half of it is announced after the handshake. "
+            f"A Linux client with default settings advertises about {CLIENT_WINDOW_SEGMENTS} full segments at first, "
+            "which bounds the first flight, whatever the server may send. Who runs the clients as well can raise the "
+            "middle value of tcp_rmem: half of it is announced after the handshake. "
         )
     return Step(
-        "What clients must allow",
+        "Limit of the clients",
         (
             "sysctl net.ipv4.tcp_rmem    # on a client: half of the middle value is its first window",
             f"sudo sysctl net.ipv4.tcp_rmem='4096 {_middle(window)} 6291456'",

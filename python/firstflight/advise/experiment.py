@@ -40,7 +40,7 @@ class Experiment(Study):
     """The grid: keys `setting` and `iw`."""
 
     name = ADVICE
-    title = "What another initial window would do to these users"
+    title = "Effect of another initial window on these users"
     source = ""
     engines = ("simulate",)
     shows = "the flows of an operator with other initial windows"

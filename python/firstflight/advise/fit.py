@@ -72,7 +72,7 @@ class Population:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What of a user's path and size is assumed, and of how many users."""
-        names = {"rtt_s": "the RTT", "down_bps": "the rate of the line", "bytes": "the size of the response"}
+        names = {"rtt_s": "the RTT", "down_bps": "the access rate", "bytes": "the size of the response"}
         shares = {what: self.assumed_percent(column) for column, what in names.items()}
         found = [f"{what} of {share:.3g}% of the users" for what, share in shares.items() if share]
         return (*found, *self.given.texts)
@@ -91,7 +91,7 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
         if observed.users["rtt_s"].null_count() == observed.users.height and not without:
             instead = "; assume them, such as --assume paths=uk-2023+30ms or rtt=50ms"
             instead += "".join(f" ({note})" for note in observed.source.notes if "to log it" in note)
-            raise RequestError(f"{name} tells no round trips{instead}")
+            raise RequestError(f"{name} has no RTTs{instead}")
         instead = "; add --sizes web-search to assume the sizes of that application on these paths" if without else ""
         raise RequestError(
             f"{name} has no connection to judge by, which needs a round trip and a size: {reasons}{instead}"

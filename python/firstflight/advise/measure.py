@@ -57,7 +57,7 @@ class Dimension:
 
 DIMENSIONS = (
     Dimension("rtt_s", "Round trip", "ms", 1e-3, (0.02, 0.05, 0.1, 0.2, 0.5), "rtt_s"),
-    Dimension("down_bps", "Rate of the line", "Mbit/s", 1e6, (0.256e6, 1e6, 3e6, 10e6, 30e6, 100e6), "down_bps"),
+    Dimension("down_bps", "Access rate", "Mbit/s", 1e6, (0.256e6, 1e6, 3e6, 10e6, 30e6, 100e6), "down_bps"),
     Dimension("segments", "Size of the response", "segments", 1, (3, 10, 16, 32, 64, 128), "bytes"),
     Dimension("bdp_bytes", "Bandwidth-delay product", "kB", 1e3, (5e3, 15e3, 50e3, 150e3, 500e3), "down_bps"),
 )

@@ -24,9 +24,7 @@ def assumed(observed: Observation, given: Assumed, seed: int) -> Observation:
     unknown = users["rtt_s"].is_null()
     if not unknown.any():
         key = "rtt" if given.rtt_s is not None else "paths"
-        raise RequestError(
-            f"{observed.source.path} tells round trips itself, which count; leave --assume {key}=... out"
-        )
+        raise RequestError(f"{observed.source.path} has RTTs, which are used; leave --assume {key}=... out")
     if given.rtt_s is not None:
         return replace(observed, users=users.with_columns(pl.col("rtt_s").fill_null(given.rtt_s)))
     assert given.paths is not None

@@ -32,7 +32,7 @@ def assumed(observed: Observation, name: str, seed: int) -> Observation:
     RequestError where the data has sizes of its own.
     """
     if not observed.transfers.is_empty():
-        raise RequestError(f"{observed.source.path} tells sizes itself, which count; leave --sizes {name} out")
+        raise RequestError(f"{observed.source.path} has sizes, which are used; leave --sizes {name} out")
     law = FileTransfer.model_validate(applications.preset(name)).size
     assert isinstance(law, Lognormal)
     normal = np.random.default_rng(seed).standard_normal(observed.users.height)

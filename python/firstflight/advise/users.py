@@ -81,7 +81,7 @@ def complete(population: Population, setting: Setting, seed: int) -> Users:
 
 def _handshakes(rows: pl.DataFrame, down: Values) -> Values:
     """What the handshake of TLS takes before the response, seconds; 0 where none was seen: its exchanges, and its bytes
-    at the rate of the line. It is the same for every window that it fits into.
+    at the access rate. It is the same for every window that it fits into.
     """
     seen = rows["tls_bytes"].is_not_null().to_numpy()
     took = rows["tls_exchanges"].to_numpy() * rows["rtt_s"].to_numpy() + 8 * rows["tls_bytes"].fill_null(0) / down

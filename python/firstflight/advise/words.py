@@ -91,7 +91,7 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[str, str]]
             where = [_assumed(name) for name in decision.depends_on if decision.alone[name] == window]
             cases.append(f"{window} if {_listed(where, 'or')} were known to be true")
         yield (
-            "it depends on what the data does not tell",
+            "it depends on values that the data lacks",
             f"IW {decision.initial_window} can be recommended in all {number} cases; the recommendation would be "
             f"{'; '.join(cases)}.",
         )
@@ -107,14 +107,14 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[str, str]]
         yield "holds, but the candidates are not separated", _not_separated(decision, evidence)
     not_judged = _not_judged(decision, evidence)
     if not_judged:
-        yield "holds for what these flows can judge", not_judged
+        yield "holds for the terms that these flows can check", not_judged
     if decision.open_:
         word = "these flows do not settle it" if decision.outcome == "keep" else "holds, but more flows could change it"
         yield word, _unsettled(decision, evidence)
     elif decision.open_in:
         those = "cases alone is" if len(decision.open_in) == 1 else "cases alone are"
         yield (
-            "holds, but on what it depends is not settled",
+            "holds, but depends on unknown values",
             f"{len(decision.open_in)} of the {number} {those} inconclusive.",
         )
 

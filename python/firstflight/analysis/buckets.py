@@ -72,8 +72,8 @@ def bucket_table(run: Run, edges: Mapping[str, Sequence[float]], payload_bytes: 
         pl.col("metric").replace_strict(_UNITS).alias("unit"), pl.lit(None, dtype=pl.Float64).alias("published")
     )
     caption = (
-        "By the path of the user (round trip, rate down, their product) and the full segments of what was fetched; a "
-        "value on an edge is in the bucket below."
+        "By the path of the user (RTT, downlink rate, their product) and the full segments of the response; a value on "
+        "an edge is in the bucket below."
     )
     quiet = tuple(key for key in keys if frame[key].n_unique() == 1)
     return Table("buckets", "Buckets", caption, (*groups, "dimension", "bucket"), frame, metrics=METRICS, quiet=quiet)

@@ -325,7 +325,7 @@ def _streams(streams: pl.LazyFrame, keys: Sequence[str]) -> Table:
     return _table(
         "streams",
         "Streams",
-        "Datagrams by application and sender: shares of all, then the mean over streams of what each met.",
+        "Datagrams by application and sender: shares of all, then means over streams.",
         streams.with_columns(sender.alias("sender")),
         [*keys, "application", "sender"],
         {

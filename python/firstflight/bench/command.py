@@ -26,7 +26,7 @@ def main(peers: bool, json: bool = False) -> int:
         present: list[Peer] = [peer for peer in (ns2, ns3) if peer is not None]
         if peers and len(present) < 2:
             missing = " and ".join(sorted({"ns-2", "ns-3"} - {peer.name for peer in present}))
-            print(f"{missing} not found, so only ours is measured there: {INSTALL}", file=sys.stderr)
+            print(f"{missing} not found, so only firstflight is measured there: {INSTALL}", file=sys.stderr)
         rows = [row for step in _steps(present, ns2, peers) for row in _measured(step)]
     print(as_json(rows) if json else as_text(rows))
     return 1 if any(row.same is False for row in rows) else 0

@@ -67,7 +67,7 @@ def main(json: bool = False) -> int:
         except MachineError as error:
             print(f"{setting}: not measured: {error}", file=sys.stderr)
     if not rows:
-        raise MachineError("the link box cannot be measured here: firstflight doctor says what is missing")
+        raise MachineError("the link emulator cannot be measured here: firstflight doctor lists what is missing")
     print(as_json(rows) if json else as_text(rows))
     return 1 if any(row.unit == _UNACCOUNTED and row.ours != 0 for row in rows) else 0
 
@@ -80,7 +80,7 @@ def _rows(setting: Setting) -> Iterator[Row]:
         _require(lab, setting)
         delays_us, late = _delay_errors_us(lab, _SLOW_BPS, 10 * _MS)
         astray += _astray(lab)
-    note = f"handed over late by {late['p50_ns'] / 1000:.3g} µs (p50), {late['p99_ns'] / 1000:.3g} µs (p99)"
+    note = f"lateness {late['p50_ns'] / 1000:.3g} µs (p50), {late['p99_ns'] / 1000:.3g} µs (p99)"
     found = {"p50": np.percentile(delays_us, 50), "p99": np.percentile(delays_us, 99), "max": delays_us.max()}
     for name, error_us in found.items():
         goals = tuple(Goal(limit, at_least=False) for limit in _DELAY_GOALS[name]) if promised else ()

@@ -70,7 +70,7 @@ def _check_arguments() -> None:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            raise RequestError(f"the argument {argument!a} is not UTF-8; rename what it names") from None
+            raise RequestError(f"the argument {argument!a} is not UTF-8; rename the file") from None
 
 
 def _discard_output() -> None:

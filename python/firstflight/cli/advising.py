@@ -52,7 +52,7 @@ def advise_command(
         )
     except KeyboardInterrupt:
         print(
-            f"firstflight: interrupted; what had finished is kept in {directory}, and the same command continues with "
+            f"firstflight: interrupted; finished parts are kept in {directory}, and the same command continues with "
             "the rest",
             file=sys.stderr,
             flush=True,

@@ -74,7 +74,7 @@ def run_command(request: Request) -> None:
         cgroup=request.cgroup if acts else None,
     )
     does = f"raises windows up to {largest} segments" if host.acts else "changes nothing"
-    line = f"guard {does}; `firstflight guard status --state {request.state}` shows what it sees and does"
+    line = f"guard {does}; `firstflight guard status --state {request.state}` shows its state"
     guard(host, lambda: print(line, file=sys.stderr, flush=True))
 
 

@@ -17,7 +17,7 @@ def observe_command(
 ) -> None:
     """Print what was read; with `out`, write one row per response, as .parquet or .csv, which can be observed again."""
     if out is not None and out.suffix not in (".parquet", ".csv"):
-        raise RequestError(f"--out {out}: the name must end in .parquet or .csv, which says what to write")
+        raise RequestError(f"--out {out}: the name must end in .parquet or .csv, which selects the format")
     if out is not None:
         output.check(out, [path])
     seen = observe.read(path, kind, log_format=log_format, mss_bytes=mss_bytes or observe.MSS_BYTES)

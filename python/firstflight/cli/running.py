@@ -98,8 +98,8 @@ def _tell_of_aside(directory: Path, aside: Path) -> None:
     taken = sum(map(size_bytes, earlier)) / 1e6
     which = "It takes" if len(earlier) == 1 else f"The {len(earlier)} runs set aside there take"
     print(
-        f"The earlier run in {directory} is now {aside}. {which} {taken:.0f} MB; what is no longer needed can go:\n"
-        f"rm -r {shlex.join(map(str, earlier))}\n",
+        f"The earlier run in {directory} is now {aside}. {which} {taken:.0f} MB; to delete what is no longer "
+        f"needed:\nrm -r {shlex.join(map(str, earlier))}\n",
         flush=True,
     )
 

@@ -81,7 +81,7 @@ def _report(seen: Observed, wanted: Wanted, file: Path) -> None:
         with suppress(RequestError):
             _tell("\n".join(map(escaped, lines(observe.read(wanted.pcap)))))
     if wanted.links is not None:
-        _tell(f"{wanted.links}: what passed the links")
+        _tell(f"{wanted.links}: packets at the links")
     if wanted.plot is not None:
         from firstflight.report.trace_plot import draw
 
@@ -92,7 +92,7 @@ def _report(seen: Observed, wanted: Wanted, file: Path) -> None:
             raise MachineError(f"{error.filename or wanted.plot} cannot be written: {error.strerror}") from None
         except ValueError as error:
             raise RequestError(f"--plot {wanted.plot}: {error}") from None
-        _tell(f"{wanted.plot}: the connection that carried most")
+        _tell(f"{wanted.plot}: the connection with most bytes")
 
 
 def _beside(text: str) -> tuple[str, str]:

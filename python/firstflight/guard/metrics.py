@@ -15,7 +15,7 @@ _LENGTHS = {4: 16, 6: 32}
 _MOST_GROUPS = 100
 _COUNTERS = {
     "connections": "Finished connections that were judged.",
-    "first_flight_known_connections": "Of these, short enough to tell whether the first flight lost a segment.",
+    "first_flight_known_connections": "Of these, short enough to show a loss in the first flight.",
     "first_flight_lost_connections": "Of these, with a retransmission that no DSACK explains.",
     "retransmissions": "Segments of data retransmitted in judged connections.",
     "timeouts": "Retransmission timeouts in judged connections.",

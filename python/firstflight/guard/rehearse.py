@@ -96,7 +96,7 @@ def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[C
     for a log without times.
     """
     if log.transfers["start_s"].null_count() == log.transfers.height:
-        raise RequestError(f"{log.source.path} tells no times; rehearse needs a log whose lines have them")
+        raise RequestError(f"{log.source.path} has no times; rehearse needs a log with times")
     rows = (
         log.transfers.sort("start_s")
         .group_by("client")
@@ -159,7 +159,7 @@ def _prefix(subnet: int | None, client: int) -> Network:
 
 
 def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[Connection]) -> list[str]:
-    notes = ["a larger window is assumed to change nothing but what the bad link adds"]
+    notes = ["a larger window is assumed to change only the losses of the bad link"]
     untold = sum(connection.lost is None for connection in found)
     if rows["lost"].null_count() == rows.height and rows["retransmissions"].null_count() == rows.height:
         notes.append(
@@ -168,7 +168,7 @@ def _notes(rows: pl.DataFrame, loss: float | None, found: Sequence[Connection]) 
             else f"no losses in the log: {100 * loss:g}% of connections drawn to lose in the first flight"
         )
     elif untold:
-        notes.append(f"{counted(untold, 'connection')} whose first flight the log does not tell are not judged")
+        notes.append(f"{counted(untold, 'connection')} without a first flight in the log are not judged")
     if rows["timeouts"].null_count() == rows.height:
         notes.append("no timeouts in the log: taken as none")
     if rows["window"].null_count() == rows.height:

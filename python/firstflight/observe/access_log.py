@@ -153,8 +153,8 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
     bounds = rows.select("client", pl.when(pl.col("bytes") > _HELD_BYTES).then(rate).alias("least_down_bps"))
     told = "sizes" if rows["time_s"].null_count() == rows.height else "sizes and times"
     notes = [
-        f"{form.title}: it tells {told}; each line is taken for the first response of a connection, since lines of "
-        "kept connections are not told apart"
+        f"{form.title}: it has {told}; each line counts as the first response of a connection, since lines of kept "
+        "connections cannot be distinguished"
     ]
     if sample.note:
         notes.append(sample.note)

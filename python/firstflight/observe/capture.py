@@ -96,6 +96,6 @@ def _notes(connections: pl.DataFrame, responses: pl.DataFrame) -> Iterator[str]:
         )
     if unseen := connections.filter(pl.col("server_port") == _HTTPS, pl.col("tls") == 0).height:
         yield (
-            f"{counted(unseen, 'connection')} to port {_HTTPS} with another beginning than TLS has, or too little kept "
-            "of the packets to see it: if it is TLS, the handshake counts as the first response"
+            f"{counted(unseen, 'connection')} to port {_HTTPS} that do not start like TLS, or with packets cut too "
+            "short to see it: if it is TLS, the handshake counts as the first response"
         )

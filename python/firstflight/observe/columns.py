@@ -35,8 +35,8 @@ class ColumnFile:
                 schema = scan(path).collect_schema()
             except UNREADABLE:
                 raise RequestError(
-                    f"{path} begins as a Parquet file, but cannot be opened as one: it is cut off or damaged, and its "
-                    "columns stand at its end; write it again"
+                    f"{path} starts as a Parquet file, but cannot be opened as one: it is cut off or damaged; write "
+                    "it again"
                 ) from None
             self._leaves = dict(_leaves(schema.items()))
             self.names = list(self._leaves)

@@ -28,7 +28,7 @@ def pieces(path: Path, problems: Problems, size: int = PIECE_BYTES) -> Iterator[
         text = rest + content
         end = text.rfind(b"\n") + 1
         if end == 0 and len(text) > _LONGEST_BYTES:
-            problems.add(f"a line of more than {_LONGEST_BYTES:,} bytes, which ends what can be read", [number])
+            problems.add(f"a line of more than {_LONGEST_BYTES:,} bytes, where reading ends", [number])
             return
         rest = text[end:]
         if end:

@@ -124,7 +124,7 @@ def _responses(frame: pl.DataFrame, form: Format) -> pl.DataFrame:
 
 
 def _full(frame: pl.DataFrame) -> pl.DataFrame:
-    """Lines that would tell a rate if a queue stood: whether one did, only the whole connection tells."""
+    """Lines that would tell a rate if a queue stood: whether one did, only the whole connection has one."""
     rated = frame.select(pl.int_range(pl.len()).alias(OF), "waiting_rtt_s", "down_bps")
     return rated.filter(pl.col("down_bps").is_not_null())
 
@@ -144,7 +144,7 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     if connections["down_bps"].count():
         notes.append("rates are rough, up to a quarter off: each is one look at a window and a round trip that move")
     if unsure := connections["rtt_s"].null_count():
-        tell = counted(unsure, "connection tells", "connections tell")
+        tell = counted(unsure, "connection has one", "connections have one")
         themselves = "it had filled itself" if unsure == 1 else "they had filled themselves"
         notes.append(f"{tell} no round trip but that of a queue which {themselves}")
     ignored = tuple(f"${name}" for name in form.ignored)

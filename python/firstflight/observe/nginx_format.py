@@ -61,8 +61,8 @@ def parse(text: str) -> Format:
         between = written[at : found.start()]
         if at and not between:
             raise RequestError(
-                f"the log format has nothing between ${used[-1] if used else ''} and {found[0]}, so a "
-                "line cannot be taken apart; put a space there"
+                f"the log format has nothing between ${used[-1] if used else ''} and {found[0]}, so a line cannot be "
+                "split; put a space there"
             )
         pattern.append(re.escape(between))
         name = found[1] or found[2]
@@ -78,7 +78,7 @@ def parse(text: str) -> Format:
         raise RequestError(
             "the log format lacks "
             + ("$tcpinfo_rtt" if "tcpinfo_rtt" not in used else "$bytes_sent")
-            + ", without which a line says nothing of a path; the format to configure is in docs/observe.md"
+            + ", without which a line has no data on the path; docs/observe.md has the format to configure"
         )
     return Format("^" + "".join(pattern) + "$", tuple(used), tuple(ignored))
 

@@ -102,7 +102,7 @@ _UNCLEAR = {
     "latency": "rtt_ms or rtt_s, if it is a round trip",
     "latency_ms": "rtt_ms, if it is a round trip",
     "size": "bytes or kb, by its unit",
-    "throughput_mbps": "down_mbps, if it is the rate of the line and not the mean of a response",
+    "throughput_mbps": "down_mbps, if it is the access rate and not the mean of a response",
     "bandwidth_mbps": "down_mbps",
     "duration_ms": "completion_time_ms, if it is from opening the connection to the last byte",
     "duration_s": "completion_time_s, if it is from opening the connection to the last byte",

@@ -41,7 +41,7 @@ def lacks(lines: list[str]) -> str | None:
     sockets = [line for line in lines if line.split()[:1] in (["ESTAB"], ["TIME-WAIT"], ["CLOSE-WAIT"])]
     if not sockets:
         return None
-    return "is output of ss without -i, which tells no RTTs; write it with ss -tinH"
+    return "is output of ss without -i, which has no RTTs; write it with ss -tinH"
 
 
 def read(path: Path, problems: Problems) -> Parts:

@@ -20,7 +20,7 @@ _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _BEYOND = 1e15
 _COUNTED = ("data_segs_out", "retrans")
 
-_UNTOLD = "a socket of which nothing is told"
+_UNTOLD = "a socket without data"
 
 
 def told(path: Path, problems: Problems) -> Iterator[pl.DataFrame]:
@@ -77,7 +77,7 @@ def _told(numbered: pl.DataFrame, heads: pl.DataFrame, others: pl.DataFrame, pro
         problems,
         # Noticed in the line after, before what is wrong with that.
         (_UNTOLD, untold, untold + 0.5),
-        ("neither a socket nor what ss tells of one", odd["place"], odd["place"]),
+        ("neither a socket nor its data", odd["place"], odd["place"]),
         ("a socket with a number that cannot be", cannot["place"], cannot["at"]),
         ("a socket without a round trip", silent["place"], silent["at"]),
     )

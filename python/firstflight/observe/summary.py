@@ -53,7 +53,7 @@ def lines(seen: Observation) -> list[str]:
     marks = seen.transfers["congestion_marks"].drop_nulls()
     if marks.len():
         told.append(f"  {'congestion marks (ECN)':28} {marks.sum():>30,}  {counted(marks.len(), 'response')}")
-    told.append(f"  not told in this format: {', '.join(_untold(seen)) or 'nothing that advice is made from'}")
+    told.append(f"  missing in this format: {', '.join(_untold(seen)) or 'nothing that advise uses'}")
     if source.ignored:
         told.append(f"  ignored columns: {', '.join(source.ignored)}")
     told.extend(f"  left out: {problem}" for problem in seen.problems)

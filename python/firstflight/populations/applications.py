@@ -24,7 +24,8 @@ PRESETS = {
     "web-search": Preset(
         "one response of a search page on its own connection",
         "Sizes: a median of 9 kB (figure 9 of Dukkipati et al. 2010, as CS244 2014 reads it) and a tenth within 4 KB "
-        "(RFC 6928), taken as 4,380 B: the lognormal law through the two has sigma 0.56. The request of 400 B is ours.",
+        "(RFC 6928), taken as 4,380 B: the lognormal distribution through the two has sigma 0.56. The request of 400 B "
+        "is our choice.",
         {
             "kind": "file_transfer",
             "size": {"law": "lognormal", "median": "9kB", "sigma": 0.56},
@@ -33,10 +34,10 @@ PRESETS = {
         },
     ),
     "maps": Preset(
-        "a map: a page and 24 tiles, twelve connections at once to one user",
-        "Six connections to a host are those of browsers in 2010 (RFC 6928). Ours: two hosts of tiles, so twelve at "
-        "once; 24 tiles of 256 x 256 points cover a window of 1,536 x 1,024; tiles of 12 kB in the median, a page of "
-        "20 kB, requests of 500 B.",
+        "a map: a page and 24 tiles, twelve parallel connections to one user",
+        "Six connections to a host are those of browsers in 2010 (RFC 6928). Our choice: two hosts of tiles, so twelve "
+        "in parallel; 24 tiles of 256 x 256 points cover a window of 1,536 x 1,024; tiles of 12 kB in the median, a "
+        "page of 20 kB, requests of 500 B.",
         {
             "kind": "web_page",
             "version": "1.0",
@@ -50,9 +51,9 @@ PRESETS = {
         },
     ),
     "photos": Preset(
-        "an album: a page and twenty thumbnails, six connections at once",
-        "Six connections to a host are those of browsers in 2010 (RFC 6928). Ours: twenty thumbnails of 5 kB in the "
-        "median, a page of 15 kB, requests of 400 B.",
+        "an album: a page and twenty thumbnails, six parallel connections",
+        "Six connections to a host are those of browsers in 2010 (RFC 6928). Our choice: twenty thumbnails of 5 kB in "
+        "the median, a page of 15 kB, requests of 400 B.",
         {
             "kind": "web_page",
             "version": "1.0",
@@ -66,10 +67,10 @@ PRESETS = {
         },
     ),
     "blog": Preset(
-        "a blog's page: text and twenty objects of very different sizes, six connections at once",
+        "a blog's page: text and twenty objects of very different sizes, six parallel connections",
         "Mean of a page with all its objects: 384 kB (Dukkipati et al. 2010, as a summary of the paper has it). Six "
-        "connections to a host are those of browsers in 2010 (RFC 6928). Ours: twenty objects, how the bytes spread "
-        "over them (sigma 1.2; the page itself 20 kB in the median, sigma 0.8), requests of 400 B.",
+        "connections to a host are those of browsers in 2010 (RFC 6928). Our choice: twenty objects, the distribution "
+        "of bytes over them (sigma 1.2; the page itself 20 kB in the median, sigma 0.8), requests of 400 B.",
         {
             "kind": "web_page",
             "version": "1.0",
@@ -84,8 +85,8 @@ PRESETS = {
     ),
     "bulk": Preset(
         "a long download in the background, without end, by a tenth of the users",
-        "All ours. It starts with the user; give the applications beside it a start of some seconds, so that it is "
-        "under way when they begin.",
+        "All our choice. It starts with the user; start the other applications some seconds later, so that it is in "
+        "progress when they begin.",
         {"kind": "file_transfer", "size": "100MB", "request": "400B", "gap": "0s", "share": 0.1},
     ),
 }

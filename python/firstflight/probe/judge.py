@@ -82,11 +82,11 @@ def _window(flights: Sequence[Flight]) -> Window:
 
 def _doubts(best: Flight, flights: Sequence[Flight]) -> Iterable[str]:
     if not best.limited:
-        yield f"the object is too small: all of it ({best.bytes} bytes) came without an ACK; name a larger one"
+        yield f"the object is too small: all of it ({best.bytes} bytes) arrived without an ACK; give a larger one"
     elif not best.settled:
         yield "the server repeated itself before it had the time to send all: it may be larger"
     if best.bytes + best.segment_bytes > best.window_bytes:
-        yield f"our receive window may have held the server: it does not scale windows, so {best.window_bytes} bytes"
+        yield f"the receive window may have limited the server: it does not scale windows, so {best.window_bytes} bytes"
     if best.segment_bytes != best.mss:
         yield f"the server sends segments of {best.segment_bytes} bytes, though {best.mss} were asked for"
     if lossy := [flight for flight in flights if flight.lost]:

@@ -124,7 +124,7 @@ def open_raw(family: socket.AddressFamily) -> socket.socket:
         return socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_TCP)
     except PermissionError:
         raise MachineError(
-            "a probe writes TCP segments of its own, which needs the capability CAP_NET_RAW; run it with sudo"
+            "a probe writes raw TCP segments, which needs the capability CAP_NET_RAW; run it with sudo"
         ) from None
 
 

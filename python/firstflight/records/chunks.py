@@ -123,7 +123,9 @@ class SharedChunks:
                 protocol = self._system.protocol
                 self._protocols = {protocol} if isinstance(protocol, str) else set(protocol)
         except ImportError as error:
-            raise MachineError(f'--store "{url}": {error}; install what reads it, here and where workers run') from None
+            raise MachineError(
+                f'--store "{url}": {error}; install the package that reads it, here and on the workers'
+            ) from None
 
     def finished(self, name: str) -> dict[range, str]:
         """The replicates of each whole chunk of a cell, none of them twice, and the place of each."""
@@ -162,8 +164,8 @@ class SharedChunks:
         content = {path.rpartition("/")[2]: data for path, data in sorted(found.items())}
         if sorted(files.sums(content.items()).splitlines()) != sorted(written.splitlines()):
             raise MachineError(
-                f"{place} is damaged: it does not hold what the worker wrote; delete it and run the same command again "
-                "to compute those replicates again"
+                f"{place} is damaged: its content differs from the worker's; delete it and run the same command "
+                "again to recompute those replicates"
             )
         return {name.removesuffix(".parquet"): data for name, data in content.items()}
 
@@ -184,8 +186,7 @@ class SharedChunks:
         except Exception as error:
             cause = " ".join(str(error).split()) or type(error).__name__
             raise MachineError(
-                f'--store "{self.url}" cannot be used: {cause}; what had finished is kept, and the same command '
-                "continues"
+                f'--store "{self.url}" cannot be used: {cause}; finished parts are kept, and the same command continues'
             ) from None
 
 

@@ -99,7 +99,7 @@ def read_document(directory: Path) -> dict[str, Any] | None:
         state = "is damaged" if path.exists() else "is missing"
         raise DamagedRunError(
             f'"{path}" {state}, but the directory holds the records of {counted(len(cells), "cell")}: run the command '
-            "that made them again, and it is written anew and they are kept"
+            "that made them again: it is rewritten, and the records are kept"
         )
     if path.exists():
         raise RequestError(
@@ -156,7 +156,7 @@ def damaged(path: Path, key: dict[str, Any]) -> RequestError:
     cell = ", ".join(f"{name} {value}" for name, value in key.items() if value is not None)
     return RequestError(
         f'"{path}" is missing or damaged, so the cell {cell} cannot be read; delete that cell (rm -r '
-        f"{shlex.quote(str(path.parent))}) and run the same command again to compute it anew"
+        f"{shlex.quote(str(path.parent))}) and run the same command again to recompute it"
     )
 
 

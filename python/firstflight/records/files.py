@@ -57,7 +57,7 @@ def explained(directory: Path) -> Iterator[None]:
             raise RequestError(f"{directory} cannot be written: {error.strerror}; choose another name") from None
         if error.errno in _NO_SPACE:
             raise MachineError(
-                f"there is no space left for {directory}: what had finished is kept; make room and run the same "
+                f"there is no space left for {directory}: finished parts are kept; make room and run the same "
                 "command again to continue"
             ) from None
         raise MachineError(

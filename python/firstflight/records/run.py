@@ -467,7 +467,7 @@ def _continued(
     except DamagedRunError as error:
         if kept := stored_cells(directory) & {identity.cell_hash(cell) for cell in cells}:
             _log.warning(
-                "firstflight: %s lost its run.json; it is written anew for %s", directory, counted(len(kept), "cell")
+                "firstflight: %s lost its run.json; it is rewritten for %s", directory, counted(len(kept), "cell")
             )
             return None, ""
         return None, f"{error}; this is another one: choose another --out, or add --set-aside"

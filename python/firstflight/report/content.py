@@ -56,7 +56,7 @@ class Content:
         return any(table.frame["published"].is_not_null().any() for table in self.tables)
 
 
-OWN_SCENARIO = "A scenario of one's own: what came out of it, and below it the scenario in full."
+OWN_SCENARIO = "Results of a scenario file, with the scenario in full below."
 
 
 def gather(run: Run) -> Content:

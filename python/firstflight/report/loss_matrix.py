@@ -28,7 +28,7 @@ def loss_matrix(cases: pl.DataFrame, name: str, title: str, caption: str) -> Fig
     """
     unknown = sorted(set(cases["repair"]) - set(REPAIRS))
     if unknown:
-        raise ValueError(f'"{unknown[0]}" is no repair; known: {", ".join(REPAIRS)}')
+        raise ValueError(f'"{unknown[0]}" is not a recovery mechanism; known: {", ".join(REPAIRS)}')
     if cases.is_empty():
         raise ValueError("there are no cases to draw")
     place = ["initial_window", "position"] + (["panel"] if "panel" in cases.columns else [])

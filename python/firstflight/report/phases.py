@@ -51,7 +51,7 @@ def notes(connection: Connection) -> list[dict[str, Any]]:
         cwnd = float(earlier["cwnd_segments"][-1]) if not earlier.is_empty() else float(later["cwnd_segments"][0])
         now, threshold = float(later["cwnd_segments"][-1]), float(later["ssthresh_segments"][-1])
         if phase == windows.SLOW_START and before is None:
-            text = f"Slow start from {_count(now)}: each acknowledgment lets cwnd grow by what it covers."
+            text = f"Slow start from {_count(now)}: each ACK raises cwnd by the data it acknowledges."
         elif phase == windows.FAST_RECOVERY:
             text = (
                 f"Fast retransmit at {at:.2f} s: the missing segment is retransmitted without waiting for the timer, "

@@ -126,7 +126,7 @@ def _chart(
             _heading(
                 f"{whose}: each dot is one in {_DOTS[width]:,}",
                 axis,
-                "above each line: how many have a line that carries more in one round trip than this first flight",
+                "above each line: share of users whose BDP exceeds this first flight",
             ),
         ),
     ]
@@ -162,9 +162,9 @@ class _Bytes:
         if not self.wide:
             ticks = [kb for kb in ticks if str(kb)[0] == "1"]
         title = (
-            "kB (logarithmic): above, size of the response; below, what the line carries in one round trip"
+            "kB (logarithmic): above, size of the response; below, BDP of the access link"
             if self.wide
-            else ["kB (logarithmic): size of the response,", "or what the line carries in a round trip"]
+            else ["kB (logarithmic): size of the response,", "or BDP of the access link"]
         )
         return alt.X(
             "kb:Q",

@@ -43,7 +43,7 @@ class Exponential(Table, Generic[Q]):
     @model_validator(mode="after")
     def _spread(self) -> "Exponential[Q]":
         if self.mean <= 0:
-            raise ValueError("a mean of zero leaves nothing to draw; write a mean above zero, or the constant law")
+            raise ValueError("a mean of zero cannot be drawn; write a mean above zero, or the constant law")
         return self
 
 

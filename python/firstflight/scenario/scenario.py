@@ -350,7 +350,7 @@ class Scenario(Table):
         for key in ("clients", "client_hosts", "server_hosts", "server_choice"):
             if getattr(application, key) != type(application).model_fields[key].default:
                 raise RequestError(
-                    f"{where}.{key}: in a population each user is the one client of a server of their own; leave it out"
+                    f"{where}.{key}: in a population each user has one client and one server; leave it out"
                 )
         from_row = isinstance(application, FileTransfer) and application.size == "row"
         if from_row and (not isinstance(self.population, PathsTable) or self.population.columns.bytes is None):

@@ -137,9 +137,9 @@ def _spreads(comparison: Comparison) -> tuple[float, float]:
     """Standard error of each arm times the square root of its units."""
     evidence = comparison.evidence
     if not isinstance(evidence, Resampled):
-        raise ValueError(f"the pilot tells no spread: {comparison.reason or 'it was not resampled'}")
+        raise ValueError(f"the pilot has no spread: {comparison.reason or 'it was not resampled'}")
     found = [evidence.figures[arm].error for arm in ("baseline", "treatment")]
     if not all(map(math.isfinite, found)):
-        raise ValueError("the pilot tells no spread: too many did not finish")
+        raise ValueError("the pilot has no spread: too many did not finish")
     sizes = (comparison.baseline.replicates, comparison.treatment.replicates)
     return found[0] * math.sqrt(sizes[0]), found[1] * math.sqrt(sizes[1])

@@ -96,7 +96,7 @@ def _check_that_it_speaks(address: str, tls: ssl.SSLContext | None) -> None:
             connection = stack.enter_context(tls.wrap_socket(connection))
         length = stack.enter_context(connection.makefile("rb")).read(_GREETING.size)
     if len(length) < _GREETING.size or _GREETING.unpack(length)[0] > _LONGEST_GREETING:
-        raise OSError("what answers is no Dask server")
+        raise OSError("the peer is not a Dask server")
 
 
 @contextlib.contextmanager

@@ -150,8 +150,8 @@ class Session:
             return None
         except KilledWorker:
             raise MachineError(
-                f"workers of {self._place} died again and again over the same work, as they do without enough memory; "
-                "what had finished is kept, and the same command continues with the rest"
+                f"workers of {self._place} died repeatedly on the same task, as with too little memory; finished "
+                "parts are kept, and the same command continues with the rest"
             ) from None
         except (CancelledError, OSError):
             raise self._gone() from None
@@ -178,6 +178,6 @@ class Session:
 
     def _gone(self) -> MachineError:
         return MachineError(
-            f"the Dask scheduler of {self._place} went away or does not answer; what had finished is kept, and the "
+            f"the Dask scheduler of {self._place} has stopped or does not answer; finished parts are kept, and the "
             "same command continues with the rest"
         )

@@ -185,7 +185,9 @@ class Prepared:
                 if application["response_header_bytes"] not in told["headers"]:
                     told["headers"].append(application["response_header_bytes"])
                 if server is None and len(told["headers"]) > 1:
-                    raise RequestError(f"{where}.response_header: a server of our TCP has one for all; write it alike")
+                    raise RequestError(
+                        f"{where}.response_header: firstflight's server has one value for all; set the same"
+                    )
         return {"client_profile": application["client_tcp"]} if client is None else {"no_delay": client.no_delay}
 
 
@@ -206,7 +208,8 @@ def prepare(cell: Cell, layout: Layout, seed: int, replicates: range) -> list[Pr
     for arm in arms:
         if arm.of == "connections":
             raise RequestError(
-                f'arm.{arm.name}.of: a kernel keeps one TCP for each pair of hosts, not for a connection; write "users"'
+                f"arm.{arm.name}.of: the kernel has one TCP configuration per pair of hosts, not per connection; set "
+                '"users"'
             )
         if any(tcp is not None and tcp.stack is not None for tcp in (arm.tcp, arm.client_tcp, arm.server_tcp)):
             raise RequestError(f"arm.{arm.name}: the stack is a host's; write it in tcp or in the application")
@@ -233,8 +236,8 @@ def _client_settings(application: Mapping[str, Any], stack: str, where: str) -> 
     refuse_one_way_delays(application["client_tcp"], f"{where}.client_tcp")
     if application["kind"] == "request_response":
         raise RequestError(
-            f"{where}.client_tcp.stack: our own TCP fetches files and pages, but does not wait between requests; write "
-            '"kernel" for the client'
+            f"{where}.client_tcp.stack: firstflight's TCP fetches files and pages, but does not wait between requests; "
+            'set "kernel" for the client'
         )
     return None
 
@@ -260,8 +263,9 @@ def _join_ours(told: dict[str, Any], profile: dict[str, Any], where: str) -> Non
 def _join(ends: dict[str, dict[str, EndSettings]], host: str, peer: str, settings: EndSettings, where: str) -> None:
     if ends.setdefault(host, {}).setdefault(peer, settings) != settings:
         raise RequestError(
-            f"{where}: two applications or arms want different TCP between {host} and {peer}, and a kernel keeps one "
-            "for each pair of hosts; give the applications different client_hosts or server_hosts, and each user a host"
+            f"{where}: two applications or arms set different TCP between {host} and {peer}, but the kernel has one "
+            "configuration per pair of hosts; give the applications different client_hosts or server_hosts, and each "
+            "user a host"
         )
 
 
@@ -426,7 +430,7 @@ class Campaign:
         counters = self.lab.box("take", intervals=True)
         while counters["under_way"]:
             if time.monotonic() > deadline:
-                raise MachineError(f"packets are still under way {patience_s:g} s after the last transfer")
+                raise MachineError(f"packets are still in flight {patience_s:g} s after the last transfer")
             time.sleep(0.005)
             counters = added(counters, self.lab.box("take", intervals=True))
         return counters

@@ -186,8 +186,8 @@ def _ticks(where: str, profile: Mapping[str, Any]) -> None:
 def _same(where: str, field: str, value: Any, linux: Any) -> None:
     if value != linux:
         raise RequestError(
-            f"{where}.{field}: a kernel cannot be told {_shown(value)}, it has {_shown(linux)}; write "
-            'profile = "linux", or stack = "firstflight" for this end'
+            f"{where}.{field}: the kernel has only {_shown(linux)}, not {_shown(value)}; set "
+            'profile = "linux", or stack = "firstflight" for this endpoint'
         )
 
 
@@ -309,8 +309,8 @@ def _route(
     probe = rules["tail_loss_probe"]
     if probe and probe["max_ack_delay_ns"] != minimum * _MILLISECOND:
         raise RequestError(
-            f"{where}.recovery.scoreboard.tail_loss_probe.max_ack_delay: a kernel takes rto.minimum, here {minimum} "
-            'ms; write both alike, or stack = "firstflight" for this end'
+            f"{where}.recovery.scoreboard.tail_loss_probe.max_ack_delay: the kernel uses rto.minimum, here {minimum} "
+            'ms; set both to the same value, or stack = "firstflight" for this endpoint'
         )
     if minimum * _MILLISECOND != linux["rto"]["minimum_ns"]:
         route["rto_min"] = minimum

@@ -139,14 +139,14 @@ def _refuse_draws(tree: dict[str, Any], applications: list[dict[str, Any]]) -> N
     for group in tree["group"]:
         if drawn := {name for laws in group["draw"] for name in laws}:
             raise RequestError(
-                f"network.group.{group['name']}.link: {', '.join(sorted(drawn))} is drawn for each replicate, and a "
-                "testbed keeps its links; write constants, or use the engine simulate"
+                f"network.group.{group['name']}.link: {', '.join(sorted(drawn))} is drawn for each replicate, but a "
+                "testbed keeps its links; set constants, or use the engine simulate"
             )
     for application in applications:
         if application["share"] < 1:
             raise RequestError(
-                f"application.{application['name']}.share: who runs it is drawn for each replicate, and a testbed "
-                "keeps its clients; name client_hosts and clients, or use the engine simulate"
+                f"application.{application['name']}.share: its users are drawn for each replicate, but a testbed "
+                "keeps its clients; set client_hosts and clients, or use the engine simulate"
             )
 
 

@@ -35,7 +35,7 @@ _SWITCHES = (
     (
         "kernel/apparmor_restrict_unprivileged_userns",
         "1",
-        "AppArmor keeps programs without a profile from using user namespaces, as Ubuntu has it since 24.04",
+        "AppArmor denies user namespaces to programs without a profile, as in Ubuntu since 24.04",
         "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
     ),
     (

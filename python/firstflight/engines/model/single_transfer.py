@@ -103,7 +103,7 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
         if "policer" in link:
             raise _refusal(f"a link on its way has a policer ({link['policer']['rate_bps']} bit/s)")
         if "impairments" in link:
-            raise _refusal(f"packets of a link on its way meet {link['impairments'][0]['kind']}")
+            raise _refusal(f"packets of a link on its path are subject to {link['impairments'][0]['kind']}")
         if "rate_schedule" in link:
             raise _refusal(f"the rate of a link on its way changes ({link['rate_schedule']['kind']})")
         if link["queue"]["kind"] not in QUEUES:

@@ -47,8 +47,8 @@ class RetransmissionTimer:
         if self.deadline is not None and now >= self.deadline:
             raise RequestError(
                 f"outside the model's regime: a retransmission timer of {self.rto / 1e9:g} s expires "
-                f"{self.deadline / 1e9:g} s after the connection was opened, before an ACK comes back, and the "
-                "model knows no retransmission; use --engine simulate"
+                f"{self.deadline / 1e9:g} s after the connection was opened, before an ACK returns, and the model "
+                "has no retransmission; use --engine simulate"
             )
 
     def _sample(self, sent: int, now: int) -> None:

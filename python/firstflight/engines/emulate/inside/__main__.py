@@ -99,7 +99,7 @@ def _answer(runner: Runner, testbed: Testbed, message: dict[str, Any]) -> None:
     except FirstflightError as error:
         runner.send({"id": answer["id"], "error": str(error), "kind": _KINDS.get(type(error), "other")})
     except (OSError, NetlinkError) as error:
-        sentence = f"the kernel refuses what {message['do']} needs: {error}"
+        sentence = f"the kernel refuses a feature that {message['do']} needs: {error}"
         runner.send({"id": answer["id"], "error": sentence, "kind": _KINDS[MachineError]})
     except Exception as error:
         sentence = f"{message['do']} failed inside the testbed: {error!r}"

@@ -74,7 +74,9 @@ class OurClient:
             try:
                 response = responses.get(timeout=max(0.0, deadline - time.monotonic()) + _PATIENCE_S)
             except queue.Empty:
-                raise MachineError(f"our TCP on {self._host} does not tell what became of a transfer") from None
+                raise MachineError(
+                    f"firstflight's TCP on {self._host} does not report the result of a transfer"
+                ) from None
             place, port = begun[response["fetch"]]
             yield _fetched(response, place, port)
 

@@ -51,7 +51,7 @@ class KernelServer:
             self._sockets = namespace.call(Sockets, PORT)
         except OSError as error:
             raise MachineError(
-                f"host {host}: the kernel does not tell of closed sockets (sock_diag): {error.strerror}"
+                f"host {host}: the kernel does not report closed sockets (sock_diag): {error.strerror}"
             ) from None
         self._capture = Capture(namespace, testbed.on_death)
 
