@@ -131,7 +131,9 @@ def test_a_page_shows_a_packet_script_of_the_project() -> None:
 
 @pytest.mark.parametrize("name", ["gallery.md", "keys.md", *sorted(COMMANDS.keys() - {"start.md"})])
 def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", (DOCS / name).read_text(encoding="utf-8")):
+    targets = re.findall(r"\]\(([^)]+)\)", (DOCS / name).read_text(encoding="utf-8"))
+    assert targets
+    for target in targets:
         if target.startswith("https://"):
             continue
         page, _, heading = target.partition("#")

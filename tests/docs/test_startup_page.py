@@ -30,7 +30,9 @@ def test_the_page_shows_what_its_command_prints(name: str) -> None:
 
 
 def test_the_page_has_every_scheme_with_its_parameters_and_a_picture() -> None:
-    for scheme in choices()["startup"]:
+    schemes = choices()["startup"]
+    assert len({scheme["scheme"] for scheme in schemes}) == len(schemes) == PAGE.count("](startup/")
+    for scheme in schemes:
         name = scheme["scheme"]
         section = PAGE.split(f"## `{name}`\n")[1].split("\n## ")[0]
         assert f"(startup/{name}.svg)" in section
@@ -39,13 +41,15 @@ def test_the_page_has_every_scheme_with_its_parameters_and_a_picture() -> None:
 
 
 def test_the_page_has_every_parameter_of_the_policies_that_learn() -> None:
-    for policy in choices()["initial_window"]:
-        name = policy["policy"]
-        if name in ("remembered", "adaptive"):
-            section = PAGE.split(f"### `{name}`\n")[1].split("\n### ")[0]
-            assert all(f"| `{parameter.removesuffix('_ns')}` |" in section for parameter in policy.keys() - {"policy"})
+    policies = {policy["policy"]: policy.keys() - {"policy"} for policy in choices()["initial_window"]}
+    for name in ("remembered", "adaptive"):
+        section = PAGE.split(f"### `{name}`\n")[1].split("\n### ")[0]
+        assert policies[name]
+        assert all(f"| `{parameter.removesuffix('_ns')}` |" in section for parameter in policies[name])
 
 
 def test_the_pictures_are_there() -> None:
-    for picture in re.findall(r"\]\((startup/[^)]+)\)", PAGE):
+    pictures = re.findall(r"\]\((startup/[^)]+)\)", PAGE)
+    assert len(set(pictures)) == len(pictures) > 5
+    for picture in pictures:
         assert (DOCS / picture).exists(), picture

@@ -58,6 +58,7 @@ def test_bandwidths_have_the_published_quantiles_and_fill_every_bucket() -> None
 def test_sizes_have_the_published_quantiles() -> None:
     law = STUDY.cells("simulate")[0].scenario.to_plan()["applications"][0]["size"]
     published = pl.read_csv(REFERENCE / "response_sizes.csv")
+    assert published.height == 2
     for share, size in published.select("cumulative_probability", "bytes").iter_rows():
         below = NormalDist(math.log(law["median"]), law["sigma"]).cdf(math.log(size))
         assert below == pytest.approx(share, abs=0.001)

@@ -18,7 +18,6 @@ from firstflight.analysis.ab import (
     minimum_detectable_effect,
     pilot_of,
     pilot_of_one_arm,
-    retransmissions,
     units_needed,
     within_budget,
 )
@@ -79,15 +78,6 @@ def test_fairness_of_two_arms_is_compared_with_an_interval() -> None:
     calls = rows.filter(pl.col("application") == "call", pl.col("iw") == 3)
     assert found.baseline.value == pytest.approx(jain_index(calls["throughput"].to_numpy()))
     assert found.difference.low < 0 < found.difference.high
-
-
-def test_what_is_sent_again_is_told_as_rates_and_shares() -> None:
-    found = retransmissions(transfers(1.0), ARMS)
-    assert found.rate.baseline.value == pytest.approx(0.02, abs=0.003)
-    assert found.rate.percent.value == pytest.approx(50, abs=20)
-    assert found.flows.difference.low > 0
-    assert found.timeouts.treatment.value >= 0
-    assert found.first_flight.units == 1500
 
 
 def test_a_pilot_tells_how_many_units_it_takes() -> None:

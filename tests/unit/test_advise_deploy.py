@@ -25,7 +25,9 @@ def test_a_window_in_use_that_was_assumed_is_called_so_in_the_way_back() -> None
 
 
 def test_each_persistent_form_names_its_file_and_the_window() -> None:
-    for step in deploy.persistent(24):
+    steps = deploy.persistent(24)
+    assert len(steps) > 2
+    for step in steps:
         assert step.file.startswith("/etc/")
         assert any("24" in line for line in step.lines)
 

@@ -85,5 +85,7 @@ def test_the_page_has_the_line_to_configure_every_kind_and_every_column():
 
 
 def test_the_links_of_the_page_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)", PAGE):
+    targets = re.findall(r"\]\(([^)#]+)", PAGE)
+    assert targets
+    for target in targets:
         assert target.startswith("https://") or (EXAMPLES.parents[1] / "docs" / target).exists(), target

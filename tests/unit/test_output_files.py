@@ -182,11 +182,14 @@ def test_a_fault_at_the_rename_of_a_cell_leaves_nothing_of_it(tmp_path: Path, mo
 
 def test_no_reader_of_tables_is_given_a_path_that_it_may_take_for_a_pattern() -> None:
     readers = {"read_csv", "read_parquet", "scan_csv", "scan_parquet", "read_ipc", "scan_ipc"}
+    found = 0
     for path in _PACKAGE.rglob("*.py"):
         for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
             if isinstance(call.func, ast.Attribute) and call.func.attr in readers:
                 is_bytes = ast.unparse(call.args[0]).endswith((".read_bytes()", ".encode()"))
                 assert is_bytes or "glob=False" in ast.unparse(call), f"{path}:{call.lineno}"
+                found += 1
+    assert found > 2
 
 
 def test_a_table_is_read_from_the_file_of_that_name(firstflight: Program, tmp_path: Path) -> None:

@@ -50,7 +50,10 @@ def test_names_are_categories_and_absent_pages_null(run: Run) -> None:
 
 
 def test_each_file_carries_seed_versions_commit_and_machine_and_each_cell_its_scenario(run: Run) -> None:
-    for path in run.directory.rglob("*.parquet"):
+    paths = list(run.directory.rglob("*.parquet"))
+    # Of two cells.
+    assert len({path.parent for path in paths}) == 2
+    for path in paths:
         about = json.loads(pl.read_parquet_metadata(path)["firstflight"])
         assert about["seed"] == 1
         assert {"versions", "commit", "machine", "code", "replicates"} <= about.keys()

@@ -273,14 +273,18 @@ def test_no_engine_uses_code_of_another() -> None:
     engines = {"simulate", "model", "emulate"}
     for name in engines:
         place = machine._PACKAGE / "engines" / name
-        for path in place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]:
+        paths = list(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+        assert paths
+        for path in paths:
             imported = [line for line in path.read_text().splitlines() if " import " in line]
             for other in engines - {name}:
                 assert not any(f"engines.{other}" in line or f"..{other} import" in line for line in imported), path
 
 
 def test_checksums_are_those_of_sha256sum(made: Run) -> None:
-    for place in (made.directory / "cells").iterdir():
+    places = list((made.directory / "cells").iterdir())
+    assert places
+    for place in places:
         done = subprocess.run(["sha256sum", "-c", files.SUMS], cwd=place, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         listed = {line.split()[1] for line in (place / files.SUMS).read_text().splitlines()}
