@@ -234,6 +234,14 @@ def test_of_windows_as_good_and_as_far_the_smaller_is_recommended() -> None:
     assert decide(evidence({"typical": {20: -5, 8: -5}})).initial_window == 8
 
 
+def test_no_number_of_flows_separates_a_step_that_points_the_other_way() -> None:
+    found = evidence({"typical": {16: -8.0, 20: -8.25}}, step_half=1)
+    assert decide(found).flows_needed == 16 * FLOWS
+    for value in (0.0, 0.5):
+        other = replace(found, step=lambda *_, value=value: around(value))
+        assert (decide(other).initial_window, decide(other).flows_needed) == (16, None)
+
+
 def test_where_a_candidate_stands_is_told_with_its_checks() -> None:
     harm = {"typical": {16: Estimate(9, 8, 10), 20: Estimate(4, 3, 7)}}
     over, across = decide(evidence({"typical": {16: -5, 20: -6}}, harm)).standings

@@ -75,6 +75,8 @@ def test_what_the_operator_knows_replaces_its_brackets_and_is_told_as_assumed(tm
     assert names == {"typical", "narrow way back", "beside others"}
     reference = brackets.settings(known)[0]
     assert (reference.rates, reference.buffer_s, reference.at_once, reference.loss) == ("uk-2023", 0.05, 4, 0.001)
+    assert reference.text.endswith("4 parallel connections")
+    assert brackets.settings(found)[0].text.endswith("each connection alone on its access link")
     assert [text.split(":")[0] for text in known.assumed[1:]] == [
         "--assume lines=uk-2023",
         "--assume buffer=50ms",
