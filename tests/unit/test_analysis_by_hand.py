@@ -382,3 +382,13 @@ def test_a_difference_from_print_is_in_steps_of_what_counts_as_near() -> None:
     assert Metric("m", "M").difference(1.2, 2.0) == pytest.approx(-4)
     assert Metric("m", "M").difference(-3.0, -4.0) == pytest.approx(2.5)
     assert Metric("m", "M", compare="absolute", near=0.5).difference(0.0, 0.0) == 0
+
+
+def test_a_response_may_begin_in_the_first_interval_of_the_link() -> None:
+    names = "interval_start_s interval_s sent_bytes dropped_packets"
+    link = frame(names, (0.0, 1.0, 40_000, 0), (1.0, 1.0, 60_000, 0)).collect()
+    row = frame(
+        "start_s handshake_time_s completion_time_s bytes retransmissions", (0.0, 0.125, 1.75, 1448, 0)
+    ).collect()
+    # From 0.25 to 1.625 s: three quarters of 40 kB and five eighths of 60 kB.
+    assert others_share(row, link, 0.125) == pytest.approx([100 * (1 - 1500 / 67_500)])

@@ -23,8 +23,10 @@ def others_share(responses: pl.DataFrame, link: pl.DataFrame, one_way_s: float) 
     ends = (link["interval_start_s"] + link["interval_s"]).to_numpy()
     start = (responses["start_s"] + responses["handshake_time_s"]).to_numpy() + one_way_s
     end = (responses["start_s"] + responses["completion_time_s"]).to_numpy() - one_way_s
-    sent = link["sent_bytes"].cum_sum().to_numpy()
-    carried = np.interp(end, ends, sent) - np.interp(start, ends, sent)
+    # From the beginning of the first interval on.
+    at = np.concatenate([link["interval_start_s"].to_numpy()[:1], ends])
+    sent = np.concatenate([[0], link["sent_bytes"].cum_sum().to_numpy()])
+    carried = np.interp(end, at, sent) - np.interp(start, at, sent)
     # Of all intervals that it touches: a queue drops the packets of one flight at one moment.
     before = np.concatenate([[0], link["dropped_packets"].cum_sum().to_numpy()])
     first, last = np.searchsorted(ends, start, "right"), np.searchsorted(ends, end, "left")
