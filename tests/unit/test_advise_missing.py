@@ -101,3 +101,23 @@ def test_where_the_window_holds_nothing_is_missing() -> None:
     decision, found = answer([TYPICAL], {})
     assert decision.outcome == "change"
     assert found is None
+
+
+def test_of_windows_that_one_unknown_stops_the_one_that_gains_most_in_the_first_setting_is_named() -> None:
+    first, second = Setting("zero", "", rates="seen"), Setting("another", "", "buffer", rates="seen")
+    changes = {("zero", 16): -3.0, ("zero", 32): -8.0, ("another", 16): -8.0, ("another", 32): -3.0}
+    harm = {"zero": Estimate(0.1, 0, 0.2), "another": Estimate(2, 1, 3)}
+    evidence = Evidence(
+        in_use=10,
+        candidates=[16, 32],
+        settings=["zero", "another"],
+        changes={key: Estimate(value, value - 1, value + 1) for key, value in changes.items()},
+        step=lambda setting, one, other: GAIN,
+        checks={key: [check(TERM, key[1], key[0], harm[key[0]], USERS)] for key in changes},
+        flows=USERS,
+    )
+    experiment = cast(Experiment, SimpleNamespace(settings=[first, second]))
+    found = missing(decide(evidence), evidence, experiment, cast(Measurements, None), [TERM])
+    assert found is not None
+    assert (found.initial_window, found.slow_bps, found.share) == (32, None, None)
+    assert found.conditions == ("the queues before your users' access links hold more than 20 ms",)
