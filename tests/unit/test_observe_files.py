@@ -34,9 +34,9 @@ def file(tmp_path):
     ("content", "said"),
     [
         (b"", "is empty"),
-        (bytes(range(256)) * 40, "is of no kind that is recognised"),
-        ("Dear diary,\ntoday nothing happened.\n", "is of no kind that is recognised"),
-        ("a,b,c\n1,2,3\n", "is of no kind that is recognised"),
+        (bytes(range(256)) * 40, "is of no kind that is recognized"),
+        ("Dear diary,\ntoday nothing happened.\n", "is of no kind that is recognized"),
+        ("a,b,c\n1,2,3\n", "is of no kind that is recognized"),
         (b"PAR1 and then nothing", "starts as a Parquet file, but cannot be opened"),
         (b"\xd4\xc3\xb2\xa1 cut", "is no capture"),
         ("rtt_ms,bytes\n", "holds no connection"),

@@ -25,7 +25,7 @@ _GREY = "#8a949d"
 _SHARE_PX = 42
 """Room at the right of a panel for the share of the users."""
 _MOST_WINDOWS = 8
-"""As many as the map of sizes has colours for."""
+"""As many as the map of sizes has colors for."""
 _MAP_SIZES = np.unique(np.round(np.geomspace(1e3, 1e6, 90))).tolist()
 
 

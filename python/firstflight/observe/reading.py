@@ -115,6 +115,6 @@ def _kind(path: Path, beginning: bytes) -> str:
             return "table"
     kinds = "; ".join(f"{name}: {what}" for name, what in KINDS.items())
     raise RequestError(
-        f"{path} is of no kind that is recognised; say which with --kind ({kinds}), and for an nginx log of another "
+        f"{path} is of no kind that is recognized; say which with --kind ({kinds}), and for an nginx log of another "
         "format --log-format"
     )

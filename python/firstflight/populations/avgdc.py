@@ -1,4 +1,4 @@
-"""AvgDC: the users of a Google data centre with average paths, 2010.
+"""AvgDC: the users of a Google data center with average paths, 2010.
 
 Round trips and bandwidths have the shares of Figure 5 (`dukkipati2010.py`); their dependence is fitted to the figure's
 shares of the bandwidth-delay product. Three medians of the bandwidth are published: the shares give 1.03 Mbit/s, the

@@ -1,4 +1,4 @@
-"""SlowDC: the users of a Google data centre with the largest share of slow paths, 2010.
+"""SlowDC: the users of a Google data center with the largest share of slow paths, 2010.
 
 Published: nearly 20% of the traffic is below 100 kbit/s and a third below 256 kbit/s (RFC 6928), the median is
 500 kbit/s, the median round trip 70 ms (CS244 2014). Above the median the bandwidths have AvgDC's shares above 512

@@ -39,7 +39,7 @@ def make_directory(target: Path) -> None:
 
 def check(target: Path, inputs: Iterable[Path] = (), content: bytes | None = None) -> None:
     """Raise RequestError if to write `target` would destroy what was read (`inputs`) or what firstflight did not write.
-    A CSV table and JSON are recognised by how they begin, when `content` is known.
+    A CSV table and JSON are recognized by their first bytes, when `content` is known.
     """
     with files.explained(target):
         if not target.exists() and not target.is_symlink():

@@ -22,7 +22,7 @@ _QUANTILES = [percent / 100 for percent in range(1, 100)]
 def completion_times(rows: pl.LazyFrame, keys: list[str], pages: bool = False) -> list[Figure]:
     """Distribution of completion times (s) of transfers or `pages`, 1st to 99th percentile, over all replicates.
 
-    One line per application and cell, up to as many as the palette has colours. Empty where
+    One line per application and cell, up to as many as the palette has colors. Empty where
     nothing finished or there are more lines.
     """
     import altair as alt

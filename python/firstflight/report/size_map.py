@@ -64,7 +64,7 @@ def size_map(
     if not windows or shown.is_empty():
         raise ValueError("a map of sizes needs curves and users of a weight above 0")
     if len(windows) > len(_COLOURS):
-        raise ValueError(f"a map of sizes has colours for {len(_COLOURS)} initial windows, not {len(windows)}")
+        raise ValueError(f"a map of sizes has colors for {len(_COLOURS)} initial windows, not {len(windows)}")
     lines = curves.select(
         "initial_window", (pl.col("bytes") / 1e3).alias("kb"), (1e3 * pl.col("time_s")).alias("ms")
     ).sort("initial_window", "kb")

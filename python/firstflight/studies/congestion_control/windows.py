@@ -42,7 +42,7 @@ class Reduction:
 class Stretch:
     """Congestion avoidance between two reductions; `reduction` is the one before it.
 
-    `rows`: `time_s`, `cwnd` and `rounds`, the windows acknowledged since its beginning, one row an acknowledgement.
+    `rows`: `time_s`, `cwnd` and `rounds`, the windows acknowledged since its beginning, one row per ACK.
     """
 
     reduction: Reduction

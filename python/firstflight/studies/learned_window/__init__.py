@@ -1,4 +1,4 @@
-"""Learned initial windows: six rules, three keys, ageing, and the times of a published campaign."""
+"""Learned initial windows: six rules, three keys, aging, and the times of a published campaign."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -69,7 +69,7 @@ def goodput(grid: str, name: str, application: str = "web", at: At | None = None
 def bottleneck(grid: str, prefix: str) -> Iterator[Quantity]:
     """Share of the run in which the link was sending in the direction of the data, and drops of its queue."""
     dropped = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
-    used = "Utilisation of the bottleneck"
+    used = "Utilization of the bottleneck"
     yield Quantity(f"{prefix}utilization", used, "percent", 100 * BUSY / INTERVAL, BOTTLENECK, "links", grid=grid)
     yield Quantity(f"{prefix}drops", "Packet drop rate", "percent", dropped, BOTTLENECK, "links", grid=grid)
 

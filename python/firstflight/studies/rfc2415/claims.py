@@ -461,7 +461,7 @@ def _bottleneck(q: Quantities) -> Iterator[ClaimSpec]:
             "11",
             q.utilization,
             "link_utilization",
-            "Table 2: the utilisation of the bottleneck (largest difference of the 48 cells).",
+            "Table 2: the utilization of the bottleneck (largest difference of the 48 cells).",
             f"{AIM}; the table is printed to 1 point.",
             3,
         ),

@@ -79,7 +79,7 @@ def tables(q: Quantities) -> Iterator[Table]:
     delays = [q.delay, _measure(q, "decrease", "")]
     files = [file_power(q), q.file_delay, named(q.ftp_goodput, "ftp_goodput", "Goodput", "MB")]
     yield _printed(1, "Median web page delay", AGAINST_ONE, delays, DERIVED)
-    yield _printed(2, "Link utilisation and packet drop rate", USE, [q.utilization, q.drops], SLIP)
+    yield _printed(2, "Link utilization and packet drop rate", USE, [q.utilization, q.drops], SLIP)
     yield _printed(3, "Network power of file transfers", POWER, files)
     yield _printed(4, "Median web page delay", AGAINST_ONE, delays, DERIVED)
     yield _printed(5, "Network power of file transfers", POWER, files)

@@ -1,4 +1,4 @@
-"""RFC 6928's own experiment on two simulated data centres: IW 3 against 10 on millions of users' paths.
+"""RFC 6928's own experiment on two simulated data centers: IW 3 against 10 on millions of users' paths.
 
 What no publication gives is our choice; each choice says why.
 """

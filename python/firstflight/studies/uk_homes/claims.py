@@ -7,9 +7,9 @@ A first flight leaves the server back to back, so it reaches the home's line at 
 it. What the rest of the path could hold (the bandwidth-delay product) helps only a flight that is paced. So there are
 rules, and they are not the same:
 
-- *queue*: the first flight is larger than the queue, because the server's acknowledgement of the request goes before it
+- *queue*: the first flight is larger than the queue, because the server's ACK of the request goes before it
   and is on the wire;
-- *wire*: it is larger than the queue and a packet on the wire, as it would be without that acknowledgement;
+- *wire*: it is larger than the queue and a packet on the wire, as it would be without that ACK;
 - *pipe*: it is larger than bandwidth-delay product and queue together, the rule of thumb for a steady flow.
 """
 
