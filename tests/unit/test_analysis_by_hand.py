@@ -6,11 +6,22 @@ import math
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 import pytest
 
 from firstflight.analysis.buckets import NO_FLOWS, bucket_table
-from firstflight.analysis.claim import counts, tally
+from firstflight.analysis.claim import (
+    Expectation,
+    above,
+    at_least,
+    at_most,
+    below,
+    between,
+    counts,
+    near,
+    tally,
+)
 from firstflight.analysis.histograms import quantiles
 from firstflight.analysis.intervals import Estimate, Means, bootstrap
 from firstflight.analysis.link_share import median_share, others_share
@@ -392,3 +403,50 @@ def test_a_response_may_begin_in_the_first_interval_of_the_link() -> None:
     ).collect()
     # From 0.25 to 1.625 s: three quarters of 40 kB and five eighths of 60 kB.
     assert others_share(row, link, 0.125) == pytest.approx([100 * (1 - 1500 / 67_500)])
+
+
+def test_buckets_are_those_of_each_cell() -> None:
+    # The other cell has two users up to 100 ms, of whom one was not fast.
+    other = TRANSFERS.filter(pl.col("application") == "file", pl.col("client") < 2).with_columns(
+        webs=pl.lit(16, dtype=pl.Int64), completion_time_s=3 * pl.col("completion_time_s")
+    )
+    users = pl.concat([USERS, USERS.with_columns(webs=pl.lit(16, dtype=pl.Int64))])
+    table = bucket_table(run(transfers=pl.concat([TRANSFERS, other]), users=users), EDGES, {"file": 1448, "site": 1})
+    assert table.keys == ("webs", "application", "dimension", "bucket")
+    times = table.frame.filter(pl.col("application") == "file", pl.col("metric") == "mean_completion_time")
+    found = {tuple(row[:3]): row[3] for row in times.select("webs", "dimension", "bucket", "ours").rows()}
+    assert found[8, "rtt_s", "to 100 ms"] == pytest.approx(5 / 3)
+    assert found[16, "rtt_s", "to 100 ms"] == pytest.approx(5)
+    assert found[16, "down_bps", "above 1,000 kbit/s"] == pytest.approx(6)
+    shares = table.frame.filter(pl.col("webs") == 16, pl.col("metric") == "share", pl.col("dimension") == "rtt_s")
+    assert shares["ours"].to_list() == [100, 0]
+
+
+def test_applications_of_aggregates_are_in_the_order_of_their_first_row() -> None:
+    names = [f"application {3 * place % 20}" for place in range(20)]
+    sums = frame(SUMS.replace(" sent", " segments_sent"), *((8, 0, n, "page", "all", 0, 1, 1, 1, 1, 1) for n in names))
+    bins = frame(
+        "webs replicate application unit dimension bucket bin count",
+        *((8, 0, name, "page", "all", 0, 2000, 1) for name in sorted(names)),
+    )
+    found = _aggregated(sums, bins, ["webs"], "page").frame
+    assert found.filter(pl.col("metric") == "completed")["application"].to_list() == names
+
+
+def test_what_a_source_expects_has_ends_words_unit_and_tolerance() -> None:
+    up, down, inf = math.nextafter(3, 4), math.nextafter(3, 2), math.inf
+    assert near(3, "s", 0.5) == Expectation(3, 3, 3, "s", 0.5)
+    assert between(3, 7, "s", 0.5) == Expectation(3, 7, "3 to 7", "s", 0.5)
+    assert at_least(3, "s", 0.5) == Expectation(3, inf, "at least 3", "s", 0.5)
+    assert at_most(3, "s", 0.5) == Expectation(-inf, 3, "at most 3", "s", 0.5)
+    assert above(3, "s", 0.5) == Expectation(up, inf, "above 3", "s", 0.5)
+    assert below(3, "s", 0.5) == Expectation(-inf, down, "below 3", "s", 0.5)
+
+
+def test_the_ends_of_the_bootstrap_are_the_13th_least_and_greatest_of_500() -> None:
+    values = [3.0**place for place in range(10)]
+    drawn = np.random.default_rng(7).choice(10, (500, 10))
+    means = sorted(sum(values[place] for place in row) / 10 for row in drawn)
+    found = bootstrap({"a": dict(enumerate(values))}, lambda of: of("a"), seed=7)
+    assert (found.low, found.high) == pytest.approx((means[12], means[-13]))
+    assert len({round(of, 6) for of in means[7:14]}) > 1
