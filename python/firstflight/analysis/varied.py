@@ -60,8 +60,9 @@ _SAME = 1e-9
 _CAPTION = (
     "{key} = {values} against {key} = {first}, with the same random numbers: change of completion times in percent, "
     "and of the share of retransmitted segments in percentage points; of datagrams change of delay and jitter in "
-    "percent, of lost and late ones in percentage points, of the MOS in points. Intervals over {units}. What did not "
-    "finish is beyond every time in a quantile, which is left out where it reaches that far, and is not in a mean."
+    "percent, of lost and late ones in percentage points, of the MOS in points. Intervals over {units}. Unfinished "
+    "transfers count as longer than every time in a quantile, which is left out if it reaches them, and are not in a "
+    "mean."
 )
 
 

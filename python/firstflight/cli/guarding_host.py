@@ -83,7 +83,7 @@ def status_command(state: Path, as_json: bool) -> int:
     try:
         text = (state / STATUS).read_text(encoding="utf-8")
     except OSError:
-        print(f"no guard runs with {state}; `firstflight guard run` starts one", file=sys.stderr)
+        print(f"no guard runs with {state}; start one with `firstflight guard run`", file=sys.stderr)
         return 1
     status: dict[str, Any] = json.loads(text)
     old_s = time.time() - status["written_at"]
@@ -105,7 +105,7 @@ def undo_command(state: Path) -> None:
         journal.close()
     print(f"{len(removed)} routes removed")
     for prefix in left:
-        print(f"{prefix}: has our number (proto 71) and is not in the journal; left as it is")
+        print(f"{prefix}: has the guard's number (proto 71) and is not in the journal; left unchanged")
 
 
 def _ceiling(limits: Limits) -> int:
@@ -160,16 +160,18 @@ def _print(status: dict[str, Any], old_s: float) -> None:
         f"{policy['ceiling']}; {does}"
     )
     if old_s > _STALE_S:
-        console.print(f"[red]not written for {old_s:.0f} s: the guard hangs or was killed; `firstflight guard undo`[/]")
+        console.print(
+            f"[red]not written for {old_s:.0f} s: the guard hangs or was killed; run `firstflight guard undo`[/]"
+        )
     console.print(
         f"{seen['reported']} connections closed, {seen['passed_over']} passed over, {seen['beyond']} beyond the limit, "
         f"{seen['dropped']} reports dropped by the kernel, {status['uncertain']} with an uncertain window"
     )
     if status["timeouts_unknown"]:
-        console.print("[yellow]this kernel does not count timeouts (6.7 and later do): they are not judged[/]")
+        console.print("[yellow]this kernel does not count timeouts (6.7 and later do): they are not evaluated[/]")
     console.print(
         f"{status['windows_set']} prefixes set, {status['windows_decided']} decided, {status['hands_off']} prefixes "
-        "left to somebody else's routes"
+        "with routes of other programs left unchanged"
     )
     names = ("answer", "e-value", "flows", "losses", "timeouts", "needed")
     table = Table(Column("group", no_wrap=True), *names, box=SIMPLE)
@@ -185,8 +187,6 @@ def _print(status: dict[str, Any], old_s: float) -> None:
             "" if more is None else str(more),
         )
     console.print(table)
-    console.print(
-        "losses, timeouts: in the raised arm, of all; needed: more connections until it is known that none is worse"
-    )
+    console.print("losses, timeouts: in the raised arm, of all; needed: further connections until harm is excluded")
     if status["groups_in_all"] > len(status["groups"]):
         console.print(f"and {status['groups_in_all'] - len(status['groups'])} more groups")

@@ -88,19 +88,19 @@ def lines(found: Rehearsal, bad: BadLink | None) -> list[str]:
         if bad is not None and stop.at >= bad.at:
             said.append(
                 f"  {_span(stop.at - bad.at)} after the link turned bad: "
-                f"{counted(stop.raised_since_bad or 0, 'raised connection')} later, of which it harmed {stop.harmed}"
+                f"{counted(stop.raised_since_bad or 0, 'raised connection')} later, {stop.harmed} of them harmed"
             )
     if not found.stops:
         said.append("stopped: nothing")
     if bad is not None:
-        said.append(f"missed: {', '.join(found.missed) or 'nothing'} ({found.harmed} connections harmed in all)")
+        said.append(f"missed: {', '.join(found.missed) or 'nothing'} ({found.harmed} connections harmed in total)")
     undecided = [
         (verdict.more_connections, name)
         for name, verdict in found.verdicts.items()
         if verdict.answer in (Answer.CONTINUE, Answer.TOO_FEW) and verdict.more_connections is not None
     ]
     for more, name in sorted(undecided)[:_MOST_UNDECIDED]:
-        said.append(f"undecided: {name} needs {counted(more, 'more connection')} to know that no harm is done")
+        said.append(f"undecided: {name} needs {counted(more, 'more connection')} to exclude harm")
     if len(undecided) > _MOST_UNDECIDED:
         said.append(f"undecided: {counted(len(undecided) - _MOST_UNDECIDED, 'more group')}")
     return said

@@ -107,8 +107,8 @@ def _tell_of_aside(directory: Path, aside: Path) -> None:
 def _summarise(request: Request, run: Run, kept: int, seconds: float) -> None:
     study = request.study
     cells = f"{len(request.cells)} cell{'s' if len(request.cells) != 1 else ''}"
-    left = f"; {run.missing} more were asked for before and have not finished" if run.missing else ""
-    before = f" ({kept} of them had finished before)" if kept else ""
+    left = f"; {run.missing} requested earlier have not finished" if run.missing else ""
+    before = f" ({kept} of them finished earlier)" if kept else ""
     print(f"{study.title}\n{cells}{before} in {seconds:.1f} s, in {run.directory}{left}\n")
     for sentence in study.answer(run):
         print(f"  {sentence}")

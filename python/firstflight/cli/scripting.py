@@ -48,7 +48,7 @@ def script_command(paths: list[Path], as_json: bool, tolerance: str) -> int:
         _print(outcomes)
     verdicts = {outcome.verdict for outcome in outcomes}
     if verdicts == {"unsupported"}:
-        print("firstflight: none of these scripts could be run", file=sys.stderr)
+        print("firstflight: none of these scripts can be run", file=sys.stderr)
         return _DIFFERS
     if "error" in verdicts:
         return RequestError.exit_status
