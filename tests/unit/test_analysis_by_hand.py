@@ -226,17 +226,19 @@ def test_what_is_compared_over_replicates_are_pages_before_transfers_and_segment
     assert (file["mean"], file["p50"], file["p95"], file["retransmitted"]) == (1.5, 2, math.inf, 11)
 
 
-def test_what_is_compared_of_users_has_their_network_and_weight() -> None:
-    rows = _rows(run(transfers=named(TRANSFERS), pages=named(PAGES), users=USERS), ["webs"], by_users=True)
+def test_what_is_compared_of_users_has_their_network_and_weight_in_the_order_of_the_records() -> None:
+    # In another order, and one of whom nothing is in the records.
+    idle = USERS.tail(1).with_columns(client=pl.lit(9, dtype=pl.Int64))
+    users = pl.concat([idle, USERS.reverse()])
+    rows = _rows(run(transfers=named(TRANSFERS), pages=named(PAGES), users=users), ["webs"], by_users=True)
     found = rows.select("application", "client", "completion_time_s", "segments_sent", "subnet", "weight").rows()
-    assert sorted(found, key=lambda row: (row[0], row[1]))[:2] == [
+    assert found[:4] == [
+        ("site", 0, 6.0, None, 0, 1.0),
+        ("site", 1, 8.0, None, 0, 2.0),
         ("file", 0, 1.0, 20, 0, 1.0),
         ("file", 1, 2.0, 30, 0, 2.0),
     ]
-    assert [row for row in found if row[0] == "site"] == [
-        ("site", 0, 6.0, None, 0, 1.0),
-        ("site", 1, 8.0, None, 0, 2.0),
-    ]
+    assert [row[:2] + row[3:] for row in found[4:]] == [("file", 2, 50, 1, 3.0)]
 
 
 def test_of_aggregates_what_is_compared_is_of_all_users_and_of_pages_where_there_are_any() -> None:
