@@ -7,6 +7,7 @@ another number than the sentence's.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -17,7 +18,7 @@ import pytest
 
 import made_up_quantities
 from firstflight.studies import find
-from firstflight.studies.kernel import DeclaredStudy
+from firstflight.studies.kernel import ClaimSpec, DeclaredStudy
 from made_up_quantities import cell, quantities, spread
 
 STUDIES = Path(__file__).parents[2] / "python" / "firstflight" / "studies"
@@ -36,10 +37,98 @@ def found(name: str) -> dict[str, float]:
 
 @cache
 def _found(name: str, seed: int) -> dict[str, float]:
+    return {
+        spec.id: float(spec.found.isel(draw=0) if "draw" in spec.found.dims else spec.found)
+        for spec in _specs(name, seed)
+    }
+
+
+@cache
+def _specs(name: str, seed: int) -> list[ClaimSpec]:
     study = find(name)
     assert isinstance(study, DeclaredStudy)
-    specs = study._claims(quantities(study))
-    return {spec.id: float(spec.found.isel(draw=0) if "draw" in spec.found.dims else spec.found) for spec in specs}
+    return list(study._claims(quantities(study)))
+
+
+def limits(name: str) -> dict[str, tuple[float, float, float]]:
+    """The lowest and the highest value that each claim expects, and its tolerance."""
+    specs = _specs(name, made_up_quantities.seed)
+    return {spec.id: (spec.expected.lowest, spec.expected.highest, spec.tolerance) for spec in specs}
+
+
+def at(value: float, tolerance: float = 0.0) -> object:
+    return (value, value, tolerance)
+
+
+def from_(value: float, tolerance: float = 0.0) -> object:
+    return (value, math.inf, tolerance)
+
+
+def to(value: float, tolerance: float = 0.0) -> object:
+    return (-math.inf, value, tolerance)
+
+
+def more(value: float, tolerance: float = 0.0) -> object:
+    """More than it, and not itself."""
+    return (math.nextafter(value, math.inf), math.inf, tolerance)
+
+
+def less_than(value: float, tolerance: float = 0.0) -> object:
+    return (-math.inf, math.nextafter(value, -math.inf), tolerance)
+
+
+def test_limits_are_those_of_the_sentences() -> None:
+    assert limits("congestion-control") == {
+        "talk-parallel-slow-starts": at(6),
+        "talk-parallel-compete": more(0),
+        "talk-elephants-20kb": more(50),
+        "talk-elephants-100kb": more(50),
+        "rfc5681-s3.1-half": at(0.5, 0.02),
+        "rfc5681-s3.1-one-segment-a-round": at(1, 0.05),
+        "rfc9438-s4.6-beta": at(0.7, 0.02),
+        "rfc9438-s4.2-curve": at(0, 5),
+        "hystart-no-overshoot": to(0),
+        "westwood-bandwidth-delay-product": at(1, 0.1),
+        "vegas-queue": (2, 4, 0),
+        "vegas-losses": to(0.5),
+        "bbr-probe-rtt-window": at(4),
+        "bbr-probe-rtt-interval": at(10, 0.5),
+        "bbr-queue": to(0.25),
+    }
+    most_absorb = {f"most-absorb-{number}-{year}": more(50) for number in (1, 6) for year in (2015, 2023)}
+    assert limits("uk-homes") == most_absorb | {
+        "overfill-2023": less_than(10),
+        "overfill-2015": less_than(20),
+        "queue-rule": from_(99),
+        "pipe-rule": from_(99),
+        "gain-32": from_(20),
+        "gain-16": from_(5),
+        "gain-near": to(25),
+        "no-percentile-loses": from_(0, 1),
+        "cost-32": less_than(1),
+        "rank-2015": from_(0.8),
+        "rank-2023": from_(0.5),
+    }
+
+
+def test_limits_of_rfc2415_are_those_of_its_sentences() -> None:
+    # Tables 3 and 5: what a row spreads by, of its mean, in the table that spreads less.
+    scatter = []
+    for table in (3, 5):
+        rows: dict[tuple[int, int], list[float]] = {}
+        for (webs, ftps, _), value in printed(table, "ftp_network_power"):
+            rows.setdefault((webs, ftps), []).append(value)
+        assert len(rows) == 9
+        scatter.append(median(100 * (max(row) - min(row)) / fmean(row) for row in rows.values()))
+    power_of_files = at(0, round(min(scatter)))
+    section_3 = [more(90, 0.5), more(1), at(0, 5), more(0), from_(6), more(0), to(2), at(0, 8), at(0, 25), at(0, 6)]
+    section_3 += [at(0, 3), at(0, 1), from_(0, 0.05), less_than(1, 0.05), less_than(0), more(0), more(1), to(0)]
+    section_3 += [from_(15, 0.5), at(60, 5), more(0), from_(100), at(0, 10), more(0), power_of_files]
+    section_3 += [at(0, 8), at(0, 25), at(0, 6), power_of_files, more(0), from_(1), less_than(0), more(0), to(0, 5)]
+    section_3 += [to(0, 5), from_(5)]
+    others = {"s2-01": at(0, 5), "s2-02": at(0, 6), "s2-03": at(0, 2), "s4-01": more(0), "s4-02": at(0, 6)}
+    every = others | {"s4-03": at(0, 6)} | {f"s3-{place:02d}": of for place, of in enumerate(section_3, 1)}
+    assert limits("rfc2415") == {f"rfc2415-{name}": of for name, of in every.items()}
 
 
 def test_made_up_quantities_differ_in_every_cell() -> None:
