@@ -53,7 +53,7 @@ USERS = {SEARCH: 20_000, MAPS: 1_500, PHOTOS: 1_500, BLOG: 1_000}
 
 @dataclass(frozen=True)
 class Open:
-    """What is open. `lossy` users in 1 lose up to `most` of the packets; `least_down_bps`: SlowDC's slowest."""
+    """What is open. `lossy` users in 1 lose up to `most` of the packets; `min_down_bps`: SlowDC's slowest."""
 
     service_ms: float
     background: float
@@ -61,7 +61,7 @@ class Open:
     most: float
     slow_lossy: float
     slow_most: float
-    least_down_bps: float
+    min_down_bps: float
     parallel: int
     dependence: float = dukkipati2010.DEPENDENCE
     least_buffer: int = 40
@@ -103,7 +103,7 @@ def simulated(population: str, service: str, values: Open) -> pl.DataFrame:
         f"application.{BACKGROUND}.share": max(values.background, 1e-9),
     }
     if slow:
-        changes["population.down"] = dukkipati2010.empirical(slowdc.down(values.least_down_bps))
+        changes["population.down"] = dukkipati2010.empirical(slowdc.down(values.min_down_bps))
     if service == MAPS:
         changes[f"application.{MAPS}.parallel"] = values.parallel
     return _responses(scenario(population, service, changes))
@@ -225,7 +225,7 @@ _AVERAGE = {"service_ms": (0.8, 0.9, 1.1, 1.25), "lossy": (0.7, 0.85, 1.2, 1.5),
 _SLOW = {
     "slow_lossy": (0.5, 0.7, 0.85, 1.2, 1.5, 2.0),
     "slow_most": (0.6, 0.8, 1.2, 1.5),
-    "least_down_bps": (0.85, 0.93, 1.08, 1.2),
+    "min_down_bps": (0.85, 0.93, 1.08, 1.2),
     "parallel": (-1, 1),
 }
 

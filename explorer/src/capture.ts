@@ -25,7 +25,7 @@ export interface Response {
 export function comparable(observed: Observed): Response[] {
   const connections = observed.table("connections");
   const rows = new Map(Array.from(connections.column("connection"), (connection, row) => [connection, row]));
-  const [rtt, rate, leastRate, atClient] = ["rtt_s", "down_bps", "least_down_bps", "at_client"].map((name) => connections.column(name));
+  const [rtt, rate, minRate, atClient] = ["rtt_s", "down_bps", "min_down_bps", "at_client"].map((name) => connections.column(name));
   const responses = observed.table("responses");
   const of = ["connection", "object", "handshake_time_s", "completion_time_s", "bytes", "segments_sent", "first_flight_segments", "completed"];
   const [connection, object, handshake, completion, size, sent, flight, completed] = of.map((name) => responses.column(name));
@@ -41,7 +41,7 @@ export function comparable(observed: Observed): Response[] {
       bytes: size![index]!,
       completionNs: Math.round(completion![index]! * 1e9),
       rttMs: Math.round(rtt![row]! * 1e4) / 10,
-      rateBps: rounded(Number.isNaN(rate![row]!) ? leastRate![row]! : rate![row]!),
+      rateBps: rounded(Number.isNaN(rate![row]!) ? minRate![row]! : rate![row]!),
       firstFlight: sent![index]! > flight![index]! ? flight![index]! : 0,
     });
   }

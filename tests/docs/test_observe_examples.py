@@ -127,11 +127,11 @@ def test_over_https_the_handshake_is_told_from_responses_and_the_window_is_that_
 @pytest.mark.parametrize("name", ["ss.txt", "server.pcapng", "clients.pcapng", "https.pcapng"])
 def test_what_a_path_has_at_least_it_has(name):
     seen = read(name)
-    found = nearest(seen.users).join(seen.bounds, on="client").filter(pl.col("least_down_bps").is_not_null())
+    found = nearest(seen.users).join(seen.bounds, on="client").filter(pl.col("min_down_bps").is_not_null())
 
     assert found.height >= USERS
     # Clocks of a busy machine: half a percent.
-    assert found.filter(pl.col("least_down_bps") > 1.005 * pl.col("true_down_bps")).is_empty()
+    assert found.filter(pl.col("min_down_bps") > 1.005 * pl.col("true_down_bps")).is_empty()
 
 
 def test_the_queue_that_was_seen_is_no_longer_than_the_buffer():
@@ -143,8 +143,8 @@ def test_the_queue_that_was_seen_is_no_longer_than_the_buffer():
     )
 
     # One packet is in transmission beside those in the queue.
-    assert found.filter(pl.col("least_buffer_bytes") > pl.col("buffer") + 3000).is_empty()
-    assert found["least_buffer_bytes"].max() > 30_000
+    assert found.filter(pl.col("min_buffer_bytes") > pl.col("buffer") + 3000).is_empty()
+    assert found["min_buffer_bytes"].max() > 30_000
 
 
 def test_completion_times_at_the_server_and_at_the_client_are_those_that_the_client_saw():

@@ -52,7 +52,7 @@ def test_what_the_queue_drops_is_what_the_kernel_sends_again() -> None:
     assert min(there["dropped_packets"]) > 5
     assert there["dropped_packets"].to_list() == transfers["retransmissions"].to_list()
     assert there["queue_max_packets"].to_list() == [10, 10]
-    assert 0 < min(transfers["first_flight_lost"]) <= max(transfers["retransmissions"])
+    assert 0 < min(transfers["first_flight_lost_segments"]) <= max(transfers["retransmissions"])
     conforms("segments", tables["segments"])
     segments = tables["segments"]
     data = segments.filter(pl.col.from_server == 1, pl.col.length > 0, pl.col.event == 0)
@@ -141,7 +141,7 @@ def test_our_own_tcp_serves_real_curl_with_what_no_kernel_can_be_told() -> None:
     assert transfers["delivered_bytes"].to_list() == [100_000, 100_000]
     assert transfers["first_flight_segments"].to_list() == [7, 7]
     # A kernel does not tell how often it undid a repair; we do.
-    assert transfers["undos"].to_list() == [0, 0]
+    assert transfers["spurious_recoveries_undone"].to_list() == [0, 0]
     conforms("segments", tables["segments"])
     assert tables["segments"]["cwnd_segments"].is_nan().sum() == 0
 

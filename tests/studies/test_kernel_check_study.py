@@ -99,7 +99,7 @@ def test_the_longest_queue_never_overflows_and_the_others_do(grid: list[Cell]) -
     assert links["dropped_packets"].sum() == 0
     for queue in (10, 25):
         shallow = simulate.run_cell(cell(grid, SIMULATE, queue=queue, **HARDEST), 1, 1)["transfers"]
-        assert shallow["first_flight_lost"].item() > 0
+        assert shallow["first_flight_lost_segments"].item() > 0
 
 
 def test_disturbed_transfers_are_counted_and_left_out_of_the_medians(slice_run: Run) -> None:

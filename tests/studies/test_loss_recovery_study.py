@@ -49,10 +49,10 @@ def test_each_position_of_each_window_is_lost_once_and_retransmitted(matrices: R
     assert int(lost.notnull().sum()) == 2 * 6 * sum(range(1, 17))
     assert int((lost.notnull() & (q.retransmissions.sel(draw=0) >= 1)).sum()) == 2 * 6 * sum(range(1, 17))
     assert int(q.repair.sel(position=0, draw=0).notnull().sum()) == 0
-    first = matrices.transfers.select("client", "first_flight_lost", "completed").collect()
+    first = matrices.transfers.select("client", "first_flight_lost_segments", "completed").collect()
     assert first["completed"].min() == 1
-    assert first.filter(pl.col("client") == 0)["first_flight_lost"].max() == 0
-    assert first.filter(pl.col("client") > 0)["first_flight_lost"].min() == 1
+    assert first.filter(pl.col("client") == 0)["first_flight_lost_segments"].max() == 0
+    assert first.filter(pl.col("client") > 0)["first_flight_lost_segments"].min() == 1
 
 
 def test_nothing_is_retransmitted_or_probed_where_nothing_is_lost(matrices: Run) -> None:

@@ -212,7 +212,7 @@ def transfers() -> pl.DataFrame:
         (10, 2, "search", 1.0, 9.0, 90, 20, 0, 0, 2, 0),
     ]
     names = ["iw", "client", "application", "start_s", "completion_time_s", "delivered_bytes", "segments_sent"]
-    names += ["retransmissions", "timeouts", "first_flight_segments", "first_flight_lost"]
+    names += ["retransmissions", "timeouts", "first_flight_segments", "first_flight_lost_segments"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
@@ -439,7 +439,7 @@ def test_a_mean_of_aggregates_has_students_interval_over_replicates() -> None:
 
 def test_each_rate_of_aggregates_is_a_ratio_of_its_own_two_sums() -> None:
     names = "count completed completion_ns_sum retransmissions segments_sent with_retransmission timeouts "
-    names += "first_flight_lost first_flight_segments with_first_flight_loss"
+    names += "first_flight_lost_segments first_flight_segments with_first_flight_loss"
     base = dict(zip(names.split(), (100, 90, 10**9, 40, 1000, 30, 20, 6, 300, 5), strict=True))
     treat = dict(zip(names.split(), (200, 150, 10**9, 90, 3000, 80, 70, 60, 900, 50), strict=True))
     sums = aggregated([base] * 5, [treat] * 5)

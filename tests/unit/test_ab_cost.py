@@ -38,7 +38,10 @@ def transfers(slower: float, count: int = 1500, seed: int = 4) -> pl.DataFrame:
             sent = draw.poisson(12, count) + 1
             again = draw.binomial(sent, 0.02 if iw == 3 else 0.03)
             columns |= {"segments_sent": sent, "retransmissions": again, "timeouts": again > 2}
-            columns |= {"first_flight_segments": np.minimum(sent, iw), "first_flight_lost": np.minimum(again, 1)}
+            columns |= {
+                "first_flight_segments": np.minimum(sent, iw),
+                "first_flight_lost_segments": np.minimum(again, 1),
+            }
             parts.append(pl.DataFrame(columns))
     return pl.concat(parts).with_columns(pl.col("application").cast(pl.Enum(["call", "search"])))
 

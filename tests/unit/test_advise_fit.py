@@ -110,7 +110,7 @@ def test_what_is_not_known_is_bracketed_on_both_sides_and_told(tmp_path: Path) -
 
 def test_a_queue_that_was_seen_to_hold_more_holds_more_except_at_the_shallow_end(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
-    path.write_text("rtt_ms,most_rtt_ms,down_mbps,bytes\n" + "20,420,10,9000\n" * 30 + "20,25,10,9000\n" * 30)
+    path.write_text("rtt_ms,max_rtt_ms,down_mbps,bytes\n" + "20,420,10,9000\n" * 30 + "20,25,10,9000\n" * 30)
     found = population(path)
     by_name = {setting.name: complete(found, setting, 1).columns["buffer_s"] for setting in settings(found)}
     assert by_name["typical"] == pytest.approx([0.4] * 30 + [0.13] * 30)

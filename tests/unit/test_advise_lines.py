@@ -59,9 +59,9 @@ def test_few_long_responses_do_not_speak_for_the_others(tmp_path: Path) -> None:
 def test_the_times_of_an_access_log_bound_the_rates_of_real_lines_from_below() -> None:
     truth = dict(enumerate((1, 2, 4, 5, 8, 8, 12, 16)))
     seen = observe.read(EXAMPLES / "nginx.log")
-    bounds = seen.users.join(seen.bounds, on="client").select("subnet", "client", "least_down_bps", "rtt_s")
+    bounds = seen.users.join(seen.bounds, on="client").select("subnet", "client", "min_down_bps", "rtt_s")
     assert bounds.height == len(truth)
-    least = sorted(bounds["least_down_bps"].to_list())
+    least = sorted(bounds["min_down_bps"].to_list())
     # The 2% loss of one user leaves its TCP a fifth of the rate.
     assert all(0.1 * rate <= found / 1e6 <= rate for found, rate in zip(least, sorted(truth.values()), strict=True))
 

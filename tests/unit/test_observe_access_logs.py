@@ -63,7 +63,7 @@ def test_sizes_and_networks_are_read_and_the_line_for_round_trips_is_told(tmp_pa
 def test_times_bound_the_lines_where_the_kernel_held_little_of_the_response(tmp_path: Path, name: str) -> None:
     seen = observe.read(written(tmp_path / "access.log", name, size=2 * (4 << 20)))
     # 4 MiB in 1.25 s, and headers.
-    assert seen.bounds["least_down_bps"][0] == pytest.approx(8 * (4 << 20) / 1.25 * 1500 / 1448, rel=1e-6)
+    assert seen.bounds["min_down_bps"][0] == pytest.approx(8 * (4 << 20) / 1.25 * 1500 / 1448, rel=1e-6)
 
 
 @pytest.mark.parametrize(

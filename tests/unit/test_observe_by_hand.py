@@ -52,7 +52,7 @@ def test_of_the_round_trips_of_nginx_the_least_without_a_queue_counts(tmp_path: 
         (9.0, 3 * 10**6, 60000, 20),
     )
     (user,) = seen.users.to_dicts()
-    assert (user["rtt_s"], user["most_rtt_s"]) == (0.021, 0.06)
+    assert (user["rtt_s"], user["max_rtt_s"]) == (0.021, 0.06)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_of_several_snapshots_of_a_socket_the_last_counts_and_the_largest_round_
         told.format(90, 90_000, 80_000, 90, 3, 20, 1, 900),
     )
     (user,), (bound,), (response,) = (frame.to_dicts() for frame in (seen.users, seen.bounds, seen.transfers))
-    assert (user["rtt_s"], user["most_rtt_s"]) == (0.02, 0.1)
+    assert (user["rtt_s"], user["max_rtt_s"]) == (0.02, 0.1)
     assert user["down_bps"] == pytest.approx(1_000_000 * 1.052)
-    assert bound["least_down_bps"] == pytest.approx(8 * 80_000 / 0.9)
+    assert bound["min_down_bps"] == pytest.approx(8 * 80_000 / 0.9)
     names = ("bytes", "delivered_bytes", "segments_sent", "retransmissions")
     assert [response[name] for name in names] == [90_000, 80_000, 90, 3]
 
@@ -125,8 +125,8 @@ def test_a_rate_of_ss_is_told_where_a_full_window_waited(
 @pytest.mark.parametrize(
     ("name", "wrong", "said"),
     [
-        ("most_rtt_ms", "0", "above 0"),
-        ("most_rtt_ms", "1e9", "below 1000000000"),
+        ("max_rtt_ms", "0", "above 0"),
+        ("max_rtt_ms", "1e9", "below 1000000000"),
         ("down_mbps", "0", "above 0"),
         ("up_kbps", "-1", "above 0"),
         ("weight", "0", "above 0"),
@@ -166,7 +166,7 @@ def test_a_value_of_nothing_is_one_where_a_column_can_have_it(tmp_path: Path) ->
 def test_rows_of_a_plain_table_that_name_one_connection_are_its_responses(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(
-        "connection,rtt_ms,most_rtt_ms,bytes,completion_time_s,completed,down_mbps\n"
+        "connection,rtt_ms,max_rtt_ms,bytes,completion_time_s,completed,down_mbps\n"
         "b,31,50,1000,1,1,\na,40,41,2000,2,1,7\nb,30,90,4000,1,1,8\n,25,26,500,4,1,\nb,35,60,9000,1,0,9\n"
     )
     seen = observe.read(path)
@@ -178,19 +178,19 @@ def test_rows_of_a_plain_table_that_name_one_connection_are_its_responses(tmp_pa
         (2, 500),
     ]
     assert seen.users["rtt_s"].to_list() == pytest.approx([0.03, 0.04, 0.025])
-    assert seen.users["most_rtt_s"].to_list() == pytest.approx([0.09, 0.041, 0.026])
+    assert seen.users["max_rtt_s"].to_list() == pytest.approx([0.09, 0.041, 0.026])
     assert seen.users["down_bps"].to_list() == [8e6, 7e6, None]
     # The fastest of those that finished.
     rates = [8 * 4000 / 1, 8 * 2000 / 2, 8 * 500 / 4]
-    assert seen.bounds["least_down_bps"].to_list() == pytest.approx([rate * HEADERS for rate in rates])
+    assert seen.bounds["min_down_bps"].to_list() == pytest.approx([rate * HEADERS for rate in rates])
 
 
 def test_a_queue_in_a_capture_is_what_the_round_trip_grew_by_at_the_rate() -> None:
     seen = observe.read(EXAMPLES / "server.pcapng")
     rows = seen.users.join(seen.bounds, on="client").drop_nulls("down_bps")
-    expected = [(row["most_rtt_s"] - row["rtt_s"]) * row["down_bps"] / 8 for row in rows.to_dicts()]
+    expected = [(row["max_rtt_s"] - row["rtt_s"]) * row["down_bps"] / 8 for row in rows.to_dicts()]
     assert len(expected) > 5
-    assert rows["least_buffer_bytes"].to_list() == pytest.approx(expected)
+    assert rows["min_buffer_bytes"].to_list() == pytest.approx(expected)
     assert min(expected) > 1000
 
 

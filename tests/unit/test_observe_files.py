@@ -214,7 +214,7 @@ def test_a_round_trip_that_the_answer_itself_made_long_is_not_taken_for_that_of_
     seen = observe.read(file(" ".join(f"{name}={value}" for name, value in words.items())))
 
     assert seen.users["rtt_s"].to_list() == [None]
-    assert seen.users["most_rtt_s"].to_list() == [0.2]
+    assert seen.users["max_rtt_s"].to_list() == [0.2]
     assert "1 connection has one no round trip but that of a queue which it had filled itself" in seen.source.notes
 
 
@@ -287,6 +287,20 @@ def test_bad_fields_of_a_table_are_told_by_line_and_the_rest_is_used(file):
     }
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("most_rtt_s", "max_rtt_s"),
+        ("most_rtt_ms", "max_rtt_ms"),
+        ("first_flight_lost", "first_flight_lost_segments"),
+        ("congestion_marks", "ecn_cwnd_reductions"),
+    ],
+)
+def test_a_table_with_a_column_name_of_an_earlier_version_is_refused_with_the_new_one(file, old, new):
+    with pytest.raises(RequestError, match=f'columns have new names: "{old}" is now {new}; rename them in the file'):
+        observe.read(file(f"rtt_ms,bytes,{old}\n20,15000,1\n"))
+
+
 def test_rows_of_one_connection_are_one_user_with_its_least_round_trip(file):
     seen = observe.read(file("connection,rtt_ms,bytes,buffer_ms,down_kbps\nx,30,1,100,1000\ny,40,2,,\nx,20,3,,\n"))
 
@@ -332,7 +346,7 @@ def test_mlab_rows_are_read_nested_as_bigquery_exports_them_and_with_underscores
     flat = observe.read(file("a_MeanThroughputMbps,a_MinRTT\n50,19\n50,0\n"))
 
     assert nested.users["rtt_s"].to_list() == [0.019, 0.019]
-    assert nested.users["most_rtt_s"].to_list() == [0.025, 0.025]
+    assert nested.users["max_rtt_s"].to_list() == [0.025, 0.025]
     assert nested.users["loss"].to_list() == [0.01, 0.01]
     assert nested.users["subnet"].to_list() == [0, 0]
     assert flat.users["down_bps"].to_list() == [nested.users["down_bps"][0]]

@@ -31,7 +31,7 @@ def read(path: Path, text: str) -> observe.Observation:
 
 def timed(size: int, seconds: float) -> dict[str, Any]:
     """The bound of a line, of a response whose last 4 MiB the kernel may still have held."""
-    return {"client": 0, "least_down_bps": pytest.approx(8 * (size - HELD) / seconds * HEADERS)}
+    return {"client": 0, "min_down_bps": pytest.approx(8 * (size - HELD) / seconds * HEADERS)}
 
 
 # Text; bytes; the address' network and a round trip, if it tells them; seconds that it took; when it was done.
@@ -155,10 +155,10 @@ def test_lines_of_nginx_tell_the_responses_of_a_connection_and_its_path(tmp_path
         RESPONSE | {"object": 2, "bytes": 9000000, "completed": 0, "start_s": pytest.approx(10.51)},
     ]
     assert told(seen.users) == [
-        USER | NETWORK | {"rtt_s": 0.02, "most_rtt_s": 0.05, "down_bps": pytest.approx(8 * 20 * 1500 / 0.05)}
+        USER | NETWORK | {"rtt_s": 0.02, "max_rtt_s": 0.05, "down_bps": pytest.approx(8 * 20 * 1500 / 0.05)}
     ]
     # Of the second the kernel may have held 256 KiB; what the third came to is not known.
-    assert told(seen.bounds) == [{"client": 0, "least_down_bps": pytest.approx(8 * (3000000 - 262144) / 3 * HEADERS)}]
+    assert told(seen.bounds) == [{"client": 0, "min_down_bps": pytest.approx(8 * (3000000 - 262144) / 3 * HEADERS)}]
 
 
 def test_a_socket_of_ss_tells_what_was_sent_and_its_path(tmp_path: Path) -> None:
@@ -174,9 +174,9 @@ def test_a_socket_of_ss_tells_what_was_sent_and_its_path(tmp_path: Path) -> None
     ]
     # 30 segments in 60 ms are 5.8 Mbit/s, which is near the 6 that were delivered.
     assert told(seen.users) == [
-        USER | NETWORK | {"rtt_s": 0.0205, "most_rtt_s": 0.06, "down_bps": pytest.approx(6e6 * HEADERS)}
+        USER | NETWORK | {"rtt_s": 0.0205, "max_rtt_s": 0.06, "down_bps": pytest.approx(6e6 * HEADERS)}
     ]
-    assert told(seen.bounds) == [{"client": 0, "least_down_bps": pytest.approx(8 * 60001 / 0.4)}]
+    assert told(seen.bounds) == [{"client": 0, "min_down_bps": pytest.approx(8 * 60001 / 0.4)}]
 
 
 @pytest.mark.parametrize(("way", "rate"), [("Download", "down_bps"), ("Upload", "up_bps")])
@@ -188,7 +188,7 @@ def test_a_row_of_ndt7_tells_a_path(tmp_path: Path, way: str, rate: str) -> None
     )
     assert seen.source.kind == "ndt7"
     assert told(seen.users) == [
-        USER | NETWORK | {"rtt_s": 0.0205, "most_rtt_s": 0.041, "loss": 0.015, rate: pytest.approx(95.5e6 * HEADERS)}
+        USER | NETWORK | {"rtt_s": 0.0205, "max_rtt_s": 0.041, "loss": 0.015, rate: pytest.approx(95.5e6 * HEADERS)}
     ]
     assert seen.transfers.is_empty()
     assert seen.source.ignored == ("id", "a.CongestionControl", f"{info}.MinRTT")
@@ -198,7 +198,7 @@ def test_a_row_of_ndt7_without_the_test_s_own_round_trip_tells_the_kernel_s(tmp_
     info = "raw.Download.ServerMeasurements.TCPInfo"
     seen = read(tmp_path / "ndt7.csv", f"a.MeanThroughputMbps,{info}.MinRTT,{info}.RTT\n4,52000,40000\n")
     # The last smoothed round trip is below the least one that was met: it cannot be the largest.
-    assert told(seen.users) == [USER | {"rtt_s": 0.052, "most_rtt_s": 0.052, "down_bps": pytest.approx(4e6 * HEADERS)}]
+    assert told(seen.users) == [USER | {"rtt_s": 0.052, "max_rtt_s": 0.052, "down_bps": pytest.approx(4e6 * HEADERS)}]
 
 
 def test_a_row_of_a_plain_table_tells_whatever_it_names(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_row_of_a_plain_table_tells_whatever_it_names(tmp_path: Path) -> None:
         "connection": "a",
         "remote_addr": "203.0.113.7",
         "rtt_ms": 20.5,
-        "most_rtt_us": 61000,
+        "max_rtt_us": 61000,
         "down_mbps": 95.5,
         "up_kbps": 870,
         "buffer_kb": 42,
@@ -224,8 +224,8 @@ def test_a_row_of_a_plain_table_tells_whatever_it_names(tmp_path: Path) -> None:
         "fast_retransmits": 3,
         "tail_loss_probes": 4,
         "first_flight_segments": 10,
-        "first_flight_lost": 5,
-        "congestion_marks": 6,
+        "first_flight_lost_segments": 5,
+        "ecn_cwnd_reductions": 6,
         "initial_window_segments": 12,
         "object": 0,
         "completed": 1,
@@ -237,7 +237,7 @@ def test_a_row_of_a_plain_table_tells_whatever_it_names(tmp_path: Path) -> None:
     seen = read(tmp_path / "table.csv", f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
     same = (
         "delivered_bytes segments_sent retransmissions timeouts fast_retransmits tail_loss_probes "
-        "first_flight_segments first_flight_lost congestion_marks initial_window_segments object completed"
+        "first_flight_segments first_flight_lost_segments ecn_cwnd_reductions initial_window_segments object completed"
     )
     assert told(seen.transfers) == [
         RESPONSE
@@ -245,11 +245,11 @@ def test_a_row_of_a_plain_table_tells_whatever_it_names(tmp_path: Path) -> None:
         | {"bytes": 90112, "start_s": 0.0, "handshake_time_s": 0.021, "first_byte_time_s": 0.047}
         | {"completion_time_s": 0.16}
     ]
-    path = {"rtt_s": 0.0205, "most_rtt_s": 0.061, "down_bps": 95.5e6, "up_bps": 870e3, "loss": 0.015, "weight": 2.5}
+    path = {"rtt_s": 0.0205, "max_rtt_s": 0.061, "down_bps": 95.5e6, "up_bps": 870e3, "loss": 0.015, "weight": 2.5}
     assert told(seen.users) == [
         USER | NETWORK | {name: pytest.approx(value) for name, value in path.items()} | {"buffer_bytes": 42000}
     ]
-    assert told(seen.bounds) == [{"client": 0, "least_down_bps": pytest.approx(8 * 70001 / 0.16 * HEADERS)}]
+    assert told(seen.bounds) == [{"client": 0, "min_down_bps": pytest.approx(8 * 70001 / 0.16 * HEADERS)}]
     assert told(seen.handshakes) == [{"client": 0, "bytes": 4100, "exchanges": 2, "answer_flight_segments": 7}]
     assert (seen.source.ignored, seen.source.began_s) == (("remark",), -3.5)
 
@@ -262,7 +262,7 @@ def test_a_row_of_a_plain_table_tells_whatever_it_names(tmp_path: Path) -> None:
         ("rtt_us,mib", "25000,3", {"rtt_s": 0.025, "bytes": 3_145_728}),
         ("rtt_ms,kb,down_gbps", "30,3,0.25", {"rtt_s": 0.03, "bytes": 3000, "down_bps": 250e6}),
         ("rtt_ms,bytes,down_bps,buffer_ms", "30,7,8e6,250", {"down_bps": 8e6, "buffer_bytes": 250_000}),
-        ("rtt_ms,bytes,loss,most_rtt_s", "30,7,0.25,0.5", {"loss": 0.25, "most_rtt_s": 0.5}),
+        ("rtt_ms,bytes,loss,max_rtt_s", "30,7,0.25,0.5", {"loss": 0.25, "max_rtt_s": 0.5}),
         ("min_rtt_ms,size_bytes,segs_out,retrans", "30,7,5,2", {"rtt_s": 0.03, "bytes": 7, "retransmissions": 2}),
     ],
 )

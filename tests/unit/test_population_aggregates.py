@@ -43,8 +43,8 @@ def test_sums_are_those_of_the_rows(runs: dict[str, ff.Run]) -> None:
             pl.col("bytes").sum(),
             *(pl.col(name).cast(pl.UInt64).sum() for name in ("segments_sent", "retransmissions", "timeouts")),
             (pl.col("retransmissions") > 0).sum().cast(pl.UInt64).alias("with_retransmission"),
-            *(pl.col(name).cast(pl.UInt64).sum() for name in ("first_flight_segments", "first_flight_lost")),
-            (pl.col("first_flight_lost") > 0).sum().cast(pl.UInt64).alias("with_first_flight_loss"),
+            *(pl.col(name).cast(pl.UInt64).sum() for name in ("first_flight_segments", "first_flight_lost_segments")),
+            (pl.col("first_flight_lost_segments") > 0).sum().cast(pl.UInt64).alias("with_first_flight_loss"),
         )
         .sort("replicate", "application")
         .collect()

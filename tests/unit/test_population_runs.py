@@ -29,7 +29,7 @@ def test_every_user_has_a_row_with_the_path_that_was_drawn() -> None:
     users = tables["users"]
     assert users["client"].to_list() == [*range(40)] * 2
     assert users["subnet"].to_list() == [user // 8 for user in range(40)] * 2
-    assert users["row"].null_count() == users["most_rtt_s"].null_count() == 80
+    assert users["row"].null_count() == users["max_rtt_s"].null_count() == 80
     assert users["rtt_s"].min() >= 0.032
     assert users["down_bps"].min() >= 56_000
     assert tables["links"].is_empty()

@@ -48,7 +48,13 @@ def test_a_connection_that_begins_later_does_the_same(profile: str, fields: str)
             )["transfers"]
             for start in ("0s", "7s")
         )
-        for column in ("segments_sent", "retransmissions", "timeouts", "first_flight_segments", "first_flight_lost"):
+        for column in (
+            "segments_sent",
+            "retransmissions",
+            "timeouts",
+            "first_flight_segments",
+            "first_flight_lost_segments",
+        ):
             assert at_once[column].to_list() == later[column].to_list(), column
         difference = (at_once["completion_time_s"] - later["completion_time_s"]).abs().max()
         assert difference < 1e-9  # type: ignore[operator]

@@ -19,13 +19,13 @@ table! {
         /// Least round trip of the whole path.
         rtt_s: f64,
         /// Largest round trip of the whole path.
-        most_rtt_s: f64,
+        max_rtt_s: f64,
         /// Most bytes of data in a packet, as the ends agreed; assumed if their handshake was not seen.
         mss: u16,
         /// Rate of the path towards the client, headers included, from times in which its slowest link was busy.
         down_bps: f64,
         /// The most that came through on average during a response, headers included: it has at least this rate.
-        least_down_bps: f64,
+        min_down_bps: f64,
         /// 1 if the capture was taken nearer to the client than to the server.
         at_client: u8,
         /// 1 if its first packet is in the capture.
@@ -66,9 +66,9 @@ table! {
         /// Data segments sent before the first ACK of data on the connection, 0 for further ones, or [`UNKNOWN`].
         first_flight_segments: u32,
         /// Of these, retransmitted, as what is lost is; likewise.
-        first_flight_lost: u32,
+        first_flight_lost_segments: u32,
         /// Times from an ACK with ECE to the server's CWR, or [`UNKNOWN`] with accurate ECN.
-        congestion_marks: u32,
+        ecn_cwnd_reductions: u32,
         /// 1 if all bytes were acknowledged.
         completed: u8,
     }

@@ -63,7 +63,7 @@ fn a_retransmission_counts_as_one_and_is_not_of_the_first_flight() {
     let told = told(&frames);
     let response = told.responses[0];
     assert_eq!((response.segments_sent, response.retransmissions), (4, 1));
-    assert_eq!((response.first_flight_segments, response.first_flight_lost), (3, 1));
+    assert_eq!((response.first_flight_segments, response.first_flight_lost_segments), (3, 1));
     // Which of the two the acknowledgment was for is not known, so the handshake alone tells the round trip.
     assert!((told.connections[0].rtt_s - 0.08).abs() < 1e-6);
 }
@@ -79,7 +79,7 @@ fn what_was_lost_before_the_capture_is_a_retransmission_and_what_was_overtaken_i
         frames.insert(place, (last + late, moved.1, moved.2));
         let told = told(&frames);
         assert_eq!(told.responses[0].retransmissions, retransmissions, "{late} ns late");
-        assert_eq!(told.responses[0].first_flight_lost, retransmissions, "{late} ns late");
+        assert_eq!(told.responses[0].first_flight_lost_segments, retransmissions, "{late} ns late");
         assert_eq!(told.responses[0].first_flight_segments, 4, "{late} ns late");
         assert_eq!(told.responses[0].bytes, 4000);
     }
@@ -339,7 +339,7 @@ fn an_acknowledgment_that_comes_after_minutes_measures_no_round_trip() {
     let told = told(&frames);
     assert_eq!(told.responses[0].bytes, 1000);
     assert!(told.connections[0].rtt_s < 60.0, "{}", told.connections[0].rtt_s);
-    assert!(told.connections[0].most_rtt_s.is_nan(), "{}", told.connections[0].most_rtt_s);
+    assert!(told.connections[0].max_rtt_s.is_nan(), "{}", told.connections[0].max_rtt_s);
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn with_echoes(syn: u16, syn_ack: u16, flags: &[(u8, u8)]) -> Told {
 #[test]
 fn a_mark_counts_once_until_the_server_has_answered_its_echo() {
     let ecn = (192, 64);
-    let marks = |flags: &[(u8, u8)]| with_echoes(ecn.0, ecn.1, flags).responses[0].congestion_marks;
+    let marks = |flags: &[(u8, u8)]| with_echoes(ecn.0, ecn.1, flags).responses[0].ecn_cwnd_reductions;
     assert_eq!(marks(&[(0, 0), (0, 0)]), 0);
     // The last ACKs of the first flight, with no data after them.
     assert_eq!(marks(&[(0, ECE)]), 1);
@@ -397,12 +397,12 @@ fn an_ack_that_was_under_way_when_the_server_answered_is_no_other_mark() {
         frames.push(raw(time * MS, &segment(false, 200, ack, ACK | echo, 0).stamped(101, 1051)));
     }
     frames.sort_by_key(|frame| frame.0);
-    assert_eq!(told(&frames).responses[0].congestion_marks, 1);
+    assert_eq!(told(&frames).responses[0].ecn_cwnd_reductions, 1);
 }
 
 #[test]
 fn marks_are_unknown_where_the_ends_count_them_with_accurate_ecn() {
-    let marks = |syn, syn_ack| with_echoes(syn, syn_ack, &[(0, ECE)]).responses[0].congestion_marks;
+    let marks = |syn, syn_ack| with_echoes(syn, syn_ack, &[(0, ECE)]).responses[0].ecn_cwnd_reductions;
     assert_eq!(marks(0x1c0, 0x80), UNKNOWN);
     assert_eq!(marks(0x1c0, 0x40), 1, "a server without AccECN");
     assert_eq!(marks(0xc0, 0x40), 1);

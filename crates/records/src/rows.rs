@@ -63,13 +63,13 @@ table! {
             /// tail loss probes of the sender (RFC 8985 section 7)
             tail_loss_probes: u32,
             /// spurious recoveries that the sender undid
-            undos: u32,
+            spurious_recoveries_undone: u32,
             /// reductions of cwnd in response to ECN echoes, at most one per window
-            congestion_marks: u32,
+            ecn_cwnd_reductions: u32,
             /// data segments sent before the first ACK of data
             first_flight_segments: u32 ["segments"],
             /// segments of the first flight that a queue dropped or a link lost
-            first_flight_lost: u32 ["segments"],
+            first_flight_lost_segments: u32 ["segments"],
         }
         /// cwnd at the first data, in whole segments: the initial window, with the effect of lost SYNs; null if not
         /// observed
@@ -218,7 +218,7 @@ table! {
         /// RTT without queueing; for observed traffic, the minimum RTT
         rtt_s: f64 ["s"],
         /// maximum RTT of observed traffic; else null
-        most_rtt_s: f64 ["s"] = f64::NAN,
+        max_rtt_s: f64 ["s"] = f64::NAN,
         /// downlink rate; null if unknown
         down_bps: f64 ["bit/s"],
         /// uplink rate; null if unknown
@@ -264,7 +264,7 @@ table! {
             /// data segments sent before the first ACK of data
             first_flight_segments: u64 ["segments"],
             /// segments of the first flights that a queue dropped or a link lost
-            first_flight_lost: u64 ["segments"],
+            first_flight_lost_segments: u64 ["segments"],
             /// transfers or pages with a dropped or lost segment of a first flight
             with_first_flight_loss: u64,
         }

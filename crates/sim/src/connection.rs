@@ -82,7 +82,7 @@ pub struct Connection {
     /// The server closes after the last object so far.
     pub close_when_served: bool,
     /// First-flight segments of the data sender that the path lost.
-    pub first_flight_lost: u32,
+    pub first_flight_lost_segments: u32,
     /// The data sender's figures already booked to earlier objects.
     pub booked: SenderCounts,
     /// Which of its packets are lost at random.
@@ -117,7 +117,7 @@ impl Connection {
             upload: opening.upload,
             arm: opening.arm,
             close_when_served: false,
-            first_flight_lost: 0,
+            first_flight_lost_segments: 0,
             booked: SenderCounts::default(),
             losses: LossDraws::new(opening.loss_key),
             live: true,
@@ -139,7 +139,7 @@ impl Connection {
         (self.served, self.done, self.answers_at) = (0, 0, NEVER);
         self.awaited = [0; 2];
         self.close_when_served = false;
-        self.first_flight_lost = 0;
+        self.first_flight_lost_segments = 0;
         self.booked = SenderCounts::default();
         self.losses.restart(opening.loss_key);
         self.live = true;
@@ -209,10 +209,10 @@ impl Connection {
             fast_retransmits: stats.fast_retransmits,
             early_retransmits: stats.early_retransmits,
             tail_loss_probes: stats.tail_loss_probes,
-            undos: stats.undos,
-            congestion_marks: stats.congestion_marks,
+            spurious_recoveries_undone: stats.spurious_recoveries_undone,
+            ecn_cwnd_reductions: stats.ecn_cwnd_reductions,
             first_flight_segments: stats.first_flight_segments,
-            first_flight_lost: self.first_flight_lost,
+            first_flight_lost_segments: self.first_flight_lost_segments,
         };
         total - std::mem::replace(&mut self.booked, total)
     }

@@ -173,7 +173,7 @@ proptest! {
             if transfers.completed[row] == 1 {
                 prop_assert_eq!(transfers.delivered_bytes[row], transfers.bytes[row]);
             }
-            prop_assert!(transfers.first_flight_lost[row] <= transfers.first_flight_segments[row]);
+            prop_assert!(transfers.first_flight_lost_segments[row] <= transfers.first_flight_segments[row]);
             prop_assert!(transfers.retransmissions[row] <= transfers.segments_sent[row]);
         }
     }

@@ -34,8 +34,8 @@ fn marks_save_the_retransmissions_that_drops_cost() {
         assert_eq!((marked.transfers.completed[0], marked.transfers.retransmissions[0]), (1, 0));
         assert_eq!(marked.links.dropped_packets.iter().sum::<u64>(), 0);
         let marks = marked.links.marked_packets.iter().sum::<u64>();
-        assert!(marks > 0 && marked.transfers.congestion_marks[0] > 0);
-        assert!(u64::from(marked.transfers.congestion_marks[0]) <= marks);
+        assert!(marks > 0 && marked.transfers.ecn_cwnd_reductions[0] > 0);
+        assert!(u64::from(marked.transfers.ecn_cwnd_reductions[0]) <= marks);
     }
 }
 

@@ -103,7 +103,7 @@ fn expected(plan: &Value) -> BTreeMap<Place, Expected> {
             sent.retransmissions,
             sent.timeouts,
             sent.first_flight_segments,
-            sent.first_flight_lost,
+            sent.first_flight_lost_segments,
         ];
         let time = nanos(row.completion_time_s);
         for (dimension, bucket) in buckets(plan, &users, row.client, row.bytes) {
@@ -142,7 +142,7 @@ fn found(records: &Records) -> BTreeMap<Place, Expected> {
                 row.sums.timeouts,
                 row.sums.with_retransmission,
                 row.sums.first_flight_segments,
-                row.sums.first_flight_lost,
+                row.sums.first_flight_lost_segments,
                 row.sums.with_first_flight_loss,
             ];
             let place = places.entry((row.application, row.unit, row.dimension, row.bucket)).or_default();

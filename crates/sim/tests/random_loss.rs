@@ -64,7 +64,7 @@ fn the_listed_data_segment_of_a_transfer_is_lost_and_no_acknowledgement_is_count
     let whole = lose(&[]);
     assert_eq!((whole.transfers.retransmissions[0], whole.links.lost_packets.iter().sum::<u64>()), (0, 0));
     let broken = lose(&[3]);
-    assert_eq!((broken.transfers.retransmissions[0], broken.transfers.first_flight_lost[0]), (1, 1));
+    assert_eq!((broken.transfers.retransmissions[0], broken.transfers.first_flight_lost_segments[0]), (1, 1));
     assert_eq!((broken.transfers.fast_retransmits[0], broken.transfers.early_retransmits[0]), (1, 0));
     assert_eq!(broken.links.lost_packets, [0, 1]);
     // The eleventh data segment is the retransmission of the third: lost as well, only the timeout is left.

@@ -62,7 +62,7 @@ fn the_acknowledgement_of_a_request_takes_no_place_of_a_first_flight_that_comes_
     for (service_time_ns, lost) in [(0, 1), (40_000, 1), (45_000, 0)] {
         let mut plan = single(pair(Some(10_000_000), 50_000_000, 10), 1448.0 * 11.0, &tcp);
         plan["applications"][0]["service_time_ns"] = json!(service_time_ns);
-        assert_eq!(run(&plan, 1).transfers.first_flight_lost, [lost], "{service_time_ns} ns");
+        assert_eq!(run(&plan, 1).transfers.first_flight_lost_segments, [lost], "{service_time_ns} ns");
     }
 }
 
@@ -81,7 +81,7 @@ fn the_first_flight_counts_the_segments_that_the_path_lost() {
     let tcp = profile("rfc", json!({}));
     let records = run(&single(pair(Some(1_000_000), 50_000_000, 3), 1460.0 * 10.0, &tcp), 1);
     assert_eq!(records.transfers.first_flight_segments, [10]);
-    assert_eq!(records.transfers.first_flight_lost, [6]);
+    assert_eq!(records.transfers.first_flight_lost_segments, [6]);
     assert_eq!(records.transfers.completed, [1]);
 }
 

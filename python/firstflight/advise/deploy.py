@@ -165,7 +165,7 @@ def watch(window: int) -> list[tuple[str, str]]:
         (
             "Losses in the first flight",
             f"RFC 6928's key sign: retransmissions while at most {window} segments were ever sent; "
-            "firstflight observe on a capture counts them (first_flight_lost)",
+            "firstflight observe on a capture counts them (first_flight_lost_segments)",
         ),
         ("Timeouts and tail loss probes", "nstat -az TcpExtTCPTimeouts TcpExtTCPLossProbes TcpExtTCPSlowStartRetrans"),
         ("ECN marks", "nstat -az TcpExtTCPDeliveredCE IpExtInCEPkts, where ECN is in use"),

@@ -32,9 +32,9 @@ ENOUGH_SHOWN = 200
 
 @dataclass(frozen=True)
 class Population:
-    """`rows`: one user a row: `client` (its number in the observation), `rtt_s`, `most_rtt_s`, `down_bps`, `up_bps`,
+    """`rows`: one user a row: `client` (its number in the observation), `rtt_s`, `max_rtt_s`, `down_bps`, `up_bps`,
     `buffer_s`, `loss`, `weight`, `bytes`, `segments` (of the response), `subnet`, what the path has at least
-    (`least_down_bps`, `least_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
+    (`min_down_bps`, `min_buffer_bytes`), and of a handshake of TLS before the response `tls_bytes` and
     `tls_exchanges`; null where unknown. `read`: connections in
     the file; `left_out`: (how many, why); `usable`: connections that say what is needed, of which `rows` is a sample
     if it has fewer; `loss_seen_percent`: share of segments retransmitted, None where the data does not tell;
@@ -105,7 +105,7 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
     rows = frame.select(
         "client",
         "rtt_s",
-        "most_rtt_s",
+        "max_rtt_s",
         "down_bps",
         "up_bps",
         (pl.col("buffer_bytes") * 8 / pl.col("down_bps")).alias("buffer_s"),
@@ -114,8 +114,8 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
         "bytes",
         "segments",
         "subnet",
-        "least_down_bps",
-        "least_buffer_bytes",
+        "min_down_bps",
+        "min_buffer_bytes",
         "shows_line",
         "tls_bytes",
         pl.col("tls_exchanges").fill_null(1).alias("tls_exchanges"),
@@ -158,7 +158,7 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
         first_responses(observed)
         .join(observed.bounds, on="client", how="left", maintain_order="left")
         .join(longest, on="client", how="left", maintain_order="left")
-        .with_columns(shows_line=pl.col("least_down_bps").is_not_null() & (pl.col("longest") >= SHOWING_BYTES))
+        .with_columns(shows_line=pl.col("min_down_bps").is_not_null() & (pl.col("longest") >= SHOWING_BYTES))
     )
     left_out = []
     for why, good in (

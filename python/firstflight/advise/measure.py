@@ -132,8 +132,8 @@ class Measurements:
             "retransmissions",
             "timeouts",
             "first_flight_segments",
-            "first_flight_lost",
-            (pl.col("first_flight_lost") > 0).cast(pl.Float64).alias("lost_in_first_flight"),
+            "first_flight_lost_segments",
+            (pl.col("first_flight_lost_segments") > 0).cast(pl.Float64).alias("lost_in_first_flight"),
             (pl.col("timeouts") > 0).cast(pl.Float64).alias("timed_out"),
         )
 

@@ -97,8 +97,8 @@ def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
     waited = rows.select(
         pl.max_horizontal(
             pl.lit(assumed_s),
-            pl.col("most_rtt_s") - pl.col("rtt_s"),
-            8 * pl.col("least_buffer_bytes") / pl.Series("down", down),
+            pl.col("max_rtt_s") - pl.col("rtt_s"),
+            8 * pl.col("min_buffer_bytes") / pl.Series("down", down),
         ).alias("buffer_s")
     )
     # What was seen with a wrong guess of the rate is no better than the guess.
@@ -114,7 +114,7 @@ def _rates(population: Population, setting: Setting, random: np.random.Generator
     missing = np.isnan(rates)
     if not missing.any():
         return rates
-    least = rows["least_down_bps"].fill_null(0.0).to_numpy()
+    least = rows["min_down_bps"].fill_null(0.0).to_numpy()
     if setting.rates == "given":
         rates[missing] = population.given.down_bps
     elif setting.rates == "seen":

@@ -107,7 +107,7 @@ def connections(log: Observation, loss: float | None, seed: int) -> tuple[list[C
             segments=_sum("segments_sent"),
             retransmissions=_sum("retransmissions"),
             timeouts=_sum("timeouts"),
-            lost=pl.col("first_flight_lost").first(),
+            lost=pl.col("first_flight_lost_segments").first(),
             window=pl.col("initial_window_segments").first(),
         )
         .join(log.users.select("client", "subnet", "rtt_s"), on="client", how="left")

@@ -150,7 +150,7 @@ def read(path: Path, problems: Problems, form: Format | None) -> Parts:
         return Parts(pl.DataFrame({"client": []}), pl.DataFrame({"client": []}))
     rows = found.with_row_index("client")
     rate = mean_rate(pl.col("bytes") - _HELD_BYTES, pl.col("time_s"))
-    bounds = rows.select("client", pl.when(pl.col("bytes") > _HELD_BYTES).then(rate).alias("least_down_bps"))
+    bounds = rows.select("client", pl.when(pl.col("bytes") > _HELD_BYTES).then(rate).alias("min_down_bps"))
     told = "sizes" if rows["time_s"].null_count() == rows.height else "sizes and times"
     notes = [
         f"{form.title}: it has {told}; each line counts as the first response of a connection, since lines of kept "

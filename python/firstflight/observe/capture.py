@@ -61,7 +61,7 @@ def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.Da
     answer_flight = pl.col("answer_flight_segments")
     numbers = connections.select("connection", "client", pl.when(answer_flight != _UNKNOWN).then(answer_flight))
     responses = responses.join(numbers, on="connection").sort("client", "object").drop("connection")
-    counts = pl.col("first_flight_segments", "first_flight_lost", "congestion_marks")
+    counts = pl.col("first_flight_segments", "first_flight_lost_segments", "ecn_cwnd_reductions")
     responses = responses.with_columns(pl.when(counts != _UNKNOWN).then(counts).name.keep())
     # Of a capture of nothing but handshakes, the first connection's.
     began_ns: int = (connections if responses.is_empty() else responses)["start_ns"].min()  # type: ignore[assignment]
@@ -69,8 +69,8 @@ def _parts(connections: pl.DataFrame, responses: pl.DataFrame, handshakes: pl.Da
     responses = responses.with_columns(start_s=(pl.col("start_ns") - began_ns) / 1e9)
     handshakes = handshakes.join(numbers, on="connection").sort("client").drop("connection")
     users = connections.with_columns(pl.col("subnet").rank("dense") - 1)
-    queue = (pl.col("most_rtt_s") - pl.col("rtt_s")) * pl.col("down_bps") / 8
-    bounds = users.select("client", "least_down_bps", least_buffer_bytes=queue)
+    queue = (pl.col("max_rtt_s") - pl.col("rtt_s")) * pl.col("down_bps") / 8
+    bounds = users.select("client", "min_down_bps", min_buffer_bytes=queue)
     notes = (read, *_notes(connections, responses))
     return Parts(responses, users, began_ns / 1e9, notes=notes, bounds=bounds, handshakes=handshakes)
 

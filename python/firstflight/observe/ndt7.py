@@ -64,7 +64,7 @@ def read(path: Path, problems: Problems) -> Parts:
         if loss is not None:
             columns["loss"] = pl.col(loss)
         if most is not None:
-            columns["most_rtt_s"] = pl.max_horizontal(pl.lit(seconds(frame[most], 1e6)), columns["rtt_s"])
+            columns["max_rtt_s"] = pl.max_horizontal(pl.lit(seconds(frame[most], 1e6)), columns["rtt_s"])
         if address is not None:
             columns["subnet"] = pl.lit(subnet.numbers(frame[address].cast(pl.String)))
         found.append(frame.select(**columns))

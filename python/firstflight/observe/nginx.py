@@ -93,8 +93,8 @@ def _rows(frame: pl.DataFrame, form: Format, subnet: Subnets) -> pl.DataFrame:
         "last_begin_s": begin,
         "anew": anew.fill_null(False),
         "rtt_s": pl.col("rtt_s"),
-        "most_rtt_us": pl.col("tcpinfo_rtt"),
-        "least_down_bps": pl.col("least_down_bps"),
+        "max_rtt_us": pl.col("tcpinfo_rtt"),
+        "min_down_bps": pl.col("min_down_bps"),
     }
     if "remote_addr" in form.variables:
         columns["subnet"] = pl.lit(subnet.numbers(frame["remote_addr"]))
@@ -107,8 +107,8 @@ def _told(form: Format) -> dict[str, pl.Expr]:
         "begin_s": pl.col("begin_s").min(),
         "last_begin_s": pl.col("last_begin_s").max(),
         "rtt_s": pl.col("rtt_s").min(),
-        "most_rtt_us": pl.col("most_rtt_us").max(),
-        "least_down_bps": pl.col("least_down_bps").max(),
+        "max_rtt_us": pl.col("max_rtt_us").max(),
+        "min_down_bps": pl.col("min_down_bps").max(),
     }
 
 
@@ -135,8 +135,8 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     responses = beside["responses"]
     order = ["client", *(["object"] if "object" in responses.columns else [])]
     responses, began_s = since_first(responses.sort(order, maintain_order=True))
-    most_rtt_s = seconds(connections["most_rtt_us"], 1e6).alias("most_rtt_s")
-    connections = connections.with_row_index("client").with_columns(most_rtt_s)
+    max_rtt_s = seconds(connections["max_rtt_us"], 1e6).alias("max_rtt_s")
+    connections = connections.with_row_index("client").with_columns(max_rtt_s)
     full = beside["full"].with_columns(least_s=connections["rtt_s"].gather(beside["full"][OF]))
     rates = full.filter(pl.col("waiting_rtt_s") >= _QUEUED * pl.col("least_s")).group_by("client")
     connections = connections.join(rates.agg(pl.col("down_bps").max()), on="client", how="left", maintain_order="left")
@@ -148,7 +148,7 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
         themselves = "it had filled itself" if unsure == 1 else "they had filled themselves"
         notes.append(f"{tell} no round trip but that of a queue which {themselves}")
     ignored = tuple(f"${name}" for name in form.ignored)
-    return Parts(responses, connections, began_s, ignored, tuple(notes), connections.select("client", "least_down_bps"))
+    return Parts(responses, connections, began_s, ignored, tuple(notes), connections.select("client", "min_down_bps"))
 
 
 def _size(form: Format) -> str:
@@ -166,7 +166,7 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
     its rate.
     """
     frame = frame.with_columns(
-        seconds(frame["tcpinfo_rtt"], 1e6).alias("rtt_s"), least_down_bps=_least_rate(form, mss_bytes)
+        seconds(frame["tcpinfo_rtt"], 1e6).alias("rtt_s"), min_down_bps=_least_rate(form, mss_bytes)
     )
     rtt_s = pl.col("rtt_s")
     if not {"tcpinfo_snd_cwnd", "request_time"} <= set(form.variables):

@@ -40,7 +40,7 @@ class Quantity:
 # Of a connection's path, by name without unit.
 PATH = {
     "rtt": Quantity("rtt_s", _TIMES, positive=True, below=1e6),
-    "most_rtt": Quantity("most_rtt_s", _TIMES, positive=True, below=1e6),
+    "max_rtt": Quantity("max_rtt_s", _TIMES, positive=True, below=1e6),
     "down": Quantity("down_bps", _RATES, positive=True),
     "up": Quantity("up_bps", _RATES, positive=True),
     "buffer": Quantity("buffer_bytes", _SIZES, whole=True),
@@ -66,8 +66,8 @@ RESPONSE = {
         "fast_retransmits",
         "tail_loss_probes",
         "first_flight_segments",
-        "first_flight_lost",
-        "congestion_marks",
+        "first_flight_lost_segments",
+        "ecn_cwnd_reductions",
         "initial_window_segments",
         "object",
     )
@@ -85,7 +85,6 @@ ALIASES = {
     "min_rtt_us": "rtt_us",
     "rtt_msec": "rtt_ms",
     "rtt_usec": "rtt_us",
-    "max_rtt_ms": "most_rtt_ms",
     "size_bytes": "bytes",
     "bytes_sent": "bytes",
     "response_bytes": "bytes",
@@ -106,6 +105,11 @@ _UNCLEAR = {
     "bandwidth_mbps": "down_mbps",
     "duration_ms": "completion_time_ms, if it is from opening the connection to the last byte",
     "duration_s": "completion_time_s, if it is from opening the connection to the last byte",
+}
+# Names of earlier versions, which `observe --out` wrote, and those of today.
+_RENAMED = {f"most_rtt_{unit}": f"max_rtt_{unit}" for unit in _TIMES} | {
+    "first_flight_lost": "first_flight_lost_segments",
+    "congestion_marks": "ecn_cwnd_reductions",
 }
 # Those by which rows belong together.
 CONNECTION = ("connection", "client")
@@ -143,13 +147,19 @@ def suggestions(names: list[str]) -> str:
 
 
 def read(path: Path, problems: Problems) -> Parts:
-    """The parts of a plain table. RequestError without a round trip, or with a quantity in two columns."""
+    """The parts of a plain table. RequestError without a round trip, with a quantity in two columns, or with a column
+    that has another name since.
+    """
     file = ColumnFile(path)
     if not recognises(file.names):
         raise RequestError(
             f"{path} has no column of round trips (rtt_ms, rtt_s or rtt_us): its columns are "
             f"{', '.join(file.names[:20])}; {suggestions(file.names) or 'name them as docs/observe.md#tables does'}"
         )
+    renamed = {name: _RENAMED[_plain(name)] for name in file.names if _plain(name) in _RENAMED}
+    if renamed:
+        shown = ", ".join(f'"{name}" is now {new}' for name, new in renamed.items())
+        raise RequestError(f"{path}: columns have new names: {shown}; rename them in the file")
     known = accepted()
     taken: dict[str, str] = {}
     names: list[str] = []
@@ -200,7 +210,7 @@ def _bounds(responses: pl.DataFrame) -> pl.DataFrame:
         arrived = pl.when(pl.col("completed").fill_null(1) == 1).then(arrived)
     if "delivered_bytes" in responses.columns:
         arrived = pl.coalesce("delivered_bytes", arrived)
-    rate = mean_rate(arrived, pl.col("completion_time_s")).max().alias("least_down_bps")
+    rate = mean_rate(arrived, pl.col("completion_time_s")).max().alias("min_down_bps")
     return responses.group_by("client", maintain_order=True).agg(rate)
 
 
@@ -253,8 +263,8 @@ def _path(taken: Iterable[str]) -> dict[str, pl.Expr]:
         kept.append(_SUBNET)
     told = {name: pl.col(name).drop_nulls().first() for name in kept}
     told["rtt_s"] = pl.col("rtt_s").min()
-    if "most_rtt_s" in told:
-        told["most_rtt_s"] = pl.col("most_rtt_s").max()
+    if "max_rtt_s" in told:
+        told["max_rtt_s"] = pl.col("max_rtt_s").max()
     return {"name": pl.col("name").first()} | told
 
 

@@ -25,9 +25,9 @@ _TOLD = {
     "first_sent": pl.col("first_sent").first(),
     "first_segments": pl.col("first_segments").first(),
     **{name: pl.col(name).last() for name in _LAST},
-    "most_rtt_ms": pl.col("most_rtt_ms").max(),
+    "max_rtt_ms": pl.col("max_rtt_ms").max(),
     "down_bps": pl.col("down_bps").max(),
-    "least_down_bps": pl.col("least_down_bps").drop_nulls().last(),
+    "min_down_bps": pl.col("min_down_bps").drop_nulls().last(),
 }
 
 
@@ -59,12 +59,12 @@ def read(path: Path, problems: Problems) -> Parts:
     address = frame["ends"].str.extract(r" (\S+):[\w.-]+$").str.strip_chars("[]").str.split("%").list.first()
     connections = frame.select(
         "down_bps",
-        "least_down_bps",
+        "min_down_bps",
         "bytes",
         client=pl.int_range(pl.len()),
         subnet=pl.lit(Subnets().numbers(address)),
         rtt_s=pl.lit(seconds(frame["minrtt"], 1e3)),
-        most_rtt_s=pl.lit(seconds(frame["most_rtt_ms"], 1e3)),
+        max_rtt_s=pl.lit(seconds(frame["max_rtt_ms"], 1e3)),
         # The kernel counts the SYN and the FIN with what was acknowledged.
         delivered_bytes=pl.min_horizontal(acknowledged, "bytes"),
         segments_sent=pl.col("data_segs_out").cast(pl.Int64),
@@ -75,7 +75,7 @@ def read(path: Path, problems: Problems) -> Parts:
     silent = found.height - frame.height
     left_out = counted(silent, "socket had sent nothing and is", "sockets had sent nothing and are")
     notes = (f"{left_out} left out",) if silent else ()
-    return Parts(responses, connections, notes=notes, bounds=connections.select("client", "least_down_bps"))
+    return Parts(responses, connections, notes=notes, bounds=connections.select("client", "min_down_bps"))
 
 
 def _rows(told: pl.DataFrame) -> pl.DataFrame:
@@ -86,9 +86,9 @@ def _rows(told: pl.DataFrame) -> pl.DataFrame:
         *_LAST,
         first_sent=pl.col("bytes_sent"),
         first_segments=pl.col("data_segs_out"),
-        most_rtt_ms=pl.col("rtt"),
+        max_rtt_ms=pl.col("rtt"),
         down_bps=_full_rate_bps(),
-        least_down_bps=pl.when(at_least).then(pl.col("bytes_acked") * 8000 / pl.col("busy")),
+        min_down_bps=pl.when(at_least).then(pl.col("bytes_acked") * 8000 / pl.col("busy")),
     )
 
 

@@ -9,7 +9,7 @@ from firstflight.observe.reading import KINDS
 # Of the users, then of the transfers: column, what it is called, factor, unit.
 _MEDIANS = (
     ("users", "rtt_s", "RTT", 1e3, "ms"),
-    ("users", "most_rtt_s", "largest round trip", 1e3, "ms"),
+    ("users", "max_rtt_s", "largest RTT", 1e3, "ms"),
     ("users", "down_bps", "rate down", 1e-6, "Mbit/s"),
     ("users", "up_bps", "rate up", 1e-6, "Mbit/s"),
     ("users", "buffer_bytes", "buffer", 1e-3, "kB"),
@@ -20,7 +20,7 @@ _MEDIANS = (
 )
 # What advice is made from, where it is told.
 _WANTED = {
-    "users": ("rtt_s", "most_rtt_s", "down_bps", "up_bps", "buffer_bytes", "loss", "subnet"),
+    "users": ("rtt_s", "max_rtt_s", "down_bps", "up_bps", "buffer_bytes", "loss", "subnet"),
     "transfers": (
         "bytes",
         "start_s",
@@ -29,7 +29,7 @@ _WANTED = {
         "retransmissions",
         "timeouts",
         "first_flight_segments",
-        "first_flight_lost",
+        "first_flight_lost_segments",
         "initial_window_segments",
     ),
 }
@@ -49,8 +49,10 @@ def lines(seen: Observation) -> list[str]:
     told.append(f"  {'median (10%, 90%)':28} {'':>30}  known of")
     told.extend(_median(seen, *row) for row in _MEDIANS)
     told.append(f"  {'retransmissions':28} {_share(seen, 'retransmissions', 'segments_sent')}")
-    told.append(f"  {'first flight retransmitted':28} {_share(seen, 'first_flight_lost', 'first_flight_segments')}")
-    marks = seen.transfers["congestion_marks"].drop_nulls()
+    told.append(
+        f"  {'first flight retransmitted':28} {_share(seen, 'first_flight_lost_segments', 'first_flight_segments')}"
+    )
+    marks = seen.transfers["ecn_cwnd_reductions"].drop_nulls()
     if marks.len():
         told.append(f"  {'congestion marks (ECN)':28} {marks.sum():>30,}  {counted(marks.len(), 'response')}")
     told.append(f"  missing in this format: {', '.join(_untold(seen)) or 'nothing that advise uses'}")

@@ -53,7 +53,7 @@ def users(connections: pl.DataFrame) -> pl.DataFrame:
 
 def bounds(known: pl.DataFrame) -> pl.DataFrame:
     """What is known of paths whose value is not, one row per connection of which something is."""
-    columns = {"client": pl.UInt32, "least_down_bps": pl.Float64, "least_buffer_bytes": pl.Float64}
+    columns = {"client": pl.UInt32, "min_down_bps": pl.Float64, "min_buffer_bytes": pl.Float64}
     missing = [pl.lit(None).alias(name) for name in columns if name not in known.columns]
     frame = known.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in columns.items())
     return frame.filter(pl.any_horizontal(pl.exclude("client").is_not_null())).sort("client")

@@ -7,7 +7,7 @@ import polars as pl
 
 from firstflight.records.column import Column
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 # What `aggregates` and `histograms` count, and by what.
 COUNTED = ("transfer", "page")
 DIMENSIONS = ("all", "rtt_s", "down_bps", "bdp_bytes", "segments")
@@ -34,10 +34,10 @@ TABLES = {
         Column("fast_retransmits", pl.UInt32, "", "loss events recovered by duplicate ACKs or SACK"),
         Column("early_retransmits", pl.UInt32, "", "of these, started below the ordinary duplicate ACK threshold"),
         Column("tail_loss_probes", pl.UInt32, "", "tail loss probes of the sender (RFC 8985 section 7)"),
-        Column("undos", pl.UInt32, "", "spurious recoveries that the sender undid"),
-        Column("congestion_marks", pl.UInt32, "", "reductions of cwnd in response to ECN echoes, at most one per window"),
+        Column("spurious_recoveries_undone", pl.UInt32, "", "spurious recoveries that the sender undid"),
+        Column("ecn_cwnd_reductions", pl.UInt32, "", "reductions of cwnd in response to ECN echoes, at most one per window"),
         Column("first_flight_segments", pl.UInt32, "segments", "data segments sent before the first ACK of data"),
-        Column("first_flight_lost", pl.UInt32, "segments", "segments of the first flight that a queue dropped or a link lost"),
+        Column("first_flight_lost_segments", pl.UInt32, "segments", "segments of the first flight that a queue dropped or a link lost"),
         Column("initial_window_segments", pl.UInt32, "segments", "cwnd at the first data, in whole segments: the initial window, with the effect of lost SYNs; null if not observed"),
         Column("completed", pl.UInt8, "", "1 if all bytes arrived before the end of the run, else 0"),
         Column("disturbed", pl.UInt8, "", "1 if affected by a host stall, by the rule of engines.emulate.disturbance, else 0"),
@@ -106,7 +106,7 @@ TABLES = {
         Column("row", pl.UInt32, "", "row of the table of paths, from 0; null if the path was drawn", none=4294967295),
         Column("weight", pl.Float64, "", "number of real users that this user represents"),
         Column("rtt_s", pl.Float64, "s", "RTT without queueing; for observed traffic, the minimum RTT"),
-        Column("most_rtt_s", pl.Float64, "s", "maximum RTT of observed traffic; else null", none=float("nan")),
+        Column("max_rtt_s", pl.Float64, "s", "maximum RTT of observed traffic; else null", none=float("nan")),
         Column("down_bps", pl.Float64, "bit/s", "downlink rate; null if unknown"),
         Column("up_bps", pl.Float64, "bit/s", "uplink rate; null if unknown"),
         Column("buffer_bytes", pl.UInt64, "B", "queue before the downlink; null if unknown"),
@@ -127,7 +127,7 @@ TABLES = {
         Column("timeouts", pl.UInt64, "", "retransmission timeouts"),
         Column("with_retransmission", pl.UInt64, "", "transfers or pages with at least one retransmission"),
         Column("first_flight_segments", pl.UInt64, "segments", "data segments sent before the first ACK of data"),
-        Column("first_flight_lost", pl.UInt64, "segments", "segments of the first flights that a queue dropped or a link lost"),
+        Column("first_flight_lost_segments", pl.UInt64, "segments", "segments of the first flights that a queue dropped or a link lost"),
         Column("with_first_flight_loss", pl.UInt64, "", "transfers or pages with a dropped or lost segment of a first flight"),
     ),
     "histograms": (

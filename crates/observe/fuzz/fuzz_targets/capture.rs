@@ -23,7 +23,7 @@ fuzz_target!(|input: (bool, &[u8])| {
             assert!(row.delivered_bytes <= row.bytes, "{row:?}");
             assert!(row.retransmissions <= row.segments_sent, "{row:?}");
             assert!(
-                row.first_flight_segments == UNKNOWN || row.first_flight_lost <= row.first_flight_segments,
+                row.first_flight_segments == UNKNOWN || row.first_flight_lost_segments <= row.first_flight_segments,
                 "{row:?}"
             );
         }

@@ -29,7 +29,7 @@ impl Connection {
             self.most_bps = self.most_bps.max(rate);
         }
         let first_object = self.objects == 0;
-        let [first_flight_segments, first_flight_lost] = match (first_object, self.initial) {
+        let [first_flight_segments, first_flight_lost_segments] = match (first_object, self.initial) {
             (true, Some(_)) => [self.flight.segments(), self.flight.lost()],
             (true, None) => [UNKNOWN; 2],
             (false, _) => [0; 2],
@@ -46,8 +46,8 @@ impl Connection {
             segments_sent: response.segments,
             retransmissions: response.retransmissions,
             first_flight_segments,
-            first_flight_lost,
-            congestion_marks: self.echoes.take().unwrap_or(UNKNOWN),
+            first_flight_lost_segments,
+            ecn_cwnd_reductions: self.echoes.take().unwrap_or(UNKNOWN),
             completed: u8::from(response.last_acked.is_some()),
         });
         self.objects += 1;
@@ -81,10 +81,10 @@ impl Connection {
             subnet: subnet(self.client.address),
             server_port: self.server_port,
             rtt_s: seconds(self.round_trip()),
-            most_rtt_s: seconds(self.most_round_trip()),
+            max_rtt_s: seconds(self.most_round_trip()),
             mss,
             down_bps: busy.unwrap_or(f64::NAN),
-            least_down_bps: if self.most_bps > 0.0 { self.most_bps } else { f64::NAN },
+            min_down_bps: if self.most_bps > 0.0 { self.most_bps } else { f64::NAN },
             at_client: u8::from(at_client),
             from_start: u8::from(self.initial.is_some()),
             answer_flight_segments: match self.answer_flight {

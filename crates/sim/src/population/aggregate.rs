@@ -177,8 +177,8 @@ impl Cell {
             timeouts: booked.timeouts.into(),
             with_retransmission: (booked.retransmissions > 0).into(),
             first_flight_segments: booked.first_flight_segments.into(),
-            first_flight_lost: booked.first_flight_lost.into(),
-            with_first_flight_loss: (booked.first_flight_lost > 0).into(),
+            first_flight_lost_segments: booked.first_flight_lost_segments.into(),
+            with_first_flight_loss: (booked.first_flight_lost_segments > 0).into(),
         };
     }
 }

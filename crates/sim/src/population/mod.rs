@@ -71,7 +71,7 @@ impl Path {
             row: self.row.unwrap_or(NO_ROW),
             weight: self.weight,
             rtt_s: seconds(self.rtt),
-            most_rtt_s: f64::NAN,
+            max_rtt_s: f64::NAN,
             down_bps: self.down_bps as f64,
             up_bps: self.up_bps as f64,
             buffer_bytes: self.down_buffer_bytes,

@@ -394,7 +394,7 @@ impl<'p> Simulation<'p> {
             && sender == connection.data_sender()
             && connection.ends[sender].in_first_flight(segment.seq)
         {
-            connection.first_flight_lost += 1;
+            connection.first_flight_lost_segments += 1;
         }
         if let Some(capture) = &mut self.capture {
             capture.lost(at, self.replicate, connection, sender, segment, link as u16, fate);

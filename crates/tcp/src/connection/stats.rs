@@ -19,9 +19,9 @@ pub struct Stats {
     /// Tail loss probes sent (RFC 8985 §7.3).
     pub tail_loss_probes: u32,
     /// Reductions of cwnd taken back because the repair turned out to be needless.
-    pub undos: u32,
+    pub spurious_recoveries_undone: u32,
     /// Reductions of cwnd in answer to ECN echoes (RFC 3168 §6.1.2): at most one a window.
-    pub congestion_marks: u32,
+    pub ecn_cwnd_reductions: u32,
     /// Segments of new data sent before data was acknowledged for the first time.
     pub first_flight_segments: u32,
     /// SYNs or SYN-ACKs retransmitted, because the timer expired or the peer's SYN came again.

@@ -250,8 +250,8 @@ impl Endpoint {
         stats.timeouts += u32::from(edges.has(Edges::TIMED_OUT));
         stats.fast_retransmits += u32::from(edges.has(Edges::ENTERED) || edges.has(Edges::RESTARTED));
         stats.early_retransmits += u32::from(facts.early);
-        stats.congestion_marks += u32::from(edges.has(Edges::REDUCED));
-        stats.undos += u32::from(edges.has(Edges::UNDONE));
+        stats.ecn_cwnd_reductions += u32::from(edges.has(Edges::REDUCED));
+        stats.spurious_recoveries_undone += u32::from(edges.has(Edges::UNDONE));
         if facts.retransmit {
             self.due |= due::RETRANSMIT;
         }

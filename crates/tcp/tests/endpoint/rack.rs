@@ -196,7 +196,7 @@ fn an_undone_recovery_makes_a_wide_window_last_for_one_recovery_more() {
     path.peer.wait(99);
     path.peer.ack(hole + 6, &[]);
     path.peer.ack(hole + 6, &[[hole, hole + 1]]);
-    assert_eq!(path.peer.sender.stats().undos, 1);
+    assert_eq!(path.peer.sender.stats().spurious_recoveries_undone, 1);
     path.peer.wait(1);
     path.next += 1;
     path.peer.ack(path.next, &[]);

@@ -367,7 +367,7 @@ fn without_sack_the_repair_of_a_real_loss_is_not_taken_back() {
     wire.server.write(wire.now, 64 * 1448);
     wire.run();
     let stats = wire.server.stats();
-    assert_eq!((stats.fast_retransmits, stats.retransmissions, stats.undos), (1, 1, 0));
+    assert_eq!((stats.fast_retransmits, stats.retransmissions, stats.spurious_recoveries_undone), (1, 1, 0));
     let ssthresh = wire.server.ssthresh_bytes().unwrap();
     assert!(ssthresh < 20 * 1448, "{ssthresh}");
 }

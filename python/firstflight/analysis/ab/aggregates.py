@@ -33,7 +33,7 @@ _RATES = {
     "retransmission rate": ("retransmissions", "segments_sent"),
     "with retransmission": ("with_retransmission", "count"),
     "timeouts": ("timeouts", "count"),
-    "first-flight loss": ("first_flight_lost", "first_flight_segments"),
+    "first-flight loss": ("first_flight_lost_segments", "first_flight_segments"),
     "with first-flight loss": ("with_first_flight_loss", "count"),
     "completed": ("completed", "count"),
 }

@@ -32,5 +32,5 @@ def retransmissions(frame: pl.DataFrame | pl.LazyFrame, design: Design) -> Retra
         compare_rate(rows, "retransmissions", "segments_sent", design),
         compare(rows, "any_retransmission", design),
         compare(rows, "timeouts", design),
-        compare_rate(rows, "first_flight_lost", "first_flight_segments", design),
+        compare_rate(rows, "first_flight_lost_segments", "first_flight_segments", design),
     )

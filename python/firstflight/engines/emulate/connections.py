@@ -57,7 +57,7 @@ class Connection:
         sizes: list[int] = self.segments["length"].to_numpy()[ours].tolist()
         return sizes
 
-    def first_flight_lost(self) -> int | None:
+    def first_flight_lost_segments(self) -> int | None:
         """Of these, how many the path dropped or lost; None where no log tells."""
         if not self.fates.size:
             return None if self._server.any() else 0

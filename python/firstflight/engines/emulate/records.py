@@ -23,7 +23,13 @@ from firstflight.scenario import Cell
 
 _NO_SEGMENTS = pl.DataFrame(schema={column.name: column.dtype for column in schema.TABLES["segments"]})
 
-_OUR_COUNTS = ("fast_retransmits", "early_retransmits", "tail_loss_probes", "undos", "congestion_marks")
+_OUR_COUNTS = (
+    "fast_retransmits",
+    "early_retransmits",
+    "tail_loss_probes",
+    "spurious_recoveries_undone",
+    "ecn_cwnd_reductions",
+)
 
 Row = dict[str, Any]
 
@@ -186,7 +192,7 @@ class Replicate:
             # Our own TCP counts what a kernel does not tell.
             **{name: info.get(name) if first or not info else 0 for name in _OUR_COUNTS},
             "first_flight_segments": len(connection.first_flight_bytes()) if connection and first else 0,
-            "first_flight_lost": connection.first_flight_lost() if connection and first else 0,
+            "first_flight_lost_segments": connection.first_flight_lost_segments() if connection and first else 0,
             # After more than one retransmission of the SYN-ACK Linux begins with one segment, unless it finds by a
             # timestamp that they were spurious; which of the two is not observed.
             "initial_window_segments": None

@@ -59,7 +59,9 @@ QUANTITIES = (
         digits=2,
     ),
     Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), INLINE, digits=2),
-    Quantity("spurious", "Recoveries undone per 100 objects", "", of_hundred("undos"), INLINE, digits=2),
+    Quantity(
+        "spurious", "Recoveries undone per 100 objects", "", of_hundred("spurious_recoveries_undone"), INLINE, digits=2
+    ),
     Quantity("jain", "Fairness index", "", pl.col("jain").mean(), None, pages, at={"connections": [4]}, digits=3),
     Quantity(
         "queue",

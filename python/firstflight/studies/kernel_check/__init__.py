@@ -25,7 +25,7 @@ def of_transfer(name: str, title: str, unit: str, value: pl.Expr, where: pl.Expr
 
 QUANTITIES = (
     *of_transfer("time", "Time", "ms", 1e3 * pl.col("completion_time_s")),
-    *of_transfer("lost", "First flight lost", "segments", pl.col("first_flight_lost")),
+    *of_transfer("lost", "First flight lost", "segments", pl.col("first_flight_lost_segments")),
     *of_transfer("retransmissions", "Retransmitted", "segments", pl.col("retransmissions")),
     *of_transfer("disturbed", "Disturbed", "count", pl.col("disturbed"), None),
 )

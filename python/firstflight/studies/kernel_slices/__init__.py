@@ -28,7 +28,7 @@ LATE = 100 * (pl.col("packets_late") + pl.col("packets_lost")).sum() / pl.col("p
 DOWN = pl.col("from_server") == 1
 APPLICATION, LINK = pl.col("application").cast(pl.String), pl.col("link").cast(pl.String)
 FAST = pl.col("client") == 0
-PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
 DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
 # A window is learned of some connections first.
 LATER = pl.col("start_s") > 10
@@ -47,7 +47,7 @@ QUANTITIES = (
         "lossy",
         "First flights with a loss on the slow host",
         "percent",
-        100 * (pl.col("first_flight_lost") > 0).mean(),
+        100 * (pl.col("first_flight_lost_segments") > 0).mean(),
         ~FAST & LATER,
         grid="learned",
         digits=0,

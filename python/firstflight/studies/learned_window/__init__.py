@@ -30,7 +30,7 @@ HOSTS = {"fast": CLIENT >= 5, "slow": CLIENT.is_between(3, 4), "radio": CLIENT <
 IW, TIME = pl.col("initial_window_segments").cast(pl.Float64), 1e3 * pl.col("completion_time_s")
 # Of 900 s: what was learned at first is over. Behind the change of a path: the first minute.
 LATE, CHANGED = pl.col("start_s") > 450, pl.col("start_s").is_between(600, 660)
-LOST = 100 * (pl.col("first_flight_lost") > 0).mean()
+LOST = 100 * (pl.col("first_flight_lost_segments") > 0).mean()
 SHARED = {"/32": 1, "/24": 4, "AS": 8}
 STATIC = ("static 10", "static 24", "All10")
 

@@ -26,7 +26,7 @@ from firstflight.studies.kernel import (
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 PAGE, SHORT = APPLICATION == "page", APPLICATION == "short"
 TIME = 1e3 * pl.col("completion_time_s").mean()
-PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
 OPENED = 100 * pl.col("connection").n_unique() / pl.len()
 
 

@@ -28,7 +28,7 @@ HOME = pl.col("link") == "spokes[0]"
 APPLICATION = pl.col("application").cast(pl.String)
 SHORT, PAGE = APPLICATION == "short", APPLICATION == "page"
 TIME, DONE = 1e3 * pl.col("completion_time_s").mean(), pl.col("completed") == 1
-PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
 DROPPED = 100 * pl.col("dropped_packets").sum() / pl.col("offered_packets").sum()
 MARKED = 100 * pl.col("marked_packets").sum() / pl.col("offered_packets").sum()
 # Full packets at 10 Mbit/s take 1.2 ms each.

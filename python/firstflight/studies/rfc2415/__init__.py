@@ -81,7 +81,7 @@ def of_base(name: str, title: str, unit: str, value: pl.Expr, where: pl.Expr, at
 
 FTPS: At = {"ftps": [1, 2, 3]}
 FILE_DELAY = pl.col("completion_time_s").median()
-BURST = 100 * (pl.col("first_flight_lost") >= 2).mean()
+BURST = 100 * (pl.col("first_flight_lost_segments") >= 2).mean()
 QUANTITIES = (
     page_delay("base", "delay"),
     goodput("base", "goodput"),

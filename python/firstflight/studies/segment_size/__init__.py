@@ -24,7 +24,7 @@ from firstflight.studies.kernel import (
 APPLICATION, DONE = pl.col("application").cast(pl.String), pl.col("completed") == 1
 RESPONSE = DONE & (APPLICATION == "response")
 TIME = 1e3 * pl.col("completion_time_s").mean()
-PREMATURE = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+PREMATURE = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
 QUANTITIES = (
     Quantity("time", "Time of 60 kB", "ms", TIME, RESPONSE, digits=0),
     Quantity("premature", "Drops in the first flight", "percent", PREMATURE, RESPONSE, digits=2),

@@ -35,7 +35,7 @@ DURATION_S, RATE_MBIT = 40, 10
 # 40 of 1500 bytes are headers.
 CAPACITY_BYTES = 1e6 / 8 * RATE_MBIT * DURATION_S * 1460 / 1500
 RETRANSMITTED = 100 * pl.col("retransmissions").sum() / pl.col("segments_sent").sum()
-FIRST_LOST = 100 * pl.col("first_flight_lost").sum() / pl.col("first_flight_segments").sum()
+FIRST_LOST = 100 * pl.col("first_flight_lost_segments").sum() / pl.col("first_flight_segments").sum()
 ROUNDS = [1, 2, 5, 10, 20, 40, 80, 160, 320]
 WINDOWS = {"three": 3, "ten": 10, "many": 32}
 

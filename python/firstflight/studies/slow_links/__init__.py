@@ -48,7 +48,13 @@ QUANTITIES = (
     ),
     Quantity("timeouts", "Timeouts per 100 objects", "", of_hundred("timeouts"), PAGE, digits=2, grid="links"),
     Quantity(
-        "spurious", "Spurious recoveries undone per 100 objects", "", of_hundred("undos"), PAGE, digits=2, grid="links"
+        "spurious",
+        "Spurious recoveries undone per 100 objects",
+        "",
+        of_hundred("spurious_recoveries_undone"),
+        PAGE,
+        digits=2,
+        grid="links",
     ),
     Quantity(
         "bulk",

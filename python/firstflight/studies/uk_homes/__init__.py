@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PACKET_BYTES = 1500
 CELL = ["year", "farther_ms", "iw"]
-COUNTS = ("segments_sent", "retransmissions", "timeouts", "first_flight_segments", "first_flight_lost")
+COUNTS = ("segments_sent", "retransmissions", "timeouts", "first_flight_segments", "first_flight_lost_segments")
 MAP_BYTES = sorted({round(size) for size in np.geomspace(2000, 2_000_000, 400).tolist()})
 
 
@@ -105,7 +105,7 @@ EACH = Sample(homes, ("home",), ("iw",))
 RANKED = Sample(ranked, ("home",), ("iw",))
 WEIGHT, TIME = pl.col("weight"), pl.col("time_ms")
 SHOWN = pl.col("response") == RESPONSE
-LOST = pl.col("first_flight_lost") > 0
+LOST = pl.col("first_flight_lost_segments") > 0
 FLIGHT_BYTES = pl.col("first_flight_segments") * PACKET_BYTES
 ROOM_BYTES = {
     "queue": pl.col("buffer_bytes"),
@@ -180,7 +180,7 @@ QUANTITIES = (
         at={"iw": [16, 32]},
     ),
     flight("homes", "First flight of the median home"),
-    count("first_lost", "first_flight_lost", "homes"),
+    count("first_lost", "first_flight_lost_segments", "homes"),
     count("first_sent", "first_flight_segments", "homes"),
     share("late", "Homes with a timeout", pl.col("timeouts") > 0, "homes", 2),
     flight(NO_LOSS, "First flight"),
