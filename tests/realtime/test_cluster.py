@@ -295,7 +295,7 @@ def test_what_the_engine_refuses_is_refused_on_a_cluster_too(
         ({"on": "dask://[::1"}, r"names no place"),
         ({"on": "dask+tls://host"}, r"names no place"),
         ({"on": "tls://host:8786"}, r"names no place"),
-        ({"on": "dask://host:8786", "jobs": 4}, r"the workers of dask://host:8786 say themselves how many they are"),
+        ({"on": "dask://host:8786", "jobs": 4}, r"the workers of dask://host:8786 determine the number of jobs"),
         ({"store": "s3://bucket/x"}, r"is where workers keep their chunks; add --on dask"),
         (
             {"on": "dask", "engine": "emulate"},

@@ -188,5 +188,5 @@ def test_a_map_without_curves_or_users_is_refused() -> None:
     with pytest.raises(ValueError, match="needs curves and users"):
         _map(CURVES, CLOUD.with_columns(pl.lit(0.0).alias("weight")))
     many = pl.DataFrame({"initial_window": range(1, 10), "bytes": [1000] * 9, "time_s": [0.1] * 9})
-    with pytest.raises(ValueError, match="colours for 8"):
+    with pytest.raises(ValueError, match="colors for 8"):
         _map(many, CLOUD)

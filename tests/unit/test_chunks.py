@@ -230,5 +230,5 @@ def test_a_store_that_cannot_be_used_is_a_sentence(tmp_path: Path, monkeypatch: 
         SharedChunks(f"file://{tmp_path}/file/store").write("cell", range(1), {"counts": pl.DataFrame({"n": [1]})})
     with pytest.raises(MachineError, match=r'--store "nonsense://x" cannot be used: Protocol not known: nonsense'):
         SharedChunks("nonsense://x")
-    with pytest.raises(MachineError, match="install what reads it"):
+    with pytest.raises(MachineError, match="install the package that reads it"):
         SharedChunks("s3://bucket/place")

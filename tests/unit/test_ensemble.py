@@ -59,7 +59,7 @@ def test_a_claim_is_judged_by_the_compatible_members_and_counts_those_it_holds_f
     assert f"{sum(value > 50 for value in kept)} of {len(kept)} members" in claim.note
     undecided = claim.judge()
     assert undecided.verdict == "undecided"
-    assert undecided.reason.endswith("The spread reaches beyond the limit.")
+    assert undecided.reason.endswith("The spread includes the limit.")
 
 
 def test_where_nothing_is_compatible_a_claim_says_so() -> None:
@@ -73,7 +73,7 @@ def test_the_parameter_that_makes_the_effect_decides_and_another_is_within_chanc
     influence = of.influence(of.distance)
     assert float(influence.sel(parameter="size")) == -1
     assert abs(float(influence.sel(parameter="slope"))) < chance(65) == pytest.approx(0.245)
-    assert of.decisive().startswith('What decides most is "size"')
+    assert of.decisive().startswith('The most decisive parameter is "size"')
     assert "100% of the variance" in of.decisive()
     assert math.isnan(of.influence(of.effects.isel({MEMBER: slice(3)})).sel(parameter="size"))
 

@@ -94,4 +94,4 @@ def test_a_wrong_option_is_named(firstflight: Program, options: list[str], said:
 def test_a_log_without_times_is_refused(firstflight: Program) -> None:
     done = firstflight("guard", "rehearse", FLOWS / "table.csv")
     assert done.status == 2
-    assert "tells no times" in done.err
+    assert "has no times" in done.err
