@@ -62,7 +62,7 @@ const MSS: i16 = 112;
 pub struct Drawn {
     /// Its initial window.
     pub segments: u32,
-    /// Whether one of its first segments was retransmitted: of as many as [`DrawnWindows::attach`] was given.
+    /// True if one of its first segments was retransmitted: of as many as [`DrawnWindows::attach`] was given.
     pub first_flight_lost: bool,
 }
 
@@ -152,7 +152,7 @@ fn bpf_fd(command: libc::c_long, words: &[u32]) -> Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(made) })
 }
 
-/// Whether the map has the key. `key` and `value` are as long as the map's.
+/// True if the map has the key. `key` and `value` are as long as the map's.
 fn on_map(command: libc::c_long, map: &OwnedFd, key: &[u8], value: Option<&mut [u8]>) -> Result<bool> {
     let (key, value) = (key.as_ptr() as u64, value.map_or(0, |value| value.as_mut_ptr() as u64));
     let split = |address: u64| [address as u32, (address >> 32) as u32];

@@ -186,7 +186,7 @@ impl Capture {
                     }
                 }
                 Err(error) => {
-                    control.refuse(&format!("the capture was told {line:?}, which it does not know: {error}"));
+                    control.refuse(&format!("unknown command {line:?} for the capture: {error}"));
                 }
             }
         }

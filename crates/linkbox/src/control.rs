@@ -118,7 +118,7 @@ impl Control {
         Peer::Present
     }
 
-    /// Whether something is still to go out.
+    /// True if something is still to go out.
     pub fn is_sending(&self) -> bool {
         !self.outgoing.is_empty()
     }

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The plan is no JSON, or has a key or a type that it must not have.
-    #[error("the plan of the box cannot be read: {0}")]
+    #[error("the plan of the link emulator cannot be read: {0}")]
     Unreadable(#[source] serde_json::Error),
     /// A link that cannot be.
     #[error("link {name:?}: {source}")]

@@ -57,7 +57,7 @@ fn flow(header: &[u8], body: &[u8]) -> u32 {
     bytes.fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Whether there are options in a packet that [`PacketHeader::at`] found whole.
+/// True if there are options in a packet that [`PacketHeader::at`] found whole.
 #[inline]
 pub(crate) fn has_options(packet: &[u8]) -> bool {
     Ipv4::at(packet).is_some_and(|ip| ip.header_bytes() > IPV4_BYTES)

@@ -324,7 +324,7 @@ impl LinkBox {
                     let done = self.reset(links, replicate);
                     self.reply(done, control);
                 }
-                Err(error) => control.refuse(&format!("the box was told {line:?}, which it does not know: {error}")),
+                Err(error) => control.refuse(&format!("unknown command {line:?} for the link emulator: {error}")),
             }
         }
         if control.send() == Peer::Gone {

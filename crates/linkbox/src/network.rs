@@ -164,7 +164,9 @@ impl Network {
             for (name, spec) in [(pair.name.clone(), &pair.forward), (format!("{}.reverse", pair.name), &pair.reverse)]
             {
                 if lines.iter().any(|line: &Line| line.name == name) {
-                    return Err(Error::Refused(format!("two links are called {name:?}: give each a name of its own")));
+                    return Err(Error::Refused(format!(
+                        "two links have the name {name:?}; give each a different name"
+                    )));
                 }
                 if let Some(burst) = spec.burst.filter(|burst| burst.gso_max_segs > 1) {
                     return Err(Error::Refused(format!(
@@ -463,7 +465,10 @@ impl Network {
     fn resettable(&self, name: &str) -> Result<usize, Error> {
         let Some(first) = self.lines.iter().position(|line| line.name == name).filter(|first| first % 2 == 0) else {
             let names: Vec<_> = self.lines.iter().step_by(2).map(|line| format!("{:?}", line.name)).collect();
-            return Err(Error::Refused(format!("there is no link {name:?} to reset; there are {}", names.join(", "))));
+            return Err(Error::Refused(format!(
+                "there is no link {name:?} to reset; the links are {}",
+                names.join(", ")
+            )));
         };
         let under_way: u32 = self.lines[first..first + 2].iter().map(|line| line.under_way).sum();
         if under_way > 0 {

@@ -87,7 +87,7 @@ pub(crate) struct Inside<'a> {
 /// There are so many packets and no room for another.
 pub(crate) fn crowded(packets: usize) -> Error {
     Error::Refused(format!(
-        "{packets} packets are under way and no more may be: raise most_packets, or lower rates, delays or queues"
+        "too many packets in flight ({packets}); raise most_packets, or lower rates, delays or queues"
     ))
 }
 
@@ -187,7 +187,7 @@ impl Port {
         Ok(())
     }
 
-    /// Whether a packet is forwarded: with its first hop.
+    /// True if a packet is forwarded: with its first hop.
     #[inline]
     fn route(&mut self, header: Option<PacketHeader>, inside: &Inside<'_>) -> Option<(u32, PacketHeader)> {
         let Some(header) = header else {

@@ -330,7 +330,7 @@ fn a_link_with_packets_on_it_is_not_reset_and_nothing_is_changed() {
     assert!(network.next(Nanos::MAX - 1).is_some());
     network.reset(&["links[0]".into()], 0, 11 * MILLISECOND).unwrap();
     let unknown = network.reset(&["nowhere".into()], 0, 11 * MILLISECOND).unwrap_err().to_string();
-    assert_eq!(unknown, "there is no link \"nowhere\" to reset; there are \"links[0]\"");
+    assert_eq!(unknown, "there is no link \"nowhere\" to reset; the links are \"links[0]\"");
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn plans_that_do_not_fit_together_are_refused_with_a_sentence() {
         (unknown_link, "the route from \"client\" to \"server\" names a link \"nowhere\" that is not there"),
         (unknown_port, "there is no port \"nobody\" for a route; there are \"client\", \"server\""),
         (twice, "there are two routes from \"client\" to 10.77.0.2: give one"),
-        (same_name, "two links are called \"links[0]\": give each a name of its own"),
+        (same_name, "two links have the name \"links[0]\"; give each a different name"),
     ] {
         assert_eq!(Network::new(&plan).unwrap_err().to_string(), reason);
     }

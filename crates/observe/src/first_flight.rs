@@ -51,7 +51,7 @@ impl FirstFlight {
         Self { segments: 0, state: State::Open, begin, end: begin, lost: 0 }
     }
 
-    /// Whether what is sent now still belongs to it.
+    /// True if what is sent now still belongs to it.
     pub(crate) fn includes(&self, sight: &Sight) -> bool {
         match (self.state, sight.echo) {
             (State::Open, _) => true,

@@ -44,7 +44,7 @@ impl ServerClock {
         self.most - self.least
     }
 
-    /// Whether it ticks in milliseconds, as far as can be seen.
+    /// True if it ticks in milliseconds, as far as can be seen.
     pub(crate) fn is_plausible(&self) -> bool {
         let passed = self.last_seen - self.first_seen;
         // What queues add and take away must not decide.

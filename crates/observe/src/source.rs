@@ -61,7 +61,7 @@ impl<R: Read> Source<R> {
         Ok(true)
     }
 
-    /// Whether there is nothing left.
+    /// True if there is nothing left.
     pub(crate) fn is_at_end(&mut self) -> Result<bool> {
         Ok(self.peek(1)?.is_none())
     }

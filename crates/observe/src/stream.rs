@@ -86,7 +86,7 @@ impl Stream {
         self.base = Some(seq);
     }
 
-    /// Whether it is known that the first byte has another sequence number.
+    /// True if it is known that the first byte has another sequence number.
     pub(crate) fn begins_elsewhere(&self, seq: u32) -> bool {
         self.base.is_some_and(|base| base != seq)
     }
@@ -105,12 +105,12 @@ impl Stream {
         self.acked.min(self.next)
     }
 
-    /// Whether losses are being repaired.
+    /// True if losses are being repaired.
     pub(crate) fn is_recovering(&self) -> bool {
         self.acked < self.ambiguous
     }
 
-    /// Whether bytes were acknowledged that were never seen.
+    /// True if bytes were acknowledged that were never seen.
     pub(crate) fn has_unseen(&self) -> bool {
         self.holes.iter().any(|hole| hole.start < self.acked)
     }

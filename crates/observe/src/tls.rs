@@ -56,17 +56,17 @@ fn header(bytes: &[u8], rest: u32) -> Option<(u8, u32)> {
     (plausible && (1..=LONGEST).contains(&length)).then_some((kind, length))
 }
 
-/// Whether a segment begins with a record.
+/// True if a segment begins with a record.
 pub(crate) fn begins_with_record(seen: &Seen<'_>) -> bool {
     header(seen.kept, seen.payload).is_some()
 }
 
-/// Whether a record is as long as a Finished of 1.3, header included.
+/// True if a record is as long as a Finished of 1.3, header included.
 fn is_finished(bytes: u32) -> bool {
     FINISHED.contains(&bytes.wrapping_sub(HEADER as u32))
 }
 
-/// Whether a segment is an alert and nothing else, such as the last word of an end that closes.
+/// True if a segment is an alert and nothing else, such as the last word of an end that closes.
 pub(crate) fn is_alert(seen: &Seen<'_>) -> bool {
     header(seen.kept, seen.payload).is_some_and(|(kind, length)| {
         seen.payload == length + HEADER as u32 && (kind == ALERT || kind == APPLICATION_DATA && length == HIDDEN_ALERT)
@@ -184,7 +184,7 @@ impl Handshake {
         }
     }
 
-    /// Whether it is 1.3 and the client has sent its Finished, so that session tickets may come.
+    /// True if it is 1.3 and the client has sent its Finished, so that session tickets may come.
     pub(crate) fn has_finished(&self) -> bool {
         matches!(self.stage, Stage::Finished { .. })
     }
@@ -193,7 +193,7 @@ impl Handshake {
         self.stage == Stage::Early
     }
 
-    /// Whether a single small record has come since the client asked: if nothing follows, it is the answer.
+    /// True if a single small record has come since the client asked: if nothing follows, it is the answer.
     pub(crate) fn is_lone_ticket(&self) -> bool {
         matches!(self.tickets, Some((_, 1)))
     }

@@ -351,7 +351,7 @@ impl Link {
         self.offer_as::<false>(now, packet, queue_draws, loss_draw)
     }
 
-    /// Whether its queue decides on arrival, its rate does not change, it has none of a token bucket, a policer and a
+    /// True if its queue decides on arrival, its rate does not change, it has none of a token bucket, a policer and a
     /// router that knows Quick-Start, and what it transmits arrives unimpaired.
     pub fn is_plain(&self) -> bool {
         self.rare.is_none() && !matches!(self.queue, Queue::OnDeparture)
@@ -442,7 +442,7 @@ impl Link {
         (start, if lost { Fate::Lost } else { Fate::Arrives(arrival) })
     }
 
-    /// Whether a packet that arrives at `now` is dropped before it comes to the queue.
+    /// True if a packet that arrives at `now` is dropped before it comes to the queue.
     #[inline]
     pub(crate) fn is_policed(&mut self, now: Nanos, bytes: u32) -> bool {
         let policer = self.rare.as_mut().and_then(|rare| rare.policer.as_mut());

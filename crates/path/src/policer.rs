@@ -33,13 +33,13 @@ impl Policer {
     /// A rate that cannot be, or no bytes.
     pub(crate) fn new(spec: &PolicerSpec) -> Result<Policer, SpecError> {
         if spec.bytes == 0 {
-            return Err(SpecError::new("policer.bytes", 0, "give it the bytes of a packet at least"));
+            return Err(SpecError::new("policer.bytes", 0, "give at least the bytes of one packet"));
         }
         let rate = Rate::from_bits_per_second(spec.rate_bps)?;
         Ok(Policer { rate, depth: rate.serialization(spec.bytes), full_at: 0 })
     }
 
-    /// Whether a packet that comes at `now` is dropped.
+    /// True if a packet that comes at `now` is dropped.
     pub(crate) fn drops(&mut self, now: Nanos, bytes: u32) -> bool {
         let full_at = self.full_at.max(now).saturating_add(self.rate.serialization(bytes));
         let exceeds = full_at - now > self.depth;

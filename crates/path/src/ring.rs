@@ -22,7 +22,7 @@ impl<T: Copy> Ring<T> {
         self.tail.wrapping_sub(self.head)
     }
 
-    /// Whether it holds nothing.
+    /// True if it holds nothing.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail

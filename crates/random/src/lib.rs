@@ -29,7 +29,7 @@ pub enum Purpose {
     Subnet,
     /// Row of a table for a user.
     Row,
-    /// Whether a user runs an application.
+    /// True if a user runs an application.
     Share,
     /// A link's random loss.
     Loss,

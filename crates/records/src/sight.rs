@@ -39,7 +39,7 @@ pub struct Sight {
     pub connection: u32,
     /// What happened to it: [`SENT`], [`RECEIVED`], or as the records spell it.
     pub event: u8,
-    /// Whether the server sent it.
+    /// True if the server sent it.
     pub from_server: bool,
     /// The link that lost it, or [`NO_LINK`](crate::NO_LINK).
     pub link: u16,

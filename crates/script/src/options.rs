@@ -131,7 +131,7 @@ impl Plan {
             name if WITHOUT_EFFECT.contains(&name) => {}
             name => {
                 let sentence = format!(
-                    "the option --{name} is not modelled; --profile and --set choose the TCP, --tolerance_usecs and \
+                    "the option --{name} is not modeled; --profile and --set choose the TCP, --tolerance_usecs and \
                      --strict_segments the comparison"
                 );
                 return Err(Problem::unsupported(option.line, sentence));

@@ -10,7 +10,7 @@ pub(crate) const DEEPEST: u32 = 50;
 pub enum Kind {
     /// The script is wrong: what was found and what would be right.
     Malformed,
-    /// The script asks for something that is not modelled here.
+    /// The script asks for something that is not modeled here.
     Unsupported,
 }
 
@@ -19,7 +19,7 @@ pub enum Kind {
 pub struct Problem {
     /// Line of the script, counted from 1.
     pub line: u32,
-    /// Wrong, or not modelled.
+    /// Wrong, or not modeled.
     pub kind: Kind,
     /// One sentence, without the line.
     pub sentence: String,
@@ -31,7 +31,7 @@ impl Problem {
         Self { line, kind: Kind::Malformed, sentence: sentence.to_string() }
     }
 
-    /// A script that asks for something that is not modelled.
+    /// A script that asks for something that is not modeled.
     pub fn unsupported(line: u32, sentence: impl fmt::Display) -> Self {
         Self { line, kind: Kind::Unsupported, sentence: sentence.to_string() }
     }

@@ -11,7 +11,7 @@ pub enum Verdict {
     Pass,
     /// Something happened otherwise.
     Differs,
-    /// The script asks for something that is not modelled.
+    /// The script asks for something that is not modeled.
     Unsupported,
     /// The script is wrong.
     Error,

@@ -1,4 +1,4 @@
-//! What is wrong with a script is said with its line, what was found and what would be right; what is not modelled is
+//! What is wrong with a script is said with its line, what was found and what would be right; what is not modeled is
 //! no mistake.
 
 use firstflight_script::{Options, Verdict, run_text};
@@ -46,7 +46,7 @@ fn mistakes_are_named_with_what_would_be_right() {
         ("1 close(3) = -1 EBADF\n0.5 close(3) = -1 EBADF", 2, &["backwards"]),
         ("0 bind(..., ...) = 0", 1, &["argument 1 of bind()", "descriptor"]),
         ("0 %{ assert cwnd == 10 }%", 1, &["\"cwnd\""]),
-        ("0 %{ x = 1 / 0 }%", 1, &["no such result"]),
+        ("0 %{ x = 1 / 0 }%", 1, &["the result is not defined"]),
     ];
     for (text, line, words) in cases {
         refused(text, Verdict::Error, *line, words);
@@ -54,7 +54,7 @@ fn mistakes_are_named_with_what_would_be_right() {
 }
 
 #[test]
-fn what_is_not_modelled_says_so() {
+fn what_is_not_modeled_says_so() {
     let cases: &[(String, u32, &str)] = &[
         ("0 < icmp unreachable frag_needed mtu 1200 [1:1(0)]".to_owned(), 1, "icmp"),
         ("0 < [1:1(0)] icmp unreachable".to_owned(), 1, "icmp"),

@@ -54,13 +54,13 @@ impl<'a> Ipv4<'a> {
         self.half(4)
     }
 
-    /// Whether it begins behind the beginning of a packet.
+    /// True if it begins behind the beginning of a packet.
     #[inline]
     pub fn is_later_fragment(self) -> bool {
         self.half(6) & FRAGMENT_OFFSET != 0
     }
 
-    /// Whether it is not all of a packet.
+    /// True if it is not all of a packet.
     #[inline]
     pub fn is_fragment(self) -> bool {
         self.half(6) & (FRAGMENT_OFFSET | MORE_FRAGMENTS) != 0

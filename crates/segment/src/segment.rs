@@ -22,7 +22,7 @@ impl Flags {
     pub const RST: Self = Self(4);
     /// Push: the last byte handed over so far is in this segment.
     pub const PSH: Self = Self(8);
-    /// The acknowledgement field is significant.
+    /// The acknowledgment field is significant.
     pub const ACK: Self = Self(16);
     /// ECN echo (RFC 3168 §6.1): congestion was experienced; on a SYN, part of the negotiation.
     pub const ECE: Self = Self(64);
@@ -43,13 +43,13 @@ impl Flags {
         Self(bits & 0x1df)
     }
 
-    /// Whether every bit of `other` is set.
+    /// True if every bit of `other` is set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any bit of `other` is set.
+    /// True if any bit of `other` is set.
     #[inline]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -132,7 +132,7 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Whether the option is absent.
+    /// True if the option is absent.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -150,7 +150,7 @@ pub enum QuickStart {
     Request {
         /// Rate code N, 1 to 15; 0 once a router refused.
         rate: u8,
-        /// Whether every router so far has taken part.
+        /// True if every router so far has taken part.
         approved: bool,
     },
     /// A report of the rate that the sender may use.

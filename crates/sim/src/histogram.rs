@@ -48,7 +48,7 @@ impl Bins {
     }
 }
 
-/// How many times fell into each bin.
+/// Number of times in each bin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histogram {
     counts: Vec<u64>,

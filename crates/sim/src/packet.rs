@@ -23,7 +23,7 @@ pub(crate) struct Packet {
     /// [`NO_OPTIONS`]; or [`DATAGRAM`] and how its header differs.
     hop_and_options: u64,
     /// From below: window (16 bits), payload bytes (16), flags (16), ECN (2), retransmission (1).
-    // The window stands lowest: elsewhere the compiler reads it together with its neighbour in the segment, and waits.
+    // The window stands lowest: elsewhere the compiler reads it together with its neighbor in the segment, and waits.
     rest: u64,
     /// The one option of a segment that is not in the table: timestamps, or the time at which it was sent.
     option: u64,
@@ -184,13 +184,13 @@ impl Packet {
         }
     }
 
-    /// Whether it has payload.
+    /// True if it has payload.
     #[inline]
     pub(crate) fn carries_data(&self) -> bool {
         self.payload_bytes() > 0
     }
 
-    /// Whether a queue may mark it in place of dropping it.
+    /// True if a queue may mark it in place of dropping it.
     #[inline]
     pub(crate) fn is_ecn_capable(&self) -> bool {
         self.rest >> ECN_SHIFT & 3 != 0
@@ -282,7 +282,7 @@ impl Packet {
         segment.ecn = Ecn::NotCapable;
     }
 
-    /// Whether the table has all of the segment.
+    /// True if the table has all of the segment.
     #[inline]
     pub(crate) fn has_segment(&self) -> bool {
         self.options() & MARKS == 0

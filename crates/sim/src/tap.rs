@@ -25,11 +25,11 @@ pub struct Tapped {
     pub time: Nanos,
     /// Index of the interface.
     pub interface: u32,
-    /// Whether it came towards the tap: at a host from the network, on a link over the link with the tap's name.
+    /// True if it came towards the tap: at a host from the network, on a link over the link with the tap's name.
     pub inbound: bool,
     /// Whose it is.
     pub connection: Identity,
-    /// Whether the server sent it.
+    /// True if the server sent it.
     pub from_server: bool,
     /// What it carries.
     pub load: Load,
@@ -174,7 +174,7 @@ impl Tap {
         });
     }
 
-    /// Whether it is at the far end of this link.
+    /// True if it is at the far end of this link.
     pub(crate) fn is_behind(&self, link: u32) -> bool {
         matches!(self.at, At::Link { towards, .. } if link == towards)
     }

@@ -54,7 +54,7 @@ fn a_memory_that_is_too_old_is_forgotten() {
 }
 
 #[test]
-fn neighbours_may_share_a_memory() {
+fn neighbors_may_share_a_memory() {
     // Two clients of one application, on hosts 1 and 2; the hub is host 0.
     let both = |hosts: u32| {
         let mut plan = two_homes(&remembering(json!({"lesson": "largest", "hosts": hosts})), 8, 200_000.0);

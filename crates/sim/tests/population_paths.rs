@@ -108,8 +108,8 @@ fn the_subnet_explains_its_share_of_a_score() {
     };
     // 8,000 pairs: five standard errors are 0.045 at most.
     assert!((pair(1) - 0.5).abs() < 0.045 && (pair(4) - 0.5).abs() < 0.045, "{} and {}", pair(1), pair(4));
-    let neighbours: (Vec<f64>, Vec<f64>) = scores.windows(6).step_by(5).map(|users| (users[4], users[5])).unzip();
-    assert!(correlation(&neighbours.0, &neighbours.1).abs() < 0.056, "subnets depend on each other");
+    let neighbors: (Vec<f64>, Vec<f64>) = scores.windows(6).step_by(5).map(|users| (users[4], users[5])).unzip();
+    assert!(correlation(&neighbors.0, &neighbors.1).abs() < 0.056, "subnets depend on each other");
     assert_eq!(paths[4].subnet, Some(0));
     assert_eq!(paths[5].subnet, Some(1));
 }
@@ -240,7 +240,7 @@ fn what_no_law_of_a_population_can_be_is_refused_in_a_sentence() {
         ),
         ("users is 0", refused(&whole("users", json!(0)), spread())),
         ("least_buffer_packets is 0", refused(&whole("least_buffer_packets", json!(0)), spread())),
-        ("unknown field `colour`", refused(&whole("colour", json!("blue")), spread())),
+        ("unknown field `color`", refused(&whole("color", json!("blue")), spread())),
         ("borders must ascend", refused(&|plan| plan["population"]["buckets"]["rtt_s"] = json!([2, 1]), spread())),
         ("takes no time", refused(&|plan| plan["header_bytes"] = json!(0), alike(0.0, 8e12, 8e12, 1e6, 0.0))),
         ("the table of paths has 4 rows, but 2 values of loss", refused(&paths("loss", json!([0, 0])), table("each"))),

@@ -216,17 +216,17 @@ impl Connection {
         self.endpoint.poll_timeout().min(self.lingers_until).min(patience)
     }
 
-    /// Whether it has ended, which it may outlive in TIME-WAIT.
+    /// True if it has ended, which it may outlive in TIME-WAIT.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether nothing of it is left to be kept.
+    /// True if nothing of it is left to be kept.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_over && self.endpoint.state() == State::Closed
     }
 
-    /// Whether a SYN may take the place of this connection.
+    /// True if a SYN may take the place of this connection.
     // RFC 9293 §3.6.1 and RFC 6191 §2: in TIME-WAIT, if its timestamp or its sequence number is larger than any of the
     // old connection.
     pub(crate) fn gives_way_to(&self, segment: &Segment) -> bool {

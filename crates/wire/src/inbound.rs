@@ -109,7 +109,7 @@ mod tests {
             for (start, length, valid) in pieces {
                 let segment = Segment {
                     seq: PEER.wrapping_add(1).wrapping_add(start as u32),
-                    // An acknowledgement of what was never sent makes the endpoint refuse a segment.
+                    // An acknowledgment of what was never sent makes the endpoint refuse a segment.
                     ack: if valid { 8 } else { 5000 },
                     payload_bytes: length,
                     flags: Flags::ACK,

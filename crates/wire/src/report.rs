@@ -37,7 +37,7 @@ pub enum Report {
 pub struct ConnectionFacts {
     /// Number among the connections of this host, from 0.
     pub connection: u32,
-    /// Whether this host opened it.
+    /// True if this host opened it.
     pub opened_here: bool,
     /// Our address and port.
     pub local: SocketAddrV4,

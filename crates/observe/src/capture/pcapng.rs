@@ -42,7 +42,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Whether a file begins as a section does.
+    /// True if a file begins as a section does.
     pub(super) fn begins<R: Read>(source: &mut Source<R>) -> Result<bool> {
         let head = source.peek(BLOCK_HEADER + 4)?;
         Ok(head.is_some_and(|head| word(head, 0, true) == SECTION && byte_order(head).is_some()))
@@ -149,7 +149,7 @@ impl Section {
     }
 }
 
-/// Whether the section that begins so is little endian; None if it is no section.
+/// True if the section that begins so is little endian; None if it is no section.
 fn byte_order(head: &[u8]) -> Option<bool> {
     let order = &head[BLOCK_HEADER..BLOCK_HEADER + 4];
     if order.iter().eq(&BYTE_ORDER) {

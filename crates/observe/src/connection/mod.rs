@@ -144,7 +144,7 @@ impl Connection {
         }
     }
 
-    /// Whether a segment is the first of another connection between the same ends.
+    /// True if a segment is the first of another connection between the same ends.
     pub(crate) fn is_over_with(&self, seen: &Seen<'_>) -> bool {
         match seen.flags & SYN_ACK {
             Flags::SYN => self.initial != Some(seen.seq) || seen.from != self.client,
@@ -278,7 +278,7 @@ impl Connection {
         syn.zip(complete).map_or(f64::NAN, |(syn, complete)| (complete - syn) as f64 / 1e9)
     }
 
-    /// Whether the capture was taken nearer to the client.
+    /// True if the capture was taken nearer to the client.
     fn is_at_client(&self) -> bool {
         matches!((self.to_server.least(), self.to_client.least()), (Some(server), Some(client)) if server > client)
     }

@@ -78,7 +78,7 @@ impl Loss {
         Ok(Loss { probability: spec.loss, models })
     }
 
-    /// Whether there are any.
+    /// True if there are any.
     pub(crate) fn are_possible(&self) -> bool {
         self.probability > 0.0 || !self.models.is_empty()
     }

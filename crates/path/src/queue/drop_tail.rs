@@ -15,7 +15,7 @@ pub struct DropTailSpec {
     /// Bytes held.
     #[serde(default)]
     pub limit_bytes: Option<u64>,
-    /// Whether the packet on the line counts against the limit. It does for ns-2, whose "25" means 24 packets that
+    /// True if the packet on the line counts against the limit. It does for ns-2, whose "25" means 24 packets that
     /// wait and one on the line; it does not for ns-3, Linux and this project's default.
     #[serde(default)]
     pub counts_packet_in_service: bool,
@@ -56,7 +56,7 @@ impl DropTail {
         }
     }
 
-    /// Whether the arriving packet fits. Nothing is left to chance.
+    /// True if the arriving packet fits. Nothing is left to chance.
     #[inline]
     pub fn on_arrival(&mut self, arrival: Arrival<'_>, _random: &mut impl FnMut() -> f64) -> Verdict {
         let fits = match self.limit {

@@ -22,13 +22,13 @@ impl Limit {
     pub(super) fn validate(self) -> Result<Limit, SpecError> {
         match self {
             Limit::Packets(0) | Limit::Bytes(0) => {
-                Err(SpecError::new("limit", 0, "a queue of zero holds nothing: give at least one packet"))
+                Err(SpecError::new("limit", 0, "a queue of zero holds nothing; give at least one packet"))
             }
             limit => Ok(limit),
         }
     }
 
-    /// Whether a queue that holds so much is over the limit.
+    /// True if a queue that holds so much is over the limit.
     pub(super) fn is_exceeded_by(self, packets: u32, bytes: u64) -> bool {
         match self {
             Limit::Packets(limit) => packets > limit,

@@ -109,7 +109,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Whether it decides on departure.
+            /// True if it decides on departure.
             pub fn decides_on_departure(&self) -> bool {
                 match self {
                     $(QueueSpec::$arrival(_) => false,)*

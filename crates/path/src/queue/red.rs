@@ -13,7 +13,7 @@ use crate::{Nanos, SpecError};
 pub struct RedSpec {
     /// Packets held at the most; beyond that every arrival is dropped.
     pub limit_packets: u32,
-    /// Whether the packet on the line counts against the limit (not against the average, which the paper takes over
+    /// True if the packet on the line counts against the limit (not against the average, which the paper takes over
     /// the packets that wait).
     #[serde(default)]
     pub counts_packet_in_service: bool,

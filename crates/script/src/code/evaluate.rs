@@ -202,11 +202,11 @@ fn arithmetic(left: &Value, operator: Operator, right: &Value, line: u32) -> Res
                 Operator::ShiftRight => u32::try_from(*b).ok().map(|b| a >> b.min(63)),
                 Operator::Divide => None,
             };
-            result.map(Value::Integer).ok_or_else(|| wrong("these numbers have no such result"))
+            result.map(Value::Integer).ok_or_else(|| wrong("the result is not defined for these numbers"))
         }
         _ => {
             let (Some(a), Some(b)) = (left.number(), right.number()) else {
-                return Err(wrong("these values do not go together in arithmetic"));
+                return Err(wrong("arithmetic on these values is not possible"));
             };
             let result = match operator {
                 Operator::Add => a + b,
@@ -215,7 +215,7 @@ fn arithmetic(left: &Value, operator: Operator, right: &Value, line: u32) -> Res
                 Operator::Divide if b != 0.0 => a / b,
                 Operator::DivideWhole if b != 0.0 => (a / b).floor(),
                 Operator::Remainder if b != 0.0 => a - b * (a / b).floor(),
-                _ => return Err(wrong("these numbers have no such result")),
+                _ => return Err(wrong("the result is not defined for these numbers")),
             };
             Ok(Value::Decimal(result))
         }

@@ -25,9 +25,9 @@ pub(super) fn fill(template: &str, values: &Value) -> Result<String, Refusal> {
         }
         let end = part
             .find(|c: char| c.is_ascii_alphabetic())
-            .ok_or_else(|| refuse!("a % in a text is followed by no letter"))?;
+            .ok_or_else(|| refuse!("a % in a text has no letter after it"))?;
         let precision = part[..end].split_once('.').and_then(|(_, digits)| digits.parse::<usize>().ok());
-        let value = rest.next().ok_or_else(|| refuse!("a text has more % than there are values"))?;
+        let value = rest.next().ok_or_else(|| refuse!("a text has more % than values"))?;
         filled.push_str(&shown(value, part.as_bytes()[end], precision.map(|digits| digits.min(20)))?);
         filled.push_str(&part[end + 1..]);
     }

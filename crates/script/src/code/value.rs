@@ -17,7 +17,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether a condition with this value holds.
+    /// True if a condition with this value holds.
     pub(super) fn holds(&self) -> bool {
         match self {
             Self::Integer(number) => *number != 0,

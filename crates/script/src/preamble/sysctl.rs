@@ -11,7 +11,7 @@ use std::path::Path;
 enum Meaning {
     /// It sets the profile or the environment.
     Sets(fn(&mut Environment, &str) -> Result<(), Refusal>),
-    /// It makes no difference to what is modelled, whatever its value.
+    /// It makes no difference to what is modeled, whatever its value.
     Harmless,
     /// It makes no difference as long as it has this value.
     Only(&'static str),
@@ -83,8 +83,8 @@ pub(super) fn apply(environment: &mut Environment, name: &str, value: &str) -> R
     match meaning {
         Ok(Sets(set)) => set(environment, value).map_err(Refusal::within(format_args!("{short}={value}"))),
         Ok(Harmless) => Ok(()),
-        Ok(Only(modelled)) if value == modelled => Ok(()),
-        Ok(Only(modelled)) => Err(refuse!("{short}={value} has no counterpart here, only {modelled}")),
+        Ok(Only(modeled)) if value == modeled => Ok(()),
+        Ok(Only(modeled)) => Err(refuse!("{short}={value} has no counterpart here, only {modeled}")),
         Err(_) => Err(refuse!("the setting {name} is not known here")),
     }
 }
@@ -118,7 +118,7 @@ fn flag(environment: &mut Environment, field: &str, value: &str) -> Result<(), R
     let word = match value {
         "0" => "false",
         "1" => "true",
-        _ => return Err(refuse!("only 0 and 1 are modelled")),
+        _ => return Err(refuse!("only 0 and 1 are modeled")),
     };
     environment.settings.write(field, word)
 }
@@ -143,7 +143,7 @@ fn train(environment: &mut Environment, field: &str, value: &str) -> Result<(), 
     }
 }
 
-/// A field of how acknowledgements with selective blocks are merged, if the profile has any.
+/// A field of how acknowledgments with selective blocks are merged, if the profile has any.
 fn compression(environment: &mut Environment, field: &str, value: &str) -> Result<(), Refusal> {
     let name = "ack.sack_compression";
     match environment.settings.get(name) {
@@ -192,7 +192,7 @@ fn rack(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
     match value {
         "0" => refine(environment, "rack", "false"),
         "1" | "0x1" => refine(environment, "rack", "true"),
-        _ => Err(refuse!("only 0 and 1 are modelled")),
+        _ => Err(refuse!("only 0 and 1 are modeled")),
     }
 }
 
@@ -202,7 +202,7 @@ fn ecn(environment: &mut Environment, value: &str) -> Result<(), Refusal> {
         "0" => "off",
         "1" => "on",
         "2" => "passive",
-        _ => return Err(refuse!("accurate ECN is not modelled")),
+        _ => return Err(refuse!("accurate ECN is not modeled")),
     };
     environment.settings.write("ecn", policy)
 }

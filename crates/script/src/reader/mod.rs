@@ -14,7 +14,7 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// The first thing that is wrong, or that is not modelled here, with its line.
+    /// The first thing that is wrong, or that is not modeled here, with its line.
     pub fn read(text: &str) -> Result<Self, Problem> {
         let mut reader = Reader { tokens: tokens(text)?, at: 0 };
         let options = reader.options();
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         let text = match self.peek() {
             Kind::Integer(text) => text,
             Kind::Word(symbol) if symbol.starts_with(|c: char| c.is_ascii_uppercase()) => {
-                let sentence = format!("{what} is the symbol {symbol}; symbols that --define sets are not modelled");
+                let sentence = format!("{what} is the symbol {symbol}; symbols that --define sets are not modeled");
                 return Err(Problem::unsupported(line, sentence));
             }
             _ => return Err(self.unexpected(&format!("{what}, a whole number,"))),

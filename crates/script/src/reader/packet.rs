@@ -12,13 +12,13 @@ impl Reader<'_> {
         self.at += 1;
         let ecn = self.ecn(arrives)?;
         if let (Kind::Integer(_), Kind::Sign('>')) = (self.peek(), self.peek_second()) {
-            return Err(Problem::unsupported(line, "port numbers of a packet are not modelled"));
+            return Err(Problem::unsupported(line, "port numbers of a packet are not modeled"));
         }
         if self.peek() == Kind::Word("encap") {
-            return Err(Problem::unsupported(line, "encapsulated packets are not modelled"));
+            return Err(Problem::unsupported(line, "encapsulated packets are not modeled"));
         }
         if let Kind::Word(word @ ("icmp" | "udp" | "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls")) = self.peek() {
-            return Err(Problem::unsupported(line, format!("packets of {word} are not modelled, only TCP")));
+            return Err(Problem::unsupported(line, format!("packets of {word} are not modeled, only TCP")));
         }
         let flags = self.flags()?;
         let (seq, payload_bytes) = self.sequence_numbers()?;
@@ -30,7 +30,7 @@ impl Reader<'_> {
             return Err(self.unexpected("\"win\" and the window of a packet that arrives"));
         }
         if self.take_word("urg") {
-            return Err(Problem::unsupported(line, "the urgent pointer is not modelled"));
+            return Err(Problem::unsupported(line, "the urgent pointer is not modeled"));
         }
         let options = self.tcp_options()?;
         if arrives && options.is_none() {
@@ -40,7 +40,7 @@ impl Reader<'_> {
             ));
         }
         if self.peek() == Kind::Sign('{') {
-            return Err(Problem::unsupported(line, "packets changed at random ({...}) are not modelled"));
+            return Err(Problem::unsupported(line, "packets changed at random ({...}) are not modeled"));
         }
         Ok(Packet { ecn, flags, seq, payload_bytes, ack, window, options })
     }
@@ -62,13 +62,13 @@ impl Reader<'_> {
             Kind::Word("ect01") if !arrives => EcnMark::Capable,
             Kind::Word("ce") => EcnMark::Congestion,
             Kind::Word(word @ ("tos" | "ttl" | "flowlabel")) => {
-                return Err(Problem::unsupported(line, format!("{word} of the IP header is not modelled")));
+                return Err(Problem::unsupported(line, format!("{word} of the IP header is not modeled")));
             }
-            Kind::Integer(_) => return Err(Problem::unsupported(line, "packets of icmp are not modelled, only TCP")),
+            Kind::Integer(_) => return Err(Problem::unsupported(line, "packets of icmp are not modeled, only TCP")),
             other => return Err(Problem::malformed(line, format!("{other} was found where {right} should stand"))),
         };
         if self.peek() == Kind::Sign(',') {
-            return Err(Problem::unsupported(line, "of the IP header only the ECN bits are modelled"));
+            return Err(Problem::unsupported(line, "of the IP header only the ECN bits are modeled"));
         }
         self.need(close, "the ECN bits")?;
         Ok(Some(mark))
@@ -78,7 +78,7 @@ impl Reader<'_> {
     fn flags(&mut self) -> Result<Flags, Problem> {
         let line = self.line();
         if let Kind::Decimal(_) = self.peek() {
-            return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modelled"));
+            return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modeled"));
         }
         if self.take('-') {
             return Ok(Flags::NONE);
@@ -100,7 +100,7 @@ impl Reader<'_> {
                     'E' => Flags::ECE,
                     'W' => Flags::CWR,
                     'A' | 'U' => {
-                        return Err(Problem::unsupported(line, format!("the flag {letter} is not modelled")));
+                        return Err(Problem::unsupported(line, format!("the flag {letter} is not modeled")));
                     }
                     _ => {
                         return Err(Problem::malformed(
@@ -113,7 +113,7 @@ impl Reader<'_> {
                 };
         }
         if let Kind::Decimal(_) = self.peek() {
-            return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modelled"));
+            return Err(Problem::unsupported(line, "the ACE counter of accurate ECN is not modeled"));
         }
         if self.take('.') {
             flags = flags | Flags::ACK;

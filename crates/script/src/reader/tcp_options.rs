@@ -59,10 +59,10 @@ impl Reader<'_> {
                 TcpOption::Timestamps { value, echo: self.integer("TSecr", u32::MAX)? }
             }
             Kind::Word("FO" | "FOEXP") => {
-                return Err(Problem::unsupported(line, "TCP Fast Open is not modelled"));
+                return Err(Problem::unsupported(line, "TCP Fast Open is not modeled"));
             }
             Kind::Word(word @ ("md5" | "ECN" | "AO")) => {
-                return Err(Problem::unsupported(line, format!("the TCP option {word} is not modelled")));
+                return Err(Problem::unsupported(line, format!("the TCP option {word} is not modeled")));
             }
             other => {
                 return Err(Problem::malformed(

@@ -56,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// Whether a last segment that is not full waits for more data, whatever call wrote it.
+    /// True if a last segment that is not full waits for more data, whatever call wrote it.
     pub fn set_cork(&mut self, on: bool) {
         self.corked = on;
         self.endpoint.set_cork(on);
@@ -77,7 +77,7 @@ impl Connection {
         self.learn_events();
     }
 
-    /// Whether the segment brings new data to an application that cannot read it any more.
+    /// True if the segment brings new data to an application that cannot read it any more.
     fn is_unwanted(&self, segment: &Segment) -> bool {
         let closing = matches!(self.endpoint.state(), State::FinWait1 | State::FinWait2)
             || self.released && self.endpoint.state() == State::Established;
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing will ever be readable beyond what is.
+    /// True if nothing will ever be readable beyond what is.
     pub fn is_at_end(&self) -> bool {
         let open = matches!(self.endpoint.state(), State::Established | State::FinWait1 | State::FinWait2);
         self.reading_shut || self.failed || self.established && !open

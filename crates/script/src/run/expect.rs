@@ -12,7 +12,7 @@ const OF_ONE_SEGMENT: Flags = Flags::PSH.union(Flags::FIN).union(Flags::CWR);
 
 /// Adds `next` to `so_far`, if the two could have left as one packet.
 ///
-/// As packetdrill adds them up: the same acknowledgement, flags and window, the sequence numbers in a row, and all but the last
+/// As packetdrill adds them up: the same acknowledgment, flags and window, the sequence numbers in a row, and all but the last
 /// of the same size (`largest` is the first one's).
 pub(super) fn join(so_far: &Packet, next: &Packet, largest: u32, expected_bytes: u32) -> Result<Packet, Refusal> {
     let flags = |packet: &Packet| packet.flags.bits() & !OF_ONE_SEGMENT.bits();

@@ -89,7 +89,7 @@ impl<'a> Runner<'a> {
             }
             self.event(event)?;
             if self.world.is_exhausted() {
-                return Err(Stop::differs(event.line, "the connection does not come to rest".to_owned()));
+                return Err(Stop::differs(event.line, "the connection does not become idle".to_owned()));
             }
             self.events += 1;
         }

@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::script::{Argument, Call};
 use firstflight_tcp::{Nagle, Profile};
 
-/// Options that make no difference to what is modelled.
+/// Options that make no difference to what is modeled.
 const WITHOUT_EFFECT: [&str; 14] = [
     "IP_BIND_ADDRESS_NO_PORT",
     "IP_FREEBIND",
@@ -100,7 +100,7 @@ impl Runner<'_> {
                 _ => return Ok(Outcome::Failed(Errno::Invalid)),
             },
             "TCP_MAXSEG" if connected.is_some() => {
-                return Err(Problem::unsupported(line, "TCP_MAXSEG of an open connection is not modelled").into());
+                return Err(Problem::unsupported(line, "TCP_MAXSEG of an open connection is not modeled").into());
             }
             "TCP_MAXSEG" => match value(line, call)? {
                 bytes @ 88..=32767 => options.segment_bytes = Some(bytes),
@@ -108,7 +108,7 @@ impl Runner<'_> {
                 _ => return Ok(Outcome::Failed(Errno::Invalid)),
             },
             "TCP_CONGESTION" if connected.is_some() => {
-                return Err(Problem::unsupported(line, "TCP_CONGESTION of an open connection is not modelled").into());
+                return Err(Problem::unsupported(line, "TCP_CONGESTION of an open connection is not modeled").into());
             }
             "TCP_CONGESTION" => match call.arguments.get(3) {
                 Some(Argument::Text(name)) => options.congestion_control = Some(name.clone()),
@@ -118,7 +118,7 @@ impl Runner<'_> {
                 options.send_buffer_bytes = Some(value(line, call)?.saturating_mul(2).max(SMALLEST_SEND_BUFFER));
             }
             "SO_RCVBUF" | "SO_RCVBUFFORCE" if connected.is_some() => {
-                return Err(Problem::unsupported(line, "SO_RCVBUF of an open connection is not modelled").into());
+                return Err(Problem::unsupported(line, "SO_RCVBUF of an open connection is not modeled").into());
             }
             "SO_RCVBUF" | "SO_RCVBUFFORCE" => {
                 let bytes = value(line, call)?.saturating_mul(2).max(SMALLEST_RECEIVE_BUFFER);
@@ -127,7 +127,7 @@ impl Runner<'_> {
             "SO_LINGER" => options.resets_on_close = lingers_for_nothing(line, call)?,
             "SO_KEEPALIVE" if value(line, call)? == 0 => {}
             name if WITHOUT_EFFECT.contains(&name) => {}
-            name => return Err(Problem::unsupported(line, format!("the socket option {name} is not modelled")).into()),
+            name => return Err(Problem::unsupported(line, format!("the socket option {name} is not modeled")).into()),
         }
         if let Some(index) = connected {
             let connection = &mut self.world.connections[index];
@@ -180,7 +180,7 @@ impl Runner<'_> {
                 return Ok(Outcome::Returned(0));
             }
             name => {
-                let sentence = format!("asking for the socket option {name} is not modelled");
+                let sentence = format!("asking for the socket option {name} is not modeled");
                 return Err(Problem::unsupported(line, sentence).into());
             }
         };
@@ -215,7 +215,7 @@ fn value(line: u32, call: &Call) -> Result<i64, Problem> {
     }
 }
 
-/// Whether `{onoff=1, linger=0}` is set.
+/// True if `{onoff=1, linger=0}` is set.
 fn lingers_for_nothing(line: u32, call: &Call) -> Result<bool, Problem> {
     let number = |name: &str| match super::calls::arguments::field(call.arguments.get(3), name) {
         Some(Argument::Integer(number)) => Ok(*number),
@@ -224,6 +224,6 @@ fn lingers_for_nothing(line: u32, call: &Call) -> Result<bool, Problem> {
     match (number("onoff")?, number("linger")?) {
         (0, _) => Ok(false),
         (_, 0) => Ok(true),
-        _ => Err(Problem::unsupported(line, "SO_LINGER with a time is not modelled")),
+        _ => Err(Problem::unsupported(line, "SO_LINGER with a time is not modeled")),
     }
 }

@@ -6,7 +6,7 @@ use crate::script::{Packet, Script};
 
 /// Why a run ended.
 pub(super) enum Stop {
-    /// The script is wrong, or asks for something that is not modelled.
+    /// The script is wrong, or asks for something that is not modeled.
     Problem(Problem),
     /// Something happened otherwise than the script says.
     Differs(Box<Difference>),

@@ -43,7 +43,7 @@ impl World {
         Self { clock_at_start, ..Self::default() }
     }
 
-    /// Whether the script needs more steps than any sound one does.
+    /// True if the script needs more steps than any sound one does.
     pub fn is_exhausted(&self) -> bool {
         self.steps > MOST_STEPS
     }
@@ -127,7 +127,7 @@ impl World {
         &self.seen[end.saturating_sub(SHOWN)..end]
     }
 
-    /// How many segments were sent and received.
+    /// Number of segments sent and received.
     pub fn count(&self) -> usize {
         self.seen.len()
     }

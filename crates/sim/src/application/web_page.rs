@@ -106,7 +106,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether a page is one response of all its bytes.
+    /// True if a page is one response of all its bytes.
     fn is_joined(&self, client: u32) -> bool {
         let kind = &self.spec(client).kind;
         matches!(kind, Kind::WebPage { version: HttpVersion::Http11, persistent: Persistent::Joined, .. })

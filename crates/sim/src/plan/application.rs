@@ -40,7 +40,7 @@ pub struct Application {
     /// Share of the users of a population or a tree that run it; who does is drawn for each user.
     #[serde(default = "every_user")]
     pub share: f64,
-    /// Whether the size of a file is that in the user's row of the table of paths.
+    /// True if the size of a file is that in the user's row of the table of paths.
     #[serde(default)]
     pub size_from_row: bool,
     /// TCP of the clients.

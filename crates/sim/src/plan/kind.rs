@@ -53,7 +53,7 @@ pub enum Kind {
         request_bytes: u32,
         /// Seconds between a page and the next.
         think: Law,
-        /// Whether that time begins with the page, and not with its end; a page that takes longer is waited for. It
+        /// True if that time begins with the page, and not with its end; a page that takes longer is waited for. It
         /// passes before the first page, too.
         #[serde(default)]
         think_from_start: bool,
@@ -179,7 +179,7 @@ pub enum Persistent {
 }
 
 impl Kind {
-    /// Whether clients keep connections from object to object and from page to page.
+    /// True if clients keep connections from object to object and from page to page.
     pub(crate) fn keeps_connections(&self) -> bool {
         match self {
             Kind::WebPage { version: HttpVersion::Http2, .. } => true,
@@ -276,7 +276,12 @@ impl Kind {
             Kind::Arrivals { size, request_bytes, gap, count } => {
                 asks_for_something(*request_bytes)?;
                 if gap.largest() == Some(0.0) {
-                    return Err(SpecError::new("gap", "always 0", "all files would arrive at one moment").into());
+                    return Err(SpecError::new(
+                        "gap",
+                        "always 0",
+                        "all files would arrive at the same time; give a gap above 0",
+                    )
+                    .into());
                 }
                 (vec![("size", size, bytes), ("gap", gap, time)], *count)
             }
@@ -297,7 +302,7 @@ impl Kind {
 /// A server answers the requests that reach it, and nothing cannot reach it.
 fn asks_for_something(request_bytes: u32) -> Result<(), SpecError> {
     if request_bytes == 0 {
-        return Err(SpecError::new("request_bytes", 0, "the server would never hear of it: give at least 1"));
+        return Err(SpecError::new("request_bytes", 0, "a request has at least 1 byte"));
     }
     Ok(())
 }

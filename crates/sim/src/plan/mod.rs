@@ -94,7 +94,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether some profile asks the routers on the path for a rate.
+    /// True if some profile asks the routers on the path for a rate.
     pub(crate) fn asks_for_rates(&self) -> bool {
         let mut profiles = self.applications.iter().flat_map(Application::profiles);
         profiles.any(|profile| profile.startup.asks_for_rate())
@@ -123,7 +123,7 @@ impl Plan {
 
     fn validate_arms(&self) -> Result<(), PlanError> {
         if self.arms.len() > MOST_ARMS {
-            return Err(misfit!("there are {} arms; at most {MOST_ARMS} can be told apart", self.arms.len()));
+            return Err(misfit!("there are {} arms; at most {MOST_ARMS} are possible", self.arms.len()));
         }
         if let Some(arm) = self.arms.iter().find(|arm| !(0.0..=1.0).contains(&arm.share)) {
             let error = SpecError::new("share", arm.share, "it must be from 0 to 1");
@@ -146,7 +146,7 @@ impl Plan {
 
     fn validate(&self) -> Result<(), PlanError> {
         if self.duration_ns == 0 {
-            return Err(SpecError::new("duration_ns", 0, "there is nothing to simulate").into());
+            return Err(SpecError::new("duration_ns", 0, "give a time above 0").into());
         }
         if self.duration_ns > LONGEST_DURATION {
             let right = format!("at most {LONGEST_DURATION} can be simulated");
@@ -157,7 +157,7 @@ impl Plan {
             return Err(SpecError::new("header_bytes", self.header_bytes, right).into());
         }
         if self.meter_interval_ns == Some(0) {
-            return Err(SpecError::new("meter_interval_ns", 0, "intervals need a length").into());
+            return Err(SpecError::new("meter_interval_ns", 0, "give a length above 0").into());
         }
         if self.applications.is_empty() || self.applications.len() > 256 {
             return Err(misfit!("a plan has 1 to 256 applications, not {}", self.applications.len()));

@@ -183,7 +183,7 @@ impl Cell {
     }
 }
 
-/// Whether an application has transfers, and pages.
+/// True if an application has transfers, and pages.
 fn units(kind: &Kind) -> [bool; UNITS] {
     let streams_alone = kind.datagrams().is_some() && !matches!(kind, Kind::Dns(_));
     [!streams_alone, matches!(kind, Kind::WebPage { .. })]

@@ -40,7 +40,7 @@ impl Copula {
     pub fn new(correlation: &[f64], subnet_share: f64) -> Result<Copula, PlanError> {
         let rows: Vec<&[f64]> = correlation.chunks(FIGURES).collect();
         if correlation.len() != FIGURES * FIGURES {
-            return Err(misfit!("correlation has {} numbers, but must have 25, five a row", correlation.len()));
+            return Err(misfit!("correlation has {} numbers, but must have 25, five per row", correlation.len()));
         }
         for i in 0..FIGURES {
             if rows[i][i] != 1.0 {

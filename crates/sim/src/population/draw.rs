@@ -19,7 +19,7 @@ pub struct Drawn {
     pub up_buffer_bytes: Vec<u64>,
     /// Sizes of responses, where the table of paths has such a column.
     pub bytes: Vec<f64>,
-    /// Whether they run each application of the plan.
+    /// True if they run each application of the plan.
     pub runs: Vec<Vec<bool>>,
 }
 
@@ -46,7 +46,7 @@ pub fn draw(plan: &Plan, seed: u64, replicate: u32, users: Range<u32>) -> Result
     Ok(drawn)
 }
 
-/// Whether a user is among those who run an application.
+/// True if a user is among those who run an application.
 pub(crate) fn runs_application(plan: &Plan, seed: u64, replicate: u32, application: usize, user: u32) -> bool {
     let share = plan.applications[application].share;
     share >= 1.0 || {

@@ -27,7 +27,7 @@ pub struct Path {
     pub subnet: Option<u32>,
     /// Row of the table, if there is a table.
     pub row: Option<u32>,
-    /// How many users it stands for.
+    /// Number of users that it represents.
     pub weight: f64,
     /// Round trip without serialization and queueing.
     pub rtt: Nanos,

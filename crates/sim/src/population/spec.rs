@@ -169,7 +169,7 @@ impl PopulationSpec {
         self.buckets.validate()
     }
 
-    /// Whether users come with the size of a response.
+    /// True if users come with the size of a response.
     pub(crate) fn has_bytes(&self) -> bool {
         matches!(&self.paths, PathsSpec::Table(TableSpec { bytes: Some(_), .. }))
     }

@@ -206,7 +206,7 @@ impl<'p> Simulation<'p> {
         &self.lines[self.departing[(source - self.timer_source - 1) as usize] as usize]
     }
 
-    /// Whether the event of this number was scheduled before all that are due at the time of the earliest.
+    /// True if the event of this number was scheduled before all that are due at the time of the earliest.
     #[cold]
     fn is_first(&self, order: u64) -> bool {
         order < self.order_of(self.scheduler.first_scheduled(|source| self.order_of(source)))

@@ -24,7 +24,7 @@ impl EcnState {
             quickack = true;
         }
         match segment.ecn {
-            // RFC 3168 §6.1.3: ECE is set in all acknowledgements from the CE packet on.
+            // RFC 3168 §6.1.3: ECE is set in all acknowledgments from the CE packet on.
             Ecn::Congestion => {
                 quickack |= self.0 & ECHOING == 0;
                 self.0 |= ECHOING | CAPABLE_SEEN;
@@ -36,7 +36,7 @@ impl EcnState {
     }
 
     /// Sets the bits of a segment that leaves.
-    // RFC 3168 §6.1.2: ECT on data; §6.1.4, §6.1.5, §6.1.6: not on pure acknowledgements, retransmissions, probes.
+    // RFC 3168 §6.1.2: ECT on data; §6.1.4, §6.1.5, §6.1.6: not on pure acknowledgments, retransmissions, probes.
     pub(crate) fn mark(&mut self, segment: &mut Segment) {
         if segment.payload_bytes > 0 && !segment.retransmission {
             segment.ecn = Ecn::Capable0;

@@ -24,13 +24,13 @@ impl Events {
     /// The connection was given up after too many retransmissions.
     pub const TIMED_OUT: Self = Self(64);
 
-    /// Whether every event of `other` is in the set.
+    /// True if every event of `other` is in the set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether the set is empty.
+    /// True if the set is empty.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

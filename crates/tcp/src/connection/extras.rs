@@ -144,7 +144,7 @@ impl Extras {
         Some(&mut self.0.as_deref_mut()?.memory)
     }
 
-    /// With the adaptive acknowledgement policy.
+    /// With the adaptive acknowledgment policy.
     #[inline]
     pub fn arrivals(&self) -> Option<&Arrivals> {
         self.memory()?.arrivals.as_ref()

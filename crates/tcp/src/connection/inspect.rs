@@ -23,7 +23,7 @@ pub struct Info {
     pub recovery_state: u8,
     /// `tcpi_unacked`: segments sent and not acknowledged cumulatively.
     pub unacked: u32,
-    /// `tcpi_sacked`: of these, acknowledged selectively (or counted so by duplicate acknowledgements).
+    /// `tcpi_sacked`: of these, acknowledged selectively (or counted so by duplicate acknowledgments).
     pub sacked: u32,
     /// `tcpi_lost`: of these, marked lost.
     pub lost: u32,
@@ -61,15 +61,15 @@ pub struct Info {
     pub not_sent_bytes: u64,
     /// `tcpi_pacing_rate` in bytes a second, if segments are paced.
     pub pacing_rate: Option<u64>,
-    /// Whether the sender keeps a scoreboard.
+    /// True if the sender keeps a scoreboard.
     pub scoreboard: bool,
-    /// Whether timestamps are in use on the connection.
+    /// True if timestamps are in use on the connection.
     pub timestamps: bool,
-    /// Whether selective acknowledgements are in use on the connection.
+    /// True if selective acknowledgments are in use on the connection.
     pub sack: bool,
-    /// Whether window scaling is in use on the connection.
+    /// True if window scaling is in use on the connection.
     pub window_scaling: bool,
-    /// Whether ECN is in use on the connection.
+    /// True if ECN is in use on the connection.
     pub ecn: bool,
 }
 
@@ -216,7 +216,7 @@ impl Endpoint {
         u64::from(segment.window) << shift
     }
 
-    /// Whether the data byte with this sequence number belongs to the first flight: what is sent before data is
+    /// True if the data byte with this sequence number belongs to the first flight: what is sent before data is
     /// acknowledged for the first time.
     #[inline]
     pub fn in_first_flight(&self, seq: u32) -> bool {

@@ -64,7 +64,7 @@ pub(crate) mod due {
     pub const RESET: u8 = 1;
     /// SYN or SYN-ACK.
     pub const SYN: u8 = 2;
-    /// An acknowledgement alone, ahead of data.
+    /// An acknowledgment alone, ahead of data.
     pub const ACK_FIRST: u8 = 4;
     /// The first unacknowledged segment again.
     pub const RETRANSMIT: u8 = 8;
@@ -72,7 +72,7 @@ pub(crate) mod due {
     pub const PROBE: u8 = 16;
     /// Whatever fits a window too small for a full segment.
     pub const OVERRIDE: u8 = 32;
-    /// An acknowledgement, alone if no data goes out.
+    /// An acknowledgment, alone if no data goes out.
     pub const ACK: u8 = 64;
     /// The stream, as far as it may: something happened since no more of it could leave.
     pub const STREAM: u8 = 128;
@@ -83,13 +83,13 @@ pub(crate) mod due {
 /// What every segment of a connection has to do besides carrying data, as a set of bits. None for plain TCP, so that
 /// one test skips it all.
 pub(crate) mod feature {
-    /// Selective acknowledgements are agreed on.
+    /// Selective acknowledgments are agreed on.
     pub const SACK: u8 = 1;
     /// Timestamps are agreed on.
     pub const TIMESTAMPS: u8 = 2;
     /// Explicit congestion notification is agreed on.
     pub const ECN: u8 = 4;
-    /// Acknowledgements follow what arrives.
+    /// Acknowledgments follow what arrives.
     pub const ADAPTIVE_ACK: u8 = 8;
     /// The receiver remembers what arrives.
     pub const RECEIVER: u8 = 16;
@@ -139,7 +139,7 @@ pub struct Endpoint {
     pub(crate) read_next: Position,
     /// Right edge of the window announced.
     pub(crate) rcv_edge: Position,
-    /// Sequence position and acknowledgement of the latest window update (SND.WL1, SND.WL2).
+    /// Sequence position and acknowledgment of the latest window update (SND.WL1, SND.WL2).
     pub(crate) window_seq: Position,
     pub(crate) window_ack: Position,
     /// Expiry of the retransmission timer or, if `persisting`, of the persist timer.
@@ -186,7 +186,7 @@ pub struct Endpoint {
     /// The smaller of `peer_window` and the profile's bound on the send window, bytes.
     pub(crate) send_window: u32,
     pub(crate) largest_peer_window: u32,
-    /// Data segments received in order since the last acknowledgement.
+    /// Data segments received in order since the last acknowledgment.
     pub(crate) unacknowledged_segments: u32,
     /// Consecutive expiries of the retransmission timer, or probes without an answer.
     pub(crate) retries: u32,

@@ -127,7 +127,7 @@ impl Endpoint {
         if self.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
     }
 
-    /// Takes over what an acceptable segment, whose acknowledgement was accepted too, says besides.
+    /// Takes over what an acceptable segment, whose acknowledgment was accepted too, says besides.
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
     pub(crate) fn note_options(&mut self, now: Nanos, seq: Position, segment: &Segment) {
@@ -144,7 +144,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a segment is no old duplicate by its timestamp; one that is, is to be dropped.
+    /// True if a segment is no old duplicate by its timestamp; one that is, is to be dropped.
     // RFC 7323 §5.3 (PAWS). As in Linux a segment without the option passes.
     #[inline(never)]
     pub(crate) fn passes_paws(&mut self, now: Nanos, seq: Position, segment: &Segment) -> bool {
@@ -153,7 +153,7 @@ impl Endpoint {
             if self.is_reordered_ack(seq, segment, lag) {
                 return true;
             }
-            // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgement, and drop the segment.
+            // RFC 7323 §5.3 R1: an older timestamp: send an acknowledgment, and drop the segment.
             self.note_old_duplicate(seq, segment);
             self.enter_quickack(None);
             self.due |= due::ACK;
@@ -174,7 +174,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a segment with an older timestamp is a bare duplicate acknowledgement that was overtaken on the way.
+    /// True if a segment with an older timestamp is a bare duplicate acknowledgment that was overtaken on the way.
     // Linux (tcp_disordered_ack) lets those through that are at most 1.2 RTO late, because they can do no harm, and
     // carry what the sender must know for a fast retransmit.
     fn is_reordered_ack(&self, seq: Position, segment: &Segment, lag_ms: i32) -> bool {
@@ -186,14 +186,14 @@ impl Endpoint {
     }
 
     /// Time since we sent what the segment acknowledges, by its timestamp: the only measure across a retransmission.
-    // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgement of new data may be a sample.
+    // RFC 7323 §4.1: with Karn's ambiguity gone, each acknowledgment of new data may be a sample.
     pub(crate) fn echoed_age(&self, now: Nanos, segment: &Segment) -> Option<Nanos> {
         let theirs = segment.timestamps.filter(|_| self.features & feature::TIMESTAMPS != 0)?;
         self.extras.memory()?.timestamps.age(now, theirs.echo)
     }
 
-    /// What arrived lies below RCV.NXT, at least partly: the next acknowledgement reports that.
-    // RFC 2883 §4 (2): a duplicate below the cumulative acknowledgement is reported in the first block.
+    /// What arrived lies below RCV.NXT, at least partly: the next acknowledgment reports that.
+    // RFC 2883 §4 (2): a duplicate below the cumulative acknowledgment is reported in the first block.
     pub(crate) fn note_old_duplicate(&mut self, seq: Position, segment: &Segment) {
         let end = (seq + u64::from(segment.sequence_length())).min(self.rcv_nxt);
         if seq < end {

@@ -28,12 +28,12 @@ impl Endpoint {
         }
         let expected = seq == self.rcv_nxt;
         if !expected && !self.is_acceptable(seq, segment.sequence_length()) {
-            // RFC 9293 §3.10.7.4: an unacceptable segment is answered with an acknowledgement.
+            // RFC 9293 §3.10.7.4: an unacceptable segment is answered with an acknowledgment.
             self.due |= due::ACK;
             if seq > self.rcv_nxt {
                 return;
             }
-            // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgement in a duplicate still counts.
+            // As BSD does (Stevens, TCP/IP Illustrated 2, p. 959), the acknowledgment in a duplicate still counts.
         }
         if self.features & feature::TIMESTAMPS != 0 && !self.passes_paws(now, seq, segment) {
             return;
@@ -60,9 +60,9 @@ impl Endpoint {
         }
     }
 
-    /// Whether a segment of `length` sequence numbers from `seq` on overlaps the receive window.
+    /// True if a segment of `length` sequence numbers from `seq` on overlaps the receive window.
     // RFC 9293 §3.10.7.4, the four cases; as in Linux a segment without length may also stand at the right edge, where
-    // a sender that has used the whole window sends its acknowledgements from.
+    // a sender that has used the whole window sends its acknowledgments from.
     pub(crate) fn is_acceptable(&self, seq: Position, length: u32) -> bool {
         let end = seq + u64::from(length);
         if length == 0 {

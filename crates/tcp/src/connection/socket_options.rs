@@ -22,7 +22,7 @@ impl Endpoint {
         self.due |= due::STREAM;
     }
 
-    /// Whether a last segment that is not full waits for more data (`TCP_CORK`).
+    /// True if a last segment that is not full waits for more data (`TCP_CORK`).
     pub fn set_cork(&mut self, on: bool) {
         self.corked = on;
         self.due |= due::STREAM;

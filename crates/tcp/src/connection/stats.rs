@@ -11,7 +11,7 @@ pub struct Stats {
     pub retransmissions: u32,
     /// Expiries of the retransmission timer, those of the handshake not included.
     pub timeouts: u32,
-    /// Retransmissions begun by duplicate acknowledgements: once a loss event.
+    /// Retransmissions begun by duplicate acknowledgments: once a loss event.
     pub fast_retransmits: u32,
     /// Of these, begun on less evidence than `duplicate_ack_threshold` duplicates or segments delivered out of order: by
     /// early retransmit (RFC 5827) or when RACK's reordering window had passed (RFC 8985 §6.2).
@@ -26,7 +26,7 @@ pub struct Stats {
     pub first_flight_segments: u32,
     /// SYNs or SYN-ACKs retransmitted, because the timer expired or the peer's SYN came again.
     pub syn_retransmissions: u32,
-    /// Duplicate acknowledgements received.
+    /// Duplicate acknowledgments received.
     pub duplicate_acks: u32,
     /// Probes of a closed window.
     pub window_probes: u32,

@@ -1,4 +1,4 @@
-//! A complete set of behaviours by name, every one of them a field that can be overridden.
+//! A complete set of behaviors by name, every one of them a field that can be overridden.
 
 mod choices;
 pub(crate) mod error;
@@ -416,7 +416,7 @@ impl Profile {
     /// of one. From ns-2: 3 s before the first sample. Chosen: ticks of 100 ms, 1998's default, with a floor of two of
     /// them, as ns-2 enforces; 64 s at most, ns-2's `maxrto_`.
     ///
-    /// Not modelled: that code opens cwnd only once data has arrived, which changes nothing for a server that answers
+    /// Not modeled: that code opens cwnd only once data has arrived, which changes nothing for a server that answers
     /// requests; and it halves cwnd, in whole segments, where this halves the bytes in flight.
     pub fn ns2_full_1998() -> Self {
         Self {

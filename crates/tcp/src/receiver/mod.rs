@@ -1,4 +1,4 @@
-//! The receiver with a memory: adaptive acknowledgements and a growing window.
+//! The receiver with a memory: adaptive acknowledgments and a growing window.
 
 use crate::connection::handshake::LARGEST_FIELD;
 use crate::connection::timestamps::{OPTION_BYTES, TimestampState};
@@ -19,10 +19,10 @@ use crate::segment::{Flags, Segment};
 use crate::sequence::Position;
 use crate::{NEVER, Nanos};
 
-/// What the receiver remembers; nothing of this is used with plain acknowledgements, a fixed window and no timestamps.
+/// What the receiver remembers; nothing of this is used with plain acknowledgments, a fixed window and no timestamps.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    /// With the adaptive acknowledgement policy.
+    /// With the adaptive acknowledgment policy.
     pub arrivals: Option<Arrivals>,
     /// With a growing window, from the peer's SYN on.
     pub window: Option<GrowingWindow>,
@@ -61,7 +61,7 @@ impl Memory {
         self.window.take().map_or(spare, GrowingWindow::into_blocks).emptied()
     }
 
-    /// Whether a connection of this profile has a use for it.
+    /// True if a connection of this profile has a use for it.
     pub fn is_needed(profile: &Profile) -> bool {
         let counts_bytes = matches!(profile.ack, AckPolicy::Heartbeat { every_segment_bytes: Some(_), .. });
         Self::features(profile) != 0 || profile.timestamps || counts_bytes
@@ -83,7 +83,7 @@ impl Endpoint {
         self.extras.memory().map_or(self.rcv_nxt, |memory| memory.last_ack_sent)
     }
 
-    /// Window in force: what the latest acknowledgement announced.
+    /// Window in force: what the latest acknowledgment announced.
     fn window_in_force(&self) -> u32 {
         u32::try_from(self.rcv_edge.saturating_sub(self.last_ack_sent())).unwrap_or(u32::MAX)
     }
@@ -162,7 +162,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether RCV.NXT is among the bytes of which every segment is acknowledged.
+    /// True if RCV.NXT is among the bytes of which every segment is acknowledged.
     pub(crate) fn wants_each_acknowledged(&self) -> bool {
         self.extras.memory().is_some_and(|memory| self.rcv_nxt < memory.acknowledge_each_before)
     }
@@ -213,7 +213,7 @@ impl Endpoint {
         self.reassembly.end().map_or(0, |end| u32::try_from(end - self.rcv_nxt).unwrap_or(u32::MAX))
     }
 
-    /// Whether acknowledgements of what lies ahead of a hole are merged: with SACK, since duplicates say nothing then.
+    /// True if acknowledgments of what lies ahead of a hole are merged: with SACK, since duplicates say nothing then.
     pub(crate) fn compresses(&self) -> bool {
         self.features & feature::SACK != 0 && self.extras.arrivals().is_some_and(Arrivals::compresses)
     }
@@ -251,7 +251,7 @@ impl Endpoint {
         }
     }
 
-    /// An acknowledgement leaves ahead of any data: Linux sends it before the application hears of the arrival.
+    /// An acknowledgment leaves ahead of any data: Linux sends it before the application hears of the arrival.
     fn acknowledge_first(&mut self) {
         if let Some(arrivals) = self.extras.arrivals_mut() {
             arrivals.scheduled = true;
@@ -259,7 +259,7 @@ impl Endpoint {
         self.due |= due::ACK | due::ACK_FIRST;
     }
 
-    /// The peer should hear at once of what happens, and for `most` acknowledgements more.
+    /// The peer should hear at once of what happens, and for `most` acknowledgments more.
     pub(crate) fn enter_quickack(&mut self, most: Option<u16>) {
         let window = self.window_in_force();
         if let Some(Memory { arrivals: Some(arrivals), segment_size, .. }) = self.extras.memory_mut() {
@@ -268,8 +268,8 @@ impl Endpoint {
     }
 
     /// A duplicate that ends here is to be acknowledged.
-    // Linux: tcp_data_queue counts that as the acknowledgement of data, tcp_send_dupack, which answers what ends before the
-    // latest acknowledgement, does not.
+    // Linux: tcp_data_queue counts that as the acknowledgment of data, tcp_send_dupack, which answers what ends before the
+    // latest acknowledgment, does not.
     pub(crate) fn schedule_ack_of(&mut self, end: Position) {
         if let Some(Memory { arrivals: Some(arrivals), last_ack_sent, .. }) = self.extras.memory_mut() {
             arrivals.scheduled |= end >= *last_ack_sent;
@@ -285,7 +285,7 @@ impl Endpoint {
         }
     }
 
-    /// The delay of an acknowledgement passed.
+    /// The delay of an acknowledgment passed.
     pub(crate) fn on_ack_timeout(&mut self) {
         self.ack_deadline = NEVER;
         self.due |= due::ACK;
@@ -324,7 +324,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether acknowledgements are sent at once or held back for data to ride on, from now until the policy changes its
+    /// Whether acknowledgments are sent at once or held back for data to ride on, from now until the policy changes its
     /// mind (`TCP_QUICKACK`). Without effect unless the policy is [`Adaptive`](crate::AckPolicy::Adaptive).
     pub fn set_quick_ack(&mut self, quick: bool) {
         let Some(arrivals) = self.extras.arrivals_mut() else { return };

@@ -1,4 +1,4 @@
-//! Data that arrived ahead of a hole, and what selective acknowledgements say of it.
+//! Data that arrived ahead of a hole, and what selective acknowledgments say of it.
 
 use crate::segment::{MOST_SACK_BLOCKS, SackBlocks};
 use crate::sequence::{Position, wire};
@@ -34,7 +34,7 @@ struct Held {
 }
 
 impl Reassembly {
-    /// Whether there is no hole.
+    /// True if there is no hole.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.held.as_ref().is_none_or(|held| held.ranges.is_empty())
@@ -122,7 +122,7 @@ impl Reassembly {
     }
 
     /// The SACK option of a segment that leaves, of at most `most` ranges. A duplicate is told once.
-    // RFC 2018 §4: the first block holds the segment that triggered the acknowledgement, and the most recently
+    // RFC 2018 §4: the first block holds the segment that triggered the acknowledgment, and the most recently
     // reported ones are repeated after it; RFC 2883 §4: a duplicate comes before them.
     pub(crate) fn report(&mut self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;

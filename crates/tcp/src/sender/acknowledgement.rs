@@ -75,7 +75,7 @@ impl Endpoint {
         self.apply(now, &facts);
     }
 
-    /// Whether an ACK of nothing new can tell recovery nothing: so it is with an endpoint that only receives.
+    /// True if an ACK of nothing new can tell recovery nothing: so it is with an endpoint that only receives.
     #[inline]
     fn says_nothing_new(&self, duplicate: bool, segment: &Segment) -> bool {
         match &self.recovery {
@@ -84,7 +84,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes over the window of an acknowledgement; true if it changed.
+    /// Takes over the window of an acknowledgment; true if it changed.
     // RFC 9293 §3.10.7.4: SND.WL1 and SND.WL2 keep old segments from updating the window.
     #[inline]
     pub(crate) fn update_peer_window(&mut self, seq: Position, ack: Position, window: u32) -> bool {
@@ -111,7 +111,7 @@ impl Endpoint {
         self.profile.max_send_window_segments.map_or(LARGEST_WINDOW, |n| n.saturating_mul(self.mss))
     }
 
-    /// The first acknowledgement since a first flight or restart: what has been sent by now is that burst.
+    /// The first acknowledgment since a first flight or restart: what has been sent by now is that burst.
     #[cold]
     pub(crate) fn end_burst(&mut self) {
         self.burst = NonZeroU32::new((self.highest_sent - self.burst_start) as u32);

@@ -1,4 +1,4 @@
-//! The sender: what may leave and when, and what acknowledgements and silence make of that.
+//! The sender: what may leave and when, and what acknowledgments and silence make of that.
 
 mod acknowledgement;
 pub(crate) mod apply;

@@ -1,4 +1,4 @@
-//! When a small segment waits for an acknowledgement, so that small writes do not become small packets.
+//! When a small segment waits for an acknowledgment, so that small writes do not become small packets.
 
 use crate::sequence::Position;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum Nagle {
 }
 
 impl Nagle {
-    /// Whether a small segment has to wait. `small_end` is one past the last small segment sent.
+    /// True if a small segment has to wait. `small_end` is one past the last small segment sent.
     #[inline]
     pub(crate) fn holds(self, una: Position, nxt: Position, small_end: Position) -> bool {
         match self {

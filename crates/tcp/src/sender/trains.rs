@@ -95,7 +95,7 @@ impl Room {
         self.peer_room.min(u64::from(self.segments) * u64::from(self.mss))
     }
 
-    /// Whether all of the first sk_buff may leave, and another one follows: then it gets no more data.
+    /// True if all of the first sk_buff may leave, and another one follows: then it gets no more data.
     // Linux, tcp_tso_should_defer; one that is shorter than the train takes the rest from the next one (tcp_grow_skb).
     fn takes_first(&self, first_queued: u64, full: u32) -> bool {
         let first = first_queued.max(u64::from(self.length(full)) * u64::from(self.mss));
@@ -143,7 +143,7 @@ impl Train {
         self.left
     }
 
-    /// An acknowledgement arrived: what leaves now is another train.
+    /// An acknowledgment arrived: what leaves now is another train.
     #[inline]
     pub(crate) fn end(&mut self) {
         self.left = 0;
@@ -177,7 +177,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a segment of new data leaves now, as part of a train.
+    /// True if a segment of new data leaves now, as part of a train.
     #[inline]
     pub(crate) fn train_may_leave(&mut self, now: Nanos, peer_room: u64) -> bool {
         let Some(scoreboard) = self.recovery.scoreboard_mut() else { return true };

@@ -146,7 +146,7 @@ impl Endpoint {
         Some((self.una + u64::from(window)).saturating_sub(self.nxt))
     }
 
-    /// Whether the application and the peer's window would let a segment of new data leave.
+    /// True if the application and the peer's window would let a segment of new data leave.
     #[inline]
     pub(crate) fn has_new_data(&self) -> bool {
         let room = (self.una + u64::from(self.send_window)).saturating_sub(self.nxt);
@@ -200,7 +200,7 @@ impl Endpoint {
         }
     }
 
-    /// How many bytes of new data may leave in one segment when the windows have room for `usable`.
+    /// Number of bytes of new data that may leave in one segment when the windows have room for `usable`.
     // RFC 9293 §3.8.6.2.1, sender's SWS avoidance: send a full segment or all that there is, or else at
     // least half of the largest window seen, or anything once the override timeout has occurred.
     #[inline]
@@ -238,7 +238,7 @@ impl Endpoint {
         Some(length)
     }
 
-    /// Starts the persist timer if no acknowledgement is to come that could open the window.
+    /// Starts the persist timer if no acknowledgment is to come that could open the window.
     #[inline]
     fn persist_if_stuck(&mut self, now: Nanos) {
         if self.nxt == self.una && self.retransmit_deadline == NEVER {
@@ -367,7 +367,7 @@ mod tests {
     const MS: Nanos = 1_000_000;
 
     /// The shortest round trip that BBR goes by after 25 s of one segment of `bytes` every half a second, over a path of
-    /// 100 ms to a receiver that holds its acknowledgements for 200 ms.
+    /// 100 ms to a receiver that holds its acknowledgments for 200 ms.
     fn min_rtt_after_lone_segments(bytes: u64) -> Option<Nanos> {
         let bbr = Profile { congestion_control: CongestionAlgorithm::Bbr, ..Profile::linux() };
         let late = Profile { ack: AckPolicy::Delayed { segments: 2, timer_ns: 200 * MS }, ..Profile::linux() };

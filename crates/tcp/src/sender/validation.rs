@@ -74,7 +74,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether what was delivered lets cwnd grow.
+    /// True if what was delivered lets cwnd grow.
     #[inline]
     pub(crate) fn cwnd_may_grow(&mut self, now: Nanos, facts: &Facts) -> bool {
         let Some(validation) = self.extras.validation_mut() else { return true };

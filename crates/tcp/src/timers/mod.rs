@@ -1,4 +1,4 @@
-//! Deadlines: delayed acknowledgement, retransmission, persist.
+//! Deadlines: delayed acknowledgment, retransmission, persist.
 
 mod clock;
 

@@ -40,7 +40,7 @@ impl<'a> Head<'a> {
             .map(|(_, value)| value.trim_matches([' ', '\t']))
     }
 
-    /// Whether a field, a list of words, has this one.
+    /// True if a field, a list of words, has this one.
     pub(super) fn has_word(&self, name: &str, word: &str) -> bool {
         self.values(name).flat_map(|value| value.split(',')).any(|found| found.trim().eq_ignore_ascii_case(word))
     }

@@ -28,7 +28,7 @@ impl Runner<'_> {
                 };
                 Ok(Outcome::Returned(0))
             }
-            _ => Err(Problem::unsupported(line, "of fcntl() only F_GETFL and F_SETFL are modelled").into()),
+            _ => Err(Problem::unsupported(line, "of fcntl() only F_GETFL and F_SETFL are modeled").into()),
         }
     }
 
@@ -42,7 +42,7 @@ impl Runner<'_> {
             Some("SIOCINQ" | "FIONREAD") => endpoint.readable_bytes(),
             Some("SIOCOUTQ" | "TIOCOUTQ") => endpoint.info().not_sent_bytes + u64::from(endpoint.flight_bytes()),
             Some("SIOCOUTQNSD") => endpoint.info().not_sent_bytes,
-            _ => return Err(Problem::unsupported(line, "of ioctl() only SIOCINQ and SIOCOUTQ are modelled").into()),
+            _ => return Err(Problem::unsupported(line, "of ioctl() only SIOCINQ and SIOCOUTQ are modeled").into()),
         };
         self.check_value(line, call, 2, &Argument::Integer(found as i64))?;
         Ok(Outcome::Returned(0))

@@ -14,7 +14,7 @@ impl Runner<'_> {
         let (wanted, flags) = match call.name.as_str() {
             "recvmsg" => {
                 if field(call.arguments.get(1), "msg_control").is_some_and(|control| !is_empty(control)) {
-                    return Err(Problem::unsupported(line, "control messages of recvmsg() are not modelled").into());
+                    return Err(Problem::unsupported(line, "control messages of recvmsg() are not modeled").into());
                 }
                 (message_bytes(line, call)?, 2)
             }
@@ -109,11 +109,11 @@ impl Runner<'_> {
         })
     }
 
-    /// Whether the flags let the call wait; those that are not modelled are refused.
+    /// True if the flags let the call wait; those that are not modeled are refused.
     fn flags(&self, line: u32, call: &Call, place: usize, known: &[&str]) -> Result<bool, Stop> {
         let Some(Argument::Symbols(set)) = call.arguments.get(place) else { return Ok(true) };
         match set.iter().find(|flag| !known.contains(&flag.as_str())) {
-            Some(flag) => Err(Problem::unsupported(line, format!("{flag} of {}() is not modelled", call.name)).into()),
+            Some(flag) => Err(Problem::unsupported(line, format!("{flag} of {}() is not modeled", call.name)).into()),
             None => Ok(!set.iter().any(|flag| flag == "MSG_DONTWAIT")),
         }
     }

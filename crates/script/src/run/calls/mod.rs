@@ -61,7 +61,7 @@ impl Runner<'_> {
             "ioctl" => self.ioctl(line, call),
             "setsockopt" => self.setsockopt(line, call),
             "getsockopt" => self.getsockopt(line, call),
-            name => Err(Problem::unsupported(line, format!("the system call {name}() is not modelled")).into()),
+            name => Err(Problem::unsupported(line, format!("the system call {name}() is not modeled")).into()),
         }?;
         for index in 0..self.world.connections.len() {
             self.world.flush(index);

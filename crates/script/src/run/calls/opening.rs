@@ -14,11 +14,11 @@ impl Runner<'_> {
     pub(super) fn socket(&mut self, line: u32, call: &Call) -> Result<Outcome, Stop> {
         let kind = symbols(line, call, 1, "a type of socket, such as SOCK_STREAM")?;
         if kind.first().is_none_or(|kind| kind != "SOCK_STREAM") {
-            return Err(Problem::unsupported(line, "only sockets of SOCK_STREAM (TCP) are modelled").into());
+            return Err(Problem::unsupported(line, "only sockets of SOCK_STREAM (TCP) are modeled").into());
         }
         if let Some(Argument::Symbols(protocol)) = call.arguments.get(2) {
             if protocol.first().is_none_or(|protocol| protocol != "IPPROTO_TCP") {
-                return Err(Problem::unsupported(line, "only the protocol IPPROTO_TCP is modelled").into());
+                return Err(Problem::unsupported(line, "only the protocol IPPROTO_TCP is modeled").into());
             }
         }
         let blocks = !kind.iter().any(|flag| flag == "SOCK_NONBLOCK");

@@ -69,7 +69,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether a client knows the address of a page's name; if not, it is looked up.
+    /// True if a client knows the address of a page's name; if not, it is looked up.
     pub(in crate::application) fn knows(&mut self, client: u32, name: u32) -> bool {
         if self.spec(client).kind.queries().is_none() {
             return true;

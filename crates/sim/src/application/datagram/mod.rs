@@ -49,7 +49,7 @@ impl DatagramStream {
         &self.flow
     }
 
-    /// Whether the server sends it.
+    /// True if the server sends it.
     pub(crate) fn is_from_server(&self) -> bool {
         self.flow.from_server
     }

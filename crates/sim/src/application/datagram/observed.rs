@@ -27,7 +27,7 @@ pub struct Observed {
     pub arm: u8,
     /// Client of the application.
     pub client: u32,
-    /// Whether the server sends.
+    /// True if the server sends.
     pub from_server: bool,
     /// When each datagram was sent, and its payload in bytes.
     pub sent: Vec<[u64; 2]>,

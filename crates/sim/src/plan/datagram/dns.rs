@@ -63,7 +63,7 @@ impl Datagrams for Queries {
 
     fn validate(&self) -> Result<(), SpecError> {
         if self.attempts == 0 {
-            return Err(SpecError::new("attempts", 0, "a look-up needs at least one query"));
+            return Err(SpecError::new("attempts", 0, "a lookup needs at least one query"));
         }
         if !(self.backoff >= 1.0 && self.backoff.is_finite()) {
             return Err(SpecError::new("backoff", self.backoff, "it must be at least 1"));

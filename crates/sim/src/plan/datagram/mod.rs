@@ -53,7 +53,7 @@ pub enum Ways {
 }
 
 impl Ways {
-    /// Whether the server sends, for each end that does.
+    /// True if the server sends, for each end that does.
     pub(crate) fn senders(self) -> &'static [bool] {
         match self {
             Ways::Download => &[true],

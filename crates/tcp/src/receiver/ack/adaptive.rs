@@ -1,4 +1,4 @@
-//! Acknowledgements as a Linux receiver sends them: at once while the sender is in slow start, every second segment
+//! Acknowledgments as a Linux receiver sends them: at once while the sender is in slow start, every second segment
 //! when data flows one way, and in answers when it goes back and forth.
 
 use crate::receiver::segment_size::Compared;
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveAck {
-    /// Shortest delay of an acknowledgement, and the first one (Linux: `TCP_ATO_MIN`, `TCP_DELACK_MIN`).
+    /// Shortest delay of an acknowledgment, and the first one (Linux: `TCP_ATO_MIN`, `TCP_DELACK_MIN`).
     pub delay_min_ns: Nanos,
     /// Longest delay (Linux: `TCP_DELACK_MAX`).
     pub delay_max_ns: Nanos,
-    /// Acknowledgements sent without delay at the start, after an idle time and after trouble, at most (Linux:
+    /// Acknowledgments sent without delay at the start, after an idle time and after trouble, at most (Linux:
     /// `TCP_MAX_QUICKACKS`).
     pub quick_segments: u16,
-    /// How acknowledgements of what arrives ahead of a hole are merged; none: each segment is acknowledged at once.
+    /// How acknowledgments of what arrives ahead of a hole are merged; none: each segment is acknowledged at once.
     pub sack_compression: Option<SackCompression>,
 }
 
-/// Acknowledgements with selective blocks, after the third for one hole: few are sent for many segments.
+/// Acknowledgments with selective blocks, after the third for one hole: few are sent for many segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SackCompression {
@@ -29,7 +29,7 @@ pub struct SackCompression {
     pub delay_max_ns: Nanos,
     /// The wait is one part in so many of the RTT, at least 1 (Linux: 20).
     pub rtt_divisor: u32,
-    /// Most segments for one acknowledgement (Linux: `tcp_comp_sack_nr`, 44).
+    /// Most segments for one acknowledgment (Linux: `tcp_comp_sack_nr`, 44).
     pub most_segments: u16,
 }
 
@@ -38,7 +38,7 @@ impl SackCompression {
     pub(crate) const LINUX: Self = Self { delay_max_ns: 1_000_000, rtt_divisor: 20, most_segments: 44 };
 }
 
-/// Acknowledgements for one hole that are not merged (Linux: `TCP_FASTRETRANS_THRESH`).
+/// Acknowledgments for one hole that are not merged (Linux: `TCP_FASTRETRANS_THRESH`).
 const NOT_COMPRESSED: u8 = 3;
 
 /// What the policy knows of the data that arrives. Names in brackets are those of Linux's `inet_connection_sock`.
@@ -52,9 +52,9 @@ pub(crate) struct Arrivals {
     received_at: Nanos,
     /// Interval at which data arrives, 0 before there was any [ato].
     interval: Nanos,
-    /// Acknowledgements still to be sent at once [quick].
+    /// Acknowledgments still to be sent at once [quick].
     quick: u16,
-    /// Whether data goes back and forth, so that acknowledgements ride on it [pingpong].
+    /// True if data goes back and forth, so that acknowledgments ride on it [pingpong].
     pub interactive: bool,
     /// Something that arrived is not acknowledged yet [ICSK_ACK_SCHED].
     pub scheduled: bool,
@@ -63,11 +63,11 @@ pub(crate) struct Arrivals {
     pushed_twice: bool,
     /// When what waits is to be acknowledged, before the timer rounds it up [timeout].
     timeout: Nanos,
-    /// When the timer of such a delay, set last, expires: an acknowledgement does not stop it [icsk_delack_timer].
+    /// When the timer of such a delay, set last, expires: an acknowledgment does not stop it [icsk_delack_timer].
     timer_set: Nanos,
-    /// Acknowledgements that were merged and wait [compressed_ack].
+    /// Acknowledgments that were merged and wait [compressed_ack].
     compressed: u16,
-    /// Acknowledgements sent at this position with a hole there [dup_ack_counter, compressed_ack_rcv_nxt].
+    /// Acknowledgments sent at this position with a hole there [dup_ack_counter, compressed_ack_rcv_nxt].
     duplicates: u8,
     duplicates_at: Position,
 }
@@ -92,7 +92,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether acknowledgements of what arrives ahead of a hole are merged.
+    /// True if acknowledgments of what arrives ahead of a hole are merged.
     pub(crate) fn compresses(&self) -> bool {
         self.rules.sack_compression.is_some()
     }
@@ -109,7 +109,7 @@ impl Arrivals {
 
     /// A data segment arrived, in order or ahead of a hole.
     // Linux, tcp_measure_rcv_mss: a full segment with PSH ends a write, and its sender may have no more to send before an
-    // acknowledgement.
+    // acknowledgment.
     pub(crate) fn on_segment(&mut self, compared: Compared, pushes: bool) {
         self.scheduled = true;
         match compared {
@@ -128,7 +128,7 @@ impl Arrivals {
         let now = self.floor(now);
         let half_least = self.floor(self.rules.delay_min_ns / 2);
         if self.interval == 0 {
-            // The first data: the sender is in slow start and needs every acknowledgement.
+            // The first data: the sender is in slow start and needs every acknowledgment.
             self.raise_quick(self.rules.quick_segments, segment_bytes, window_bytes);
             self.interval = self.rules.delay_min_ns;
         } else {
@@ -145,12 +145,12 @@ impl Arrivals {
         self.received_at = now;
     }
 
-    /// At least one more acknowledgement goes out at once.
+    /// At least one more acknowledgment goes out at once.
     pub(crate) fn quickack_once(&mut self) {
         self.quick |= 1;
     }
 
-    /// Something happened that the sender should hear of quickly, also with the next acknowledgements.
+    /// Something happened that the sender should hear of quickly, also with the next acknowledgments.
     // Linux, tcp_enter_quickack_mode.
     pub(crate) fn enter_quickack(&mut self, most: Option<u16>, segment_bytes: u32, window_bytes: u32) {
         self.raise_quick(most.unwrap_or(self.rules.quick_segments), segment_bytes, window_bytes);
@@ -167,17 +167,17 @@ impl Arrivals {
         self.quick = self.quick.max(fitting.min(most));
     }
 
-    /// The buffer is nearly full: no more acknowledgements go out at once.
+    /// The buffer is nearly full: no more acknowledgments go out at once.
     pub(crate) fn end_quick(&mut self) {
         self.quick = 0;
     }
 
-    /// Whether acknowledgements go out at once.
+    /// True if acknowledgments go out at once.
     pub(crate) fn is_quick(&self) -> bool {
         self.quick > 0 && !self.interactive
     }
 
-    /// Until when the acknowledgement of what has arrived may wait; none if one that waits already is nearly due.
+    /// Until when the acknowledgment of what has arrived may wait; none if one that waits already is nearly due.
     // Linux, tcp_send_delayed_ack.
     pub(crate) fn wait(&mut self, now: Nanos, srtt: Option<Nanos>) -> Option<Nanos> {
         let mut delay = self.interval;
@@ -200,7 +200,7 @@ impl Arrivals {
         self.timer_set = expiry;
     }
 
-    /// Until when the acknowledgement of a segment may wait while there is a hole at `next`; none if it may not.
+    /// Until when the acknowledgment of a segment may wait while there is a hole at `next`; none if it may not.
     // Linux, __tcp_ack_snd_check; tcp_delack_timer_handler sends what is compressed, too, if it runs meanwhile.
     pub(crate) fn compress(&mut self, now: Nanos, next: Position, rtt: Nanos) -> Option<Nanos> {
         let rules = self.rules.sack_compression.filter(|rules| self.compressed < rules.most_segments)?;
@@ -236,12 +236,12 @@ impl Arrivals {
         self.pushed_twice || self.pushed && !self.interactive
     }
 
-    /// The application wants its next acknowledgement at once (`TCP_QUICKACK`).
+    /// The application wants its next acknowledgment at once (`TCP_QUICKACK`).
     pub(crate) fn push(&mut self) {
         self.pushed = true;
     }
 
-    /// A segment with an acknowledgement leaves.
+    /// A segment with an acknowledgment leaves.
     pub(crate) fn on_ack_sent(&mut self) {
         if self.scheduled && self.quick > 0 {
             self.quick -= 1;

@@ -7,7 +7,7 @@ pub(crate) use adaptive::Arrivals;
 pub use adaptive::{AdaptiveAck, SackCompression};
 use serde::{Deserialize, Serialize};
 
-/// Policy for acknowledgements. Out-of-order data, a filled hole and a FIN are acknowledged at once under each.
+/// Policy for acknowledgments. Out-of-order data, a filled hole and a FIN are acknowledged at once under each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AckPolicy {
@@ -15,14 +15,14 @@ pub enum AckPolicy {
     EverySegment,
     /// Every so many segments, or when a timer that starts with the first unacknowledged one expires.
     Delayed {
-        /// Data segments per acknowledgement, at least 1.
+        /// Data segments per acknowledgment, at least 1.
         segments: u32,
-        /// Longest wait of a segment for its acknowledgement.
+        /// Longest wait of a segment for its acknowledgment.
         timer_ns: Nanos,
     },
     /// Every so many segments, or at the next beat of a clock that runs from time 0 (BSD's fast timer).
     Heartbeat {
-        /// Data segments per acknowledgement, at least 1.
+        /// Data segments per acknowledgment, at least 1.
         segments: u32,
         /// Time between two beats.
         interval_ns: Nanos,
@@ -44,7 +44,7 @@ pub(crate) enum Verdict {
 }
 
 impl AckPolicy {
-    /// Decides about the `waiting`-th data segment (counted from 1) since the last acknowledgement was sent;
+    /// Decides about the `waiting`-th data segment (counted from 1) since the last acknowledgment was sent;
     /// `wants_each`: whether the receiver is in the bytes of which every segment is acknowledged.
     #[inline]
     pub(crate) fn on_data(self, now: Nanos, waiting: u32, wants_each: impl FnOnce() -> bool) -> Verdict {

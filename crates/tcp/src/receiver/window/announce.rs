@@ -1,4 +1,4 @@
-//! What every segment says of the receiver: its acknowledgement and its window; and when an update of the window is
+//! What every segment says of the receiver: its acknowledgment and its window; and when an update of the window is
 //! worth a segment.
 
 use crate::connection::handshake::LARGEST_FIELD;
@@ -16,7 +16,7 @@ impl Endpoint {
         self.segment(now, position, 0, false, into);
     }
 
-    /// A segment of a synchronised connection. Every one acknowledges, so no acknowledgement is due after it, unless the
+    /// A segment of a synchronised connection. Every one acknowledges, so no acknowledgment is due after it, unless the
     /// payload leaves no room for what it should report. Options are only added, as
     /// [`poll_transmit_into`](Self::poll_transmit_into) says.
     #[inline]
@@ -85,7 +85,7 @@ impl Endpoint {
         (window >> self.rcv_shift).min(u64::from(LARGEST_FIELD)) as u16
     }
 
-    /// Makes an acknowledgement due if the peer may be waiting for a larger window.
+    /// Makes an acknowledgment due if the peer may be waiting for a larger window.
     #[inline]
     pub(crate) fn update_window_if_needed(&mut self) {
         let left = self.rcv_edge.saturating_sub(self.rcv_nxt);
@@ -93,7 +93,7 @@ impl Endpoint {
             None => {
                 // BSD updates whenever two segments or half of the buffer are free. Here that counts only while the peer
                 // cannot send two segments, so that an application that reads at once does not upset the
-                // acknowledgement policy.
+                // acknowledgment policy.
                 let (mss, buffer) = (u64::from(self.mss), u64::from(self.profile.receive_window_bytes));
                 let opened = self.fixed_edge().saturating_sub(self.rcv_edge);
                 left < 2 * mss && opened >= (2 * mss).min(buffer / 2)

@@ -76,7 +76,7 @@ impl Blocks {
         self.memory
     }
 
-    /// Whether a block that is next in order fits what is set aside, so that nobody asks whether there is room.
+    /// True if a block that is next in order fits what is set aside, so that nobody asks whether there is room.
     // Linux, tcp_rcv_established: `if ((int)skb->truesize > sk->sk_forward_alloc) goto step5`; header prediction is off
     // while anything lies ahead of a hole.
     pub(crate) fn has_reserved(&self, block: &Block) -> bool {
@@ -109,7 +109,7 @@ impl Blocks {
         }
     }
 
-    /// Whether the last block took it in.
+    /// True if the last block took it in.
     fn queue(&mut self, block: Block) -> bool {
         let merged = self.ready.back_mut().is_some_and(|last| last.merge(&block));
         if !merged {

@@ -1,7 +1,7 @@
-//! The rate at which the network delivers, sampled by every acknowledgement (draft-cheng-iccrg-delivery-rate-estimation,
+//! The rate at which the network delivers, sampled by every acknowledgment (draft-cheng-iccrg-delivery-rate-estimation,
 //! as Linux has it).
 //!
-//! A sample is what was delivered between the sending of a segment and its acknowledgement, over the longer of two
+//! A sample is what was delivered between the sending of a segment and its acknowledgment, over the longer of two
 //! times: that in which the data was sent, and that in which it was acknowledged.
 
 use crate::Nanos;
@@ -36,7 +36,7 @@ pub(crate) struct DeliveryRate {
     pending: Option<Pending>,
 }
 
-/// The sample that the current acknowledgement will give.
+/// The sample that the current acknowledgment will give.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     delivered: u32,
@@ -117,7 +117,7 @@ impl DeliveryRate {
         self.app_limited_until = Some(delivered + in_flight);
     }
 
-    /// Closes the books of an acknowledgement by which `delivered` segments in all are delivered, `news` of them newly.
+    /// Closes the books of an acknowledgment by which `delivered` segments in all are delivered, `news` of them newly.
     pub fn sample(&mut self, now: Nanos, delivered: u32, news: u32, min_rtt: Option<Nanos>) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| delivered > until) {
             self.app_limited_until = None;
@@ -127,7 +127,7 @@ impl DeliveryRate {
         }
         let pending = self.pending.take()?;
         let interval = pending.send_interval.max(now - pending.delivered_at);
-        // A shorter interval than a round trip comes from aggregated or spurious acknowledgements.
+        // A shorter interval than a round trip comes from aggregated or spurious acknowledgments.
         let interval = if min_rtt.is_none_or(|shortest| interval < shortest) { 0 } else { interval };
         Some(RateSample { prior_delivered: pending.delivered, interval, app_limited: pending.app_limited })
     }

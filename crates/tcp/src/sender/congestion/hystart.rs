@@ -1,4 +1,4 @@
-//! HyStart as Linux has it since 6.14: slow start ends when a train of closely spaced acknowledgements has become as
+//! HyStart as Linux has it since 6.14: slow start ends when a train of closely spaced acknowledgments has become as
 //! long as the path, or when the round trip has grown (Ha and Rhee, "Taming the Elephants: New TCP Slow Start", 2008).
 //!
 //! Linux's rounding: times are whole microseconds. Before 6.14 rounds were counted only from a window of
@@ -12,7 +12,7 @@ use crate::sequence::Position;
 
 /// Below so many segments nothing ends slow start.
 const LOW_WINDOW: Segments = Segments(16);
-/// Acknowledgements at most so far apart belong to one train, in microseconds.
+/// Acknowledgments at most so far apart belong to one train, in microseconds.
 const TRAIN_SPACING_US: u64 = 2000;
 /// The delay of a round counts once there were so many samples.
 const SAMPLES: u8 = 8;
@@ -50,7 +50,7 @@ pub(in crate::sender) struct Hystart {
     /// The round ends when this position is passed; none: when what is outstanding at the next sample is.
     round_end: Option<Position>,
     round_start_us: u64,
-    /// Latest acknowledgement of the train.
+    /// Latest acknowledgment of the train.
     train_us: u64,
     /// Shortest round trip of the round.
     round_rtt_us: Shortest,
@@ -104,7 +104,7 @@ impl Hystart {
         progress.window.full_segments(progress.mss) >= LOW_WINDOW
     }
 
-    /// The acknowledgements since the round began form a train as long as the path: half the round trip, or all of it
+    /// The acknowledgments since the round began form a train as long as the path: half the round trip, or all of it
     /// if pacing may have spread them. What is seen of the train is one of so many parts of it.
     pub(in crate::sender) fn train_is_long(&mut self, now: Nanos, progress: &Progress, parts: u64) -> bool {
         let now_us = now / 1000;
@@ -147,7 +147,7 @@ mod tests {
     const MILLISECOND: Nanos = 1_000_000;
     const MSS: Bytes = Bytes(1000);
 
-    /// Acknowledgements of a segment each, all of one round, at a constant window.
+    /// Acknowledgments of a segment each, all of one round, at a constant window.
     struct Round {
         hystart: Hystart,
         una: Position,
@@ -169,7 +169,7 @@ mod tests {
             self.hystart.on_round_trip(now, &sample, &progress)
         }
 
-        /// The first of many acknowledgements at such a spacing that ends slow start.
+        /// The first of many acknowledgments at such a spacing that ends slow start.
         fn first_exit(&mut self, spacing: Nanos, rtt: Nanos) -> Option<u64> {
             (0..1000).find(|&number| self.acknowledge(number * spacing, rtt))
         }

@@ -14,7 +14,7 @@ const MIN_RTT_DIVISOR: Nanos = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
-/// Segments that one acknowledgement counts for at most, if segments are not paced.
+/// Segments that one acknowledgment counts for at most, if segments are not paced.
 const L: Segments = Segments(8);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,7 +121,7 @@ mod tests {
 
     const MILLISECOND: Nanos = 1_000_000;
 
-    /// A round of `samples` acknowledgements of which each takes `rtt_ms`; true if slow start ended.
+    /// A round of `samples` acknowledgments of which each takes `rtt_ms`; true if slow start ended.
     fn round(hystart: &mut HystartPlusPlus, number: u64, samples: u64, rtt_ms: u64) -> bool {
         (0..samples).any(|sample| {
             let una = number * 1000 + sample;

@@ -5,51 +5,51 @@ use crate::Nanos;
 use crate::amounts::Bytes;
 use crate::sequence::Position;
 
-/// An acknowledgement that lets the window grow: new data is acknowledged and nothing is being repaired.
+/// An acknowledgment that lets the window grow: new data is acknowledged and nothing is being repaired.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
     /// Newly acknowledged; with SACK, newly delivered.
     pub bytes: Bytes,
 }
 
-/// A round trip measured by an acknowledgement, whatever the state of recovery.
+/// A round trip measured by an acknowledgment, whatever the state of recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrip {
     /// Of the segment acknowledged last that was never sent twice.
     pub rtt: Nanos,
-    /// First position not acknowledged after this acknowledgement.
+    /// First position not acknowledged after this acknowledgment.
     pub una: Position,
     /// Next position to send: a round ends when `una` passes the `nxt` of its beginning.
     pub nxt: Position,
 }
 
-/// What an acknowledgement says of the rate of delivery (draft-cheng-iccrg-delivery-rate-estimation), whatever the
+/// What an acknowledgment says of the rate of delivery (draft-cheng-iccrg-delivery-rate-estimation), whatever the
 /// state of recovery; only for controllers that say [`CongestionControl::is_rate_based`].
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
-    /// Bytes delivered over the connection so far, this acknowledgement included.
+    /// Bytes delivered over the connection so far, this acknowledgment included.
     pub delivered_bytes: u64,
     /// The value of `delivered_bytes` when the segment acknowledged last was sent.
     pub prior_delivered_bytes: u64,
     /// Bytes delivered over `interval_ns`; no sample if `interval_ns` is 0.
     pub sample_bytes: u64,
-    /// The longer of the send and the acknowledgement interval; 0: no valid sample.
+    /// The longer of the send and the acknowledgment interval; 0: no valid sample.
     pub interval_ns: Nanos,
     /// The sample was taken while the application limited the sender.
     pub app_limited: bool,
-    /// Bytes newly delivered by this acknowledgement.
+    /// Bytes newly delivered by this acknowledgment.
     pub newly_delivered_bytes: u32,
-    /// Bytes newly marked lost by this acknowledgement.
+    /// Bytes newly marked lost by this acknowledgment.
     pub newly_lost_bytes: u32,
-    /// Round trip measured by this acknowledgement, if any.
+    /// Round trip measured by this acknowledgment, if any.
     pub rtt: Option<Nanos>,
-    /// Bytes in flight before this acknowledgement.
+    /// Bytes in flight before this acknowledgment.
     pub prior_flight_bytes: u32,
     /// Bytes in flight after it.
     pub flight_bytes: u32,
-    /// The acknowledgement probably waited for the receiver's timer.
+    /// The acknowledgment probably waited for the receiver's timer.
     pub ack_delayed: bool,
-    /// Fast recovery is under way, after this acknowledgement.
+    /// Fast recovery is under way, after this acknowledgment.
     pub in_recovery: bool,
     /// Repair after a retransmission timeout is under way.
     pub in_loss: bool,
@@ -86,7 +86,7 @@ pub trait CongestionControl: std::fmt::Debug + Send + Sync {
     fn min_train_segments(&self) -> Option<u32> {
         None
     }
-    /// Whether cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs a scoreboard.
+    /// True if cwnd follows from deliveries alone, so that recovery leaves it alone (BBR). Needs a scoreboard.
     fn is_rate_based(&self) -> bool {
         false
     }

@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlowStartGrowth {
-    /// One segment for each acknowledgement of new data.
+    /// One segment for each acknowledgment of new data.
     PerAck,
     /// The bytes newly acknowledged, at most one segment (RFC 5681).
     Bytes,
@@ -52,7 +52,7 @@ pub enum SlowStartGrowth {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CongestionAvoidance {
-    /// SMSS²/cwnd for each acknowledgement of new data.
+    /// SMSS²/cwnd for each acknowledgment of new data.
     PerAck,
     /// One segment for each window of bytes acknowledged.
     PerWindow,
@@ -151,7 +151,7 @@ pub struct Start {
     pub congestion_avoidance: CongestionAvoidance,
     /// As in the profile.
     pub whole_segment_ssthresh: bool,
-    /// Whether the profile paces what the window lets out.
+    /// True if the profile paces what the window lets out.
     pub paced: bool,
     /// Tick of the system's clock, in which CUBIC counts time.
     pub tick_ns: Nanos,

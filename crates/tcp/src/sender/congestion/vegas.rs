@@ -4,7 +4,7 @@
 //!
 //! As in Linux, loss is found and repaired as by any other sender; slow start doubles each round trip rather than each
 //! other one; the actual rate is taken from the shortest round trip of a round; after a repair or an idle time a whole
-//! round trip of acknowledgements is waited for.
+//! round trip of acknowledgments is waited for.
 
 use super::reno::Reno;
 use super::shortest::Shortest;
@@ -19,7 +19,7 @@ const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 /// More segments queued: slow start ends.
 const GAMMA: u64 = 1;
-/// With fewer round trips in a round, they may all come from delayed acknowledgements.
+/// With fewer round trips in a round, they may all come from delayed acknowledgments.
 const LEAST_SAMPLES: u32 = 3;
 
 #[derive(Clone, Debug)]
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_with_more_than_one_queued_segment_at_the_window_that_the_path_takes() {
-        // Two acknowledgements take cwnd from 18 to 20 segments before the third ends the round.
+        // Two acknowledgments take cwnd from 18 to 20 segments before the third ends the round.
         for (rtt_us, state) in [(109_999, (21, 100)), (110_000, (19, 19)), (200_000, (11, 11))] {
             let mut rounds = Rounds::new(18, 100);
             rounds.round(&[rtt_us; 3]);

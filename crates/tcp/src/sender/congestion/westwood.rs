@@ -65,7 +65,7 @@ impl CongestionControl for Westwood {
             self.filter(bytes / (now - began));
             (began, bytes) = (now, 0);
         }
-        // What the first of all acknowledgements covers was sent before the sample began.
+        // What the first of all acknowledgments covers was sent before the sample began.
         if self.sample.is_some() {
             bytes += sample.una - self.una;
         }
@@ -77,7 +77,7 @@ impl CongestionControl for Westwood {
         self.reno.on_ack(w, now, acknowledged);
     }
 
-    // Grieco and Mascolo 2004, §2: after three duplicate acknowledgements ssthresh = max (2, BWE * RTTmin / seg_size)
+    // Grieco and Mascolo 2004, §2: after three duplicate acknowledgments ssthresh = max (2, BWE * RTTmin / seg_size)
     // and cwnd = ssthresh if it is above.
     fn on_congestion(&mut self, w: &mut Window, now: Nanos, flight: Bytes) {
         let window = w.cwnd;

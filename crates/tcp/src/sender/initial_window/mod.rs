@@ -1,4 +1,4 @@
-//! How much may be sent before the first acknowledgement of data: one file a policy.
+//! How much may be sent before the first acknowledgment of data: one file a policy.
 //!
 //! Most policies look at the segment size alone. `remembered` and `adaptive` learn from connections: what they learned
 //! lives outside of any endpoint, in a [`DestinationMemory`] for each destination or a [`PopulationWindow`] for each

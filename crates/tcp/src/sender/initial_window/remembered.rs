@@ -52,7 +52,7 @@ pub struct Remembered {
     /// What has not been renewed for so long is forgotten.
     #[serde(default = "lifetime_ns")]
     pub lifetime_ns: Nanos,
-    /// Whether the slow start threshold is handed on as well, with `of = closed`.
+    /// True if the slow start threshold is handed on as well, with `of = closed`.
     #[serde(default)]
     pub ssthresh: bool,
     /// What a closed connection teaches.

@@ -108,7 +108,7 @@ impl Pacer {
         Self { release: Some(at), ..Self::new(by) }
     }
 
-    /// Whether what leaves next precedes the flight of a start-up scheme.
+    /// True if what leaves next precedes the flight of a start-up scheme.
     fn is_ahead(&self, nxt: Position) -> bool {
         matches!(self.by, PacedBy::Startup { start, .. } if nxt < start)
     }
@@ -134,7 +134,7 @@ impl Pacer {
         }
     }
 
-    /// Whether a segment that leaves now is part of the latest burst.
+    /// True if a segment that leaves now is part of the latest burst.
     fn continues_burst(&self, now: Nanos) -> bool {
         now == self.left_at && self.segments < self.most_segments
     }
@@ -144,7 +144,7 @@ impl Pacer {
         self.release
     }
 
-    /// Whether the segment that is ready now has to wait, which [`deadline`](Self::deadline) then tells.
+    /// True if the segment that is ready now has to wait, which [`deadline`](Self::deadline) then tells.
     fn holds(&mut self, now: Nanos) -> bool {
         let early = self.release.is_some_and(|release| now < release);
         self.waiting = early && self.rate.is_some() && !self.continues_burst(now);
@@ -218,7 +218,7 @@ impl Endpoint {
         self.is_paced(now)
     }
 
-    /// Whether retransmissions, too, have to wait for their turn: only what paces all the time makes them.
+    /// True if retransmissions, too, have to wait for their turn: only what paces all the time makes them.
     #[inline]
     pub(crate) fn holds_back_repairs(&mut self, now: Nanos) -> bool {
         match self.extras.pacer() {

@@ -1,6 +1,6 @@
 //! Early retransmit: with few segments outstanding and nothing new to send, fewer duplicates have to suffice (RFC 5827).
 
-/// Duplicate acknowledgements (or segments SACKed) that mean a loss.
+/// Duplicate acknowledgments (or segments SACKed) that mean a loss.
 // RFC 5827 §3.1 and §3.2: if fewer than four segments are outstanding and no unsent data is ready, the threshold is the
 // number outstanding less one; with only one segment outstanding there is nothing to detect a loss by.
 #[inline]

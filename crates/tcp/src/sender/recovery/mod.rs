@@ -104,7 +104,7 @@ impl Recovery {
         }
     }
 
-    /// Whether the timer that runs is the retransmission timer.
+    /// True if the timer that runs is the retransmission timer.
     pub fn waits_for_timeout(&self) -> bool {
         self.scoreboard().is_none_or(|scoreboard| scoreboard.waits_for_timeout())
     }

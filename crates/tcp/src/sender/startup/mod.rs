@@ -119,7 +119,7 @@ schemes! {
     /// A larger initial window over the first round trip, then growth faster than slow start's until a queue builds
     /// (draft-kazuho-ccwg-rapid-start-02).
     RapidStart {
-        /// How many times the initial window the first flight is, 1 to 10.
+        /// First flight as a multiple of the initial window, 1 to 10.
         #[serde(default = "rapid_start::window_factor")]
         window_factor: u32 => |_| 1..=10,
         /// Factor by which the window grows in a round trip while no queue is seen, 2 to 4.
@@ -132,7 +132,7 @@ schemes! {
         #[serde(default = "rapid_start::queue_delay_percent")]
         queue_delay_percent: u32 => |_| 1..=1000,
     } => rapid_start::RapidStart;
-    /// Slow start that grows fourfold in a round trip while acknowledgements say that doubling will go on, with HyStart
+    /// Slow start that grows fourfold in a round trip while acknowledgments say that doubling will go on, with HyStart
     /// (Arghavani, Zhang, Eyers, Arghavani, SIGCOMM 2024).
     Suss => suss::Suss;
     /// Half of the window that an earlier connection left, over a round trip, once the initial window has arrived and its
@@ -158,7 +158,7 @@ impl Startup {
         }
     }
 
-    /// Whether it asks the routers on the path for a rate.
+    /// True if it asks the routers on the path for a rate.
     pub fn asks_for_rate(self) -> bool {
         StartupState::new(self).is_some_and(|state| state.scheme().requested_rate() > 0)
     }

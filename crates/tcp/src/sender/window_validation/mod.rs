@@ -1,10 +1,10 @@
-//! Congestion-window validation: which acknowledgements let the window grow, and what becomes of window that is not
+//! Congestion-window validation: which acknowledgments let the window grow, and what becomes of window that is not
 //! used. One file a rule.
 //!
 //! The contract, for the sender: after each burst of transmissions, that is once `poll_transmit` has nothing more to
 //! send or cwnd forbids it, call [`Validation::on_transmit`], with `limited` if cwnd, rather than the application or the
 //! peer's window, ended the burst; then [`Validation::unused`], whose answer, if any, replaces window and threshold (not
-//! for rate-based controllers; Linux's rule only with `app_limited_decay`). On an acknowledgement of new data outside of recovery call [`Validation::on_ack`], then ask
+//! for rate-based controllers; Linux's rule only with `app_limited_decay`). On an acknowledgment of new data outside of recovery call [`Validation::on_ack`], then ask
 //! [`Validation::allows_growth`] before the controller's `on_ack`. When the restart window applied, call
 //! [`Validation::on_restart`]. When a repair begins, call
 //! [`Validation::on_congestion`] after the controller's and let its answer, if any, replace window and threshold; when it
@@ -103,7 +103,7 @@ impl Validation {
         }
     }
 
-    /// Whether acknowledgements let the window grow now.
+    /// True if acknowledgments let the window grow now.
     #[inline]
     pub(crate) fn allows_growth(&self, window_segments: u32, in_slow_start: bool) -> bool {
         match &self.rule {

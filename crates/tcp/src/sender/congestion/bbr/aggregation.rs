@@ -1,5 +1,5 @@
-//! Aggregation of acknowledgements: how much more was acknowledged at a time than the bandwidth explains. The window
-//! is larger by that much, so that sending goes on between bursts of acknowledgements.
+//! Aggregation of acknowledgments: how much more was acknowledged at a time than the bandwidth explains. The window
+//! is larger by that much, so that sending goes on between bursts of acknowledgments.
 
 use crate::Nanos;
 use crate::amounts::Bytes;

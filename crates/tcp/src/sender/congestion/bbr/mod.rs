@@ -37,7 +37,7 @@ const UNIT: u32 = 256;
 const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
 /// Its inverse, which drains in one round what STARTUP queued.
 const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
-/// Of the window in PROBE_BW: leaves room for delayed acknowledgements.
+/// Of the window in PROBE_BW: leaves room for delayed acknowledgments.
 const WINDOW_GAIN: u32 = UNIT * 2;
 /// Of the rate in PROBE_BW, phase by phase, each a shortest round trip long.
 const CYCLE: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
@@ -73,7 +73,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// What recovery was doing at the last acknowledgement.
+/// What recovery was doing at the last acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Repair {
     None,

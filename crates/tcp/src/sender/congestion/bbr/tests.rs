@@ -1,4 +1,4 @@
-//! What a loss, a timeout and idleness do to BBR, acknowledgement by acknowledgement.
+//! What a loss, a timeout and idleness do to BBR, acknowledgment by acknowledgment.
 
 use super::*;
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, SlowStartGrowth};
@@ -24,7 +24,7 @@ fn start(seed: u32) -> Start {
     }
 }
 
-/// A path of 100 ms that delivers `rate` bytes a second, one acknowledgement of 10 segments each 10 ms.
+/// A path of 100 ms that delivers `rate` bytes a second, one acknowledgment of 10 segments each 10 ms.
 struct Feed {
     bbr: Bbr,
     window: Window,
@@ -156,7 +156,7 @@ fn the_cycle_begins_in_any_phase_but_the_draining_one() {
     assert!(seen.iter().enumerate().all(|(phase, &count)| phase == 1 || (800..1200).contains(&count)), "{seen:?}");
 }
 
-/// Rounds until `wanted` holds, each of ten acknowledgements of 100,000 bytes with `lost` bytes lost.
+/// Rounds until `wanted` holds, each of ten acknowledgments of 100,000 bytes with `lost` bytes lost.
 fn rounds_until(feed: &mut Feed, lost: u32, wanted: impl Fn(&Bbr) -> bool) -> u64 {
     let before = feed.bbr.rounds;
     while !wanted(&feed.bbr) {

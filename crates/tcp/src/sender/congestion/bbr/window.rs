@@ -23,7 +23,7 @@ impl Bbr {
     }
 
     /// Adds to a window what the ends of the path hold of it: an aggregate each in the sender's queue, in its card and
-    /// in the receiver; and rounds up to an even number for delayed acknowledgements.
+    /// in the receiver; and rounds up to an even number for delayed acknowledgments.
     fn with_aggregates(&self, segments: u64) -> u64 {
         let segments = segments + 3 * self.aggregate();
         let probing_up = self.mode == Mode::ProbeBandwidth && self.phase == 0;

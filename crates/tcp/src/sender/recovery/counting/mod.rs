@@ -229,7 +229,7 @@ impl Counting {
         facts.timer = SetTimer::Rto;
     }
 
-    /// Whether duplicates of something that the timer retransmitted mean a loss all the same.
+    /// True if duplicates of something that the timer retransmitted mean a loss all the same.
     // RFC 6582 §4.1: if cwnd is greater than SMSS and the difference between highest_ack and prev_highest_ack is at most
     // 4*SMSS, duplicate ACKs indicate a lost segment; else they likely come from spurious retransmissions.
     fn heuristic_says_lost(&self, flight: &Flight<'_>) -> bool {

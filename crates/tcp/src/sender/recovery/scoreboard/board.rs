@@ -1,7 +1,7 @@
 //! Every segment in flight, in the order of the stream: what was sent when, and what has become of it.
 //!
 //! The queue is a run of records without gaps from the first unacknowledged byte to the last one sent. A record keeps
-//! its number for life, so that cursors survive acknowledgements; looking a position up is a binary search. The counts
+//! its number for life, so that cursors survive acknowledgments; looking a position up is a binary search. The counts
 //! are those of RFC 6675's and Linux's accounting: what is in flight is what was sent, less what was delivered or is
 //! believed lost, plus what was retransmitted.
 

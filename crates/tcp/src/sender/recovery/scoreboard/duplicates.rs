@@ -1,10 +1,10 @@
-//! Duplicate acknowledgements in place of SACK blocks: each one says that one more segment was delivered, though not
+//! Duplicate acknowledgments in place of SACK blocks: each one says that one more segment was delivered, though not
 //! which (Linux's "Reno SACK" emulation; RFC 6582 §6).
 
 use super::sack::MOST_REORDERING;
 use super::{Flight, Scoreboard, State};
 
-/// Duplicate acknowledgements that stand for segments delivered.
+/// Duplicate acknowledgments that stand for segments delivered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Duplicates {
     count: u32,
@@ -22,7 +22,7 @@ impl Duplicates {
 }
 
 impl Scoreboard {
-    /// A duplicate acknowledgement arrived from a peer without SACK.
+    /// A duplicate acknowledgment arrived from a peer without SACK.
     pub(super) fn on_duplicate(&mut self) {
         let before = self.duplicates.count;
         self.duplicates.count += 1;
@@ -48,8 +48,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what duplicate acknowledgements say is lost: the first segment, once there are enough of them, and each
-    /// further hole that a partial acknowledgement lays open.
+    /// Marks what duplicate acknowledgments say is lost: the first segment, once there are enough of them, and each
+    /// further hole that a partial acknowledgment lays open.
     // RFC 5681 §3.2 and RFC 6582 §3.2.
     pub(super) fn count_duplicates(&mut self, flight: &Flight<'_>, advanced: bool) -> u32 {
         let begins = self.state < State::Recovery && self.duplicates.count >= self.threshold(flight);

@@ -1,4 +1,4 @@
-//! Episodes of recovery: how they begin, what acknowledgements do in them, how they end.
+//! Episodes of recovery: how they begin, what acknowledgments do in them, how they end.
 
 use super::timer::Timer;
 use super::{Ack, AckSummary, Facts, Flight, Next, Scoreboard, SetTimer, State};
@@ -6,7 +6,7 @@ use crate::Nanos;
 use crate::sender::recovery::{Edges, NextCwnd};
 
 impl Scoreboard {
-    /// Draws the consequences of an acknowledgement that is out of the ordinary; answers what may leave.
+    /// Draws the consequences of an acknowledgment that is out of the ordinary; answers what may leave.
     pub(super) fn alert(
         &mut self,
         flight: &Flight<'_>,
@@ -231,7 +231,7 @@ impl Scoreboard {
         }
     }
 
-    /// An acknowledgement arrived after a timeout.
+    /// An acknowledgment arrived after a timeout.
     fn after_timeout(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &AckSummary, facts: &mut Facts) -> Next {
         let recovered = flight.una >= self.high;
         if summary.advanced && self.undo_after_timeout(flight, ack, facts, false) {
@@ -255,7 +255,7 @@ impl Scoreboard {
     }
 
     /// The first segment in flight is marked as delivered, but not acknowledged: the peer has discarded it. Linux waits
-    /// a little for an acknowledgement that may be late, and lets the timer begin afresh.
+    /// a little for an acknowledgment that may be late, and lets the timer begin afresh.
     fn check_reneging(&mut self, flight: &Flight<'_>, summary: &mut AckSummary, facts: &mut Facts) -> bool {
         if !(summary.acknowledged && self.board.front().is_some_and(|front| front.is_sacked())) {
             return false;

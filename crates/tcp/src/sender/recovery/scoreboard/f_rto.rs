@@ -1,12 +1,12 @@
-//! F-RTO: after a timeout, the first acknowledgements tell whether it was needless (RFC 5682).
+//! F-RTO: after a timeout, the first acknowledgments tell whether it was needless (RFC 5682).
 
 use super::{Ack, AckSummary, Facts, Flight, Next, Scoreboard};
 
-/// Whether the algorithm runs.
+/// True if the algorithm runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FRto {
     running: bool,
-    /// New data has to leave now, even a small segment: only its acknowledgement ends the doubt.
+    /// New data has to leave now, even a small segment: only its acknowledgment ends the doubt.
     offering: bool,
 }
 
@@ -37,7 +37,7 @@ impl FRto {
 }
 
 impl Scoreboard {
-    /// An acknowledgement arrived after a timeout, before everything outstanding then is acknowledged. Answers what may
+    /// An acknowledgment arrived after a timeout, before everything outstanding then is acknowledged. Answers what may
     /// leave now if the algorithm decides it; `None` leaves it to the ordinary repair.
     pub(super) fn f_rto(
         &mut self,
@@ -62,7 +62,7 @@ impl Scoreboard {
                 self.f_rto.stop();
             }
         } else if summary.advanced && !recovered {
-            // RFC 5682 §2.1 step 2.b: transmit new data, if there is any, and watch what its acknowledgement says.
+            // RFC 5682 §2.1 step 2.b: transmit new data, if there is any, and watch what its acknowledgment says.
             self.high = flight.nxt;
             if flight.has_new_data {
                 return Some(Next::New);

@@ -59,7 +59,7 @@ pub(crate) struct AckSummary {
     pub(super) flight_before: u32,
 }
 
-/// Send times from which an acknowledgement gives a round trip.
+/// Send times from which an acknowledgment gives a round trip.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SendTimes {
     first_acknowledged: Option<Nanos>,
@@ -178,7 +178,7 @@ impl Scoreboard {
             }
             if !sent.is_sacked() && self.sack {
                 self.delivered += 1;
-                // RFC 8985 §6.2 step 2: an acknowledgement that answers a timestamp from before the retransmission is for
+                // RFC 8985 §6.2 step 2: an acknowledgment that answers a timestamp from before the retransmission is for
                 // the original. Not so of SACKs, as in Linux: they answer the timestamp of what arrived in order last.
                 let needless = sent.is_repeated()
                     && ack.echo_age.is_some_and(|age| answers_earlier(flight.now, age, sent.sent_at));
@@ -206,7 +206,7 @@ impl Scoreboard {
             }
         } else {
             self.take_duplicates(taken);
-            // Without SACK an acknowledgement cannot tell an original from its repetition.
+            // Without SACK an acknowledgment cannot tell an original from its repetition.
             summary.original_delivered &= !summary.repeated_acknowledged;
         }
     }

@@ -377,7 +377,7 @@ impl Scoreboard {
         self.board.is_empty() && !self.probe.is_outstanding()
     }
 
-    /// Whether something may have to be retransmitted.
+    /// True if something may have to be retransmitted.
     #[inline]
     pub fn may_retransmit(&self) -> bool {
         self.probing || self.repairing
@@ -415,7 +415,7 @@ impl Scoreboard {
         self.board.next_hole()
     }
 
-    /// Whether a tail loss probe has to leave, whatever the congestion window says.
+    /// True if a tail loss probe has to leave, whatever the congestion window says.
     #[inline]
     pub fn is_probing(&self) -> bool {
         self.probing

@@ -85,7 +85,7 @@ impl Rack {
         }
     }
 
-    /// Whether so long after it left a segment of the head of the queue counts as recently sent.
+    /// True if so long after it left a segment of the head of the queue counts as recently sent.
     pub fn is_recent(&self, now: Nanos, sent: &Sent) -> bool {
         sent.sent_at + self.rtt > now
     }
@@ -126,7 +126,7 @@ impl Scoreboard {
         (lost, wait)
     }
 
-    /// Looks for losses after an acknowledgement. True if a timer now waits for late segments.
+    /// Looks for losses after an acknowledgment. True if a timer now waits for late segments.
     pub(super) fn detect_losses(&mut self, flight: &Flight<'_>, facts: &mut Facts) -> bool {
         if !self.rack.advanced {
             return false;

@@ -1,4 +1,4 @@
-//! Scoreboard acknowledgements: how SACK blocks become marks on the scoreboard (RFC 2018, RFC 2883), how reordering
+//! Scoreboard acknowledgments: how SACK blocks become marks on the scoreboard (RFC 2018, RFC 2883), how reordering
 //! shows, and what counts as lost by counting (RFC 6675).
 
 use super::board::Judgement;
@@ -10,7 +10,7 @@ use crate::sequence::{Position, near};
 /// Largest reordering that is believed in, in segments (Linux's `tcp_max_reordering`).
 pub(super) const MOST_REORDERING: u32 = 300;
 
-/// The blocks of the latest acknowledgement: what they cover is marked already.
+/// The blocks of the latest acknowledgment: what they cover is marked already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SackHistory {
     blocks: [(Position, Position); MOST_SACK_BLOCKS],
@@ -32,7 +32,7 @@ impl SackHistory {
 }
 
 impl Scoreboard {
-    /// Marks what the SACK blocks of an acknowledgement cover.
+    /// Marks what the SACK blocks of an acknowledgment cover.
     pub(super) fn tag(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, summary: &mut AckSummary, sample: &mut SendTimes) {
         let mut blocks = [(0, 0); MOST_SACK_BLOCKS];
         let mut count = 0;
@@ -110,7 +110,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first block of an acknowledgement reports a duplicate.
+    /// The first block of an acknowledgment reports a duplicate.
     fn on_dsack(
         &mut self,
         flight: &Flight<'_>,
@@ -199,7 +199,7 @@ impl Scoreboard {
     }
 }
 
-/// RFC 2883 §4: the first block reports a duplicate if it lies below the cumulative acknowledgement, or inside of the
+/// RFC 2883 §4: the first block reports a duplicate if it lies below the cumulative acknowledgment, or inside of the
 /// second block.
 fn is_duplicate(left: Position, right: Position, ack: &Ack<'_>) -> bool {
     if left < ack.ack {

@@ -1,5 +1,5 @@
-//! Tail loss probes: when acknowledgements fail to come for two round trips, one more segment leaves, so that a lost
-//! tail is repaired by acknowledgements rather than by the timeout (RFC 8985 §7).
+//! Tail loss probes: when acknowledgments fail to come for two round trips, one more segment leaves, so that a lost
+//! tail is repaired by acknowledgments rather than by the timeout (RFC 8985 §7).
 
 use super::timer::Timer;
 use super::{AckSummary, Facts, Flight, Scoreboard, SetTimer, State};
@@ -21,18 +21,18 @@ impl Probe {
         self.end = None;
     }
 
-    /// Whether a probe is outstanding.
+    /// True if a probe is outstanding.
     #[inline]
     pub fn is_outstanding(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Whether a probe is outstanding that was sent before.
+    /// True if a probe is outstanding that was sent before.
     pub fn is_repetition(&self) -> bool {
         self.end.is_some() && self.is_repetition
     }
 
-    /// Whether a probe is outstanding that ends here.
+    /// True if a probe is outstanding that ends here.
     pub fn ends_at(&self, position: Position) -> bool {
         self.end == Some(position)
     }

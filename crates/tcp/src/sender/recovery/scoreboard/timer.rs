@@ -47,7 +47,7 @@ impl Scoreboard {
         counted.unwrap_or(restarted)
     }
 
-    /// Whether the timer that runs is the retransmission timer.
+    /// True if the timer that runs is the retransmission timer.
     pub fn waits_for_timeout(&self) -> bool {
         self.timer == Timer::Retransmission
     }

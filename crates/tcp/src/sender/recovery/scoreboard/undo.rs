@@ -20,7 +20,7 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// Whether an episode is under way that may prove spurious.
+    /// True if an episode is under way that may prove spurious.
     pub fn is_armed(&self) -> bool {
         self.marker.is_some()
     }
@@ -56,7 +56,7 @@ impl Undo {
     }
 }
 
-/// Whether a timestamp of this age was sent before `sent_at`, as far as the clock of timestamps tells.
+/// True if a timestamp of this age was sent before `sent_at`, as far as the clock of timestamps tells.
 pub(super) fn answers_earlier(now: Nanos, echo_age: Nanos, sent_at: Nanos) -> bool {
     now / TICK - echo_age / TICK < sent_at / TICK
 }
@@ -94,7 +94,7 @@ impl Scoreboard {
         self.undo.begin_episode(flight.una, self.board.in_repair() + probe);
     }
 
-    /// Whether the first segment in flight is a retransmission.
+    /// True if the first segment in flight is a retransmission.
     pub(super) fn any_repeated(&self) -> bool {
         self.board.in_repair() > 0 || self.board.front().is_some_and(|sent| sent.is_repeated())
     }
@@ -145,8 +145,8 @@ impl Scoreboard {
         true
     }
 
-    /// A partial acknowledgement in recovery echoes an original: what it acknowledges was late, not lost. True if the
-    /// rest of recovery must not act on this acknowledgement.
+    /// A partial acknowledgment in recovery echoes an original: what it acknowledges was late, not lost. True if the
+    /// rest of recovery must not act on this acknowledgment.
     pub(super) fn undo_after_partial(&mut self, flight: &Flight<'_>, ack: &Ack<'_>, facts: &mut Facts) -> bool {
         if !(self.undo.is_armed() && self.eifel_shows_spurious(flight, ack)) {
             return false;
