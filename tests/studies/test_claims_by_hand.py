@@ -24,9 +24,11 @@ from made_up_quantities import cell, quantities, spread
 STUDIES = Path(__file__).parents[2] / "python" / "firstflight" / "studies"
 
 
-@pytest.fixture(autouse=True, params=[1, 2])
+@pytest.fixture(autouse=True, params=[100, 129])
 def seed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A largest value of all cells may by chance be that of the right ones, but hardly twice."""
+    """A largest value of all cells may by chance be that of the right ones. With these two it is with neither: cells that
+    RFC 2415 or the talk leaves out hold the extremes.
+    """
     monkeypatch.setattr(made_up_quantities, "seed", request.param)
 
 
