@@ -26,8 +26,8 @@ STUDIES = Path(__file__).parents[2] / "python" / "firstflight" / "studies"
 
 @pytest.fixture(autouse=True, params=[100, 129])
 def seed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A largest value of all cells may by chance be that of the right ones. With these two it is with neither: cells that
-    RFC 2415 or the talk leaves out hold the extremes.
+    """A largest value of all cells may by chance be that of the right ones. With one of these two it is not: cells
+    that RFC 2415 or the talk leaves out hold each of the extremes.
     """
     monkeypatch.setattr(made_up_quantities, "seed", request.param)
 
