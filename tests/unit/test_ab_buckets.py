@@ -34,7 +34,13 @@ def looked_at(**request: Any) -> list[Bucket]:
 
 def test_every_bucket_says_what_is_known_of_it() -> None:
     found = looked_at()
-    assert [one.verdict for one in found] == ["not separated", "better", "no flows", "better", "too few flows"]
+    assert [one.verdict for one in found] == [
+        "no significant difference",
+        "better",
+        "no flows",
+        "better",
+        "too few flows",
+    ]
     assert [round(one.share_percent, 1) for one in found] == [37.8, 32.4, 0.0, 29.7, 0.1]
     assert found[2].comparison is None
     assert found[2].reason == "no units in the baseline: mean needs 400"

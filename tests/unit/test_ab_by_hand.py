@@ -275,7 +275,7 @@ def test_latency_and_throughput_have_each_its_own_budget(budget: Budget, verdict
 
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
-    [(1, 5, "within budget"), (1, 5.25, "not separated"), (5, 9, "not separated"), (5.25, 9, "over budget")],
+    [(1, 5, "within budget"), (1, 5.25, "inconclusive"), (5, 9, "inconclusive"), (5.25, 9, "over budget")],
 )
 def test_harm_whose_interval_ends_exactly_at_the_budget_is_within_it(low: float, high: float, verdict: str) -> None:
     assert _verdict(cast(Comparison, SimpleNamespace(units=7)), low, high, 5) == verdict

@@ -115,7 +115,7 @@ def test_equal_arms_do_not_differ() -> None:
     for statistic in ("mean", "p50"):
         found = compare(arms(same, same), "time_s", ARMS, statistic=statistic)
         assert (found.difference.low, found.difference.high, found.p_value) == (0, 0, 1)
-        assert found.verdict() == "not separated"
+        assert found.verdict() == "no significant difference"
 
 
 def test_groups_of_units_give_the_interval_of_the_plain_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ def test_the_default_budget_bounds_retransmissions_the_tail_others_and_every_seg
         "retransmissions=+0.5",
         "p99=+5%",
         "others=+5%",
-        "segments=+5%",
+        "groups=+5%",
     ]
 
 
@@ -51,6 +51,11 @@ def test_a_malformed_budget_is_refused_in_one_sentence(text: str, told: str) -> 
     assert str(refused.value).startswith("--harm")
 
 
+def test_the_old_name_of_the_term_groups_is_refused_with_the_new_one() -> None:
+    with pytest.raises(RequestError, match=r"the term segments= has a new name; write groups=\+5%"):
+        budget.parse("p99=+5%,segments=+5%")
+
+
 def test_a_limit_of_nothing_is_a_limit_and_the_signs_around_a_term_are_not() -> None:
     terms = budget.parse(" p50 = 0% , retransmissions=1.5, others_p99=+7.25% ")
     assert [(term.name, term.limit, term.unit, term.text) for term in terms] == [
@@ -76,18 +81,18 @@ TERM = budget.parse("p99=+5%")[0]
         (Estimate(1, -2, 4.9), "within"),
         (Estimate(-8, -9, -7), "within"),
         (Estimate(4, 2, 5), "within"),
-        (Estimate(6, 5, 7), "not shown"),
-        (Estimate(4, 2, 5.1), "not shown"),
-        (Estimate(6, 4, 8), "not shown"),
+        (Estimate(6, 5, 7), "inconclusive"),
+        (Estimate(4, 2, 5.1), "inconclusive"),
+        (Estimate(6, 4, 8), "inconclusive"),
         (Estimate(6, 5.1, 7), "over"),
-        (Estimate(1), "not measured"),
-        (Estimate(math.nan), "not measured"),
-        (Estimate(1, math.nan, 2), "not measured"),
-        (Estimate(1, 0, math.nan), "not measured"),
+        (Estimate(1), "no data"),
+        (Estimate(math.nan), "no data"),
+        (Estimate(1, math.nan, 2), "no data"),
+        (Estimate(1, 0, math.nan), "no data"),
     ],
 )
 def test_a_term_is_kept_only_where_the_whole_interval_keeps_it(found: Estimate, verdict: str) -> None:
-    assert budget.check(TERM, 16, "typical", found, 1000).verdict == verdict
+    assert budget.check(TERM, 16, "reference", found, 1000).verdict == verdict
 
 
 def test_flows_needed_grow_with_the_square_of_what_the_interval_must_shrink_by() -> None:
@@ -109,7 +114,7 @@ def test_a_check_keeps_what_it_was_made_of() -> None:
     found = Estimate(4, 3, 7, 90)
     made = budget.check(TERM, 16, "shallow", found, 500, where="short response", reason="why", lacks=700)
     # From 4 up to 5 with 3 above.
-    assert made == budget.Check(TERM, 16, "shallow", found, "not shown", 4500, "short response", "why")
+    assert made == budget.Check(TERM, 16, "shallow", found, "inconclusive", 4500, "short response", "why")
     assert (TERM.limit, TERM.unit, TERM.name) == (5.0, "%", "p99")
 
 
@@ -118,5 +123,5 @@ def test_no_number_of_flows_settles_what_lies_at_the_limit() -> None:
 
 
 def test_what_cannot_be_measured_says_how_many_flows_it_takes() -> None:
-    check = budget.check(TERM, 16, "typical", Estimate(1), 300, reason="300 pairs are too few", lacks=2000)
+    check = budget.check(TERM, 16, "reference", Estimate(1), 300, reason="300 pairs are too few", lacks=2000)
     assert (check.flows_needed, check.reason) == (2000, "300 pairs are too few")

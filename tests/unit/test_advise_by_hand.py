@@ -14,13 +14,13 @@ from scipy import stats
 
 from firstflight.advise import arms, experiment
 from firstflight.advise.arms import Change, _cells, _evened, _mix_p_value, _outcome, _overlap
-from firstflight.advise.brackets import Setting
 from firstflight.advise.budget import Check, check, parse
+from firstflight.advise.current import CurrentWindow, current_window
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.fit import Population, _loss, shrunken
-from firstflight.advise.in_use import InUse, in_use
 from firstflight.advise.measure import DIMENSIONS, Measurements, _is_far_over, _is_near, _scaled
 from firstflight.advise.missing import _holds, _within
+from firstflight.advise.sensitivity import SensitivityCase
 from firstflight.advise.users import _above, _lent
 from firstflight.analysis.ab import Bucket
 from firstflight.analysis.intervals import Estimate
@@ -28,15 +28,13 @@ from firstflight.records import Run
 
 WEIGHTS = (1.0, 3.0)
 REST_S = {"near": (0.25, 0.5), "far": (0.125, 1.0)}
-SETTINGS = (Setting("near", ""), Setting("far", "", others=True))
+CASES = (SensitivityCase("near", ""), SensitivityCase("far", "", cross_traffic=True))
 
 
-def seconds(setting: str, iw: int, client: int, application: str) -> float:
+def seconds(case: str, iw: int, client: int, application: str) -> float:
     """How long it takes: another number for each."""
     of = {"response": 1, "other-short": 20, "other-long": 300}
-    return (
-        of[application] * (1 + {"near": 0, "far": 7}[setting] + client * 0.5) * (1 + iw / 64) * (1 + iw * client / 99)
-    )
+    return of[application] * (1 + {"near": 0, "far": 7}[case] + client * 0.5) * (1 + iw / 64) * (1 + iw * client / 99)
 
 
 def counts(iw: int, client: int) -> dict[str, int]:
@@ -50,21 +48,21 @@ def counts(iw: int, client: int) -> dict[str, int]:
     }
 
 
-def measurements(settings: tuple[Setting, ...] = SETTINGS) -> Measurements:
+def measurements(cases: tuple[SensitivityCase, ...] = CASES) -> Measurements:
     rows = [
-        {"setting": each.name, "iw": iw, "replicate": 0, "client": client, "application": application}
+        {"case": each.name, "iw": iw, "replicate": 0, "client": client, "application": application}
         | {"completed": 1, "completion_time_s": seconds(each.name, iw, client, application)}
         | counts(iw, client)
-        for each in settings
+        for each in cases
         for iw in (4, 10, 32)
         for client in (0, 1)
-        for application in ("response", *(("other-short", "other-long") if each.others else ()))
+        for application in ("response", *(("other-short", "other-long") if each.cross_traffic else ()))
     ]
     seen = pl.DataFrame({"weight": WEIGHTS, "segments": [7, 40], "subnet": [0, 1], "client": [5, 6]})
-    population = SimpleNamespace(in_use=SimpleNamespace(window=10), rows=seen, usable=9)
+    population = SimpleNamespace(current=SimpleNamespace(window=10), rows=seen, usable=9)
     paths = {"rtt_s": [0.03, 0.3], "down_bps": [2e6, 8e6]}
-    users = {each.name: SimpleNamespace(columns=paths, rest_s=REST_S[each.name]) for each in settings}
-    experiment = SimpleNamespace(population=population, settings=settings, windows=[4, 10, 32], users=users)
+    users = {each.name: SimpleNamespace(columns=paths, rest_s=REST_S[each.name]) for each in cases}
+    experiment = SimpleNamespace(population=population, sensitivity_cases=cases, windows=[4, 10, 32], users=users)
     frame = pl.DataFrame(rows).with_columns(pl.col("client").cast(pl.UInt32)).lazy()
     return Measurements(cast(Run, SimpleNamespace(transfers=frame)), cast(Experiment, experiment))
 
@@ -74,18 +72,16 @@ def mean(values: Any) -> float:
     return float(np.average(list(values), weights=WEIGHTS))
 
 
-def time(setting: str, iw: int) -> float:
-    return mean(seconds(setting, iw, client, "response") + REST_S[setting][client] for client in (0, 1))
+def time(case: str, iw: int) -> float:
+    return mean(seconds(case, iw, client, "response") + REST_S[case][client] for client in (0, 1))
 
 
 def test_times_are_those_of_a_setting_and_two_windows_weighted_and_with_what_is_not_simulated() -> None:
     measured = measurements()
-    for setting in ("near", "far"):
+    for case in ("near", "far"):
         for window in (4, 32):
-            found = measured.time(setting, window)
-            assert (found.baseline.value, found.treatment.value) == pytest.approx(
-                (time(setting, 10), time(setting, window))
-            )
+            found = measured.time(case, window)
+            assert (found.baseline.value, found.treatment.value) == pytest.approx((time(case, 10), time(case, window)))
     step = measured.time("far", 32, against=4)
     assert (step.baseline.value, step.treatment.value) == pytest.approx((time("far", 4), time("far", 32)))
     assert measured.time("far", 32, against=4) is step
@@ -126,25 +122,25 @@ def test_the_evidence_holds_each_change_and_check_in_its_place() -> None:
     terms = parse("retransmissions=+0.5,mean=+5%,others=+5%")
     done: list[int] = []
     found = measured.evidence(terms, jobs=1, done=done.append)
-    assert (found.in_use, found.candidates, found.settings) == (10, [4, 32], ["near", "far"])
+    assert (found.current, found.candidates, found.cases) == (10, [4, 32], ["near", "far"])
     assert (found.flows, found.usable, done) == (2, 9, [1, 2, 3, 4])
-    for (setting, window), change in found.changes.items():
-        assert change.value == pytest.approx(100 * (time(setting, window) / time(setting, 10) - 1))
-        checks = found.checks[setting, window]
-        others = ["short response (30 kB)", "long download (1 MB)"] if setting == "far" else []
+    for (case, window), change in found.changes.items():
+        assert change.value == pytest.approx(100 * (time(case, window) / time(case, 10) - 1))
+        checks = found.checks[case, window]
+        others = ["short response (30 kB)", "long download (1 MB)"] if case == "far" else []
         assert [(each.term.name, each.where) for each in checks] == [
             ("retransmissions", ""),
             ("mean", ""),
             *(("others", where) for where in others),
         ]
-        assert {(each.setting, each.initial_window) for each in checks} == {(setting, window)}
+        assert {(each.case, each.initial_window) for each in checks} == {(case, window)}
         assert checks[1].found.value == pytest.approx(change.value)
         # Two users are too few: an interval takes 400.
         assert [(each.verdict, each.flows_needed) for each in checks] == [("too few flows", 400)] * len(checks)
-        rate = measured.rate(setting, window, "retransmissions", "segments_sent").difference.value
+        rate = measured.rate(case, window, "retransmissions", "segments_sent").difference.value
         assert checks[0].found.value == pytest.approx(100 * rate)
         for each, application in zip(checks[2:], ("other-short", "other-long"), strict=False):
-            assert each.found.value == pytest.approx(measured.other(setting, window, application).percent.value)
+            assert each.found.value == pytest.approx(measured.other(case, window, application).percent.value)
     step = found.step("far", 4, 32)
     assert step.value == pytest.approx(100 * (time("far", 32) / time("far", 4) - 1))
     tail = measured.checks(parse("others_p99=+5%")[0], "far", 32)
@@ -155,7 +151,7 @@ def test_buckets_of_a_dimension_hold_the_users_up_to_their_edges() -> None:
     rtt, rate, size, bdp = DIMENSIONS
     measured = measurements()
     used = {
-        each.column: [bucket.bucket for bucket in measured.segments("near", 32, each) if bucket.units]
+        each.column: [bucket.bucket for bucket in measured.groups("near", 32, each) if bucket.units]
         for each in DIMENSIONS
     }
     # 30 and 300 ms, 2 and 8 Mbit/s, 7 and 40 segments, 7.5 and 300 kB.
@@ -183,8 +179,8 @@ def test_users_are_drawn_by_subnet_where_there_are_fifty() -> None:
     rows = measured._experiment.population.rows.select("weight", "segments")
     for subnets, cluster in (([*range(49), 0], None), ([*range(50)], "subnet"), ([*range(50), None], None)):
         own = pl.concat([rows[:1]] * len(subnets)).with_columns(subnet=pl.Series(subnets))
-        population = SimpleNamespace(in_use=SimpleNamespace(window=10), rows=own)
-        experiment = SimpleNamespace(population=population, settings=(), windows=[10])
+        population = SimpleNamespace(current=SimpleNamespace(window=10), rows=own)
+        experiment = SimpleNamespace(population=population, sensitivity_cases=(), windows=[10])
         assert Measurements(cast(Run, None), cast(Experiment, experiment))._cluster == cluster
 
 
@@ -195,10 +191,14 @@ def test_a_change_is_scaled_with_both_its_ends(scaled: Any) -> None:
 
 def test_the_connections_of_a_user_are_those_of_the_setting() -> None:
     rows = pl.DataFrame({"client": range(7)})
-    population = cast(Any, SimpleNamespace(in_use=SimpleNamespace(window=11), rows=rows))
-    some, four, beside = Setting("a", ""), Setting("b", "", at_once=4), Setting("c", "", at_once=2, others=True)
+    population = cast(Any, SimpleNamespace(current=SimpleNamespace(window=11), rows=rows))
+    some, four, beside = (
+        SensitivityCase("a", ""),
+        SensitivityCase("b", "", parallel_connections=4),
+        SensitivityCase("c", "", parallel_connections=2, cross_traffic=True),
+    )
     experiment = Experiment(population, [some, four, beside], [11, 20], 3)
-    names = [[each["name"] for each in experiment._applications(setting)] for setting in (some, four, beside)]
+    names = [[each["name"] for each in experiment._applications(case)] for case in (some, four, beside)]
     assert names == [
         ["response"],
         ["response-1", "response-2", "response-3", "response-4"],
@@ -226,37 +226,37 @@ def test_slow_lines_are_those_below_a_rate_and_as_many_stay_as_are_allowed() -> 
     rates = [1e6, 0.9e6, 2e6, 0.5e6, 3e6, 0.7e6, 4e6, 0.6e6, 5e6, 6e6]
     asked: list[list[int]] = []
 
-    def among(setting: str, clients: pl.Series) -> Any:
+    def among(case: str, clients: pl.Series) -> Any:
         asked.append(clients.to_list())
         gain = SimpleNamespace(percent=Estimate(-2, -3, -1))
         return SimpleNamespace(
-            time=lambda *_: gain, checks=lambda term, *_: [check(term, 20, setting, Estimate(1, 0, 2), 9)]
+            time=lambda *_: gain, checks=lambda term, *_: [check(term, 20, case, Estimate(1, 0, 2), 9)]
         )
 
     experiment = cast(Any, SimpleNamespace(users={"far": SimpleNamespace(columns={"down_bps": rates})}, seed=1))
     measured, budget = cast(Any, SimpleNamespace(among=among)), parse("mean=+5%")
     for share, kept in ((0.0, 0), (0.25, 2), (0.4, 4), (0.9, 4)):
-        assert _within(Setting("far", ""), 20, 1e6, share, experiment, measured, budget)
+        assert _within(SensitivityCase("far", ""), 20, 1e6, share, experiment, measured, budget)
         fast = [client for client in asked[-1] if rates[client] >= 1e6]
         assert (fast, len(asked[-1])) == ([0, 2, 4, 6, 8, 9], 6 + kept)
-    assert not _within(Setting("far", ""), 20, 1e6, 0.0, experiment, measured, parse("mean=+1%"))
+    assert not _within(SensitivityCase("far", ""), 20, 1e6, 0.0, experiment, measured, parse("mean=+1%"))
 
 
 def test_what_is_assumed_of_users_is_the_part_that_the_data_does_not_tell() -> None:
     rows = pl.DataFrame({"rtt_s": [0.1] * 5, "down_bps": [1e6, None, None, None, 2e6], "bytes": [7] * 5})
-    found = Population(rows, InUse(10, 100.0, 5, ""), 5, (), 5, None)
+    found = Population(rows, CurrentWindow(10, 100.0, 5, ""), 5, (), 5, None)
     assert [found.assumed_percent(name) for name in ("rtt_s", "down_bps", "bytes")] == pytest.approx([0, 60, 0])
     assert found.known("down_bps") == 2
     known = replace(found, sizes="web-search", assumed_rtt_percent=30.0)
     assert [known.assumed_percent(name) for name in ("rtt_s", "down_bps", "bytes")] == pytest.approx([30, 60, 100])
     assert known.assumed == (
         "the RTT of 30% of the users",
-        "the access rate of 60% of the users",
-        "the size of the response of 100% of the users",
+        "the link rate of 60% of the users",
+        "the response size of 100% of the users",
     )
 
 
-def bucket(name: str, low: float, high: float, verdict: str = "not separated", units: int = 300) -> Bucket:
+def bucket(name: str, low: float, high: float, verdict: str = "no significant difference", units: int = 300) -> Bucket:
     one = SimpleNamespace(percent=Estimate((low + high) / 2))
     return cast(
         Bucket,
@@ -284,20 +284,20 @@ class Bucketed(Measurements):
             SimpleNamespace(population=SimpleNamespace(assumed_percent=lambda column: 40 if column == "rtt_s" else 0)),
         )
 
-    def segments(self, setting: str, window: int, dimension: Any) -> list[Bucket]:
+    def groups(self, case: str, window: int, dimension: Any) -> list[Bucket]:
         return self.made[dimension.column]
 
 
 def test_of_buckets_one_over_the_limit_comes_before_one_that_reaches_further() -> None:
-    term = parse("segments=+5%")[0]
+    term = parse("groups=+5%")[0]
     first, second = Bucketed().checks(term, "near", 32)
     assert (first.where, first.verdict, first.found) == (
-        "round trip (assumed of 40%) over",
+        "RTT (assumed of 40%) over",
         "over",
         Estimate(6, 5.5, 6.5, 250),
     )
-    assert (second.where, second.verdict, second.found) == ("access rate high", "within", Estimate(0, -4, 4, 270))
-    assert (first.initial_window, first.setting, first.term) == (32, "near", term)
+    assert (second.where, second.verdict, second.found) == ("link rate high", "within", Estimate(0, -4, 4, 270))
+    assert (first.initial_window, first.case, first.term) == (32, "near", term)
 
 
 def test_an_end_is_near_a_limit_within_a_quarter_of_the_width() -> None:
@@ -332,7 +332,7 @@ def first_responses(**columns: list[Any]) -> pl.DataFrame:
 def test_the_window_in_use_is_the_most_frequent_first_flight_that_more_followed() -> None:
     # Not 13 of 13, nor 10 of 11 and 14 of 16 of which one and two were retransmitted.
     # Of the others two are 10 and two are 16.
-    found = in_use(
+    found = current_window(
         first_responses(
             first_flight_segments=[10, 16, 10, 13, 10, 14, 0, 16],
             segments_sent=[11, 40, 11, 13, 11, 16, 40, 50],
@@ -340,17 +340,19 @@ def test_the_window_in_use_is_the_most_frequent_first_flight_that_more_followed(
         )
     )
     assert (found.window, found.flows, found.share_percent) == (10, 4, 50.0)
-    told = in_use(first_responses(initial_window_segments=[20, 20, 30, None], first_flight_segments=[9, 9, 9, 9]))
+    told = current_window(
+        first_responses(initial_window_segments=[20, 20, 30, None], first_flight_segments=[9, 9, 9, 9])
+    )
     assert (told.window, told.flows, told.how) == (20, 3, "from the data")
     assert told.share_percent == pytest.approx(200 / 3)
     # Of as many the smaller one.
-    assert in_use(first_responses(initial_window_segments=[30, 20])).window == 20
+    assert current_window(first_responses(initial_window_segments=[30, 20])).window == 20
 
 
 def test_a_handshake_of_half_the_window_leaves_it_as_it_was() -> None:
     # Handshakes of 3 and 4 segments; the flights of the answers are 6 and 7.
     tls = first_responses(tls_bytes=[3 * 1448, 3 * 1448 + 1], tls_answer_flight_segments=[6, 7], segments_sent=[40, 40])
-    assert (in_use(tls).window, in_use(tls).flows) == (6, 1)
+    assert (current_window(tls).window, current_window(tls).flows) == (6, 1)
 
 
 def test_the_loss_of_a_user_is_drawn_towards_that_of_all() -> None:
@@ -438,8 +440,8 @@ def test_two_spans_overlap_by_a_share_of_the_shorter() -> None:
         (-3, 0, "within", "inconclusive"),
         (0, 3, "within", "inconclusive"),
         (1, 3, "within", "slower"),
-        (-3, -1, "not shown", "faster, budget not shown"),
-        (1, 3, "not shown", "slower"),
+        (-3, -1, "inconclusive", "faster, budget inconclusive"),
+        (1, 3, "inconclusive", "slower"),
         (-3, -1, "over", "over the budget"),
     ],
 )

@@ -17,31 +17,31 @@ import advise_flows
 import firstflight
 from firstflight import _native
 from firstflight.advise import advise, experiment
-from firstflight.advise.brackets import Setting, settings
 from firstflight.advise.fit import Population
+from firstflight.advise.sensitivity import SensitivityCase, cases
 from firstflight.analysis.ab import least_units
 from firstflight.errors import RequestError
 from firstflight.explore.page import PAGE
 from firstflight.records import Run
 
 BUDGET = "retransmissions=+0.5,mean=+5%"
-NAMES = ("typical", "shallow buffers", "beside others")
-SETTINGS = len(NAMES)
+NAMES = ("reference", "shallow buffers", "cross traffic")
+CASES = len(NAMES)
 FLOWS = least_units("mean") + 100
 WORK = 2 * FLOWS
 VISITS = Path(__file__).resolve().parents[2] / "examples" / "flows" / "visits.log.gz"
 PROGRAM = Path(sys.executable).with_name("firstflight")
 
 
-def some(population: Population) -> list[Setting]:
-    """Three of the settings: enough to see what is done with them."""
-    return [setting for setting in settings(population) if setting.name in NAMES]
+def some(population: Population) -> list[SensitivityCase]:
+    """Three of the cases: enough to see what is done with them."""
+    return [case for case in cases(population) if case.name in NAMES]
 
 
 @pytest.fixture(autouse=True)
 def _little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "WORK", WORK)
-    monkeypatch.setattr("firstflight.advise.run.settings", some)
+    monkeypatch.setattr("firstflight.advise.run.cases", some)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def done(flows: Path) -> Path:
     out = flows.parent / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "WORK", WORK)
-        patch.setattr("firstflight.advise.run.settings", some)
+        patch.setattr("firstflight.advise.run.cases", some)
         advise(flows, iw="10,16", harm=BUDGET, out=out, jobs=1)
     return out
 
@@ -70,13 +70,13 @@ def sessions(out: Path) -> int:
 
 def test_every_setting_is_simulated_with_every_window_on_the_same_users(done: Path) -> None:
     run = Run.open(done)
-    assert len(run.cells) == 2 * SETTINGS
+    assert len(run.cells) == 2 * CASES
     rows = run.transfers.collect()
-    typical = rows.filter(rows["setting"] == "typical")
-    sizes = [typical.filter(typical["iw"] == window).sort("replicate", "client")["bytes"] for window in (10, 16)]
+    reference = rows.filter(rows["case"] == "reference")
+    sizes = [reference.filter(reference["iw"] == window).sort("replicate", "client")["bytes"] for window in (10, 16)]
     assert sizes[0].to_list() == sizes[1].to_list()
     # A SYN that was lost twice leaves one segment.
-    assert set(typical.filter(typical["iw"] == 16)["initial_window_segments"]) - {1} == {16}
+    assert set(reference.filter(reference["iw"] == 16)["initial_window_segments"]) - {1} == {16}
 
 
 def test_the_other_connections_keep_their_window(done: Path) -> None:
@@ -90,9 +90,9 @@ def test_the_page_and_its_data_are_there_and_say_the_same(done: Path) -> None:
     found = stored(done)
     html = (done / "advice.html").read_text()
     assert found["flows"]["usable"] == FLOWS
-    assert found["in_use"]["window"] == 10
+    assert found["current"]["window"] == 10
     assert found["answer"][0].split(".")[0] in html
-    assert len(found["settings"]) == SETTINGS
+    assert len(found["cases"]) == CASES
 
 
 @pytest.mark.slow
@@ -101,19 +101,19 @@ def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_th
 ) -> None:
     monkeypatch.setattr("firstflight.advise.measure.LEAST_IN_BUCKET", 20)
     flows = advise_flows.write(tmp_path / "flows.csv", FLOWS, rates=False)
-    made, page = advise(flows, iw="10,16", harm="retransmissions=+0.5,segments=+1%", out=tmp_path / "out", jobs=1)
+    made, page = advise(flows, iw="10,16", harm="retransmissions=+0.5,groups=+1%", out=tmp_path / "out", jobs=1)
     html = page.read_text().replace("\u00a0", " ")
-    assert made.flows.assumed == ("the access rate of 100% of the users",)
-    assert "Assumed, not observed: the access rate of 100% of the users." in html
+    assert made.flows.assumed == ("the link rate of 100% of the users",)
+    assert "Assumed, not observed: the link rate of 100% of the users." in html
     assert "Path and size of a user are those" not in html
     assert "the users of the data" not in html
     assert "link rates that are assumed for 100% of them" in html
     assert "Users, rate assumed for 100%: each dot is one in" in html
-    titles = {segment.dimension for segment in made.segments}
+    titles = {segment.dimension for segment in made.groups}
     assert titles == {
-        "Round trip",
-        "Size of the response",
-        "Access rate (assumed)",
+        "RTT",
+        "Response size",
+        "Link rate (assumed)",
         "Bandwidth-delay product (assumed)",
     }
     wheres = {check.where for check in made.checks if check.where.startswith(("rate", "bandwidth"))}
@@ -125,14 +125,14 @@ def test_what_is_assumed_of_the_users_is_shown_as_assumed_and_not_as_found_in_th
 def test_the_shipped_log_is_advised_on_though_it_lacks_flows_for_a_term(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def deep_alone(population: Population) -> list[Setting]:
-        return [setting for setting in settings(population) if setting.name == "deep buffers"]
+    def deep_alone(population: Population) -> list[SensitivityCase]:
+        return [case for case in cases(population) if case.name == "deep buffers"]
 
-    monkeypatch.setattr("firstflight.advise.run.settings", deep_alone)
+    monkeypatch.setattr("firstflight.advise.run.cases", deep_alone)
     made, _ = advise(VISITS, iw="10,16", harm="retransmissions=+0.5,p99=+5%", out=tmp_path / "out", jobs=1)
     assert (made.decision.outcome, made.decision.initial_window) == ("change", 16)
-    assert made.level == "holds for the terms that these flows can check"
-    assert "p99 (needs 4,000)" in made.why_level
+    assert made.confidence == "insufficient data"
+    assert "p99 (needs 4,000)" in made.confidence_reason
 
 
 def test_flows_that_show_all_of_a_user_have_nothing_assumed_of_path_and_size(done: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_candidate_that_is_added_leaves_the_others_as_they_are(done: Path, flo
     shutil.copytree(done, out)
     more, _ = advise(flows, iw="20", harm=BUDGET, out=out)
     assert more.candidates == (20,)
-    assert len(Run.open(out).cells) == 3 * SETTINGS
+    assert len(Run.open(out).cells) == 3 * CASES
     both, _ = advise(flows, iw="16,20", harm=BUDGET, out=out)
     assert both.candidates == (16, 20)
     assert sessions(out) == sessions(done) + 1
@@ -219,15 +219,39 @@ def test_a_report_of_an_advice_says_where_its_page_is(done: Path) -> None:
         firstflight.studies.of(Run.open(done))
 
 
+def test_the_old_names_of_two_options_are_accepted_with_a_warning(flows: Path, tmp_path: Path) -> None:
+    words = ["advise", str(flows), "--users", "5", "--sizes", "web-search", "--out", str(tmp_path / "out")]
+    done = subprocess.run([str(PROGRAM), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[:2] == [
+        "firstflight: --users is now --max-connections; the next release refuses --users",
+        "firstflight: --sizes is now --assume-sizes; the next release refuses --sizes",
+    ]
+    assert "--max-connections is 5" in done.stderr
+    both = [str(PROGRAM), *words, "--max-connections", "500"]
+    done = subprocess.run(both, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--users is the old name of --max-connections; leave --users out" in done.stderr
+    shown = subprocess.run([str(PROGRAM), "advise", "--help"], capture_output=True, text=True, check=True).stdout
+    assert "--users" not in shown
+    assert "--sizes" not in shown
+
+
+@pytest.mark.parametrize(("old", "new"), [("users", "max_connections"), ("sizes", "assume_sizes")])
+def test_an_old_name_of_an_argument_is_refused_with_the_new_one(flows: Path, old: str, new: str) -> None:
+    with pytest.raises(TypeError, match=f"has no argument {old}= any more; it is {new}="):
+        advise(flows, **{old: 500})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["none.csv"], 'there is no file "none.csv"'),
         (["FLOWS", "--iw", "ten"], '--iw "ten"'),
-        (["FLOWS", "--iw", "10"], "names only 10, which is in use already"),
+        (["FLOWS", "--iw", "10"], "names only 10, which is the current window"),
         (["FLOWS", "--iw", "2000"], "from 1 to 1000"),
         (["FLOWS", "--harm", "speed=+5%"], 'nothing is called "speed"'),
-        (["FLOWS", "--users", "5"], "--users is 5"),
+        (["FLOWS", "--max-connections", "5"], "--max-connections is 5"),
         (["FLOWS", "--kind", "apache"], 'no kind of file "apache"'),
     ],
 )
@@ -256,7 +280,7 @@ def test_the_page_links_users_to_the_explorer_and_they_take_the_time_that_was_st
     )
     assert (done / "explorer.html").read_text() == PAGE.read_text()
     assert [(int(a), int(b)) for _, a, b in links] == 4 * [(10, 16)]
-    rows = Run.open(done).table("transfers", setting="typical", iw=10).collect()
+    rows = Run.open(done).table("transfers", case="reference", iw=10).collect()
     every = set(rows["completion_time_s"])
     for packed, *_ in links:
         opening = json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "==")))

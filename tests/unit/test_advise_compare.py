@@ -56,7 +56,7 @@ def test_a_shift_of_the_mix_is_evened_out_before_and_after(shifted: tuple[Path, 
         (found.before, shifted[0], 1000, 10, 0.03),
         (found.after, shifted[1], 600, 20, 0.15),
     ):
-        assert (side.source, side.connections, side.compared, side.in_use.window) == (path, rows, rows, window)
+        assert (side.source, side.connections, side.compared, side.current.window) == (path, rows, rows, window)
         assert (side.median_rtt_s, side.median_bytes, side.unfinished) == (pytest.approx(rtt_s), 20_000, 0)
     assert any("not concurrent" in doubt for doubt in found.doubts)
     assert any("mix of RTTs and sizes changed" in doubt for doubt in found.doubts)
@@ -103,7 +103,7 @@ def test_a_gain_of_a_fifth_is_found_in_each_statistic(tmp_path: Path, concurrent
         ("retransmissions", "within"),
         ("mean", "within"),
     ]
-    assert (found.before.in_use.window, found.after.in_use.window) == (10, 16)
+    assert (found.before.current.window, found.after.current.window) == (10, 16)
     assert not found.doubts if concurrent else "not concurrent" in found.doubts[0]
     back = compare_arms(pair[1], pair[0], harm="mean=+2%", concurrent=concurrent)
     assert change(back, "mean").change.low > 0
@@ -122,17 +122,17 @@ def test_each_limit_is_held_against_its_own_statistic(tmp_path: Path) -> None:
     assert found.outcome == "over the budget"
     found = compare_arms(before, after, harm="retransmissions=+3,mean=+20%", concurrent=True)
     assert found.outcome == "slower"
-    assert compare_arms(before, after, harm="others=+5%").checks[0].verdict == "not measured"
+    assert compare_arms(before, after, harm="others=+5%").checks[0].verdict == "no data"
 
 
 def test_harm_to_one_bucket_is_over_although_the_mean_gains(tmp_path: Path) -> None:
     before = write(tmp_path / "a.csv", 900, 300, near_s=0.5, far_s=0.6)
     after = write(tmp_path / "b.csv", 900, 300, near_s=0.25, far_s=0.7)
-    found = compare_arms(before, after, harm="mean=+5%,segments=+5%", concurrent=True)
+    found = compare_arms(before, after, harm="mean=+5%,groups=+5%", concurrent=True)
     assert change(found, "mean").change.high < 0
     assert found.outcome == "over the budget"
     over = [each for each in found.checks if each.verdict == "over"]
-    assert [each.where for each in over] == ["round trip 100 to 200 ms"]
+    assert [each.where for each in over] == ["RTT 100 to 200 ms"]
     assert over[0].found.value == pytest.approx(100 / 6)
 
 
@@ -191,12 +191,12 @@ def test_the_command_prints_and_stores_every_number(tmp_path: Path, shifted: tup
         [PROGRAM, "advise", "--compare", before, after, "--out", tmp_path / "out"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "\n".join(lines(compare_arms(*shifted, harm="retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%"))) in (
+    assert "\n".join(lines(compare_arms(*shifted, harm="retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%"))) in (
         done.stdout
     )
     stored = json.loads((tmp_path / "out" / "comparison.json").read_text(), parse_constant=pytest.fail)
-    assert stored["schema"] == 1
-    assert stored["after"]["in_use"]["window"] == 20
+    assert stored["schema"] == 2
+    assert stored["after"]["current"]["window"] == 20
     assert "<h1>" in (tmp_path / "out" / "comparison.html").read_text()
     for words in (["x.csv", "--compare", before, after], ["x.csv", "--concurrent"], []):
         refused = subprocess.run([PROGRAM, "advise", *words], capture_output=True, text=True)

@@ -24,26 +24,24 @@ def around(value: float, half: float = 1.0) -> Estimate:
 def evidence(
     changes: Mapping[str, Changes], harm: Mapping[str, Changes] | None = None, step_half: float = 0.5
 ) -> Evidence:
-    """Changes and harm by setting and candidate; a plain number stands for it, give or take one."""
+    """Changes and harm by case and candidate; a plain number stands for it, give or take one."""
     estimates = {
-        (setting, window): value if isinstance(value, Estimate) else around(value)
-        for setting, row in changes.items()
+        (case, window): value if isinstance(value, Estimate) else around(value)
+        for case, row in changes.items()
         for window, value in row.items()
     }
 
-    def checks(setting: str, window: int) -> list[Check]:
-        value = (harm or {}).get(setting, {}).get(window, 0.0)
+    def checks(case: str, window: int) -> list[Check]:
+        value = (harm or {}).get(case, {}).get(window, 0.0)
         found = value if isinstance(value, Estimate) else around(value)
-        return [check(TERM, window, setting, found, FLOWS)]
+        return [check(TERM, window, case, found, FLOWS)]
 
     return Evidence(
-        in_use=10,
+        current=10,
         candidates=list(next(iter(changes.values()))),
-        settings=list(changes),
+        cases=list(changes),
         changes=estimates,
-        step=lambda setting, one, other: around(
-            estimates[setting, other].value - estimates[setting, one].value, step_half
-        ),
+        step=lambda case, one, other: around(estimates[case, other].value - estimates[case, one].value, step_half),
         checks={key: checks(*key) for key in estimates},
         flows=FLOWS,
     )
@@ -51,75 +49,77 @@ def evidence(
 
 def told(decision: Decision, found: Evidence) -> str:
     return (
-        " ".join(filter(None, [stopped_by(each, len(found.settings)) for each in decision.standings]))
+        " ".join(filter(None, [stopped_by(each, len(found.cases)) for each in decision.candidate_results]))
         + confidence(decision, found)[1]
     )
 
 
 def test_the_largest_gain_within_the_budget_in_every_setting_is_recommended() -> None:
-    found = evidence({"typical": {16: -5, 20: -8, 32: -12}, "shallow": {16: -4, 20: -6, 32: -9}})
+    found = evidence({"reference": {16: -5, 20: -8, 32: -12}, "shallow": {16: -4, 20: -6, 32: -9}})
     decision = decide(found)
     assert (decision.outcome, decision.initial_window) == ("change", 32)
     assert decision.depends_on == ()
-    assert confidence(decision, found)[0] == "firm"
+    assert confidence(decision, found)[0] == "high"
 
 
 def test_a_window_over_the_budget_in_one_setting_is_out_and_the_advice_says_on_what_it_depends() -> None:
-    found = evidence({"typical": {16: -5, 32: -12}, "shallow": {16: -4, 32: -9}}, harm={"shallow": {32: 9.0, 16: 1.0}})
+    found = evidence(
+        {"reference": {16: -5, 32: -12}, "shallow": {16: -4, 32: -9}}, harm={"shallow": {32: 9.0, 16: 1.0}}
+    )
     decision = decide(found)
     assert decision.initial_window == 16
-    assert decision.alone == {"typical": 32, "shallow": 16}
-    assert decision.depends_on == ("typical",)
+    assert decision.alone == {"reference": 32, "shallow": 16}
+    assert decision.depends_on == ("reference",)
     assert "over the budget: p99 +9.00% (+8.00 to +10.00) against a limit of +5% with shallow" in told(decision, found)
 
 
 def test_an_interval_across_the_limit_is_not_within_and_says_how_many_flows_it_takes() -> None:
-    found = evidence({"typical": {16: -5}}, harm={"typical": {16: Estimate(3, 0, 7)}})
+    found = evidence({"reference": {16: -5}}, harm={"reference": {16: Estimate(3, 0, 7)}})
     decision = decide(found)
     assert (decision.outcome, decision.initial_window) == ("keep", 10)
-    assert decision.standings[0].why == "budget not shown"
-    assert decision.standings[0].flows_needed == 8000
+    assert decision.candidate_results[0].why == "budget inconclusive"
+    assert decision.candidate_results[0].flows_needed == 8000
     assert "About 8,000 flows" in confidence(decision, found)[1]
 
 
 def test_a_gain_that_is_not_shown_in_every_setting_keeps_the_window_in_use() -> None:
-    found = evidence({"typical": {16: -5}, "deep": {16: Estimate(-1, -3, 1)}})
+    found = evidence({"reference": {16: -5}, "deep": {16: Estimate(-1, -3, 1)}})
     decision = decide(found)
     assert decision.outcome == "keep"
-    assert decision.standings[0].not_gaining_in == ("deep",)
-    assert decision.standings[0].flows_needed == 8000
-    assert decision.alone == {"typical": 16, "deep": 10}
+    assert decision.candidate_results[0].not_gaining_in == ("deep",)
+    assert decision.candidate_results[0].flows_needed == 8000
+    assert decision.alone == {"reference": 16, "deep": 10}
 
 
-def test_candidates_that_are_not_separated_leave_the_one_nearest_to_today() -> None:
-    found = evidence({"typical": {16: -8.0, 20: -8.25, 32: -8.5}}, step_half=1.0)
+def test_candidates_without_a_significant_difference_leave_the_one_nearest_to_today() -> None:
+    found = evidence({"reference": {16: -8.0, 20: -8.25, 32: -8.5}}, step_half=1.0)
     decision = decide(found)
     assert decision.initial_window == 16
-    assert decision.not_separated == (20, 32)
+    assert decision.no_significant_difference == (20, 32)
     assert decision.flows_needed == 8000
-    assert "do not separate 16 from 20 and 32" in confidence(decision, found)[1]
+    assert "show no significant difference of 16 from 20 and 32" in confidence(decision, found)[1]
 
 
 def test_one_that_is_worse_than_today_is_never_helped_by_more_flows() -> None:
-    decision = decide(evidence({"typical": {4: 30.0}}))
+    decision = decide(evidence({"reference": {4: 30.0}}))
     assert decision.outcome == "keep"
-    assert decision.standings[0].flows_needed is None
+    assert decision.candidate_results[0].flows_needed is None
 
 
 def test_no_change_at_all_keeps_the_window_and_says_that_flows_would_not_help() -> None:
-    found = evidence({"typical": {16: Estimate(0, 0, 0)}})
+    found = evidence({"reference": {16: Estimate(0, 0, 0)}})
     decision = decide(found)
     assert decision.outcome == "keep"
     assert "No number of flows" in confidence(decision, found)[1]
 
 
 def test_a_term_that_could_not_be_measured_stops_a_candidate() -> None:
-    found = evidence({"typical": {16: -5}}, harm={"typical": {16: Estimate(1.0)}})
-    assert decide(found).standings[0].why == "budget not shown"
+    found = evidence({"reference": {16: -5}}, harm={"reference": {16: Estimate(1.0)}})
+    assert decide(found).candidate_results[0].why == "budget inconclusive"
 
 
 def lacking(found: Evidence, *keys: tuple[str, int]) -> Evidence:
-    """The same with too few flows for the budget's term in these settings with these candidates."""
+    """The same with too few flows for the budget's term in these cases with these candidates."""
     checks = {
         key: [check(TERM, key[1], key[0], Estimate(1.0), FLOWS, lacks=4000)] if key in keys else checks
         for key, checks in found.checks.items()
@@ -128,38 +128,38 @@ def lacking(found: Evidence, *keys: tuple[str, int]) -> Evidence:
 
 
 def test_a_term_that_lacks_flows_is_not_harm_and_the_advice_says_that_it_was_not_judged() -> None:
-    found = lacking(evidence({"typical": {16: -5}}), ("typical", 16))
+    found = lacking(evidence({"reference": {16: -5}}), ("reference", 16))
     decision = decide(found)
     assert (decision.outcome, decision.initial_window) == ("change", 16)
     level, why = confidence(decision, found)
-    assert level == "holds for the terms that these flows can check"
+    assert level == "insufficient data"
     assert why == "Not judged, too few flows: p99 (needs 4,000)."
-    assert confidence(decision, replace(found, usable=5000))[1].endswith("the data has them: add --users 4000.")
-    assert "p99 not judged" in stopped_by(decision.standings[0], 1)
+    assert confidence(decision, replace(found, usable=5000))[1].endswith("add --max-connections 4000.")
+    assert "p99 not judged" in stopped_by(decision.candidate_results[0], 1)
 
 
 def test_what_more_flows_could_change_is_not_firm() -> None:
-    harm = {"typical": {32: around(4, 3)}}
-    better = evidence({"typical": {16: -5, 32: -9}}, harm)
+    harm = {"reference": {32: around(4, 3)}}
+    better = evidence({"reference": {16: -5, 32: -9}}, harm)
     decision = decide(better)
-    assert (decision.initial_window, decision.open_) == (16, (32,))
-    assert confidence(decision, better)[0] == "holds, but more flows could change it"
+    assert (decision.initial_window, decision.inconclusive) == (16, (32,))
+    assert confidence(decision, better)[0] == "insufficient data"
     assert "flows like these would decide it for 32" in confidence(decision, better)[1]
     # The same harm of a window that is shown to gain less could change nothing.
-    worse = evidence({"typical": {32: -5, 64: -9}}, harm)
+    worse = evidence({"reference": {32: -5, 64: -9}}, harm)
     assert decide(worse).initial_window == 64
-    assert confidence(decide(worse), worse)[0] == "firm"
-    gain = evidence({"typical": {16: Estimate(-1, -3, 1)}})
-    assert confidence(decide(gain), gain)[0] == "these flows do not settle it"
+    assert confidence(decide(worse), worse)[0] == "high"
+    gain = evidence({"reference": {16: Estimate(-1, -3, 1)}})
+    assert confidence(decide(gain), gain)[0] == "insufficient data"
 
 
 def test_a_decision_that_another_seed_of_the_resampling_would_turn_says_so() -> None:
-    found = evidence({"typical": {16: -5}})
+    found = evidence({"reference": {16: -5}})
     decision = replace(decide(found), other_seeds=(16, 10, 16, 10))
     level, why = confidence(decision, found)
-    assert level == "it depends on the seed of the resampling"
+    assert level == "insufficient data"
     assert why.startswith("2 of 4 other seeds of the resampling would recommend 10")
-    assert confidence(replace(decision, other_seeds=(16, 16)), found)[0] == "firm"
+    assert confidence(replace(decision, other_seeds=(16, 16)), found)[0] == "high"
 
 
 class Drawn(Measurements):
@@ -175,12 +175,12 @@ class Drawn(Measurements):
 
 def test_another_seed_draws_what_ends_near_a_limit_again_and_nothing_else() -> None:
     near, far = Estimate(-2, -4, -0.1), Estimate(-20, -22, -18)
-    found = evidence({"typical": {16: near, 32: far}})
+    found = evidence({"reference": {16: near, 32: far}})
     again = Drawn().redrawn(found, seed=2)
-    assert again.changes["typical", 16].high == 0.1
-    assert again.changes["typical", 32] == far
+    assert again.changes["reference", 16].high == 0.1
+    assert again.changes["reference", 32] == far
     assert again.checks == found.checks
-    alone = evidence({"typical": {16: near}})
+    alone = evidence({"reference": {16: near}})
     assert (decide(alone).initial_window, decide(Drawn().redrawn(alone, 2)).initial_window) == (16, 10)
 
 
@@ -190,7 +190,7 @@ def test_the_reference_is_the_first_setting_whatever_its_name() -> None:
     assert decide(found).alone == {"zero loss": 20, "another": 16}
     # With the first alone 16 and 20 are not separated, with the second they are.
     found = evidence({"zero loss": {16: -8.0, 20: -8.25}, "another": {16: -4, 20: -9}})
-    assert (decide(found).initial_window, decide(found).not_separated) == (16, (20,))
+    assert (decide(found).initial_window, decide(found).no_significant_difference) == (16, (20,))
     # 0.5 of 0.25, squared.
     assert decide(found).flows_needed == 8000
 
@@ -198,44 +198,48 @@ def test_the_reference_is_the_first_setting_whatever_its_name() -> None:
 def test_whether_another_window_is_open_is_asked_of_the_first_setting() -> None:
     harm = {"zero loss": {32: around(4, 3)}}
     found = evidence({"zero loss": {16: -9, 32: -5}, "another": {16: -5, 32: -9}}, harm)
-    assert (decide(found).initial_window, decide(found).open_) == (16, ())
+    assert (decide(found).initial_window, decide(found).inconclusive) == (16, ())
     found = evidence({"zero loss": {16: -5, 32: -9}, "another": {16: -9, 32: -5}}, harm)
-    assert (decide(found).initial_window, decide(found).open_) == (16, (32,))
+    assert (decide(found).initial_window, decide(found).inconclusive) == (16, (32,))
 
 
 def test_the_flows_needed_are_those_of_the_last_thing_to_be_settled() -> None:
     # From 3 to 5 with 4 above, from 4 to 5 with 3 above, and from -1 to 0 with 2 above: times 4, 9 and 4.
-    harm = {"typical": {16: Estimate(3, 0, 7)}, "deep": {16: Estimate(4, 3, 7)}}
-    changes = {"typical": {16: Estimate(-1, -3, 1)}, "deep": {16: around(-5)}}
-    assert decide(evidence(changes, harm)).standings[0].flows_needed == 9 * FLOWS
-    changes = {"typical": {16: Estimate(-1, -5, 3)}, "deep": {16: around(-5)}}
-    found = decide(evidence(changes, harm)).standings[0]
-    assert (found.flows_needed, found.why, found.not_gaining_in) == (16 * FLOWS, "no gain shown", ("typical",))
+    harm = {"reference": {16: Estimate(3, 0, 7)}, "deep": {16: Estimate(4, 3, 7)}}
+    changes = {"reference": {16: Estimate(-1, -3, 1)}, "deep": {16: around(-5)}}
+    assert decide(evidence(changes, harm)).candidate_results[0].flows_needed == 9 * FLOWS
+    changes = {"reference": {16: Estimate(-1, -5, 3)}, "deep": {16: around(-5)}}
+    found = decide(evidence(changes, harm)).candidate_results[0]
+    assert (found.flows_needed, found.why, found.not_gaining_in) == (16 * FLOWS, "no gain shown", ("reference",))
     # No number of flows shows the gain of what is slower.
-    changes = {"typical": {16: around(1, 3)}, "deep": {16: around(-5)}}
-    assert decide(evidence(changes, harm)).standings[0].flows_needed is None
+    changes = {"reference": {16: around(1, 3)}, "deep": {16: around(-5)}}
+    assert decide(evidence(changes, harm)).candidate_results[0].flows_needed is None
 
 
 def test_a_gain_whose_interval_ends_at_nothing_is_not_shown() -> None:
-    decision = decide(evidence({"typical": {16: Estimate(-2, -4, 0)}}))
-    assert (decision.outcome, decision.standings[0].why, decision.open_) == ("keep", "no gain shown", (16,))
+    decision = decide(evidence({"reference": {16: Estimate(-2, -4, 0)}}))
+    assert (decision.outcome, decision.candidate_results[0].why, decision.inconclusive) == (
+        "keep",
+        "no gain shown",
+        (16,),
+    )
     # What is not below 0 at its lower end is out.
-    assert decide(evidence({"typical": {16: Estimate(1, 0, 2)}})).open_ == ()
-    assert decide(evidence({"typical": {16: Estimate(1, -0.5, 2)}})).open_ == (16,)
+    assert decide(evidence({"reference": {16: Estimate(1, 0, 2)}})).inconclusive == ()
+    assert decide(evidence({"reference": {16: Estimate(1, -0.5, 2)}})).inconclusive == (16,)
 
 
 def test_of_windows_as_good_and_as_far_the_smaller_is_recommended() -> None:
-    found = evidence({"typical": {12: -5, 8: -5, 30: -5.25}}, step_half=1)
+    found = evidence({"reference": {12: -5, 8: -5, 30: -5.25}}, step_half=1)
     decision = decide(found)
-    assert (decision.initial_window, decision.not_separated) == (8, (12, 30))
+    assert (decision.initial_window, decision.no_significant_difference) == (8, (12, 30))
     # 12 is nearer to 10 than 4 is.
-    assert decide(evidence({"typical": {12: -5, 4: -5}}, step_half=1)).initial_window == 12
+    assert decide(evidence({"reference": {12: -5, 4: -5}}, step_half=1)).initial_window == 12
     # Equal values: the best is the nearer one.
-    assert decide(evidence({"typical": {20: -5, 8: -5}})).initial_window == 8
+    assert decide(evidence({"reference": {20: -5, 8: -5}})).initial_window == 8
 
 
 def test_no_number_of_flows_separates_a_step_that_points_the_other_way() -> None:
-    found = evidence({"typical": {16: -8.0, 20: -8.25}}, step_half=1)
+    found = evidence({"reference": {16: -8.0, 20: -8.25}}, step_half=1)
     assert decide(found).flows_needed == 16 * FLOWS
     for value in (0.0, 0.5):
         other = replace(found, step=lambda *_, value=value: around(value))
@@ -243,51 +247,51 @@ def test_no_number_of_flows_separates_a_step_that_points_the_other_way() -> None
 
 
 def test_where_a_candidate_stands_is_told_with_its_checks() -> None:
-    harm = {"typical": {16: Estimate(9, 8, 10), 20: Estimate(4, 3, 7)}}
-    over, across = decide(evidence({"typical": {16: -5, 20: -6}}, harm)).standings
+    harm = {"reference": {16: Estimate(9, 8, 10), 20: Estimate(4, 3, 7)}}
+    over, across = decide(evidence({"reference": {16: -5, 20: -6}}, harm)).candidate_results
     assert (over.initial_window, over.why, over.flows_needed) == (16, "over the budget", None)
     assert [each.verdict for each in over.stopped_by] == ["over"]
-    assert (across.initial_window, across.why, across.not_gaining_in) == (20, "budget not shown", ())
+    assert (across.initial_window, across.why, across.not_gaining_in) == (20, "budget inconclusive", ())
     assert [each.found.high for each in across.stopped_by] == [7]
     assert across.not_judged == ()
 
 
 def test_a_smaller_window_can_be_recommended_where_it_gains() -> None:
-    found = evidence({"typical": {4: -6, 16: 12}})
+    found = evidence({"reference": {4: -6, 16: 12}})
     decision = decide(found)
     assert (decision.outcome, decision.initial_window) == ("change", 4)
 
 
 def test_keeping_says_what_the_best_candidate_would_have_done() -> None:
-    found = evidence({"typical": {16: Estimate(-1, -3, 1), 32: Estimate(2, 1, 3)}})
+    found = evidence({"reference": {16: Estimate(-1, -3, 1), 32: Estimate(2, 1, 3)}})
     text = " ".join(sentences(decide(found), found, [], [], [], []))
     assert text.startswith("Keep the initial window of 10 segments. No candidate is shown to gain in every case")
     assert (
-        "The best, 16, changes the mean time by -1.0% (-3.0 to +1.0) with the typical case, not shown to be a gain"
+        "The best, 16, changes the mean time by -1.0% (-3.0 to +1.0) with the reference case, not shown to be a gain"
         in text
     )
-    found = evidence({"typical": {16: -5, 32: -4}, "no loss": {16: 0, 32: 0}, "slow lines": {16: 1, 32: 0}})
+    found = evidence({"reference": {16: -5, 32: -4}, "no loss": {16: 0, 32: 0}, "slow lines": {16: 1, 32: 0}})
     text = " ".join(sentences(decide(found), found, [], [], [], []))
-    assert "with the typical case, but is not shown to gain with no loss and in 1 other case." in text
+    assert "with the reference case, but is not shown to gain with no loss and in 1 other case." in text
 
 
 def test_a_window_kept_for_the_budget_in_one_setting_says_that_others_alone_settle_nothing() -> None:
-    harm = {"shallow": {16: 9}, "typical": {16: Estimate(1.0)}}
-    found = evidence({"typical": {16: -5}, "shallow": {16: -5}}, harm)
+    harm = {"shallow": {16: 9}, "reference": {16: Estimate(1.0)}}
+    found = evidence({"reference": {16: -5}, "shallow": {16: -5}}, harm)
     level, why = confidence(decide(found), found)
-    assert level == "holds, but depends on unknown values"
+    assert level == "insufficient data"
     assert why == "1 of the 2 cases alone is inconclusive."
-    found = evidence({"typical": {16: 5}, "shallow": {16: -5}}, {"shallow": {16: 9}, "typical": {16: 9}})
+    found = evidence({"reference": {16: 5}, "shallow": {16: -5}}, {"shallow": {16: 9}, "reference": {16: 9}})
     assert confidence(decide(found), found)[1].startswith("Each of the 2 cases alone gives the same window")
 
 
 def test_flows_that_are_needed_and_in_the_data_are_to_be_had_by_the_option_that_limits_them() -> None:
-    checks = {("typical", 16): [check(parse("p99=+5%")[0], 16, "typical", around(2, 6), 1000)]}
-    found = Evidence(**{**vars(evidence({"typical": {16: -5}})), "checks": checks, "flows": 1000})
-    needed = decide(found).standings[0].flows_needed
+    checks = {("reference", 16): [check(parse("p99=+5%")[0], 16, "reference", around(2, 6), 1000)]}
+    found = Evidence(**{**vars(evidence({"reference": {16: -5}})), "checks": checks, "flows": 1000})
+    needed = decide(found).candidate_results[0].flows_needed
     assert needed is not None
     assert needed > 1000
     few = Evidence(**{**vars(found), "usable": needed - 1})
     enough = Evidence(**{**vars(found), "usable": needed})
-    assert "--users" not in confidence(decide(few), few)[1]
-    assert confidence(decide(enough), enough)[1].endswith(f"the data has them: add --users {needed}.")
+    assert "--max-connections" not in confidence(decide(few), few)[1]
+    assert confidence(decide(enough), enough)[1].endswith(f"the data has them: add --max-connections {needed}.")

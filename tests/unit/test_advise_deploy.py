@@ -12,7 +12,7 @@ SET, PREFIX = 1, 2
 
 
 def test_the_lines_set_the_window_and_take_it_back() -> None:
-    steps = deploy.steps(32, 10, in_use_known=True)
+    steps = deploy.steps(32, 10, current_known=True)
     assert steps[SET].lines[0].endswith("initcwnd 32")
     back = next(step for step in steps if step.title == "Take it back")
     assert back.lines[0].endswith("initcwnd 10")
@@ -20,7 +20,7 @@ def test_the_lines_set_the_window_and_take_it_back() -> None:
 
 
 def test_a_window_in_use_that_was_assumed_is_called_so_in_the_way_back() -> None:
-    back = next(step for step in deploy.steps(16, 10, in_use_known=False) if step.title == "Take it back")
+    back = next(step for step in deploy.steps(16, 10, current_known=False) if step.title == "Take it back")
     assert "was not seen in the data" in back.note
 
 
@@ -49,7 +49,7 @@ def test_the_kernel_takes_the_lines_as_they_are_printed() -> None:
         pytest.skip("ip or unshare is not installed")
     if subprocess.run([unshare, "-Urn", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine lets no user make a network namespace")
-    steps = deploy.steps(32, 10, in_use_known=True)
+    steps = deploy.steps(32, 10, current_known=True)
     set_line = steps[SET].lines[0].removeprefix("sudo ")
     back_line = next(step for step in steps if step.title == "Take it back").lines[0].removeprefix("sudo ")
     prefix = steps[PREFIX].lines[0].removeprefix("sudo ").replace("GATEWAY", "192.0.2.1").replace("DEVICE", "d0")

@@ -54,7 +54,7 @@ def test_every_connection_s_path_is_one_of_those_that_were_there(name: str) -> N
 
 
 def test_the_window_in_use_is_found_in_a_capture() -> None:
-    found = fitted("server.pcapng").in_use
+    found = fitted("server.pcapng").current
     assert (found.window, found.known) == (10, True)
 
 

@@ -42,8 +42,8 @@ def test_too_few_flows_are_refused_with_how_many_it_takes(tmp_path: Path) -> Non
 
 def test_too_few_that_were_sampled_from_more_name_the_option_that_limits_them(tmp_path: Path) -> None:
     flows = advise_flows.write(tmp_path / "flows.csv", 1000)
-    with pytest.raises(RequestError, match=f"give --users {least_units('mean'):,} or more"):
-        advise(flows, users=100, out=tmp_path / "out")
+    with pytest.raises(RequestError, match=f"give --max-connections {least_units('mean'):,} or more"):
+        advise(flows, max_connections=100, out=tmp_path / "out")
 
 
 def test_round_trips_of_a_machine_room_ask_for_the_load_balancer(tmp_path: Path) -> None:

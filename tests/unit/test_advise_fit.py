@@ -8,8 +8,8 @@ import pytest
 
 import advise_flows
 from firstflight import observe
-from firstflight.advise.brackets import Setting, assumptions, settings
 from firstflight.advise.fit import Population, fit, shrunken
+from firstflight.advise.sensitivity import SensitivityCase, assumptions, cases
 from firstflight.advise.users import complete
 from firstflight.errors import RequestError
 
@@ -37,14 +37,14 @@ def test_more_connections_than_users_are_sampled_the_same_way_for_the_same_seed(
 
 
 def test_the_window_in_use_is_read_off_first_flights_that_were_filled(tmp_path: Path) -> None:
-    found = population(advise_flows.write(tmp_path / "flows.csv", 300, window=16)).in_use
+    found = population(advise_flows.write(tmp_path / "flows.csv", 300, window=16)).current
     assert (found.window, found.share_percent) == (16, 100.0)
     assert 0 < found.flows < 300
     assert found.known
 
 
 def test_a_window_that_the_data_does_not_show_is_linux_s_default_and_said_to_be_assumed(tmp_path: Path) -> None:
-    found = population(advise_flows.write(tmp_path / "flows.csv", 300, again=False)).in_use
+    found = population(advise_flows.write(tmp_path / "flows.csv", 300, again=False)).current
     assert (found.window, found.known) == (10, False)
     assert "assumed" in found.how
 
@@ -94,14 +94,14 @@ def test_shares_that_differ_by_chance_alone_are_all_the_same() -> None:
 def test_what_is_known_is_not_bracketed(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("rtt_ms,down_mbps,up_mbps,buffer_ms,bytes,loss\n" + "20,10,2,50,9000,0.01\n" * 60)
-    names = [setting.name for setting in settings(population(path))]
-    assert names == ["typical", "no loss of its own", "4 at once", "beside others"]
+    names = [case.name for case in cases(population(path))]
+    assert names == ["reference", "no random loss", "4 parallel connections", "cross traffic"]
 
 
 def test_what_is_not_known_is_bracketed_on_both_sides_and_told(tmp_path: Path) -> None:
     found = population(advise_flows.write(tmp_path / "flows.csv", 100, rates=False, again=False))
-    names = [setting.name for setting in settings(found)]
-    pairs = ("shallow buffers", "deep buffers", "no loss", "much loss", "slow lines", "fast lines", "narrow way back")
+    names = [case.name for case in cases(found)]
+    pairs = ("shallow buffers", "deep buffers", "no loss", "high loss", "slow lines", "fast lines", "slow uplink")
     assert set(pairs) < set(names)
     told = {assumption.what: assumption.known_percent for assumption in assumptions(found)}
     assert told["rate of the user's access link"] == 0
@@ -112,8 +112,8 @@ def test_a_queue_that_was_seen_to_hold_more_holds_more_except_at_the_shallow_end
     path = tmp_path / "flows.csv"
     path.write_text("rtt_ms,max_rtt_ms,down_mbps,bytes\n" + "20,420,10,9000\n" * 30 + "20,25,10,9000\n" * 30)
     found = population(path)
-    by_name = {setting.name: complete(found, setting, 1).columns["buffer_s"] for setting in settings(found)}
-    assert by_name["typical"] == pytest.approx([0.4] * 30 + [0.13] * 30)
+    by_name = {case.name: complete(found, case, 1).columns["buffer_s"] for case in cases(found)}
+    assert by_name["reference"] == pytest.approx([0.4] * 30 + [0.13] * 30)
     assert by_name["shallow buffers"] == pytest.approx([0.02] * 60)
     assert by_name["deep buffers"] == pytest.approx([1.0] * 60)
 
@@ -123,7 +123,7 @@ def test_a_rate_that_is_missing_here_and_there_is_that_of_a_user_as_far_away(tmp
     near = "".join(f"20,{'' if i % 2 else 50},9000\n" for i in range(50))
     far = "".join(f"200,{'' if i % 2 else 5},9000\n" for i in range(50))
     path.write_text("rtt_ms,down_mbps,bytes\n" + near + far)
-    down = complete(population(path), settings(population(path))[0], 1).columns["down_bps"]
+    down = complete(population(path), cases(population(path))[0], 1).columns["down_bps"]
     assert np.mean(np.array(down[:50]) == 50e6) > 0.9
     assert np.mean(np.array(down[50:]) == 5e6) > 0.9
 
@@ -131,7 +131,7 @@ def test_a_rate_that_is_missing_here_and_there_is_that_of_a_user_as_far_away(tmp
 @pytest.mark.parametrize("rates", ["uk-2015", "uk-2023", "avgdc"])
 def test_rates_that_nothing_tells_are_those_of_a_built_in_population(tmp_path: Path, rates: str) -> None:
     found = population(advise_flows.write(tmp_path / "flows.csv", 400, rates=False))
-    down = np.array(complete(found, Setting("", "", rates=rates), 1).columns["down_bps"])
+    down = np.array(complete(found, SensitivityCase("", "", rates=rates), 1).columns["down_bps"])
     low, high = {"uk-2015": (10e6, 60e6), "uk-2023": (30e6, 120e6), "avgdc": (0.5e6, 2.5e6)}[rates]
     assert low < np.median(down) < high
 
@@ -139,7 +139,7 @@ def test_rates_that_nothing_tells_are_those_of_a_built_in_population(tmp_path: P
 def test_of_long_responses_the_beginning_is_simulated_and_the_rest_is_accounted_for(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("rtt_ms,down_mbps,bytes\n" + "20,8,9000\n" * 50 + "20,8,13000000\n" * 10)
-    users = complete(population(path), settings(population(path))[0], 1)
+    users = complete(population(path), cases(population(path))[0], 1)
     assert users.cut == 10
     assert users.columns["bytes"][-1] == 3_000_000
     assert users.rest_s[-1] == pytest.approx(10.0)
@@ -153,10 +153,10 @@ def test_a_handshake_of_tls_adds_its_time_and_hides_the_window_that_the_response
     )
     path.write_text(f"{head}\n" + "20,8,90000,63,3,4000,2,16\n" * 60 + "20,8,90000,63,10,,,\n" * 30)
     found = population(path)
-    users = complete(found, settings(found)[0], 1)
+    users = complete(found, cases(found)[0], 1)
     assert users.rest_s == pytest.approx([2 * 0.02 + 0.004] * 60 + [0] * 30)
     assert users.cut == 0
-    assert (found.in_use.window, found.in_use.flows) == (16, 90)
+    assert (found.current.window, found.current.flows) == (16, 90)
     assert "effect of the TLS handshake on cwnd" in {each.what for each in assumptions(found)}
 
 
@@ -164,4 +164,4 @@ def test_a_handshake_that_may_have_raised_the_window_does_not_show_it(tmp_path: 
     path = tmp_path / "flows.csv"
     head = "rtt_ms,down_mbps,bytes,segments_sent,first_flight_segments,tls_bytes,tls_answer_flight_segments"
     path.write_text(f"{head}\n" + "20,8,90000,63,4,9000,13\n" * 60)
-    assert not population(path).in_use.known
+    assert not population(path).current.known

@@ -7,7 +7,7 @@ import pytest
 
 import advise_flows
 from firstflight import observe
-from firstflight.advise import brackets
+from firstflight.advise import sensitivity
 from firstflight.advise.assume import parse
 from firstflight.advise.fit import Population, fit
 from firstflight.advise.users import complete
@@ -31,9 +31,7 @@ def population(path: Path) -> Population:
 
 
 def rates(found: Population) -> dict[str, np.ndarray]:
-    return {
-        setting.name: np.array(complete(found, setting, 1).columns["down_bps"]) for setting in brackets.settings(found)
-    }
+    return {case.name: np.array(complete(found, case, 1).columns["down_bps"]) for case in sensitivity.cases(found)}
 
 
 def test_lines_of_2010_are_out_of_the_question_where_more_came_through(tmp_path: Path) -> None:
@@ -41,8 +39,8 @@ def test_lines_of_2010_are_out_of_the_question_where_more_came_through(tmp_path:
     down = rates(found)
     # 400 kB in 5 round trips of 80 ms and 112 ms: no line has less than 6 Mbit/s, and none that was seen has 30.
     assert 6e6 < down["slow lines"].min() < down["slow lines"].max() < 31.5e6
-    assert (down["typical"] >= down["slow lines"]).all()
-    assert "2010" not in " ".join(setting.text for setting in brackets.settings(found))
+    assert (down["reference"] >= down["slow lines"]).all()
+    assert "2010" not in " ".join(case.text for case in sensitivity.cases(found))
 
 
 def test_slow_lines_are_seen_to_be_slow(tmp_path: Path) -> None:
@@ -66,17 +64,22 @@ def test_the_times_of_an_access_log_bound_the_rates_of_real_lines_from_below() -
     assert all(0.1 * rate <= found / 1e6 <= rate for found, rate in zip(least, sorted(truth.values()), strict=True))
 
 
-def test_what_the_operator_knows_replaces_its_brackets_and_is_told_as_assumed(tmp_path: Path) -> None:
+def test_what_the_operator_knows_replaces_its_cases_and_is_told_as_assumed(tmp_path: Path) -> None:
     path = advise_flows.write(tmp_path / "flows.csv", 300, rates=False, again=False)
     found = population(path)
     given = parse(["lines=uk-2023", "buffer=50ms", "connections=4", "loss=0.1%"])
     known = Population(**(vars(found) | {"given": given}))
-    names = {setting.name for setting in brackets.settings(known)}
-    assert names == {"typical", "narrow way back", "beside others"}
-    reference = brackets.settings(known)[0]
-    assert (reference.rates, reference.buffer_s, reference.at_once, reference.loss) == ("uk-2023", 0.05, 4, 0.001)
+    names = {case.name for case in sensitivity.cases(known)}
+    assert names == {"reference", "slow uplink", "cross traffic"}
+    reference = sensitivity.cases(known)[0]
+    assert (reference.rates, reference.buffer_s, reference.parallel_connections, reference.loss) == (
+        "uk-2023",
+        0.05,
+        4,
+        0.001,
+    )
     assert reference.text.endswith("4 parallel connections")
-    assert brackets.settings(found)[0].text.endswith("each connection alone on its access link")
+    assert sensitivity.cases(found)[0].text.endswith("each connection alone on its access link")
     assert [text.split(":")[0] for text in known.assumed[1:]] == [
         "--assume lines=uk-2023",
         "--assume buffer=50ms",
@@ -88,13 +91,13 @@ def test_what_the_operator_knows_replaces_its_brackets_and_is_told_as_assumed(tm
 def test_one_rate_for_all_lines_can_be_assumed(tmp_path: Path) -> None:
     path = advise_flows.write(tmp_path / "flows.csv", 300, rates=False, again=False)
     known = Population(**(vars(population(path)) | {"given": parse(["lines=20Mbit"])}))
-    assert set(rates(known)["typical"]) == {20e6}
+    assert set(rates(known)["reference"]) == {20e6}
 
 
 def test_what_the_data_tells_cannot_be_assumed(tmp_path: Path) -> None:
     found = population(advise_flows.write(tmp_path / "flows.csv", 300))
     with pytest.raises(RequestError, match="have the value of --assume lines="):
-        brackets.check_open(Population(**(vars(found) | {"given": parse(["lines=uk-2023"])})))
+        sensitivity.check_open(Population(**(vars(found) | {"given": parse(["lines=uk-2023"])})))
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from firstflight.advise.brackets import Setting
 from firstflight.advise.budget import check, parse
 from firstflight.advise.decide import Decision, Evidence, decide
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.measure import Measurements
 from firstflight.advise.missing import Missing, missing
+from firstflight.advise.sensitivity import SensitivityCase
 from firstflight.analysis.intervals import Estimate
 
 TERM = parse("retransmissions=+0.5")[0]
 GAIN = Estimate(-8.0, -9.0, -7.0)
-TYPICAL = Setting("typical", "", rates="uk-2015")
-SLOW = Setting("slow lines", "", "lines", rates="avgdc")
-SHALLOW = Setting("shallow buffers", "", "buffer", rates="uk-2015")
+REFERENCE = SensitivityCase("reference", "", rates="uk-2015")
+SLOW = SensitivityCase("slow lines", "", "lines", rates="avgdc")
+SHALLOW = SensitivityCase("shallow buffers", "", "buffer", rates="uk-2015")
 # Of the slow lines' users one in two has 0.7 Mbit/s; of the others' all have 50 Mbit/s.
 USERS = 2000
 
@@ -29,32 +29,32 @@ def points(share: float, extra: float = 0.0) -> Estimate:
     return Estimate(10 * share + extra, 10 * share + extra - 0.01, 10 * share + extra + 0.01)
 
 
-def answer(settings: list[Setting], harm: dict[str, float]) -> tuple[Decision, Missing | None]:
-    rates = {each.name: np.where(np.arange(USERS) % 2 == (each.about != "lines"), 0.7e6, 50e6) for each in settings}
-    for each in settings:
+def answer(cases: list[SensitivityCase], harm: dict[str, float]) -> tuple[Decision, Missing | None]:
+    rates = {each.name: np.where(np.arange(USERS) % 2 == (each.about != "lines"), 0.7e6, 50e6) for each in cases}
+    for each in cases:
         if each.about != "lines":
             rates[each.name] = np.full(USERS, 50e6)
-    found = {each.name: points(float((rates[each.name] < 1e6).mean()), harm.get(each.name, 0.0)) for each in settings}
+    found = {each.name: points(float((rates[each.name] < 1e6).mean()), harm.get(each.name, 0.0)) for each in cases}
     evidence = Evidence(
-        in_use=10,
+        current=10,
         candidates=[20],
-        settings=[each.name for each in settings],
-        changes={(each.name, 20): GAIN for each in settings},
-        step=lambda setting, one, other: GAIN,
+        cases=[each.name for each in cases],
+        changes={(each.name, 20): GAIN for each in cases},
+        step=lambda case, one, other: GAIN,
         checks={(name, 20): [check(TERM, 20, name, value, USERS)] for name, value in found.items()},
         flows=USERS,
     )
 
-    def among(setting: str, clients: pl.Series) -> Any:
-        share = float((rates[setting][clients.to_numpy()] < 1e6).mean())
-        value = points(share, harm.get(setting, 0.0))
+    def among(case: str, clients: pl.Series) -> Any:
+        share = float((rates[case][clients.to_numpy()] < 1e6).mean())
+        value = points(share, harm.get(case, 0.0))
         return SimpleNamespace(
-            time=lambda setting, window: SimpleNamespace(percent=GAIN),
-            checks=lambda term, setting, window: [check(term, window, setting, value, len(clients))],
+            time=lambda case, window: SimpleNamespace(percent=GAIN),
+            checks=lambda term, case, window: [check(term, window, case, value, len(clients))],
         )
 
     experiment = SimpleNamespace(
-        settings=settings,
+        sensitivity_cases=cases,
         users={name: SimpleNamespace(columns={"down_bps": values.tolist()}) for name, values in rates.items()},
         seed=1,
     )
@@ -66,7 +66,7 @@ def answer(settings: list[Setting], harm: dict[str, float]) -> tuple[Decision, M
 
 
 def test_the_share_of_slow_lines_that_would_be_within_the_budget_is_named() -> None:
-    decision, found = answer([TYPICAL, SLOW], {})
+    decision, found = answer([REFERENCE, SLOW], {})
     assert decision.outcome == "keep"
     assert found is not None
     # Ten points times 4.9% are 0.49, which with its interval is within 0.5.
@@ -77,7 +77,7 @@ def test_the_share_of_slow_lines_that_would_be_within_the_budget_is_named() -> N
 
 
 def test_what_no_file_shows_is_named_without_a_command() -> None:
-    _, found = answer([TYPICAL, SHALLOW], {"shallow buffers": 2.0})
+    _, found = answer([REFERENCE, SHALLOW], {"shallow buffers": 2.0})
     assert found is not None
     assert found.sentence == (
         "20 would be recommended if the queues before your users' access links hold more than 20 ms. If you know it, "
@@ -86,37 +86,37 @@ def test_what_no_file_shows_is_named_without_a_command() -> None:
 
 
 def test_two_unknowns_are_both_named() -> None:
-    _, found = answer([TYPICAL, SLOW, SHALLOW], {"shallow buffers": 2.0})
+    _, found = answer([REFERENCE, SLOW, SHALLOW], {"shallow buffers": 2.0})
     assert found is not None
     assert len(found.conditions) == 2
     assert "would show the first of these" in found.sentence
 
 
-@pytest.mark.parametrize("settings", [[TYPICAL, SLOW], [TYPICAL, SHALLOW]])
-def test_harm_that_no_unknown_explains_names_nothing(settings: list[Setting]) -> None:
-    assert answer(settings, {"typical": 2.0})[1] is None
+@pytest.mark.parametrize("cases", [[REFERENCE, SLOW], [REFERENCE, SHALLOW]])
+def test_harm_that_no_unknown_explains_names_nothing(cases: list[SensitivityCase]) -> None:
+    assert answer(cases, {"reference": 2.0})[1] is None
 
 
 def test_where_the_window_holds_nothing_is_missing() -> None:
-    decision, found = answer([TYPICAL], {})
+    decision, found = answer([REFERENCE], {})
     assert decision.outcome == "change"
     assert found is None
 
 
 def test_of_windows_that_one_unknown_stops_the_one_that_gains_most_in_the_first_setting_is_named() -> None:
-    first, second = Setting("zero", "", rates="seen"), Setting("another", "", "buffer", rates="seen")
+    first, second = SensitivityCase("zero", "", rates="seen"), SensitivityCase("another", "", "buffer", rates="seen")
     changes = {("zero", 16): -3.0, ("zero", 32): -8.0, ("another", 16): -8.0, ("another", 32): -3.0}
     harm = {"zero": Estimate(0.1, 0, 0.2), "another": Estimate(2, 1, 3)}
     evidence = Evidence(
-        in_use=10,
+        current=10,
         candidates=[16, 32],
-        settings=["zero", "another"],
+        cases=["zero", "another"],
         changes={key: Estimate(value, value - 1, value + 1) for key, value in changes.items()},
-        step=lambda setting, one, other: GAIN,
+        step=lambda case, one, other: GAIN,
         checks={key: [check(TERM, key[1], key[0], harm[key[0]], USERS)] for key in changes},
         flows=USERS,
     )
-    experiment = cast(Experiment, SimpleNamespace(settings=[first, second]))
+    experiment = cast(Experiment, SimpleNamespace(sensitivity_cases=[first, second]))
     found = missing(decide(evidence), evidence, experiment, cast(Measurements, None), [TERM])
     assert found is not None
     assert (found.initial_window, found.slow_bps, found.share) == (32, None, None)

@@ -11,7 +11,7 @@ import pytest
 from advise_made_up import advice
 from firstflight.advise import page
 from firstflight.advise.budget import check, parse
-from firstflight.advise.figures import _cost, _percentiles, _segments
+from firstflight.advise.figures import _cost, _groups, _percentiles
 from firstflight.analysis.intervals import Estimate
 from firstflight.cli.advising import lines
 from firstflight.errors import MachineError
@@ -50,7 +50,7 @@ class Page(HTMLParser):
 
 
 def figures() -> list[Figure]:
-    made = [one(advice()) for one in (_percentiles, _segments, _cost)]
+    made = [one(advice()) for one in (_percentiles, _groups, _cost)]
     return [figure for figure in made if figure is not None]
 
 
@@ -62,14 +62,16 @@ def html() -> str:
 @pytest.mark.parametrize(
     ("outcome", "level", "lit"),
     [
-        ("change", "firm", "go"),
-        ("change", "holds for the terms that these flows can check", "care"),
-        ("keep", "these flows do not settle it", "care"),
-        ("keep", "firm", "stop"),
+        ("change", "high", "go"),
+        ("change", "insufficient data", "care"),
+        ("keep", "insufficient data", "care"),
+        ("keep", "high", "stop"),
     ],
 )
 def test_the_light_is_green_for_a_sure_change_and_red_for_none(outcome: str, level: str, lit: str) -> None:
-    made = dataclasses.replace(advice(), level=level, decision=dataclasses.replace(advice().decision, outcome=outcome))
+    made = dataclasses.replace(
+        advice(), confidence=level, decision=dataclasses.replace(advice().decision, outcome=outcome)
+    )
     html = page.render(made, figures(), [])
     assert f'<p class="light {lit}">' in html
     assert level in html
@@ -86,7 +88,7 @@ def test_the_page_says_what_whom_at_what_cost_and_how_sure_and_needs_nothing_els
 def test_the_page_begins_with_the_advice_and_ends_with_the_command_that_repeats_it(html: str) -> None:
     text = Page(html).text
     assert "Raise the initial window from 10 to 16 segments." in text
-    assert "the recommendation would be 32 if the typical case were known to be true" in text
+    assert "the recommendation would be 32 if the reference case were known to be true" in text
     assert "firstflight advise flows.csv" in text
 
 
@@ -110,7 +112,7 @@ def test_a_percentile_without_an_interval_says_how_many_flows_it_needs(html: str
 
 
 def test_a_bucket_without_an_interval_is_named_in_the_figure() -> None:
-    drawn = next(figure for figure in figures() if figure.name == "segments")
+    drawn = next(figure for figure in figures() if figure.name == "groups")
     assert "no flows" in svg(drawn.chart)
     assert "too few: 27" in svg(drawn.chart)
 
@@ -128,8 +130,8 @@ def test_the_data_file_is_json_whose_missing_numbers_are_null(tmp_path: Path) ->
     assert path == tmp_path / "advice.html"
     found = json.loads((tmp_path / "advice.json").read_text(), parse_constant=pytest.fail)
     assert found["decision"]["initial_window"] == 16
-    assert found["decision"]["alone"] == {"typical": 32, "shallow <buffers>": 16}
-    empty = next(one for one in found["segments"] if one["users"] == 0)
+    assert found["decision"]["alone"] == {"reference": 32, "shallow <buffers>": 16}
+    empty = next(one for one in found["groups"] if one["users"] == 0)
     assert empty["change_percent"] == {"value": None, "low": None, "high": None}
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
 
@@ -159,8 +161,8 @@ def test_a_percentile_of_too_few_is_neither_drawn_nor_shown_as_a_number_in_the_t
 
 def test_of_several_checks_of_a_term_one_that_is_over_is_shown_before_one_that_reaches_further() -> None:
     term = parse("others=+5%")[0]
-    over, wide = (check(term, 16, "typical", Estimate(6, low, high), 900) for low, high in ((5.5, 6.5), (-5, 17)))
-    assert page.worst([wide, over], 16, "typical", "others") is over
+    over, wide = (check(term, 16, "reference", Estimate(6, low, high), 900) for low, high in ((5.5, 6.5), (-5, 17)))
+    assert page.worst([wide, over], 16, "reference", "others") is over
 
 
 def test_a_change_that_rounds_to_nothing_has_no_sign() -> None:
@@ -180,7 +182,7 @@ def test_percent_signs_stay_with_their_numbers_and_what_is_copied_stays_as_it_is
 def test_charts_and_tables_have_one_sign_for_a_gain() -> None:
     made = advice()
     drawn = {row["change"] for figure in figures()[:2] for row in rows_of(figure) if row.get("change") is not None}
-    shown = {gain.change_percent.value for gain in made.gains} | {each.change_percent.value for each in made.segments}
+    shown = {gain.change_percent.value for gain in made.gains} | {each.change_percent.value for each in made.groups}
     assert drawn
     assert drawn <= shown
 

@@ -26,13 +26,13 @@ def test_malformed_windows_are_refused_with_an_example(text: str) -> None:
 
 
 def test_the_window_in_use_is_simulated_beside_the_candidates() -> None:
-    assert request.with_in_use((16, 32), 10) == [10, 16, 32]
-    assert request.with_in_use((10, 16), 10) == [10, 16]
+    assert request.with_current((16, 32), 10) == [10, 16, 32]
+    assert request.with_current((10, 16), 10) == [10, 16]
 
 
 def test_a_list_of_nothing_but_the_window_in_use_is_refused() -> None:
-    with pytest.raises(RequestError, match="names only 10, which is in use already"):
-        request.with_in_use((10,), 10)
+    with pytest.raises(RequestError, match="names only 10, which is the current window"):
+        request.with_current((10,), 10)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -66,6 +66,16 @@ def test_a_directory_with_the_advice_of_something_else_is_refused(
     path.write_text(text)
     with pytest.raises(RequestError, match=told):
         request.check_directory(out, request.check(path, None, "16", "p99=+5%", seed, None))
+
+
+def test_a_directory_of_a_version_before_the_options_were_renamed_is_refused(tmp_path: Path) -> None:
+    out, asked = tmp_path / "out", request.check(flows(tmp_path), None, "16", "p99=+5%", None, None)
+    out.mkdir()
+    request.remember(out, asked, {10, 16})
+    path = out / request.REQUEST
+    path.write_text(path.read_text().replace('"max_connections"', '"users"').replace('"assume_sizes"', '"sizes"'))
+    with pytest.raises(RequestError, match="of an earlier version of firstflight; choose another --out, or add --set"):
+        request.check_directory(out, asked)
 
 
 def test_a_damaged_note_of_the_request_is_told(tmp_path: Path) -> None:

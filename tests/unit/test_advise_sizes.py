@@ -9,10 +9,10 @@ import pytest
 
 import advise_flows
 from firstflight import observe
-from firstflight.advise.brackets import assumptions, settings
 from firstflight.advise.fit import fit
 from firstflight.advise.request import check
 from firstflight.advise.run import advise
+from firstflight.advise.sensitivity import assumptions, cases
 from firstflight.advise.sizes import assumed
 from firstflight.errors import RequestError
 from flows import EXAMPLES
@@ -28,7 +28,7 @@ def tests(tmp_path: Path) -> observe.Observation:
 
 
 def test_speed_tests_alone_are_refused_and_the_refusal_names_the_option(tests: observe.Observation) -> None:
-    with pytest.raises(RequestError, match="without a response of at least one byte; add --sizes web-search") as said:
+    with pytest.raises(RequestError, match="of at least one byte; add --assume-sizes web-search") as said:
         fit(tests, 1000, seed=1)
     assert "\n" not in str(said.value)
 
@@ -56,17 +56,17 @@ def test_the_page_is_told_that_sizes_are_assumed(tmp_path: Path) -> None:
     population = replace(fit(seen, 1000, seed=1), sizes="web-search")
     assert any("sizes are not in the data but assumed" in note for note in seen.source.notes)
     assert "size of a response" in [each.what for each in assumptions(population)]
-    assert "paths as seen, sizes of web-search" in settings(population)[0].text
+    assert "paths as seen, sizes of web-search" in cases(population)[0].text
 
 
 def test_flows_with_sizes_of_their_own_keep_them(tmp_path: Path) -> None:
     flows = advise_flows.write(tmp_path / "flows.csv", 200)
-    with pytest.raises(RequestError, match="has sizes, which are used; leave --sizes web-search out"):
-        advise(flows, sizes="web-search", out=tmp_path / "out")
+    with pytest.raises(RequestError, match="has sizes, which are used; leave --assume-sizes web-search out"):
+        advise(flows, assume_sizes="web-search", out=tmp_path / "out")
 
 
 def test_an_application_that_is_no_single_response_is_refused() -> None:
-    with pytest.raises(RequestError, match='--sizes "maps" is no built-in application of one short response'):
+    with pytest.raises(RequestError, match='--assume-sizes "maps" is no built-in application of one short response'):
         check(EXAMPLES / "ndt7.csv", None, "10,16", "p99=+5%", None, None, "maps")
 
 

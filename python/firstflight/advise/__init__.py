@@ -1,10 +1,10 @@
-"""What another initial window would do to an operator's own users: for whom it gains, at what cost to whom, how surely.
+"""Recommends an initial window from observed connections: gain by user group, cost, confidence.
 
     firstflight advise flows.csv --iw 10,16,20,32
 
-reads observed flows (`firstflight.observe`), takes them as the population they are (`fit`), brackets what they do not
-tell (`brackets`), simulates each window on the same users (`experiment`), compares (`measure`), holds the result
-against a harm budget (`budget`), decides (`decide`) and writes a page (`page`).
+reads observed flows (`firstflight.observe`), takes them as the population they are (`fit`), makes sensitivity cases of
+what they do not show (`sensitivity`), simulates each window on the same users (`experiment`), compares (`measure`),
+checks the harm budget (`budget`), decides (`decide`) and writes a page (`page`).
 """
 
 from firstflight.advise.advice import Advice

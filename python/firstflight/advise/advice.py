@@ -10,21 +10,21 @@ from typing import Any
 import polars as pl
 
 from firstflight.advise import deploy
-from firstflight.advise.brackets import Assumption, Setting, assumptions
 from firstflight.advise.budget import Check, Term
+from firstflight.advise.current import CurrentWindow
 from firstflight.advise.decide import Decision, decide
 from firstflight.advise.experiment import OTHERS, Experiment
 from firstflight.advise.fit import Population
-from firstflight.advise.in_use import InUse
 from firstflight.advise.measure import DIMENSIONS, STATISTICS, Measurements
 from firstflight.advise.missing import Missing, missing
-from firstflight.advise.words import confidence, sentences
+from firstflight.advise.sensitivity import Assumption, SensitivityCase, assumptions
+from firstflight.advise.words import Confidence, confidence, sentences
 from firstflight.analysis.ab import Comparison
 from firstflight.analysis.intervals import Estimate
 from firstflight.observe import Observation
 
 Compared = Callable[[int, int], None]
-SCHEMA = 3
+SCHEMA = 4
 """Of advice.json; raised when a name in it comes, goes or changes its meaning."""
 OTHER_SEEDS = (2, 3, 4, 5)
 """Of the resampling; that of the advice is 1."""
@@ -36,10 +36,10 @@ MATTERS_PERCENT = 5.0
 class Gain:
     """The time of a response, seconds in both arms, and its change: negative where the candidate is faster."""
 
-    setting: str
+    case: str
     initial_window: int
     statistic: str
-    in_use_s: Estimate
+    current_s: Estimate
     candidate_s: Estimate
     change_percent: Estimate
     unfinished: tuple[int, int]
@@ -47,8 +47,8 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Segment:
-    """The mean time of one bucket of users. `change_percent` holds in all buckets of the dimension at once."""
+class UserGroup:
+    """The mean time of one bucket of users. `change_percent` holds in all buckets of the dimension simultaneously."""
 
     dimension: str
     bucket: str
@@ -64,10 +64,10 @@ class Segment:
 class Cost:
     """One cost, in percent of what `of` says, with both windows, and the change in percentage points."""
 
-    setting: str
+    case: str
     initial_window: int
     name: str
-    in_use_percent: Estimate
+    current_percent: Estimate
     candidate_percent: Estimate
     change_points: Estimate
 
@@ -76,7 +76,7 @@ class Cost:
 class Harm:
     """The mean time of other connections, whose window stays; positive change: they are slower."""
 
-    setting: str
+    case: str
     initial_window: int
     who: str
     connections: int
@@ -114,25 +114,25 @@ class Flows:
 
 @dataclass(frozen=True)
 class Advice:
-    """All of it. `answer`: three to five sentences; `level`: how sure, in a word, and `why_level`; `missing`: what
-    would have to be known for a better one.
+    """All of it. `answer`: three to five sentences; `confidence` (`words.Confidence`) and
+    `confidence_reason`; `missing`: what would have to be known for a better one.
     """
 
     schema: int
     flows: Flows
-    in_use: InUse
+    current: CurrentWindow
     candidates: tuple[int, ...]
     budget: tuple[Term, ...]
-    settings: tuple[Setting, ...]
+    cases: tuple[SensitivityCase, ...]
     assumptions: tuple[Assumption, ...]
     decision: Decision
     answer: tuple[str, ...]
     missing: Missing | None
-    level: str
-    why_level: str
+    confidence: Confidence
+    confidence_reason: str
     gains: tuple[Gain, ...]
     users: tuple[Users, ...]
-    segments: tuple[Segment, ...]
+    groups: tuple[UserGroup, ...]
     costs: tuple[Cost, ...]
     harm: tuple[Harm, ...]
     checks: tuple[Check, ...]
@@ -144,13 +144,13 @@ class Advice:
 
     @property
     def shown_window(self) -> int:
-        """The window whose gains are shown in detail: the one recommended or, if that is the one in use, the best of
-        the candidates by the mean of the reference setting.
+        """The window whose gains are shown in detail: the one recommended or, if that is the current one, the best of
+        the candidates by the mean of the reference case.
         """
         if self.decision.outcome == "change":
             return self.decision.initial_window
-        reference = self.settings[0].name
-        means = [gain for gain in self.gains if (gain.setting, gain.statistic) == (reference, "mean")]
+        reference = self.cases[0].name
+        means = [gain for gain in self.gains if (gain.case, gain.statistic) == (reference, "mean")]
         return min(means, key=lambda gain: gain.change_percent.value).initial_window
 
     def as_dict(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def advise(
     """Everything from the finished experiment. `jobs` threads, None: one a CPU; `doubts`: on the flows themselves;
     `compared(done, of)` is called as the comparisons are made.
     """
-    pairs = len(measured.settings) * len(measured.candidates)
+    pairs = len(measured.cases) * len(measured.candidates)
     steps = pairs + len(OTHER_SEEDS) + 1
     evidence = measured.evidence(tuple(budget), jobs, lambda done: compared(done, steps))
     others = []
@@ -181,36 +181,36 @@ def advise(
         others.append(decide(measured.redrawn(evidence, seed)).initial_window)
         compared(pairs + place, steps)
     decision = replace(decide(evidence), other_seeds=tuple(others))
-    reference = measured.settings[0]
+    reference = measured.cases[0]
     gains = tuple(_gains(measured))
     costs = tuple(_costs(measured))
     harm = tuple(_harm(measured, experiment))
-    users = tuple(_users(measured.responses(reference), measured.in_use, window) for window in measured.candidates)
+    users = tuple(_users(measured.responses(reference), measured.current, window) for window in measured.candidates)
     checks = tuple(check for each in evidence.checks.values() for check in each)
     needed = missing(decision, evidence, experiment, measured, tuple(budget))
     compared(steps, steps)
-    level, why = confidence(decision, evidence)
+    sure, why = confidence(decision, evidence)
     window = decision.initial_window
     return Advice(
         schema=SCHEMA,
         flows=_flows(observed, population, experiment, doubts),
-        in_use=population.in_use,
+        current=population.current,
         candidates=tuple(measured.candidates),
         budget=tuple(budget),
-        settings=tuple(experiment.settings),
+        cases=tuple(experiment.sensitivity_cases),
         assumptions=tuple(assumptions(population)),
         decision=decision,
         answer=tuple(sentences(decision, evidence, gains, costs, harm, users, needed)),
         missing=needed,
-        level=level,
-        why_level=why,
+        confidence=sure,
+        confidence_reason=why,
         gains=gains,
         users=users,
-        segments=tuple(_segments(measured, reference)),
+        groups=tuple(_groups(measured, reference)),
         costs=costs,
         harm=harm,
         checks=checks,
-        deploy=tuple(deploy.steps(window, population.in_use.window, population.in_use.known)),
+        deploy=tuple(deploy.steps(window, population.current.window, population.current.known)),
         watch=tuple(deploy.watch(window)),
         limits=LIMITS,
         seed=experiment.seed,
@@ -219,12 +219,12 @@ def advise(
 
 
 def _gains(measured: Measurements) -> Iterator[Gain]:
-    for place, setting in enumerate(measured.settings):
+    for place, case in enumerate(measured.cases):
         for window in measured.candidates:
             for statistic in STATISTICS if place == 0 else ("mean", "p99"):
-                made = measured.time(setting, window, statistic)
+                made = measured.time(case, window, statistic)
                 yield Gain(
-                    setting,
+                    case,
                     window,
                     statistic,
                     made.baseline,
@@ -235,12 +235,12 @@ def _gains(measured: Measurements) -> Iterator[Gain]:
                 )
 
 
-def _segments(measured: Measurements, setting: str) -> Iterator[Segment]:
+def _groups(measured: Measurements, case: str) -> Iterator[UserGroup]:
     for window in measured.candidates:
         for dimension in DIMENSIONS:
-            for bucket in measured.segments(setting, window, dimension):
+            for bucket in measured.groups(case, window, dimension):
                 value = math.nan if bucket.comparison is None else bucket.comparison.percent.value
-                yield Segment(
+                yield UserGroup(
                     measured.title(dimension),
                     str(bucket.bucket),
                     window,
@@ -260,14 +260,14 @@ SENT_AGAIN, LOST_FIRST, TIMED_OUT = (
 
 
 def _costs(measured: Measurements) -> Iterator[Cost]:
-    """Retransmitted segments in every setting, the others in the reference."""
-    for place, setting in enumerate(measured.settings):
+    """Retransmitted segments in every case, the others in the reference."""
+    for place, case in enumerate(measured.cases):
         for window in measured.candidates:
-            again = measured.rate(setting, window, "retransmissions", "segments_sent")
-            yield Cost(setting, window, SENT_AGAIN, *_percents(again))
+            again = measured.rate(case, window, "retransmissions", "segments_sent")
+            yield Cost(case, window, SENT_AGAIN, *_percents(again))
             if place == 0:
                 for name, flag in ((LOST_FIRST, "lost_in_first_flight"), (TIMED_OUT, "timed_out")):
-                    yield Cost(setting, window, name, *_percents(measured.share(setting, window, flag)))
+                    yield Cost(case, window, name, *_percents(measured.share(case, window, flag)))
 
 
 def _percents(made: Comparison) -> tuple[Estimate, Estimate, Estimate]:
@@ -280,23 +280,23 @@ def _hundredfold(found: Estimate) -> Estimate:
 
 
 def _harm(measured: Measurements, experiment: Experiment) -> Iterator[Harm]:
-    for setting in experiment.settings:
-        if setting.others:
+    for case in experiment.sensitivity_cases:
+        if case.cross_traffic:
             for window in measured.candidates:
                 for application, who in OTHERS.items():
-                    made = measured.other(setting.name, window, application)
-                    yield Harm(setting.name, window, who, made.units, made.percent, made.reason)
+                    made = measured.other(case.name, window, application)
+                    yield Harm(case.name, window, who, made.units, made.percent, made.reason)
 
 
-def _users(responses: pl.DataFrame, in_use: int, window: int) -> Users:
+def _users(responses: pl.DataFrame, current: int, window: int) -> Users:
     """Each user's own mean time over the replicates, with both windows."""
     own = (
-        responses.filter(pl.col("iw").is_in([in_use, window]))
+        responses.filter(pl.col("iw").is_in([current, window]))
         .group_by("client", "iw", maintain_order=True)
         .agg(pl.col("time_s").fill_nan(float("inf")).mean(), pl.col("weight").first())
         .pivot("iw", index=["client", "weight"], values="time_s")
     )
-    before, after, weight = (own[name].to_numpy() for name in (str(in_use), str(window), "weight"))
+    before, after, weight = (own[name].to_numpy() for name in (str(current), str(window), "weight"))
     change = 100 * (after / before - 1)
     share = 100 / weight.sum()
     faster, slower = change < -MATTERS_PERCENT, change > MATTERS_PERCENT
@@ -316,7 +316,7 @@ def _flows(observed: Observation, population: Population, experiment: Experiment
         problems=tuple(str(problem) for problem in observed.problems),
         notes=(*doubts, *source.notes),
         assumed=population.assumed,
-        cut=experiment.users[experiment.settings[0].name].cut,
+        cut=experiment.users[experiment.sensitivity_cases[0].name].cut,
         loss_seen_percent=population.loss_seen_percent,
         quantiles=tuple(_quantiles(population)),
     )
@@ -329,9 +329,9 @@ def _quantiles(population: Population) -> Iterator[Mapping[str, Any]]:
     shown = rows.select("rtt_s", "down_bps", "bytes", "loss", bdp)
     for column, title, unit, scale in (
         ("rtt_s", "RTT", "ms", 1e-3),
-        ("down_bps", "access rate", "Mbit/s", 1e6),
-        ("bytes", "response", "kB", 1e3),
-        ("bdp_bytes", "bytes of a round trip at that rate", "kB", 1e3),
+        ("down_bps", "link rate", "Mbit/s", 1e6),
+        ("bytes", "response size", "kB", 1e3),
+        ("bdp_bytes", "bandwidth-delay product", "kB", 1e3),
         ("loss", "loss", "%", 1e-2),
     ):
         known = shown[column].drop_nulls() / scale
@@ -366,6 +366,6 @@ LIMITS = (
     "Times are those of TCP: without DNS lookup, without TLS unless its handshakes were observed, and without "
     "processing of server or browser. The gain in ms applies to users; the gain in percent of their waiting time is "
     "smaller.",
-    "Where the data's own round trips or rates are means over a connection, queueing is in them: round trips are then "
-    "too long and rates too low, which makes gains larger and losses rarer.",
+    "Where the data's RTTs or rates are means over a connection, they include queueing: RTTs are then too long and "
+    "rates too low, which makes gains larger and losses rarer.",
 )

@@ -15,9 +15,9 @@ import polars as pl
 
 from firstflight import observe
 from firstflight.advise.budget import Check, Term, check, parse
+from firstflight.advise.current import CurrentWindow, current_window
 from firstflight.advise.fit import first_responses
-from firstflight.advise.in_use import InUse, in_use
-from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS
+from firstflight.advise.measure import DIMENSIONS, LEAST_IN_BUCKET, RESAMPLES, STATISTICS, in_a_sentence
 from firstflight.analysis.ab import Comparison, Design, bucketed, by_bucket, compare, compare_rate, least_units
 from firstflight.analysis.ab.least import LEAST_BLOCKS
 from firstflight.analysis.intervals import Estimate
@@ -25,6 +25,8 @@ from firstflight.errors import RequestError
 from firstflight.input_files import check_is_file
 from firstflight.observe import Observation
 
+SCHEMA = 2
+"""Of comparison.json; raised when a name in it comes, goes or changes its meaning."""
 BEFORE, AFTER = "before", "after"
 RETRANSMISSIONS = "retransmissions"
 CONFOUNDED = (
@@ -39,7 +41,7 @@ _CHANCE = 0.001
 """p-value of a random split below which the arms count as different users."""
 _EVENED = ("rtt_s", "segments")
 
-Outcome = Literal["faster", "faster, budget not shown", "slower", "over the budget", "inconclusive"]
+Outcome = Literal["faster", "faster, budget inconclusive", "slower", "over the budget", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Side:
     source: Path
     connections: int
     compared: int
-    in_use: InUse
+    current: CurrentWindow
     median_rtt_s: float | None
     median_bytes: float | None
     began_s: float | None
@@ -89,7 +91,7 @@ class ArmsCompared:
     def as_json(self) -> dict[str, Any]:
         """Every number, for `comparison.json`; null where there is none."""
         made = _plain(asdict(self))
-        return {"schema": 1, **made}
+        return {"schema": SCHEMA, **made}
 
 
 def compare_arms(
@@ -98,7 +100,7 @@ def compare_arms(
     """`after` compared with `before`. `concurrent`: both were served at the same time to users split at random. Without
     it both arms are weighted to the same mix of RTT and size.
 
-    RequestError for files that cannot be read, are one file, or tell neither times nor retransmissions.
+    RequestError for files that cannot be read, are one file, or have neither times nor retransmissions.
     """
     budget = parse(harm)
     _check_two_files(before, after)
@@ -122,7 +124,7 @@ def compare_arms(
             one.source.path,
             own.height,
             rows.filter(pl.col("arm") == name).height,
-            in_use(own),
+            current_window(own),
             _median(own, "rtt_s"),
             _median(own, "bytes"),
             *span,
@@ -138,7 +140,7 @@ def compare_arms(
             f"{before} and {after} have neither completion times nor retransmissions; log one of them, such as "
             "nginx's $request_time at the end of a combined log, or take captures"
         )
-    checks = tuple(each for term in budget for each in measured.checks(term, sides[1].in_use.window))
+    checks = tuple(each for term in budget for each in measured.checks(term, sides[1].current.window))
     found = tuple(_doubts(sides[0], sides[1], concurrent, p_value, every.height - rows.height))
     return ArmsCompared(sides[0], sides[1], concurrent, _outcome(changes, checks), changes, checks, p_value, found)
 
@@ -276,7 +278,7 @@ class _Measured:
         return compare(rows, "time_s", self._design, statistic=statistic)
 
     def changes(self) -> Iterator[Change]:
-        """Each statistic that both data sets tell."""
+        """Each statistic that both data sets have."""
         for statistic in (*(STATISTICS if self._timed else ()), *([RETRANSMISSIONS] if self._counted else ())):
             own = self._own(statistic)
             seen = own if self._rows is self._every else self._compare(statistic, self._every)
@@ -289,7 +291,7 @@ class _Measured:
             )
 
     def checks(self, term: Term, window: int) -> list[Check]:
-        """`term` compared with what was found; "not measured" where the data cannot tell."""
+        """`term` compared with what was found; "no data" where the data cannot tell."""
         nothing = Estimate(math.nan)
         lacking = ""
         if term.name in ("others", "others_p99"):
@@ -300,7 +302,7 @@ class _Measured:
             lacking = "the data has no completion times"
         if lacking:
             return [check(term, window, "observed", nothing, self._rows.height, reason=lacking)]
-        if term.name == "segments":
+        if term.name == "groups":
             return self._worst_buckets(term, window)
         found = self._own(term.name)
         statistic = "rate" if term.name == RETRANSMISSIONS else term.name
@@ -327,11 +329,11 @@ class _Measured:
                     Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units),
                 )
                 for bucket in by_bucket(named, "time_s", "bucket", design, buckets=labels)
-                if bucket.comparison is not None and bucket.verdict in ("better", "worse", "not separated")
+                if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
             ]
             if judged:
                 bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
-                where = f"{dimension.title.lower()} {bucket.bucket}"
+                where = f"{in_a_sentence(dimension.title)} {bucket.bucket}"
                 checks.append(check(term, window, "observed", found, bucket.units, where=where))
         return checks
 
@@ -352,13 +354,13 @@ def _outcome(changes: tuple[Change, ...], checks: tuple[Check, ...]) -> Outcome:
     if mean.low > 0:
         return "slower"
     if mean.high < 0:
-        return "faster, budget not shown" if any(each.verdict == "not shown" for each in checks) else "faster"
+        return "faster, budget inconclusive" if any(each.verdict == "inconclusive" for each in checks) else "faster"
     return "inconclusive"
 
 
 def _doubts(before: Side, after: Side, concurrent: bool, p_value: float, left_out: int) -> Iterator[str]:
-    if before.in_use.known and after.in_use.known and before.in_use.window == after.in_use.window:
-        yield f"both data sets show an initial window of {before.in_use.window}: check that the change took effect"
+    if before.current.known and after.current.known and before.current.window == after.current.window:
+        yield f"both data sets show an initial window of {before.current.window}: check that the change took effect"
     if before.unfinished or after.unfinished:
         yield (
             f"unfinished responses: {before.unfinished:,} before, {after.unfinished:,} after; they are the slowest in "

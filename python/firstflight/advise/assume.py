@@ -12,8 +12,8 @@ from firstflight.scenario.units import BitsPerSecond, Duration
 
 KEYS = {
     "rtt": "RTT of users whose flows lack one, such as 50ms",
-    "paths": "RTTs and access rates of such users: a built-in population, with added RTT or not, such as uk-2023+30ms",
-    "lines": "access rates of the users: a built-in population (uk-2015, uk-2023, avgdc) or one rate such as 20Mbit",
+    "paths": "RTTs and link rates of such users: a built-in population, with added RTT or not, such as uk-2023+30ms",
+    "lines": "link rates of the users: a built-in population (uk-2015, uk-2023, avgdc) or one rate such as 20Mbit",
     "buffer": "queue before a user's access link, such as 130ms",
     "connections": "connections that a user opens at once, such as 4",
     "loss": "loss on the path apart from overflow, such as 0.5%",
@@ -62,7 +62,7 @@ class Assumed:
             f"rtt={1e3 * (self.rtt_s or 0):g}ms": (self.rtt_s, "the RTT of users whose flows lack one"),
             f"paths={self.paths}{away}": (
                 self.paths,
-                f'their RTTs and access rates are drawn from the population "{self.paths}"{farther}, whatever the size',
+                f'their RTTs and link rates are drawn from the population "{self.paths}"{farther}, whatever the size',
             ),
             f"lines={self.lines}": (self.lines, f"access links without a rate in the data have {lines}"),
             f"buffer={1e3 * (self.buffer_s or 0):g}ms": (
@@ -91,7 +91,7 @@ def parse(terms: Sequence[str]) -> Assumed:
         except ValueError as error:
             raise RequestError(f'--assume "{term}": {error}') from None
     if "rtt_s" in found and "paths" in found:
-        raise RequestError("--assume rtt=... and paths=... say the same; leave one of them out")
+        raise RequestError("--assume rtt=... and paths=... both give an RTT; leave one of them out")
     return Assumed(**found)  # type: ignore[arg-type]
 
 

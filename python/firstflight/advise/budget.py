@@ -1,6 +1,6 @@
 """The harm budget: how much worse a larger initial window may make what it is not meant to improve.
 
-A budget is one string, terms separated by commas: "retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%". A term that
+A budget is one string, terms separated by commas: "retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%". A term that
 is left out is not checked.
 """
 
@@ -15,19 +15,20 @@ from firstflight.analysis.intervals import Estimate
 from firstflight.errors import RequestError
 from firstflight.scenario.table import nearest
 
-DEFAULT = "retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%"
+DEFAULT = "retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%"
 
-Verdict = Literal["within", "over", "not shown", "too few flows", "not measured"]
+Verdict = Literal["within", "over", "inconclusive", "too few flows", "no data"]
 
 _PERCENTILE = re.compile(r"p(50|75|90|95|99)")
-_KNOWN = ("retransmissions", "mean", "p50", "p75", "p90", "p95", "p99", "others", "others_p99", "segments")
+_KNOWN = ("retransmissions", "mean", "p50", "p75", "p90", "p95", "p99", "others", "others_p99", "groups")
 
 MEANINGS = {
     "retransmissions": "retransmitted data segments, in percentage points of those sent",
     "mean": "mean time of a connection",
     "others": "mean time of other connections at the same user, whose window does not change",
     "others_p99": "99th percentile of the time of other connections at the same user",
-    "segments": "mean time of the connections in any one bucket of round trip, rate, size or bandwidth-delay product",
+    "groups": "mean time of the connections in any one user group by RTT, link rate, response size or bandwidth-delay "
+    "product",
 }
 
 REASONS = {
@@ -40,7 +41,7 @@ REASONS = {
         "SlowDC; twice that, because a tail is known less well"
     ),
     "others": "our choice: nothing was published on connections with an unchanged window",
-    "segments": "our choice: most users must not gain at the cost of a few",
+    "groups": "our choice: most users must not gain at the cost of a few",
 }
 
 
@@ -73,17 +74,17 @@ class Term:
 
 @dataclass(frozen=True)
 class Check:
-    """One term held against one candidate in one setting.
+    """One term compared with one candidate in one case.
 
-    `found` is the change against the window in use, in the term's unit, positive where it is worse, with its 95%
-    interval. `where` names the bucket for "segments". `flows_needed`: how many flows the interval would need to come to
-    rest on one side of the limit, if the value found is right, or to give one at all; None where it does, or where no
+    `found` is the change against the current window, in the term's unit, positive where it is worse, with its 95%
+    interval. `where` names the user group for "groups". `flows_needed`: how many flows the interval would need to lie
+    on one side of the limit, if the value found is right, or to give one at all; None where it does, or where no
     number would do. `reason`: why there is no interval. "too few flows" is no harm: it stops no candidate.
     """
 
     term: Term
     initial_window: int
-    setting: str
+    case: str
     found: Estimate
     verdict: Verdict
     flows_needed: int | None = None
@@ -105,6 +106,8 @@ def _term(part: str, text: str) -> Term:
     name, equals, value = (piece.strip() for piece in part.partition("="))
     if not (name and equals and value):
         raise RequestError(f'--harm "{text}": "{part}" is not NAME=LIMIT; write for example {DEFAULT}')
+    if name == "segments":
+        raise RequestError(f'--harm "{text}": the term segments= has a new name; write groups={value}')
     if name not in _KNOWN:
         raise RequestError(f'--harm "{text}": nothing is called "{name}"; {nearest(name, _KNOWN)}')
     number, percent = (value[:-1], True) if value.endswith("%") else (value, False)
@@ -133,7 +136,7 @@ def is_percentile(name: str) -> bool:
 def check(
     term: Term,
     initial_window: int,
-    setting: str,
+    case: str,
     found: Estimate,
     flows: int,
     *,
@@ -141,23 +144,23 @@ def check(
     reason: str = "",
     lacks: int | None = None,
 ) -> Check:
-    """Hold what was found against the term.
+    """Compare what was found with the term.
 
-    Within: the upper end of the 95% CI is within the limit. Over: its lower end is above. Not shown: the
-    interval reaches across the limit. Too few flows: there is no interval, which takes as many as it `lacks`. Not
-    measured: there is none for another `reason`. `flows`: how many it rests on.
+    Within: the upper end of the 95% CI is within the limit. Over: its lower end is above. Inconclusive: the
+    interval includes the limit. Too few flows: there is no interval, which takes as many as it `lacks`. No data: there
+    is none for another `reason`. `flows`: how many it rests on.
     """
     verdict: Verdict
     needed = None
     if math.isnan(found.value) or math.isnan(found.low) or math.isnan(found.high):
-        verdict, needed = ("too few flows", lacks) if lacks else ("not measured", None)
+        verdict, needed = ("too few flows", lacks) if lacks else ("no data", None)
     elif found.high <= term.limit:
         verdict = "within"
     elif found.low > term.limit:
         verdict = "over"
     else:
-        verdict, needed = "not shown", flows_to_settle(found, term.limit, flows)
-    return Check(term, initial_window, setting, found, verdict, needed, where, reason)
+        verdict, needed = "inconclusive", flows_to_settle(found, term.limit, flows)
+    return Check(term, initial_window, case, found, verdict, needed, where, reason)
 
 
 def flows_to_settle(found: Estimate, limit: float, flows: int) -> int | None:

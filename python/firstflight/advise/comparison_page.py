@@ -13,7 +13,7 @@ from firstflight.report.page import unbreakable
 PAGE, DATA = "comparison.html", "comparison.json"
 ANSWERS = {
     "faster": "After is faster. Each term of the harm budget that could be judged is within its limit.",
-    "faster, budget not shown": "After is faster, but a term of the harm budget is not shown to be within its limit.",
+    "faster, budget inconclusive": "After is faster, but a term of the harm budget is inconclusive.",
     "slower": "After is slower.",
     "over the budget": "After is over the harm budget.",
     "inconclusive": "Inconclusive: the 95% CI of the mean change includes 0.",
@@ -42,7 +42,7 @@ def render(found: ArmsCompared, command: str) -> str:
             signed=_signed,
             interval=interval,
             judged=judged,
-            not_within=[each for each in found.checks if each.verdict in ("over", "not shown")],
+            not_within=[each for each in found.checks if each.verdict in ("over", "inconclusive")],
             doubts=[text for text in found.doubts if text != CONFOUNDED],
         )
     )
@@ -54,7 +54,7 @@ def light(found: ArmsCompared) -> tuple[str, str]:
     if found.outcome in ("slower", "over the budget"):
         return "stop", "Worse"
     if found.outcome == "inconclusive":
-        return "care", "These data do not settle it"
+        return "care", "Inconclusive"
     if found.outcome == "faster" and not found.doubts:
         return "go", "Better"
     return "care", "Better, with a doubt"

@@ -1,10 +1,10 @@
-"""Which initial window to recommend, from what was measured of each candidate in each setting.
+"""Which initial window to recommend, from what was measured of each candidate in each case.
 
-The rule. A candidate can be recommended if, in every setting, every term of the budget is within (`budget.check`) and
+The rule. A candidate can be recommended if, in every case, every term of the budget is within (`budget.check`) and
 its gain is shown: the 95% CI of the change of the mean time lies below zero. A term for which there are too few
 flows is not judged. Of these the one with the largest
-gain in the first setting is best; one nearer to the window in use is preferred to it as long as the step between the
-two is not shown to gain. With no such candidate the window in use stays. The same rule for each setting by itself says
+gain in the first case is best; one nearer to the current window is preferred to it as long as the step between the
+two is not shown to gain. With no such candidate the current window stays. The same rule for each case by itself says
 on which assumption the answer depends.
 """
 
@@ -18,22 +18,22 @@ from firstflight.advise.budget import Check, flows_to_settle
 from firstflight.analysis.intervals import Estimate
 
 Outcome = Literal["change", "keep"]
-Why = Literal["gain", "no gain shown", "over the budget", "budget not shown"]
+Why = Literal["gain", "no gain shown", "over the budget", "budget inconclusive"]
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What was measured. Changes are in percent of the mean time, negative where the candidate is faster.
 
-    `settings`: their names, the first the reference. `candidates`: all windows but the one in use. `changes`: of
-    (setting, candidate) against the window in use. `step(setting, from, to)`: the same between two candidates.
-    `checks`: of each (setting, candidate). `flows`: how many independent ones all of it rests on; `usable`: how many
+    `cases`: their names, the first the reference. `candidates`: all windows but the current one. `changes`: of
+    (case, candidate) against the current window. `step(case, from, to)`: the same between two candidates.
+    `checks`: of each (case, candidate). `flows`: how many independent ones all of it rests on; `usable`: how many
     the data holds, of which `flows` may be a sample.
     """
 
-    in_use: int
+    current: int
     candidates: Sequence[int]
-    settings: Sequence[str]
+    cases: Sequence[str]
     changes: Mapping[tuple[str, int], Estimate]
     step: Callable[[str, int, int], Estimate]
     checks: Mapping[tuple[str, int], Sequence[Check]]
@@ -42,8 +42,8 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where one candidate stands over some settings. `stopped_by`: the checks that are not within; `not_judged`: those
+class CandidateResult:
+    """Where one candidate stands over some cases. `stopped_by`: the checks that are not within; `not_judged`: those
     for which there are too few flows, which stop nothing.
     """
 
@@ -59,83 +59,85 @@ class Standing:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do. `not_separated`: candidates that can be recommended and are not shown to differ from the one that is.
+    """What to do. `no_significant_difference`: candidates that can be recommended and do not differ significantly from
+    the one that is.
 
-    `flows_needed`: how many flows would separate them. `alone`: what would be recommended if a setting were known to
-    be true; `depends_on`: those settings in which that is another window. `open_`: candidates that are not out and that
-    more flows could put in the place of the one recommended; `open_in`: settings that by themselves have such ones.
+    `flows_needed`: how many flows would show a difference. `alone`: what would be recommended if a case were known to
+    be true; `depends_on`: those cases in which that is another window. `inconclusive`: candidates that are not rejected
+    and that more flows could put in the place of the one recommended; `inconclusive_in`: cases that by themselves have
+    such ones.
     `other_seeds`: what would be recommended with each of some other seeds of the resampling.
     """
 
     outcome: Outcome
     initial_window: int
-    in_use: int
-    standings: tuple[Standing, ...]
-    not_separated: tuple[int, ...]
+    current: int
+    candidate_results: tuple[CandidateResult, ...]
+    no_significant_difference: tuple[int, ...]
     flows_needed: int | None
     alone: Mapping[str, int]
     depends_on: tuple[str, ...]
-    open_: tuple[int, ...]
-    open_in: tuple[str, ...]
+    inconclusive: tuple[int, ...]
+    inconclusive_in: tuple[str, ...]
     other_seeds: tuple[int, ...] = ()
 
 
 def decide(evidence: Evidence) -> Decision:
     """Apply the rule above."""
-    chosen, equal, needed = _choose(evidence, evidence.settings)
-    alone = {setting: _choose(evidence, [setting])[0] for setting in evidence.settings}
+    chosen, equal, needed = _choose(evidence, evidence.cases)
+    alone = {case: _choose(evidence, [case])[0] for case in evidence.cases}
     return Decision(
-        outcome="keep" if chosen == evidence.in_use else "change",
+        outcome="keep" if chosen == evidence.current else "change",
         initial_window=chosen,
-        in_use=evidence.in_use,
-        standings=tuple(standing(evidence, evidence.settings, window) for window in evidence.candidates),
-        not_separated=equal,
+        current=evidence.current,
+        candidate_results=tuple(candidate_result(evidence, evidence.cases, window) for window in evidence.candidates),
+        no_significant_difference=equal,
         flows_needed=needed,
         alone=alone,
-        depends_on=tuple(setting for setting, window in alone.items() if window != chosen),
-        open_=_open(evidence, evidence.settings, chosen),
-        open_in=tuple(setting for setting, window in alone.items() if _open(evidence, [setting], window)),
+        depends_on=tuple(case for case, window in alone.items() if window != chosen),
+        inconclusive=_inconclusive(evidence, evidence.cases, chosen),
+        inconclusive_in=tuple(case for case, window in alone.items() if _inconclusive(evidence, [case], window)),
     )
 
 
-def standing(evidence: Evidence, settings: Sequence[str], window: int) -> Standing:
-    """Whether `window` can be recommended over all of `settings`, and what is in the way."""
-    checks = [check for setting in settings for check in evidence.checks[setting, window]]
+def candidate_result(evidence: Evidence, cases: Sequence[str], window: int) -> CandidateResult:
+    """Whether `window` can be recommended over all of `cases`, and what is in the way."""
+    checks = [check for case in cases for check in evidence.checks[case, window]]
     stopped = tuple(check for check in checks if check.verdict not in ("within", "too few flows"))
     lacking = tuple(check for check in checks if check.verdict == "too few flows")
-    flat = tuple(setting for setting in settings if not _gains(evidence.changes[setting, window]))
+    flat = tuple(case for case in cases if not _gains(evidence.changes[case, window]))
     needed = [check.flows_needed for check in stopped if check.verdict != "over"]
     if any(check.verdict == "over" for check in stopped):
-        return Standing(window, "over the budget", stopped, lacking, flat, None)
-    for setting in flat:
-        change = evidence.changes[setting, window]
+        return CandidateResult(window, "over the budget", stopped, lacking, flat, None)
+    for case in flat:
+        change = evidence.changes[case, window]
         # A candidate that is slower, or as fast to the last bit, is not helped by more flows.
         needed.append(flows_to_settle(change, 0.0, evidence.flows) if change.value < 0 else None)
     most = None if any(number is None for number in needed) else max((n for n in needed if n is not None), default=None)
     if flat:
-        return Standing(window, "no gain shown", stopped, lacking, flat, most)
-    return Standing(window, "budget not shown" if stopped else "gain", stopped, lacking, flat, most)
+        return CandidateResult(window, "no gain shown", stopped, lacking, flat, most)
+    return CandidateResult(window, "budget inconclusive" if stopped else "gain", stopped, lacking, flat, most)
 
 
-def _open(evidence: Evidence, settings: Sequence[str], chosen: int) -> tuple[int, ...]:
+def _inconclusive(evidence: Evidence, cases: Sequence[str], chosen: int) -> tuple[int, ...]:
     """Candidates that are neither within nor out, and than which `chosen` is not shown to be better."""
 
-    def is_open(window: int) -> bool:
-        if standing(evidence, settings, window).why in ("gain", "over the budget"):
+    def is_inconclusive(window: int) -> bool:
+        if candidate_result(evidence, cases, window).why in ("gain", "over the budget"):
             return False
-        if any(evidence.changes[setting, window].low >= 0 for setting in settings):
+        if any(evidence.changes[case, window].low >= 0 for case in cases):
             return False
-        return chosen == evidence.in_use or not _gains(evidence.step(settings[0], window, chosen))
+        return chosen == evidence.current or not _gains(evidence.step(cases[0], window, chosen))
 
-    return tuple(window for window in evidence.candidates if is_open(window))
+    return tuple(window for window in evidence.candidates if is_inconclusive(window))
 
 
-def _choose(evidence: Evidence, settings: Sequence[str]) -> tuple[int, tuple[int, ...], int | None]:
+def _choose(evidence: Evidence, cases: Sequence[str]) -> tuple[int, tuple[int, ...], int | None]:
     """The window to recommend, those not separated from it, and how many flows would separate them."""
-    reference = settings[0]
-    fit = [window for window in evidence.candidates if standing(evidence, settings, window).why == "gain"]
+    reference = cases[0]
+    fit = [window for window in evidence.candidates if candidate_result(evidence, cases, window).why == "gain"]
     if not fit:
-        return evidence.in_use, (), None
+        return evidence.current, (), None
     best = min(fit, key=lambda window: (evidence.changes[reference, window].value, _far(evidence, window)))
     equal = [window for window in fit if window == best or not _gains(evidence.step(reference, window, best))]
     chosen = min(equal, key=lambda window: (_far(evidence, window), window))
@@ -147,7 +149,7 @@ def _choose(evidence: Evidence, settings: Sequence[str]) -> tuple[int, tuple[int
 
 
 def _far(evidence: Evidence, window: int) -> int:
-    return abs(window - evidence.in_use)
+    return abs(window - evidence.current)
 
 
 def _gains(change: Estimate) -> bool:

@@ -25,8 +25,8 @@ class Step:
     file: str = ""
 
 
-def steps(window: int, in_use: int, in_use_known: bool) -> list[Step]:
-    """How to bring `window` into use in place of `in_use`; `in_use_known` False: assumed, not seen in the data."""
+def steps(window: int, current: int, current_known: bool) -> list[Step]:
+    """How to bring `window` into use in place of `current`; `current_known` False: assumed, not seen in the data."""
     return [
         _look(),
         Step(
@@ -49,7 +49,7 @@ def steps(window: int, in_use: int, in_use_known: bool) -> list[Step]:
         ),
         *persistent(window),
         verify(window),
-        roll_back(in_use, in_use_known),
+        roll_back(current, current_known),
         receive_window(window),
     ]
 
@@ -104,18 +104,18 @@ def verify(window: int) -> Step:
     )
 
 
-def roll_back(in_use: int, known: bool) -> Step:
+def roll_back(current: int, known: bool) -> Step:
     """The way back to the window that was in use."""
-    plain = in_use == LINUX_DEFAULT
+    plain = current == LINUX_DEFAULT
     lines = (
-        f"sudo ip route replace $(ip -4 route show default | head -n 1) initcwnd {in_use}",
-        f"sudo ip -6 route replace $(ip -6 route show default | head -n 1) initcwnd {in_use}",
+        f"sudo ip route replace $(ip -4 route show default | head -n 1) initcwnd {current}",
+        f"sudo ip -6 route replace $(ip -6 route show default | head -n 1) initcwnd {current}",
     )
     source = "was seen in the data" if known else "is Linux's default and was not seen in the data"
     return Step(
         "Take it back",
         lines,
-        f"{in_use} {source}. "
+        f"{current} {source}. "
         + ("It is what Linux does without the word initcwnd, too. " if plain else "")
         + "Remove the persistent lines as well. It applies to new connections; open ones keep theirs.",
     )

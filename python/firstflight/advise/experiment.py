@@ -1,4 +1,4 @@
-"""The experiment under an advice: every setting with every initial window, on the same users.
+"""The experiment under an advice: every case with every initial window, on the same users.
 
 A study like any other, so that it is stored, resumed after a kill and simulated on all processors; only that its grid
 comes from the flows and not from a publication.
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from firstflight.advise.brackets import Setting
 from firstflight.advise.fit import Population
+from firstflight.advise.sensitivity import SensitivityCase
 from firstflight.advise.users import Users, complete
 from firstflight.scenario import Cell, Scenario
 from firstflight.studies import ADVICE
@@ -37,7 +37,7 @@ MOST_REPLICATES = 12
 
 
 class Experiment(Study):
-    """The grid: keys `setting` and `iw`."""
+    """The grid: keys `case` and `iw`."""
 
     name = ADVICE
     title = "Effect of another initial window on these users"
@@ -45,28 +45,30 @@ class Experiment(Study):
     engines = ("simulate",)
     shows = "the flows of an operator with other initial windows"
 
-    def __init__(self, population: Population, settings: Sequence[Setting], windows: Sequence[int], seed: int) -> None:
-        """`windows`: the one in use and the candidates. `seed` draws what the settings complete, too."""
+    def __init__(
+        self, population: Population, cases: Sequence[SensitivityCase], windows: Sequence[int], seed: int
+    ) -> None:
+        """`windows`: the current one and the candidates. `seed` draws what the cases complete, too."""
         self.population = population
-        self.settings = settings
+        self.sensitivity_cases = cases
         self.windows = windows
         self.seed = seed  # type: ignore[misc]
         self.replicates = min(MOST_REPLICATES, -(-WORK // population.rows.height))  # type: ignore[misc]
 
     @cached_property
     def users(self) -> dict[str, Users]:
-        """The users of each setting, by its name."""
-        return {setting.name: complete(self.population, setting, self.seed) for setting in self.settings}
+        """The users of each case, by its name."""
+        return {case.name: complete(self.population, case, self.seed) for case in self.sensitivity_cases}
 
     def cells(self, engine: str) -> list[Cell]:
-        """The reference setting first, in it the window in use first."""
+        """The reference case first, in it the current window first."""
         return self._grid
 
     @cached_property
     def _grid(self) -> list[Cell]:
         return [
-            Cell({"setting": setting.name, "iw": window}, self._scenario(setting, window))
-            for setting in self.settings
+            Cell({"case": case.name, "iw": window}, self._scenario(case, window))
+            for case in self.sensitivity_cases
             for window in self.windows
         ]
 
@@ -74,29 +76,29 @@ class Experiment(Study):
         """None: the page has its own."""
         return []
 
-    def _scenario(self, setting: Setting, window: int) -> Scenario:
+    def _scenario(self, case: SensitivityCase, window: int) -> Scenario:
         document = {
-            "name": f"advise-{setting.name.replace(' ', '-').replace(',', '')}",
-            "description": setting.text,
+            "name": f"advise-{case.name.replace(' ', '-').replace(',', '')}",
+            "description": case.text,
             "duration": LASTS,
             "tcp": {"profile": "linux", "initial_window": window},
-            "population": self.users[setting.name].population(),
-            "application": self._applications(setting),
+            "population": self.users[case.name].population(),
+            "application": self._applications(case),
         }
         return Scenario.from_dict(document, source="the flows")
 
-    def _applications(self, setting: Setting) -> list[dict[str, Any]]:
+    def _applications(self, case: SensitivityCase) -> list[dict[str, Any]]:
         response: dict[str, Any] = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1}
         # When the download is under way, and at about the time of the short response: as parts of one page are.
         near = {"law": "uniform", "low": "500ms", "high": "550ms"}
-        if setting.others:
+        if case.cross_traffic:
             response["start"] = near
         own = [response]
-        if setting.at_once > 1:
-            own = [response | {"name": f"{RESPONSE}-{number}"} for number in range(1, setting.at_once + 1)]
-        if not setting.others:
+        if case.parallel_connections > 1:
+            own = [response | {"name": f"{RESPONSE}-{number}"} for number in range(1, case.parallel_connections + 1)]
+        if not case.cross_traffic:
             return own
-        stays = {"initial_window": self.population.in_use.window}
+        stays = {"initial_window": self.population.current.window}
         short = {"name": SHORT, "size": "30kB", "start": near, "share": SHORT_SHARE}
         long = {"name": LONG, "size": "1MB", "start": "0s", "share": LONG_SHARE}
         return [*own, *({"kind": "file_transfer", "count": 1, "tcp": stays} | other for other in (short, long))]

@@ -1,4 +1,4 @@
-"""The pictures of an advice: gain by percentile, gain by kind of user, cost by setting, and the users themselves."""
+"""The pictures of an advice: gain by percentile, gain by kind of user, cost by case, and the users themselves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAP_SIZES = np.unique(np.round(np.geomspace(1e3, 1e6, 90))).tolist()
 
 def all_figures(advice: Advice, experiment: Experiment) -> list[Figure]:
     """In the order of the page."""
-    found = [_percentiles(advice), _segments(advice), _cost(advice), _map(advice, experiment)]
+    found = [_percentiles(advice), _groups(advice), _cost(advice), _map(advice, experiment)]
     return [figure for figure in found if figure is not None]
 
 
@@ -53,7 +53,7 @@ def _colour(advice: Advice) -> altair.Color:
 def _percentiles(advice: Advice) -> Figure | None:
     import altair as alt
 
-    reference = advice.settings[0].name
+    reference = advice.cases[0].name
     points = [
         {
             "iw": str(gain.initial_window),
@@ -63,7 +63,7 @@ def _percentiles(advice: Advice) -> Figure | None:
             "high": gain.change_percent.high,
         }
         for gain in advice.gains
-        if gain.setting == reference and math.isfinite(gain.change_percent.low)
+        if gain.case == reference and math.isfinite(gain.change_percent.low)
     ]
     if not points:
         return None
@@ -88,7 +88,7 @@ def _percentiles(advice: Advice) -> Figure | None:
 
     return Figure(
         "percentiles",
-        f"Response time compared with {advice.in_use.window} segments",
+        f"Response time compared with {advice.current.window} segments",
         "Change of the mean and of percentiles of the time from SYN to last byte, in the reference case; "
         "negative is faster. With 95% CIs over the observed connections. Percentiles with too few connections "
         "are only in the table.",
@@ -97,22 +97,22 @@ def _percentiles(advice: Advice) -> Figure | None:
     )
 
 
-def _segments(advice: Advice) -> Figure | None:
+def _groups(advice: Advice) -> Figure | None:
     window = advice.shown_window
-    rows = [segment for segment in advice.segments if segment.initial_window == window]
+    rows = [group for group in advice.groups if group.initial_window == window]
     points: list[dict[str, Any]] = []
-    for segment in rows:
-        change = segment.change_percent
+    for group in rows:
+        change = group.change_percent
         told = math.isfinite(change.low)
         points.append(
             {
-                "dimension": segment.dimension,
-                "bucket": segment.bucket,
+                "dimension": group.dimension,
+                "bucket": group.bucket,
                 "change": change.value if told else None,
                 "low": change.low if told else None,
                 "high": change.high if told else None,
-                "share": _share(segment.share_percent) if segment.users else "",
-                "note": "no flows" if not segment.users else "" if told else f"too few: {segment.users}",
+                "share": _share(group.share_percent) if group.users else "",
+                "note": "no flows" if not group.users else "" if told else f"too few: {group.users}",
             }
         )
     if not any(point["change"] is not None for point in points):
@@ -122,9 +122,9 @@ def _segments(advice: Advice) -> Figure | None:
         return _bucket_panels(points, width)
 
     return Figure(
-        "segments",
+        "groups",
         f"Gain by user group with {window} segments",
-        f"Change of the mean time against {advice.in_use.window} segments, by user group; negative is faster. The "
+        f"Change of the mean time against {advice.current.window} segments, by user group; negative is faster. The "
         "intervals of one panel hold simultaneously (95%). On the right: share of the users. Groups without users, or "
         "with too few for an interval, are marked.",
         chart(1090),
@@ -174,59 +174,57 @@ def _bucket_panels(points: list[dict[str, Any]], width: int) -> altair.TopLevelM
 
 
 def _cost(advice: Advice) -> Figure | None:
-    """One panel per setting, each with the reference setting's line behind it."""
+    """One panel per case, each with the reference case's line behind it."""
     import altair as alt
 
-    settings = [setting.name for setting in advice.settings]
+    cases = [case.name for case in advice.cases]
     points = [
-        _again(cost.setting, str(cost.initial_window), cost.candidate_percent.value)
+        _again(cost.case, str(cost.initial_window), cost.candidate_percent.value)
         for cost in advice.costs
         if cost.name == SENT_AGAIN
     ]
-    for setting in settings:
-        own = next(cost for cost in advice.costs if (cost.name, cost.setting) == (SENT_AGAIN, setting))
-        points.append(_again(setting, str(advice.in_use.window), own.in_use_percent.value))
-    windows = [str(window) for window in sorted([advice.in_use.window, *advice.candidates])]
+    for case in cases:
+        own = next(cost for cost in advice.costs if (cost.name, cost.case) == (SENT_AGAIN, case))
+        points.append(_again(case, str(advice.current.window), own.current_percent.value))
+    windows = [str(window) for window in sorted([advice.current.window, *advice.candidates])]
     most = max(point["percent"] for point in points)
 
-    def panel(setting: str, inner: int) -> altair.LayerChart | altair.FacetChart:
+    def panel(case: str, inner: int) -> altair.LayerChart | altair.FacetChart:
         base = alt.Chart().encode(
             x=alt.X("iw:N", sort=windows, title=None, axis=alt.Axis(labelAngle=0)),
             y=alt.Y("percent:Q", title=None, scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=4)),
             order=alt.Order("place:Q"),
         )
-        behind = base.mark_line(color=_GREY, strokeDash=[3, 3]).properties(data=_of(settings[0]))
+        behind = base.mark_line(color=_GREY, strokeDash=[3, 3]).properties(data=_of(cases[0]))
         line = base.mark_line(color=PALETTE[0], strokeWidth=2, point=alt.OverlayMarkDef(size=40, color=PALETTE[0]))
-        title = alt.TitleParams(setting, anchor="start", frame="group", fontSize=12, fontWeight="normal")
-        return alt.layer(behind, line.properties(data=_of(setting))).properties(width=inner, height=90, title=title)
+        title = alt.TitleParams(case, anchor="start", frame="group", fontSize=12, fontWeight="normal")
+        return alt.layer(behind, line.properties(data=_of(case))).properties(width=inner, height=90, title=title)
 
-    def _of(setting: str) -> altair.Data:
-        return inline(
-            [point | {"place": windows.index(point["iw"])} for point in points if point["setting"] == setting]
-        )
+    def _of(case: str) -> altair.Data:
+        return inline([point | {"place": windows.index(point["iw"])} for point in points if point["case"] == case])
 
     def chart(across: int, inner: int) -> altair.TopLevelMixin:
-        return alt.concat(*(panel(setting, inner) for setting in settings), columns=across, align="all", spacing=14)
+        return alt.concat(*(panel(case, inner) for case in cases), columns=across, align="all", spacing=14)
 
     return Figure(
         "cost",
         "Retransmission rate, %",
         "Share of all data segments that are retransmissions, by initial window in segments; one panel per case, on "
-        f"one scale. Dashed: {settings[0]}.",
+        f"one scale. Dashed: {cases[0]}.",
         chart(4, 230),
         chart(2, 110),
     )
 
 
-def _again(setting: str, window: str, percent: float) -> dict[str, Any]:
-    return {"setting": setting, "iw": window, "percent": percent}
+def _again(case: str, window: str, percent: float) -> dict[str, Any]:
+    return {"case": case, "iw": window, "percent": percent}
 
 
 def _map(advice: Advice, experiment: Experiment) -> Figure | None:
-    windows = sorted([advice.in_use.window, *advice.candidates])
+    windows = sorted([advice.current.window, *advice.candidates])
     if len(windows) > _MOST_WINDOWS:
         return None
-    reference = experiment.users[advice.settings[0].name].columns
+    reference = experiment.users[advice.cases[0].name].columns
     cloud = pl.DataFrame({name: reference[name] for name in ("rtt_s", "down_bps")}).with_columns(
         experiment.population.rows["weight"]
     )

@@ -25,8 +25,8 @@ def check_enough(population: Population) -> None:
         return
     if population.usable > flows:
         raise RequestError(
-            f"--users {flows:,} of {population.usable:,} usable connections is too few: the interval of a mean takes "
-            f"{least:,}; give --users {least:,} or more"
+            f"--max-connections {flows:,} of {population.usable:,} usable connections is too few: the interval of a "
+            f"mean takes {least:,}; give --max-connections {least:,} or more"
         )
     left_out = "".join(f"; {count:,} {why} are left out" for count, why in population.left_out)
     raise RequestError(

@@ -1,7 +1,7 @@
-"""From observed connections to a population: one user a connection, path and size as they were seen together.
+"""From observed connections to a population: one user per connection, path and size as they were seen together.
 
 Nothing is fitted to a law: a row of the population is a row of the data, so that whatever hangs together there (long
-round trips with low rates, say) does so here. What the data does not tell is left null; `brackets` says what is
+round trips with low rates, say) does so here. What the data does not show is left null; `sensitivity` says what is
 assumed instead.
 """
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from firstflight.advise.assume import Assumed
-from firstflight.advise.in_use import InUse, in_use
+from firstflight.advise.current import CurrentWindow, current_window
 from firstflight.errors import RequestError
 from firstflight.observe import Observation
 from firstflight.observe.observation import TLS
@@ -43,7 +43,7 @@ class Population:
     """
 
     rows: pl.DataFrame
-    in_use: InUse
+    current: CurrentWindow
     read: int
     left_out: tuple[tuple[int, str], ...]
     usable: int
@@ -72,7 +72,7 @@ class Population:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What of a user's path and size is assumed, and of how many users."""
-        names = {"rtt_s": "the RTT", "down_bps": "the access rate", "bytes": "the size of the response"}
+        names = {"rtt_s": "the RTT", "down_bps": "the link rate", "bytes": "the response size"}
         shares = {what: self.assumed_percent(column) for column, what in names.items()}
         found = [f"{what} of {share:.3g}% of the users" for what, share in shares.items() if share]
         return (*found, *self.given.texts)
@@ -92,11 +92,11 @@ def fit(observed: Observation, users: int, seed: int) -> Population:
             instead = "; assume them, such as --assume paths=uk-2023+30ms or rtt=50ms"
             instead += "".join(f" ({note})" for note in observed.source.notes if "to log it" in note)
             raise RequestError(f"{name} has no RTTs{instead}")
-        instead = "; add --sizes web-search to assume the sizes of that application on these paths" if without else ""
-        raise RequestError(
-            f"{name} has no connection to judge by, which needs a round trip and a size: {reasons}{instead}"
+        instead = (
+            "; add --assume-sizes web-search to assume the sizes of that application on these paths" if without else ""
         )
-    window = in_use(frame)
+        raise RequestError(f"{name} has no connection to judge by, which needs an RTT and a size: {reasons}{instead}")
+    window = current_window(frame)
     loss, seen = _loss(frame)
     frame = frame.with_columns(loss=loss)
     usable = frame.height
@@ -164,9 +164,9 @@ def _usable(observed: Observation) -> tuple[pl.DataFrame, tuple[tuple[int, str],
     for why, good in (
         ("whose first response is not in the data", pl.col("object").fill_null(0) == 0),
         ("without a response of at least one byte", pl.col("bytes") > 0),
-        ("without a round trip", pl.col("rtt_s").is_not_nan() & pl.col("rtt_s").is_not_null()),
+        ("without an RTT", pl.col("rtt_s").is_not_nan() & pl.col("rtt_s").is_not_null()),
         (
-            f"with a round trip below {1e3 * _RTT_S[0]:g} ms or above {_RTT_S[1]:g} s",
+            f"with an RTT below {1e3 * _RTT_S[0]:g} ms or above {_RTT_S[1]:g} s",
             pl.col("rtt_s").is_between(*_RTT_S),
         ),
         (

@@ -1,4 +1,4 @@
-"""From the experiment's records to comparisons: each candidate against the window in use, on the same users."""
+"""From the experiment's records to comparisons: each candidate against the current window, on the same users."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ the interval a little too short. To leave out small groups would be worse: harm 
 
 @dataclass(frozen=True)
 class Dimension:
-    """By what users are told apart. `edges`: upper ends, each in its bucket; `scale`: what one of `unit` is; `seen`:
+    """What users are grouped by. `edges`: upper ends, each in its bucket; `scale`: what one of `unit` is; `seen`:
     the population's column that must be observed for it.
     """
 
@@ -55,10 +55,15 @@ class Dimension:
         ]
 
 
+def in_a_sentence(title: str) -> str:
+    """The title of a dimension as it stands within a sentence."""
+    return title if title.startswith("RTT") else title[0].lower() + title[1:]
+
+
 DIMENSIONS = (
-    Dimension("rtt_s", "Round trip", "ms", 1e-3, (0.02, 0.05, 0.1, 0.2, 0.5), "rtt_s"),
-    Dimension("down_bps", "Access rate", "Mbit/s", 1e6, (0.256e6, 1e6, 3e6, 10e6, 30e6, 100e6), "down_bps"),
-    Dimension("segments", "Size of the response", "segments", 1, (3, 10, 16, 32, 64, 128), "bytes"),
+    Dimension("rtt_s", "RTT", "ms", 1e-3, (0.02, 0.05, 0.1, 0.2, 0.5), "rtt_s"),
+    Dimension("down_bps", "Link rate", "Mbit/s", 1e6, (0.256e6, 1e6, 3e6, 10e6, 30e6, 100e6), "down_bps"),
+    Dimension("segments", "Response size", "segments", 1, (3, 10, 16, 32, 64, 128), "bytes"),
     Dimension("bdp_bytes", "Bandwidth-delay product", "kB", 1e3, (5e3, 15e3, 50e3, 150e3, 500e3), "down_bps"),
 )
 
@@ -71,9 +76,9 @@ class Measurements:
         self._run = run
         self._experiment = experiment
         self._seed = 1
-        self.in_use = experiment.population.in_use.window
-        self.candidates = [window for window in experiment.windows if window != self.in_use]
-        self.settings = [setting.name for setting in experiment.settings]
+        self.current = experiment.population.current.window
+        self.candidates = [window for window in experiment.windows if window != self.current]
+        self.cases = [case.name for case in experiment.sensitivity_cases]
         self._responses: dict[str, pl.DataFrame] = {}
         self._others: dict[tuple[str, str], pl.DataFrame] = {}
         self._clients: pl.Series | None = None
@@ -91,38 +96,38 @@ class Measurements:
         subnets = self._experiment.population.rows["subnet"]
         return "subnet" if not subnets.null_count() and subnets.n_unique() >= LEAST_BLOCKS else None
 
-    def responses(self, setting: str) -> pl.DataFrame:
-        """The observed connections as simulated in a setting: a row each, replicate and window (`iw`).
+    def responses(self, case: str) -> pl.DataFrame:
+        """The observed connections as simulated in a case: a row each, replicate and window (`iw`).
 
         `time_s` from the opening of the connection to the last byte, NaN where it did not come within the time of a
         simulation; what the user is like beside it.
         """
-        if setting not in self._responses:
+        if case not in self._responses:
             own = pl.col("application").cast(pl.String).str.starts_with(RESPONSE)
-            self._responses[setting] = self._with_users(self._rows(setting).filter(own), setting).with_columns(
+            self._responses[case] = self._with_users(self._rows(case).filter(own), case).with_columns(
                 (pl.col("time_s") + pl.col("rest_s")).alias("time_s")
             )
-        return self._responses[setting]
+        return self._responses[case]
 
-    def others(self, setting: str, application: str) -> pl.DataFrame:
+    def others(self, case: str, application: str) -> pl.DataFrame:
         """The connections beside them, whose window is the same for every `iw`."""
-        key = (setting, application)
+        key = (case, application)
         if key not in self._others:
             own = pl.col("application").cast(pl.String) == application
-            self._others[key] = self._with_users(self._rows(setting).filter(own), setting)
+            self._others[key] = self._with_users(self._rows(case).filter(own), case)
         rows = self._others[key]
         return rows if self._clients is None else rows.filter(pl.col("client").is_in(self._clients.implode()))
 
-    def among(self, setting: str, clients: pl.Series) -> Measurements:
-        """The same of one setting and of these users alone."""
+    def among(self, case: str, clients: pl.Series) -> Measurements:
+        """The same of one case and of these users alone."""
         other = copy(self)
         other._clients, other._made, other._buckets = clients, {}, {}
-        rows = self.responses(setting).filter(pl.col("client").is_in(clients.implode()))
-        other._responses = {setting: rows}
+        rows = self.responses(case).filter(pl.col("client").is_in(clients.implode()))
+        other._responses = {case: rows}
         return other
 
-    def _rows(self, setting: str) -> pl.LazyFrame:
-        return self._run.transfers.filter(pl.col("setting") == setting).select(
+    def _rows(self, case: str) -> pl.LazyFrame:
+        return self._run.transfers.filter(pl.col("case") == case).select(
             "iw",
             "replicate",
             "client",
@@ -137,8 +142,8 @@ class Measurements:
             (pl.col("timeouts") > 0).cast(pl.Float64).alias("timed_out"),
         )
 
-    def _with_users(self, rows: pl.LazyFrame, setting: str) -> pl.DataFrame:
-        columns = self._experiment.users[setting].columns
+    def _with_users(self, rows: pl.LazyFrame, case: str) -> pl.DataFrame:
+        columns = self._experiment.users[case].columns
         seen = self._experiment.population.rows
         users = pl.DataFrame(
             {
@@ -146,52 +151,52 @@ class Measurements:
                 "rtt_s": columns["rtt_s"],
                 "down_bps": columns["down_bps"],
                 "weight": seen["weight"],
-                "rest_s": self._experiment.users[setting].rest_s,
+                "rest_s": self._experiment.users[case].rest_s,
                 "segments": seen["segments"],
                 "subnet": seen["subnet"],
             }
         ).with_columns((pl.col("rtt_s") * pl.col("down_bps") / 8).alias("bdp_bytes"))
         return rows.join(users.lazy(), on="client", how="left", maintain_order="left").collect()
 
-    def time(self, setting: str, window: int, statistic: str = "mean", against: int | None = None) -> Comparison:
-        """The time of a response in seconds with `window`, and with the one in use (or `against`)."""
-        baseline = self.in_use if against is None else against
-        key = (setting, statistic, baseline, window)
+    def time(self, case: str, window: int, statistic: str = "mean", against: int | None = None) -> Comparison:
+        """The time of a response in seconds with `window`, and with the current one (or `against`)."""
+        baseline = self.current if against is None else against
+        key = (case, statistic, baseline, window)
         if key not in self._made:
             design = self._design(baseline, window)
-            self._made[key] = compare(self.responses(setting), "time_s", design, statistic=statistic)
+            self._made[key] = compare(self.responses(case), "time_s", design, statistic=statistic)
         return self._made[key]
 
-    def rate(self, setting: str, window: int, numerator: str, denominator: str) -> Comparison:
+    def rate(self, case: str, window: int, numerator: str, denominator: str) -> Comparison:
         """A ratio of sums over all responses, such as retransmitted segments of segments sent."""
-        key = (setting, f"{numerator}/{denominator}", self.in_use, window)
+        key = (case, f"{numerator}/{denominator}", self.current, window)
         if key not in self._made:
-            design = self._design(self.in_use, window)
-            self._made[key] = compare_rate(self.responses(setting), numerator, denominator, design)
+            design = self._design(self.current, window)
+            self._made[key] = compare_rate(self.responses(case), numerator, denominator, design)
         return self._made[key]
 
-    def share(self, setting: str, window: int, flag: str) -> Comparison:
+    def share(self, case: str, window: int, flag: str) -> Comparison:
         """The share of responses with a flag (`lost_in_first_flight`, `timed_out`)."""
-        key = (setting, flag, self.in_use, window)
+        key = (case, flag, self.current, window)
         if key not in self._made:
-            self._made[key] = compare(self.responses(setting), flag, self._design(self.in_use, window))
+            self._made[key] = compare(self.responses(case), flag, self._design(self.current, window))
         return self._made[key]
 
-    def other(self, setting: str, window: int, application: str, statistic: str = "mean") -> Comparison:
+    def other(self, case: str, window: int, application: str, statistic: str = "mean") -> Comparison:
         """The time of other connections when the responses have `window`."""
-        key = (setting, f"{application} {statistic}", self.in_use, window)
+        key = (case, f"{application} {statistic}", self.current, window)
         if key not in self._made:
-            rows, design = self.others(setting, application), self._design(self.in_use, window)
+            rows, design = self.others(case, application), self._design(self.current, window)
             self._made[key] = compare(rows, "time_s", design, statistic=statistic)
         return self._made[key]
 
-    def segments(self, setting: str, window: int, dimension: Dimension) -> list[Bucket]:
+    def groups(self, case: str, window: int, dimension: Dimension) -> list[Bucket]:
         """The mean time by bucket of a dimension, corrected for looking at many; a bucket without users says so."""
-        key = (setting, window, dimension.column)
+        key = (case, window, dimension.column)
         if key not in self._buckets:
             labels = dimension.labels()
-            rows = bucketed(self.responses(setting), dimension.column, dimension.edges, "bucket")
-            design = replace(self._design(self.in_use, window), least=LEAST_IN_BUCKET)
+            rows = bucketed(self.responses(case), dimension.column, dimension.edges, "bucket")
+            design = replace(self._design(self.current, window), least=LEAST_IN_BUCKET)
             found = by_bucket(rows, "time_s", "bucket", design, buckets=range(len(labels)))
             self._buckets[key] = [replace(one, bucket=name) for one, name in zip(found, labels, strict=True)]
         return self._buckets[key]
@@ -218,12 +223,12 @@ class Measurements:
         self, budget: tuple[Term, ...], jobs: int | None = None, done: Callable[[int], None] = lambda pairs: None
     ) -> Evidence:
         """What the decision rests on, worked out by `jobs` threads (None: one a CPU), which changes nothing in it.
-        `done` is called with the number of pairs of setting and candidate that are.
+        `done` is called with the number of pairs of case and candidate that are.
         """
-        pairs = [(setting, window) for setting in self.settings for window in self.candidates]
+        pairs = [(case, window) for case in self.cases for window in self.candidates]
         # Read once, before threads want them.
-        for setting in self.settings:
-            self.responses(setting)
+        for case in self.cases:
+            self.responses(case)
 
         def held(pair: tuple[str, int]) -> tuple[Estimate, list[Check]]:
             return self.time(*pair).percent, [check for term in budget for check in self.checks(term, *pair)]
@@ -234,11 +239,11 @@ class Measurements:
                 found[pair] = made
                 done(len(found))
         return Evidence(
-            in_use=self.in_use,
+            current=self.current,
             candidates=self.candidates,
-            settings=self.settings,
+            cases=self.cases,
             changes={pair: change for pair, (change, _) in found.items()},
-            step=lambda setting, smaller, larger: self.time(setting, larger, against=smaller).percent,
+            step=lambda case, smaller, larger: self.time(case, larger, against=smaller).percent,
             checks={pair: checks for pair, (_, checks) in found.items()},
             flows=self.flows,
             usable=self._experiment.population.usable,
@@ -264,41 +269,41 @@ class Measurements:
             evidence,
             changes=changes,
             checks=checks,
-            step=lambda setting, smaller, larger: other.time(setting, larger, against=smaller).percent,
+            step=lambda case, smaller, larger: other.time(case, larger, against=smaller).percent,
         )
 
-    def _is_near(self, term: Term, setting: str, window: int, checks: Sequence[Check]) -> bool:
+    def _is_near(self, term: Term, case: str, window: int, checks: Sequence[Check]) -> bool:
         """Whether another seed may turn the verdict; of buckets any, and not only the one that reaches furthest."""
         found = [each.found for each in checks if each.term == term]
-        if term.name == "segments":
-            buckets = [bucket for each in DIMENSIONS for bucket in self.segments(setting, window, each)]
+        if term.name == "groups":
+            buckets = [bucket for each in DIMENSIONS for bucket in self.groups(case, window, each)]
             found = [Estimate(math.nan, bucket.percent_low, bucket.percent_high) for bucket in buckets]
         return any(_is_near(each, term.limit) for each in found)
 
-    def checks(self, term: Term, setting: str, window: int) -> list[Check]:
-        """A term held against what was found; of others, none in a setting in which they are not there."""
+    def checks(self, term: Term, case: str, window: int) -> list[Check]:
+        """A term compared with what was found; of others, none in a case in which they are not there."""
         if term.name == "retransmissions":
-            found = self.rate(setting, window, "retransmissions", "segments_sent")
+            found = self.rate(case, window, "retransmissions", "segments_sent")
             points = _scaled(found.difference, 100)
-            return [self._check(term, setting, window, found, points, "rate")]
-        if term.name == "segments":
-            return self._worst_segments(term, setting, window)
+            return [self._check(term, case, window, found, points, "rate")]
+        if term.name == "groups":
+            return self._worst_groups(term, case, window)
         if term.name in ("others", "others_p99"):
             statistic = "p99" if term.name == "others_p99" else "mean"
-            if not self._has_others(setting):
+            if not self._has_others(case):
                 return []
-            made = {name: self.other(setting, window, name, statistic) for name in OTHERS}
+            made = {name: self.other(case, window, name, statistic) for name in OTHERS}
             return [
-                self._check(term, setting, window, found, found.percent, statistic, OTHERS[name])
+                self._check(term, case, window, found, found.percent, statistic, OTHERS[name])
                 for name, found in made.items()
             ]
-        found = self.time(setting, window, term.name)
-        return [self._check(term, setting, window, found, found.percent, term.name)]
+        found = self.time(case, window, term.name)
+        return [self._check(term, case, window, found, found.percent, term.name)]
 
     def _check(
         self,
         term: Term,
-        setting: str,
+        case: str,
         window: int,
         made: Comparison,
         found: Estimate,
@@ -308,7 +313,7 @@ class Measurements:
         return check(
             term,
             window,
-            setting,
+            case,
             found,
             self.flows,
             where=where,
@@ -316,7 +321,7 @@ class Measurements:
             lacks=least_units(statistic) if made.evidence is None else None,
         )
 
-    def _worst_segments(self, term: Term, setting: str, window: int) -> list[Check]:
+    def _worst_groups(self, term: Term, case: str, window: int) -> list[Check]:
         """The bucket of each dimension whose simultaneous interval reaches furthest up, one over the limit before the
         others; those without enough users are not judged, and the page lists them.
         """
@@ -327,17 +332,17 @@ class Measurements:
                     bucket,
                     Estimate(bucket.comparison.percent.value, bucket.percent_low, bucket.percent_high, bucket.units),
                 )
-                for bucket in self.segments(setting, window, dimension)
-                if bucket.comparison is not None and bucket.verdict in ("better", "worse", "not separated")
+                for bucket in self.groups(case, window, dimension)
+                if bucket.comparison is not None and bucket.verdict in ("better", "worse", "no significant difference")
             ]
             if judged:
                 bucket, found = max(judged, key=lambda item: (item[1].low > term.limit, item[1].high))
-                where = f"{self.title(dimension).lower()} {bucket.bucket}"
-                checks.append(check(term, window, setting, found, bucket.units, where=where))
+                where = f"{in_a_sentence(self.title(dimension))} {bucket.bucket}"
+                checks.append(check(term, window, case, found, bucket.units, where=where))
         return checks
 
-    def _has_others(self, setting: str) -> bool:
-        return any(each.others for each in self._experiment.settings if each.name == setting)
+    def _has_others(self, case: str) -> bool:
+        return any(each.cross_traffic for each in self._experiment.sensitivity_cases if each.name == case)
 
 
 def _is_near(found: Estimate, limit: float) -> bool:

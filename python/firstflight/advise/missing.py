@@ -13,11 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from firstflight.advise.brackets import AT_ONCE, MUCH_LOSS, NARROW_UP_SHARE, SHALLOW_BUFFER_S, Setting
 from firstflight.advise.budget import Term
 from firstflight.advise.decide import Decision, Evidence
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.measure import Measurements
+from firstflight.advise.sensitivity import (
+    HIGH_LOSS,
+    PARALLEL_CONNECTIONS,
+    SHALLOW_BUFFER_S,
+    SLOW_UP_SHARE,
+    SensitivityCase,
+)
 
 SLOW_BPS = (0.5e6, 1e6, 2e6, 4e6, 8e6)
 """Rates below which a line is tried as too slow, the least that does."""
@@ -26,9 +32,9 @@ SHARES = (0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02, 0.015, 0.01, 0.005
 CAPTURE = "timeout 600 tcpdump -i any -s 96 -w flows.pcap 'tcp port 443'"
 _CONDITIONS = {
     "buffer": f"the queues before your users' access links hold more than {1e3 * SHALLOW_BUFFER_S:g} ms",
-    "loss": f"the paths to your users lose less than {100 * MUCH_LOSS:g}%",
-    "up": f"uplink rates are above {100 * NARROW_UP_SHARE:g}% of the downlink rates",
-    "connections": f"a user opens fewer than {AT_ONCE} parallel connections",
+    "loss": f"the paths to your users lose less than {100 * HIGH_LOSS:g}%",
+    "up": f"uplink rates are above {100 * SLOW_UP_SHARE:g}% of the downlink rates",
+    "connections": f"a user opens fewer than {PARALLEL_CONNECTIONS} parallel connections",
 }
 _IF_KNOWN = {
     "lines": "--assume lines=uk-2023",
@@ -71,31 +77,35 @@ def missing(
     decision: Decision, evidence: Evidence, experiment: Experiment, measured: Measurements, budget: Sequence[Term]
 ) -> Missing | None:
     """The least that is missing for the candidate with the largest gain that unknowns alone stop; None for none."""
-    about = {setting.name: setting for setting in experiment.settings}
-    reference = evidence.settings[0]
+    about = {case.name: case for case in experiment.sensitivity_cases}
+    reference = evidence.cases[0]
     chosen = 0.0
     if decision.outcome == "change":
         chosen = evidence.changes[reference, decision.initial_window].value
     better = [w for w in evidence.candidates if evidence.changes[reference, w].value < chosen]
     found = []
     for window in sorted(better, key=lambda w: evidence.changes[reference, w].value):
-        blocked = [name for name in evidence.settings if not _holds(evidence, name, window)]
+        blocked = [name for name in evidence.cases if not _holds(evidence, name, window)]
         if blocked and window != decision.initial_window:
             found.append(_of(window, [about[name] for name in blocked], experiment, measured, budget))
     named = [each for each in found if each is not None]
     return min(named, key=lambda each: len(each.conditions), default=None)
 
 
-def _holds(evidence: Evidence, setting: str, window: int) -> bool:
-    within = all(check.verdict in ("within", "too few flows") for check in evidence.checks[setting, window])
-    return within and evidence.changes[setting, window].high < 0
+def _holds(evidence: Evidence, case: str, window: int) -> bool:
+    within = all(check.verdict in ("within", "too few flows") for check in evidence.checks[case, window])
+    return within and evidence.changes[case, window].high < 0
 
 
 def _of(
-    window: int, blocked: Sequence[Setting], experiment: Experiment, measured: Measurements, budget: Sequence[Term]
+    window: int,
+    blocked: Sequence[SensitivityCase],
+    experiment: Experiment,
+    measured: Measurements,
+    budget: Sequence[Term],
 ) -> Missing | None:
     plain = [each.about for each in blocked]
-    if experiment.settings[0].rates in ("seen", "given") or not {"", "lines"} & {*plain}:
+    if experiment.sensitivity_cases[0].rates in ("seen", "given") or not {"", "lines"} & {*plain}:
         return _made(window, plain)
     tried = []
     for slow_bps in SLOW_BPS:
@@ -134,7 +144,7 @@ def _made(
 
 
 def _within(
-    setting: Setting,
+    case: SensitivityCase,
     window: int,
     slow_bps: float,
     share: float,
@@ -142,15 +152,15 @@ def _within(
     measured: Measurements,
     budget: Sequence[Term],
 ) -> bool:
-    """Whether the candidate holds in a setting if at most `share` of the lines are slower."""
-    rates = np.array(experiment.users[setting.name].columns["down_bps"])
+    """Whether the candidate holds in a case if at most `share` of the lines are slower."""
+    rates = np.array(experiment.users[case.name].columns["down_bps"])
     slow, fast = np.flatnonzero(rates < slow_bps), np.flatnonzero(rates >= slow_bps)
     kept = min(len(slow), round(share / (1 - share) * len(fast)))
     order = np.random.default_rng(experiment.seed).permutation(len(slow))
     clients = pl.Series(np.sort(np.concatenate([fast, slow[order[:kept]]])).astype(np.uint32))
-    among = measured.among(setting.name, clients)
+    among = measured.among(case.name, clients)
     return all(
         check.verdict in ("within", "too few flows")
         for term in budget
-        for check in among.checks(term, setting.name, window)
-    ) and bool(among.time(setting.name, window).percent.high < 0)
+        for check in among.checks(term, case.name, window)
+    ) and bool(among.time(case.name, window).percent.high < 0)

@@ -54,12 +54,12 @@ def render(advice: Advice, figures: Sequence[Figure], commands: Sequence[str], t
         .get_template("advice.html.j2")
         .render(
             advice=advice,
-            light=light(advice.decision.outcome, advice.level),
+            light=light(advice.decision.outcome, advice.confidence),
             figures=drawn,
             commands=commands,
             transfers=transfers,
-            by_setting=_by_setting(advice),
-            reference=advice.settings[0].name,
+            by_case=_by_case(advice),
+            reference=advice.cases[0].name,
             percentiles=_percentiles(advice),
             costs=_costs(advice),
         )
@@ -83,11 +83,11 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def light(outcome: str, level: str) -> tuple[str, str]:
+def light(outcome: str, confidence: str) -> tuple[str, str]:
     """Of the traffic light at the top of the page: which is lit, and what it says."""
     if outcome == "change":
-        return ("go", "Change it") if level == "firm" else ("care", "Change it, with a doubt")
-    return ("stop", "Leave it") if level == "firm" else ("care", "Not yet: these data do not settle it")
+        return ("go", "Change it") if confidence == "high" else ("care", "Change it, with a doubt")
+    return ("stop", "Leave it") if confidence == "high" else ("care", "Not yet: the data is inconclusive")
 
 
 def change(found: Estimate, digits: int = 1) -> str:
@@ -123,14 +123,12 @@ def short(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def worst(checks: Sequence[Check], window: int, setting: str, term: str) -> Check | None:
+def worst(checks: Sequence[Check], window: int, case: str, term: str) -> Check | None:
     """Of the checks of one term, the one that most stands in the way; of several the one that reaches furthest up."""
-    own = [
-        check for check in checks if (check.initial_window, check.setting, check.term.name) == (window, setting, term)
-    ]
+    own = [check for check in checks if (check.initial_window, check.case, check.term.name) == (window, case, term)]
     if not own:
         return None
-    order = ("too few flows", "within", "not shown", "over", "not measured")
+    order = ("too few flows", "within", "inconclusive", "over", "no data")
     return max(own, key=lambda check: (order.index(check.verdict), np.nan_to_num(check.found.high)))
 
 
@@ -144,28 +142,28 @@ def _pictures(figure: Figure) -> dict[str, Markup]:
     return {width: Markup(svg(chart)) for width, chart in drawn.items()}
 
 
-def _by_setting(advice: Advice) -> dict[str, dict[int, Gain]]:
-    """The change of the mean time, by setting and candidate."""
+def _by_case(advice: Advice) -> dict[str, dict[int, Gain]]:
+    """The change of the mean time, by case and candidate."""
     found: dict[str, dict[int, Gain]] = {}
     for gain in advice.gains:
         if gain.statistic == "mean":
-            found.setdefault(gain.setting, {})[gain.initial_window] = gain
+            found.setdefault(gain.case, {})[gain.initial_window] = gain
     return found
 
 
 def _percentiles(advice: Advice) -> dict[str, dict[int, Gain]]:
-    """The reference setting's changes, by statistic and candidate."""
+    """The reference case's changes, by statistic and candidate."""
     found: dict[str, dict[int, Gain]] = {}
     for gain in advice.gains:
-        if gain.setting == advice.settings[0].name:
+        if gain.case == advice.cases[0].name:
             found.setdefault(gain.statistic, {})[gain.initial_window] = gain
     return found
 
 
 def _costs(advice: Advice) -> dict[str, dict[int, Any]]:
-    """The reference setting's costs, by name and candidate."""
+    """The reference case's costs, by name and candidate."""
     found: dict[str, dict[int, Any]] = {}
     for cost in advice.costs:
-        if cost.setting == advice.settings[0].name:
+        if cost.case == advice.cases[0].name:
             found.setdefault(cost.name, {})[cost.initial_window] = cost
     return found

@@ -1,4 +1,4 @@
-"""Paths for flows that tell none, as most access logs do: one round trip, or those of a built-in population."""
+"""Paths for flows without RTTs, such as most access logs: one RTT, or the paths of a built-in population."""
 
 from __future__ import annotations
 

@@ -21,22 +21,24 @@ from firstflight.scenario.explain import cut
 DEFAULT_WINDOWS = "10,16,20,32"
 MOST_WINDOW = 1000
 """Nothing above was tried on a kernel; systemd-networkd takes 1023 at most."""
-FEWEST_USERS, DEFAULT_USERS, MOST_USERS = 100, 10_000, 100_000
+FEWEST_CONNECTIONS, DEFAULT_CONNECTIONS, MOST_CONNECTIONS = 100, 10_000, 100_000
 REQUEST = "request.json"
 
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request. `digest`: of what is in FLOWS; `sizes`: the application whose sizes are assumed, if any."""
+    """A checked request. `digest`: of what is in FLOWS; `max_connections`: to simulate; `assume_sizes`: the
+    application whose sizes are assumed, if any.
+    """
 
     flows: Path
     kind: str | None
     windows: tuple[int, ...]
     budget: tuple[Term, ...]
     seed: int
-    users: int
+    max_connections: int
     digest: str
-    sizes: str | None = None
+    assume_sizes: str | None = None
     assume: tuple[str, ...] = ()
 
     @property
@@ -51,8 +53,8 @@ class Request:
             "digest": self.digest,
             "kind": self.kind,
             "seed": self.seed,
-            "users": self.users,
-            "sizes": self.sizes,
+            "max_connections": self.max_connections,
+            "assume_sizes": self.assume_sizes,
             "assume": ",".join(sorted(self.assume)) or None,
         }
 
@@ -73,14 +75,14 @@ def windows(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def with_in_use(asked: tuple[int, ...], in_use: int) -> list[int]:
-    """The windows to simulate. RequestError if there is nothing to compare with the one in use."""
-    if set(asked) == {in_use}:
+def with_current(asked: tuple[int, ...], current: int) -> list[int]:
+    """The windows to simulate. RequestError if there is nothing to compare with the current one."""
+    if set(asked) == {current}:
         raise RequestError(
-            f"--iw names only {in_use}, which is in use already, so there is nothing to compare it with; write for "
-            f"example --iw {DEFAULT_WINDOWS}"
+            f"--iw names only {current}, which is the current window, so there is nothing to compare it with; write "
+            f"for example --iw {DEFAULT_WINDOWS}"
         )
-    return sorted({*asked, in_use})
+    return sorted({*asked, current})
 
 
 def check(
@@ -89,8 +91,8 @@ def check(
     iw: str,
     harm: str,
     seed: int | None,
-    users: int | None,
-    sizes: str | None = None,
+    max_connections: int | None,
+    assume_sizes: str | None = None,
     assume: Sequence[str] = (),
 ) -> Request:
     """The request. RequestError for values out of range and a file that cannot be read."""
@@ -99,14 +101,16 @@ def check(
     asked, budget = windows(iw), parse(harm)
     if seed is not None:
         check_seed(seed)
-    number = DEFAULT_USERS if users is None else users
-    if not FEWEST_USERS <= number <= MOST_USERS:
-        raise RequestError(f"--users is {number}; write a number from {FEWEST_USERS} to {MOST_USERS}")
-    if sizes is not None:
-        check_name(sizes)
+    number = DEFAULT_CONNECTIONS if max_connections is None else max_connections
+    if not FEWEST_CONNECTIONS <= number <= MOST_CONNECTIONS:
+        raise RequestError(
+            f"--max-connections is {number}; write a number from {FEWEST_CONNECTIONS} to {MOST_CONNECTIONS}"
+        )
+    if assume_sizes is not None:
+        check_name(assume_sizes)
     parse_assumed(assume)
     return Request(
-        flows, kind, asked, budget, 1 if seed is None else seed, number, _digest(flows), sizes, tuple(assume)
+        flows, kind, asked, budget, 1 if seed is None else seed, number, _digest(flows), assume_sizes, tuple(assume)
     )
 
 
@@ -133,6 +137,11 @@ def check_directory(directory: Path, request: Request) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         raise RequestError(f'"{path}" is damaged; choose another --out or add --set-aside') from None
     wanted = request.identity()
+    if "users" in identity:
+        raise RequestError(
+            f'"{directory}" holds the advice of an earlier version of firstflight; choose another --out, or add '
+            "--set-aside"
+        )
     differing = [name for name in wanted if identity.get(name) != wanted[name]]
     if not differing:
         return

@@ -6,18 +6,20 @@ import shlex
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from firstflight import observe
 from firstflight.advise import page, paths, request
 from firstflight.advise.advice import Advice, Compared
 from firstflight.advise.advice import advise as advise_on
-from firstflight.advise.brackets import check_open, settings
 from firstflight.advise.experiment import Experiment
 from firstflight.advise.figures import all_figures
 from firstflight.advise.first_look import check_enough, doubts
 from firstflight.advise.fit import fit
 from firstflight.advise.measure import Measurements
+from firstflight.advise.sensitivity import cases, check_open
 from firstflight.advise.sizes import assumed
 from firstflight.advise.transfers import transfers
 from firstflight.errors import RequestError
@@ -25,9 +27,26 @@ from firstflight.records import Run
 from firstflight.scenario import Cell
 from firstflight.studies import execute
 
+P = ParamSpec("P")
+R = TypeVar("R")
+_RENAMED = {"users": "max_connections", "sizes": "assume_sizes"}
 Watched = Callable[[execute.Request, Run], AbstractContextManager[Callable[[Cell, int], None]]]
 
 
+def _refusing_old_names(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, with a TypeError for an argument's old name that gives the new one."""
+
+    @wraps(function)
+    def refusing(*args: P.args, **kwargs: P.kwargs) -> R:
+        for old, new in _RENAMED.items():
+            if old in kwargs:
+                raise TypeError(f"{function.__name__}() has no argument {old}= any more; it is {new}=")
+        return function(*args, **kwargs)
+
+    return refusing
+
+
+@_refusing_old_names
 def advise(
     flows: str | Path,
     *,
@@ -37,8 +56,8 @@ def advise(
     out: str | Path = "runs/advice",
     seed: int | None = None,
     jobs: int | None = None,
-    users: int | None = None,
-    sizes: str | None = None,
+    max_connections: int | None = None,
+    assume_sizes: str | None = None,
     assume: Sequence[str] = (),
     set_aside: bool = False,
     watch: Watched = lambda asked, run: nullcontext(lambda cell, replicates: None),
@@ -47,7 +66,8 @@ def advise(
 ) -> tuple[Advice, Path]:
     """The advice on the observed `flows`, and the path of its page.
 
-    `sizes`: a built-in application whose sizes stand for those that the data lacks (`sizes.NAMES`).
+    `max_connections`: the most to simulate, 10,000 if None. `assume_sizes`: a built-in application whose sizes stand
+    for those that the data lacks (`sizes.NAMES`).
     `assume`: what is known and not in the data, such as "lines=uk-2023" (`assume.KEYS`).
 
     What was simulated in `out` before is not simulated again; what belongs to another request is refused or, with
@@ -58,7 +78,9 @@ def advise(
     """
     from firstflight.advise.budget import DEFAULT
 
-    asked = request.check(Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, users, sizes, assume)
+    asked = request.check(
+        Path(flows), kind, iw, DEFAULT if harm is None else harm, seed, max_connections, assume_sizes, assume
+    )
     directory = Path(out)
     try:
         request.check_directory(directory, asked)
@@ -68,13 +90,13 @@ def advise(
             raise
         before = set()
     observed = observe.read(asked.flows, kind)
-    if asked.sizes is not None:
-        observed = assumed(observed, asked.sizes, asked.seed)
+    if asked.assume_sizes is not None:
+        observed = assumed(observed, asked.assume_sizes, asked.seed)
     unknown = observed.users["rtt_s"].null_count() / max(1, observed.users.height)
     observed = paths.assumed(observed, asked.assumed, asked.seed)
     population = replace(
-        fit(observed, asked.users, asked.seed),
-        sizes=asked.sizes,
+        fit(observed, asked.max_connections, asked.seed),
+        sizes=asked.assume_sizes,
         given=asked.assumed,
         assumed_rtt_percent=100 * unknown if asked.assumed.has_paths else 0.0,
     )
@@ -83,12 +105,12 @@ def advise(
     found = tuple(doubts(observed, population))
     for sentence in found:
         doubted(sentence)
-    windows = request.with_in_use(asked.windows, population.in_use.window)
-    experiment = Experiment(population, settings(population), windows, asked.seed)
+    windows = request.with_current(asked.windows, population.current.window)
+    experiment = Experiment(population, cases(population), windows, asked.seed)
     wanted = execute.prepare(experiment, seed=asked.seed, jobs=jobs)
     # Windows that were asked for before keep their place in the directory.
     if before - set(windows):
-        every = Experiment(population, experiment.settings, sorted(before | set(windows)), asked.seed)
+        every = Experiment(population, experiment.sensitivity_cases, sorted(before | set(windows)), asked.seed)
         wanted = replace(wanted, grid=every.cells("simulate"))
     with execute.started(wanted, directory, set_aside) as run:
         request.remember(directory, asked, before | set(windows))
@@ -105,9 +127,9 @@ def commands(asked: request.Request, directory: Path) -> list[str]:
     """The command line that gives the same advice."""
     words = ["firstflight", "advise", str(asked.flows), "--iw", ",".join(map(str, asked.windows))]
     words += ["--harm", ",".join(term.text for term in asked.budget), "--seed", str(asked.seed)]
-    words += ["--users", str(asked.users)]
-    if asked.sizes is not None:
-        words += ["--sizes", asked.sizes]
+    words += ["--max-connections", str(asked.max_connections)]
+    if asked.assume_sizes is not None:
+        words += ["--assume-sizes", asked.assume_sizes]
     for term in asked.assume:
         words += ["--assume", term]
     if asked.kind is not None:

@@ -22,7 +22,9 @@ def check_name(name: str) -> None:
     """RequestError for anything but an application of one response a connection."""
     if name not in NAMES:
         raise RequestError(
-            f'--sizes "{name}" is no built-in application of one short response a connection; write --sizes {NAMES[0]}'
+            f'--assume-sizes "{name}"'
+            f" is no built-in application of one short response per connection; write "
+            f"--assume-sizes {NAMES[0]}"
         )
 
 
@@ -32,11 +34,11 @@ def assumed(observed: Observation, name: str, seed: int) -> Observation:
     RequestError where the data has sizes of its own.
     """
     if not observed.transfers.is_empty():
-        raise RequestError(f"{observed.source.path} has sizes, which are used; leave --sizes {name} out")
+        raise RequestError(f"{observed.source.path} has sizes, which are used; leave --assume-sizes {name} out")
     law = FileTransfer.model_validate(applications.preset(name)).size
     assert isinstance(law, Lognormal)
     normal = np.random.default_rng(seed).standard_normal(observed.users.height)
     sizes = np.maximum(np.rint(law.median * np.exp(law.sigma * normal)), 1).astype(np.int64)
     drawn = transfers(observed.users.select("client", bytes=pl.Series(sizes)))
-    note = f'sizes are not in the data but assumed: those of the built-in application "{name}", whatever the path'
+    note = f'sizes are not in the data but assumed: those of the built-in application "{name}", independent of the path'
     return replace(observed, transfers=drawn, source=replace(observed.source, notes=(*observed.source.notes, note)))

@@ -19,16 +19,16 @@ _PERCENTILES = (10, 50, 90, 99)
 
 
 def transfers(advice: Advice, experiment: Experiment, measured: Measurements) -> list[Link]:
-    """The users at some percentiles of the time of a response, in the reference setting with the window in use. Each
+    """The users at some percentiles of the time of a response, in the reference case with the current window. Each
     opens with that window and the one that the page shows. None if the explorer is not built.
     """
     if not PAGE.exists():
         return []
-    rows = measured.responses(advice.settings[0].name).filter(pl.col("iw") == advice.in_use.window)
+    rows = measured.responses(advice.cases[0].name).filter(pl.col("iw") == advice.current.window)
     took = pl.col("time_s").mean()
     ranked = rows.group_by("client").agg(took).filter(pl.col("time_s").is_not_nan()).sort("time_s", "client")["client"]
     at = {p: ranked[round(p / 100 * (len(ranked) - 1))] for p in _PERCENTILES} if len(ranked) else {}
-    sides = f"&a.iw={advice.in_use.window}&b.iw={advice.shown_window}"
+    sides = f"&a.iw={advice.current.window}&b.iw={advice.shown_window}"
     return [
         link(f"{p}th percentile: {_path(experiment, user)}", _alone(experiment, user), advice.seed, sides)
         for p, user in at.items()
@@ -36,13 +36,13 @@ def transfers(advice: Advice, experiment: Experiment, measured: Measurements) ->
 
 
 def _path(experiment: Experiment, user: int) -> str:
-    columns = experiment.users[experiment.settings[0].name].columns
+    columns = experiment.users[experiment.sensitivity_cases[0].name].columns
     size, rtt, rate = (columns[name][user] for name in ("bytes", "rtt_s", "down_bps"))
     return f"{size / 1e3:,.3g} kB, RTT {1e3 * rtt:.3g} ms, {rate / 1e6:.3g} Mbit/s"
 
 
 def _alone(experiment: Experiment, user: int) -> Scenario:
-    """The reference setting with that user only."""
+    """The reference case with that user only."""
     document = experiment.cells("simulate")[0].scenario.to_dict()
     population = document["population"]
     population["users"] = 1

@@ -1,4 +1,4 @@
-"""The users of one setting: what was seen of each, and what the setting says where nothing was."""
+"""The users of one case: what was seen of each, and what the case says where nothing was."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from firstflight import populations
-from firstflight.advise.brackets import LEAST_BUFFER, SHALLOW_BUFFER_S, Setting
 from firstflight.advise.fit import Population
+from firstflight.advise.sensitivity import LEAST_BUFFER, SHALLOW_BUFFER_S, SensitivityCase
 
 LONGEST_BYTES = 3_000_000
 """Of longer responses the beginning is simulated; the rest is added at the line's rate, the same for every window."""
@@ -31,7 +31,7 @@ _LAWS = ("buffer_s", "loss")
 
 @dataclass(frozen=True)
 class Users:
-    """A population as one setting completes it. `columns`: a scenario's table of paths, rounded to what matters, since
+    """A population as one case completes it. `columns`: a scenario's table of paths, rounded to what matters, since
     it is stored with every cell; `rest_s` (users,): what is not simulated takes, the end of a long response and the
     handshake of TLS; `cut`: of how many responses the end is not simulated.
     """
@@ -51,15 +51,15 @@ class Users:
         return {"paths": "table", "draw": "each", "least_buffer": LEAST_BUFFER, "columns": columns, **laws}
 
 
-def complete(population: Population, setting: Setting, seed: int) -> Users:
-    """The users as `setting` has them. The same seed and population give the same users."""
+def complete(population: Population, case: SensitivityCase, seed: int) -> Users:
+    """The users as `case` has them. The same seed and population give the same users."""
     rows = population.rows
     random = np.random.default_rng(seed)
-    down = _rates(population, setting, random)
-    up = rows["up_bps"].fill_null(pl.Series(np.asarray(down) * setting.up_share))
-    buffer = rows["buffer_s"].fill_null(_buffers(rows, down, setting.buffer_s))
-    if setting.loss is not None:
-        loss = pl.repeat(setting.loss, rows.height, dtype=pl.Float64, eager=True)
+    down = _rates(population, case, random)
+    up = rows["up_bps"].fill_null(pl.Series(np.asarray(down) * case.up_share))
+    buffer = rows["buffer_s"].fill_null(_buffers(rows, down, case.buffer_s))
+    if case.loss is not None:
+        loss = pl.repeat(case.loss, rows.height, dtype=pl.Float64, eager=True)
     else:
         loss = rows["loss"].fill_null(rows["loss"].mean())
     most = np.floor(np.minimum(LONGEST_BYTES, down * LONGEST_S / 8))
@@ -81,7 +81,7 @@ def complete(population: Population, setting: Setting, seed: int) -> Users:
 
 def _handshakes(rows: pl.DataFrame, down: Values) -> Values:
     """What the handshake of TLS takes before the response, seconds; 0 where none was seen: its exchanges, and its bytes
-    at the access rate. It is the same for every window that it fits into.
+    at the link rate. It is the same for every window that it fits into.
     """
     seen = rows["tls_bytes"].is_not_null().to_numpy()
     took = rows["tls_exchanges"].to_numpy() * rows["rtt_s"].to_numpy() + 8 * rows["tls_bytes"].fill_null(0) / down
@@ -105,7 +105,7 @@ def _buffers(rows: pl.DataFrame, down: Values, assumed_s: float) -> pl.Series:
     return waited["buffer_s"].clip(upper_bound=max(_MOST_BUFFER_S, assumed_s))
 
 
-def _rates(population: Population, setting: Setting, random: np.random.Generator) -> Values:
+def _rates(population: Population, case: SensitivityCase, random: np.random.Generator) -> Values:
     """Down rates: those seen, and for the others those of users with like round trips, or of a built-in population,
     never below what came through.
     """
@@ -115,18 +115,18 @@ def _rates(population: Population, setting: Setting, random: np.random.Generator
     if not missing.any():
         return rates
     least = rows["min_down_bps"].fill_null(0.0).to_numpy()
-    if setting.rates == "given":
+    if case.rates == "given":
         rates[missing] = population.given.down_bps
-    elif setting.rates == "seen":
+    elif case.rates == "seen":
         rates[missing] = _lent(rows["rtt_s"].to_numpy(), rates, missing, random)
-    elif setting.shown:
+    elif case.shown:
         least = _shown(population, least, random)
-        if setting.rates != "shown":
-            rates[missing] = _above(stand_in(setting.rates), least[missing], random)
+        if case.rates != "shown":
+            rates[missing] = _above(stand_in(case.rates), least[missing], random)
         else:
             rates[missing] = least[missing]
     else:
-        rates[missing] = random.choice(stand_in(setting.rates), int(missing.sum()))
+        rates[missing] = random.choice(stand_in(case.rates), int(missing.sum()))
     rates[missing] = np.maximum(rates, least)[missing]
     return rates
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from firstflight.advise.budget import Check
-from firstflight.advise.decide import Decision, Evidence, Standing
-from firstflight.advise.request import MOST_USERS
+from firstflight.advise.decide import CandidateResult, Decision, Evidence
+from firstflight.advise.request import MOST_CONNECTIONS
 from firstflight.analysis.intervals import Estimate
 from firstflight.counted import counted
+
+Confidence = Literal["high", "depends on unknowns", "insufficient data"]
 
 if TYPE_CHECKING:
     from firstflight.advise.advice import Cost, Gain, Harm, Users
@@ -26,16 +28,16 @@ def sentences(
     users: Sequence[Users],
     needed: Missing | None = None,
 ) -> Iterator[str]:
-    """The answer, what it gains, what it costs, and how sure it is."""
-    reference = evidence.settings[0]
+    """The answer, its gain, its cost and its confidence."""
+    reference = evidence.cases[0]
     if decision.outcome == "keep":
-        yield f"Keep the initial window of {decision.in_use} segments."
+        yield f"Keep the initial window of {decision.current} segments."
         yield _why_kept(decision, evidence)
     else:
-        verb = "Raise" if decision.initial_window > decision.in_use else "Lower"
-        yield f"{verb} the initial window from {decision.in_use} to {decision.initial_window} segments."
+        verb = "Raise" if decision.initial_window > decision.current else "Lower"
+        yield f"{verb} the initial window from {decision.current} to {decision.initial_window} segments."
         window = decision.initial_window
-        own = {gain.statistic: gain for gain in gains if (gain.setting, gain.initial_window) == (reference, window)}
+        own = {gain.statistic: gain for gain in gains if (gain.case, gain.initial_window) == (reference, window)}
         affected = next(each for each in users if each.initial_window == window)
         mean = own["mean"]
         yield (
@@ -46,7 +48,7 @@ def sentences(
             f"{_few(affected.slower_percent)} at least 5% more."
         )
         # The first of a window's costs is that of retransmitted segments.
-        again = next(cost for cost in costs if (cost.setting, cost.initial_window) == (reference, window))
+        again = next(cost for cost in costs if (cost.case, cost.initial_window) == (reference, window))
         worst = max(
             (each for each in harm if each.initial_window == window and not math.isnan(each.change_percent.value)),
             key=lambda each: each.change_percent.value,
@@ -57,41 +59,41 @@ def sentences(
             if worst is None
             else (
                 ". The time of concurrent connections with the current window changes by up to "
-                f"{worst.change_percent.value:+.1f}% ({worst.who}, {worst.setting})"
+                f"{worst.change_percent.value:+.1f}% ({worst.who}, {worst.case})"
             )
         )
         yield f"{_sent_again(again)}{beside}."
     yield from _why_not_more(decision, evidence)
     if needed is not None:
         yield needed.sentence
-    level, why = confidence(decision, evidence)
-    yield f"Confidence: {level}. {why}"
+    sure, why = confidence(decision, evidence)
+    yield f"Confidence: {sure}. {why}"
 
 
-def confidence(decision: Decision, evidence: Evidence) -> tuple[str, str]:
-    """A word for how sure it is, and why."""
+def confidence(decision: Decision, evidence: Evidence) -> tuple[Confidence, str]:
+    """The confidence of the decision, and why."""
     found = list(_doubts(decision, evidence))
     if found:
         return found[0][0], " ".join(sentence for _, sentence in found)
-    if decision.outcome == "keep" and not any(each.why == "over the budget" for each in decision.standings):
-        return "firm", "No number of flows like these would show a gain within the budget."
-    number = len(evidence.settings)
+    if decision.outcome == "keep" and not any(each.why == "over the budget" for each in decision.candidate_results):
+        return "high", "No number of flows like these would show a gain within the budget."
+    number = len(evidence.cases)
     return (
-        "firm",
+        "high",
         f"Each of the {number} cases alone gives the same window, and more flows would not change it.",
     )
 
 
-def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """What might change the advice, the gravest first: a word for how sure it then is, and a sentence."""
-    number = len(evidence.settings)
+def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[Confidence, str]]:
+    """What might change the advice, the gravest first: the confidence that it leaves, and a sentence."""
+    number = len(evidence.cases)
     if decision.depends_on:
         cases = []
         for window in sorted({decision.alone[name] for name in decision.depends_on}):
             where = [_assumed(name) for name in decision.depends_on if decision.alone[name] == window]
             cases.append(f"{window} if {_listed(where, 'or')} were known to be true")
         yield (
-            "it depends on values that the data lacks",
+            "depends on unknowns",
             f"IW {decision.initial_window} can be recommended in all {number} cases; the recommendation would be "
             f"{'; '.join(cases)}.",
         )
@@ -100,29 +102,30 @@ def _doubts(decision: Decision, evidence: Evidence) -> Iterator[tuple[str, str]]
         seeds = f"{len(elsewhere)} of {len(decision.other_seeds)} other seeds of the resampling"
         windows = _listed([str(window) for window in sorted(set(elsewhere))], "or")
         yield (
-            "it depends on the seed of the resampling",
+            "insufficient data",
             f"{seeds} would recommend {windows}, because an interval ends very close to a limit.",
         )
-    if decision.not_separated:
-        yield "holds, but the candidates are not separated", _not_separated(decision, evidence)
+    if decision.no_significant_difference:
+        yield "insufficient data", _no_significant_difference(decision, evidence)
     not_judged = _not_judged(decision, evidence)
     if not_judged:
-        yield "holds for the terms that these flows can check", not_judged
-    if decision.open_:
-        word = "these flows do not settle it" if decision.outcome == "keep" else "holds, but more flows could change it"
-        yield word, _unsettled(decision, evidence)
-    elif decision.open_in:
-        those = "cases alone is" if len(decision.open_in) == 1 else "cases alone are"
+        yield "insufficient data", not_judged
+    if decision.inconclusive:
+        yield "insufficient data", _inconclusive(decision, evidence)
+    elif decision.inconclusive_in:
+        those = "cases alone is" if len(decision.inconclusive_in) == 1 else "cases alone are"
         yield (
-            "holds, but depends on unknown values",
-            f"{len(decision.open_in)} of the {number} {those} inconclusive.",
+            "insufficient data",
+            f"{len(decision.inconclusive_in)} of the {number} {those} inconclusive.",
         )
 
 
 def _not_judged(decision: Decision, evidence: Evidence) -> str:
-    """The terms that were left out for want of flows, of any window that is advised in some setting."""
+    """The terms that were left out for want of flows, of any window that is advised in some case."""
     advised = {decision.initial_window, *decision.alone.values()}
-    checks = [check for each in decision.standings if each.initial_window in advised for check in each.not_judged]
+    checks = [
+        check for each in decision.candidate_results if each.initial_window in advised for check in each.not_judged
+    ]
     needed = {check.term.name: check.flows_needed or 0 for check in checks}
     if not needed:
         return ""
@@ -130,47 +133,47 @@ def _not_judged(decision: Decision, evidence: Evidence) -> str:
     return f"Not judged, too few flows: {takes}{_there(max(needed.values()), evidence)}."
 
 
-def stopped_by(standing: Standing, settings: int) -> str:
-    """What stands in the way of a candidate, the worst of it. `settings`: how many there are."""
-    if standing.why == "gain":
-        lacking = _listed([*dict.fromkeys(f"{check.term.name} not judged" for check in standing.not_judged)])
+def stopped_by(result: CandidateResult, cases: int) -> str:
+    """What stands in the way of a candidate, the worst of it. `cases`: how many there are."""
+    if result.why == "gain":
+        lacking = _listed([*dict.fromkeys(f"{check.term.name} not judged" for check in result.not_judged)])
         return f"within the budget and a gain in every case{lacking and f' ({lacking})'}"
-    over = [check for check in standing.stopped_by if check.verdict == "over"]
-    unknown = [check for check in standing.stopped_by if check.verdict == "not measured"]
-    open_ = [check for check in standing.stopped_by if check.verdict == "not shown"]
+    over = [check for check in result.stopped_by if check.verdict == "over"]
+    unknown = [check for check in result.stopped_by if check.verdict == "no data"]
+    open_ = [check for check in result.stopped_by if check.verdict == "inconclusive"]
     if over:
         worst = max(over, key=_excess)
         others = f", and {len(over) - 1} more" if len(over) > 1 else ""
         return f"over the budget: {describe(worst)}{others}"
-    if len(standing.not_gaining_in) == settings:
+    if len(result.not_gaining_in) == cases:
         return "no gain shown in any case"
-    if standing.not_gaining_in:
-        return f"no gain shown with {_listed([_assumed(name) for name in standing.not_gaining_in])}"
+    if result.not_gaining_in:
+        return f"no gain shown with {_listed([_assumed(name) for name in result.not_gaining_in])}"
     if unknown:
-        return f"cannot be judged: {describe(unknown[0])}"
-    return f"not shown to be within the budget: {describe(max(open_, key=_excess))}"
+        return f"no data: {describe(unknown[0])}"
+    return f"inconclusive against the budget: {describe(max(open_, key=_excess))}"
 
 
 def describe(check: Check) -> str:
     """One check: what was found against what limit, and where."""
     where = f" of {check.where}" if check.where else ""
-    if check.verdict == "not measured":
-        return f"{check.term.name}{where} with {_assumed(check.setting)}: {check.reason or 'no data'}"
+    if check.verdict == "no data":
+        return f"{check.term.name}{where} with {_assumed(check.case)}: {check.reason or 'no data'}"
     unit = " pp" if check.term.unit == "points" else "%"
     found = check.found
     return (
         f"{check.term.name}{where} {found.value:+.2f}{unit} ({found.low:+.2f} to {found.high:+.2f}) against a limit of "
-        f"{check.term.limit:+g}{unit} with {_assumed(check.setting)}"
+        f"{check.term.limit:+g}{unit} with {_assumed(check.case)}"
     )
 
 
 def _why_kept(decision: Decision, evidence: Evidence) -> str:
-    gaining = [each for each in decision.standings if not each.not_gaining_in]
+    gaining = [each for each in decision.candidate_results if not each.not_gaining_in]
     if not gaining:
         best = min(
-            decision.standings, key=lambda each: evidence.changes[evidence.settings[0], each.initial_window].value
+            decision.candidate_results, key=lambda each: evidence.changes[evidence.cases[0], each.initial_window].value
         )
-        reference = evidence.settings[0]
+        reference = evidence.cases[0]
         change = evidence.changes[reference, best.initial_window]
         # A gain beside "keep" reads like a contradiction unless it says where there is none.
         lacking, *others = best.not_gaining_in
@@ -188,33 +191,33 @@ def _why_kept(decision: Decision, evidence: Evidence) -> str:
 
 def _why_not_more(decision: Decision, evidence: Evidence) -> Iterator[str]:
     parts = [
-        f"{each.initial_window}: {stopped_by(each, len(evidence.settings))}"
-        for each in decision.standings
+        f"{each.initial_window}: {stopped_by(each, len(evidence.cases))}"
+        for each in decision.candidate_results
         if each.initial_window != decision.initial_window and each.why != "gain"
     ]
     if parts:
         yield "Not " + "; not ".join(parts) + "."
-    if decision.not_separated:
-        yield _not_separated(decision, evidence)
-    fit = [each.initial_window for each in decision.standings if each.why == "gain"]
-    less = [window for window in fit if window not in (decision.initial_window, *decision.not_separated)]
+    if decision.no_significant_difference:
+        yield _no_significant_difference(decision, evidence)
+    fit = [each.initial_window for each in decision.candidate_results if each.why == "gain"]
+    less = [window for window in fit if window not in (decision.initial_window, *decision.no_significant_difference)]
     if less:
         gain = "gains" if len(less) == 1 else "gain"
         yield f"{_listed([str(window) for window in less])} would also be within the budget, and {gain} less."
 
 
-def _not_separated(decision: Decision, evidence: Evidence) -> str:
-    others = _listed([str(window) for window in decision.not_separated])
+def _no_significant_difference(decision: Decision, evidence: Evidence) -> str:
+    others = _listed([str(window) for window in decision.no_significant_difference])
     needed = decision.flows_needed
     more = "no number of flows like these would" if needed is None else f"about {needed:,} flows like these would"
     return (
-        f"These flows do not separate {decision.initial_window} from {others}, so the one closest to the current "
-        f"window is recommended; {more}{_there(needed, evidence)}."
+        f"These flows show no significant difference of {decision.initial_window} from {others}, so the one "
+        f"closest to the current window is recommended; {more} show one{_there(needed, evidence)}."
     )
 
 
-def _unsettled(decision: Decision, evidence: Evidence) -> str:
-    of = [each for each in decision.standings if each.initial_window in decision.open_]
+def _inconclusive(decision: Decision, evidence: Evidence) -> str:
+    of = [each for each in decision.candidate_results if each.initial_window in decision.inconclusive]
     needed = [each for each in of if each.flows_needed is not None]
     if not needed:
         windows = _listed([str(each.initial_window) for each in of], "or")
@@ -226,9 +229,9 @@ def _unsettled(decision: Decision, evidence: Evidence) -> str:
 
 def _there(needed: int | None, evidence: Evidence) -> str:
     """What to do where the data has the flows that are needed, and fewer were simulated."""
-    if needed is None or not evidence.flows < needed <= min(evidence.usable, MOST_USERS):
+    if needed is None or not evidence.flows < needed <= min(evidence.usable, MOST_CONNECTIONS):
         return ""
-    return f"; the data has them: add --users {needed}"
+    return f"; the data has them: add --max-connections {needed}"
 
 
 def _gain(change: Estimate) -> str:
@@ -240,12 +243,12 @@ def _short_gain(change: Estimate) -> str:
 
 
 def _ms(gain: Gain) -> str:
-    return f"from {1e3 * gain.in_use_s.value:.0f} to {1e3 * gain.candidate_s.value:.0f} ms"
+    return f"from {1e3 * gain.current_s.value:.0f} to {1e3 * gain.candidate_s.value:.0f} ms"
 
 
 def _sent_again(cost: Cost) -> str:
     change = cost.change_points
-    shares = f"{cost.in_use_percent.value:.2f} to {cost.candidate_percent.value:.2f}%"
+    shares = f"{cost.current_percent.value:.2f} to {cost.candidate_percent.value:.2f}%"
     if change.low <= 0 <= change.high or abs(change.value) < 0.005:
         return f"No change of the retransmission rate is shown ({shares})"
     verb = "rises" if change.value > 0 else "falls"
@@ -262,8 +265,8 @@ def _excess(check: Check) -> float:
     return (check.found.value - check.term.limit) / max(check.term.limit, 0.1)
 
 
-def _assumed(setting: str) -> str:
-    return {"typical": "the typical case", "4 at once": "4 parallel connections"}.get(setting, setting)
+def _assumed(case: str) -> str:
+    return {"reference": "the reference case"}.get(case, case)
 
 
 def _listed(words: Sequence[str], joint: str = "and") -> str:

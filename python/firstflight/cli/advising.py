@@ -25,8 +25,8 @@ def advise_command(
     out: Path | None,
     seed: int | None,
     jobs: int | None,
-    users: int | None,
-    sizes: str | None,
+    max_connections: int | None,
+    assume_sizes: str | None,
     assume: Sequence[str],
     set_aside: bool,
 ) -> None:
@@ -42,8 +42,8 @@ def advise_command(
             out=directory,
             seed=seed,
             jobs=jobs,
-            users=users,
-            sizes=sizes,
+            max_connections=max_connections,
+            assume_sizes=assume_sizes,
             assume=assume,
             set_aside=set_aside,
             watch=progress,
@@ -86,11 +86,11 @@ class _Comparing:
 
 def lines(advice: Advice) -> list[str]:
     """The advice as a terminal shows it."""
-    flows, in_use = advice.flows, advice.in_use
-    seen = f"{in_use.share_percent:.0f}% of {in_use.flows:,} that show it" if in_use.known else "assumed"
+    flows, current = advice.flows, advice.current
+    seen = f"{current.share_percent:.0f}% of {current.flows:,} that show it" if current.known else "assumed"
     found = [
         f"{flows.source}: {counted(flows.read, 'connection')}, {flows.usable:,} usable, {flows.simulated:,} simulated; "
-        f"current initial window: {in_use.window} ({seen})",
+        f"current initial window: {current.window} ({seen})",
         *(f"  skipped: {text}" for text in flows.left_out),
         *(f"  unreadable: {text}" for text in flows.problems),
         *(f"  note: {text}" for text in flows.notes),
@@ -99,18 +99,18 @@ def lines(advice: Advice) -> list[str]:
         *advice.answer,
         "",
     ]
-    reference = advice.settings[0].name
+    reference = advice.cases[0].name
     found.append(f"{'window':>8}{'mean':>9}{'median':>9}{'95th':>9}{'99th':>9}{'retransmitted':>15}   in all cases")
-    again = {cost.initial_window: cost for cost in advice.costs if (cost.name, cost.setting) == (SENT_AGAIN, reference)}
+    again = {cost.initial_window: cost for cost in advice.costs if (cost.name, cost.case) == (SENT_AGAIN, reference)}
     for place, window in enumerate(advice.candidates):
         changes = {
             gain.statistic: gain.change_percent
             for gain in advice.gains
-            if (gain.setting, gain.initial_window) == (reference, window)
+            if (gain.case, gain.initial_window) == (reference, window)
         }
         shown = "".join(map(_shown, (changes[name] for name in ("mean", "p50", "p95", "p99"))))
         points = again[window].change_points.value
-        why = stopped_by(advice.decision.standings[place], len(advice.settings))
+        why = stopped_by(advice.decision.candidate_results[place], len(advice.cases))
         found.append(f"{window:>8}{shown}{points:+12.2f} pp   {why}")
     if advice.decision.outcome == "change":
         found += ["", "To set it:", *(f"  {line}" for line in advice.deploy[1].lines[:1])]

@@ -443,7 +443,7 @@ def advise(
         str | None,
         typer.Option(
             metavar="BUDGET",
-            help="Limits on regressions. Default: retransmissions=+0.5,p99=+5%,others=+5%,segments=+5%.",
+            help="Limits on regressions. Default: retransmissions=+0.5,p99=+5%,others=+5%,groups=+5%.",
             show_default=False,
         ),
     ] = None,
@@ -452,10 +452,10 @@ def advise(
         typer.Option(metavar="DIR", help="Output directory. Default: runs/advice-NAME.", show_default=False),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Format of FLOWS, if not detected.", show_default=False)] = None,
-    users: Annotated[
+    max_connections: Annotated[
         int | None, typer.Option(help="Maximum number of connections to simulate. Default: 10000.", show_default=False)
     ] = None,
-    sizes: Annotated[
+    assume_sizes: Annotated[
         str | None,
         typer.Option(
             metavar="APPLICATION",
@@ -480,20 +480,25 @@ def advise(
     set_aside: Annotated[
         bool, typer.Option("--set-aside", help="If DIR holds other advice, rename it to DIR.1 and start a new one.")
     ] = False,
+    users: Annotated[int | None, typer.Option(hidden=True)] = None,
+    sizes: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Recommend an initial window from observed connections: gain and cost of each candidate by user group, with
     confidence.
     """
+    from firstflight.cli.renamed_options import renamed
     from firstflight.errors import RequestError
 
+    max_connections = renamed("--users", users, "--max-connections", max_connections)
+    assume_sizes = renamed("--sizes", sizes, "--assume-sizes", assume_sizes)
     if compare is not None:
         from firstflight.cli.comparing_arms import compare_arms_command
 
         simulating = {
             "FLOWS": flows,
             "--iw": iw,
-            "--users": users,
-            "--sizes": sizes,
+            "--max-connections": max_connections,
+            "--assume-sizes": assume_sizes,
             "--assume": assume,
             "--jobs": jobs,
             "--set-aside": set_aside,
@@ -508,7 +513,9 @@ def advise(
         raise RequestError("advise: FLOWS is missing; name a log, capture or table, or add --compare BEFORE AFTER")
     from firstflight.cli.advising import advise_command
 
-    advise_command(flows, iw or "10,16,20,32", harm, kind, out, seed, jobs, users, sizes, assume or [], set_aside)
+    advise_command(
+        flows, iw or "10,16,20,32", harm, kind, out, seed, jobs, max_connections, assume_sizes, assume or [], set_aside
+    )
 
 
 @app.command(short_help="Evaluate a scheme by the cases of RFC 9743.")

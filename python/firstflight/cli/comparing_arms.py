@@ -55,12 +55,12 @@ def lines(found: ArmsCompared) -> list[str]:
 
 
 def _side(side: Side) -> str:
-    window = f"{side.in_use.window} ({side.in_use.share_percent:.0f}% of {side.in_use.flows:,})"
+    window = f"{side.current.window} ({side.current.share_percent:.0f}% of {side.current.flows:,})"
     rtt = "unknown" if side.median_rtt_s is None else f"{1e3 * side.median_rtt_s:.3g} ms"
     size = "unknown" if side.median_bytes is None else f"{side.median_bytes / 1e3:.3g} kB"
     return (
         f"{side.source.name}: {side.compared:,} of {side.connections:,} connections compared; initial window "
-        f"{window if side.in_use.known else 'unknown'}; median RTT {rtt}, size {size}"
+        f"{window if side.current.known else 'unknown'}; median RTT {rtt}, size {size}"
     )
 
 

@@ -19,6 +19,8 @@ from firstflight.guard.stop_rule import StopRule
 from firstflight.guard.watch import STATUS, Host, guard
 
 _STALE_S = 10
+_ADVICE_SCHEMA = 4
+"""Of `firstflight.advise`, which takes much memory to import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,16 @@ def _ceiling(limits: Limits) -> int:
 
 def _advised(path: Path) -> int:
     try:
-        decision = json.loads(path.read_text(encoding="utf-8"))["decision"]
-        return int(decision["initial_window"])
+        advice = json.loads(path.read_text(encoding="utf-8"))
+        schema, window = advice["schema"], int(advice["decision"]["initial_window"])
     except (OSError, ValueError, KeyError, TypeError):
         raise RequestError(f"{path}: no advice; name the advice.json that `firstflight advise` wrote") from None
+    if schema != _ADVICE_SCHEMA:
+        raise RequestError(
+            f"{path}: this advice.json has schema {schema} and this firstflight reads {_ADVICE_SCHEMA}; run "
+            "`firstflight advise` again"
+        )
+    return window
 
 
 def _seconds(period: str) -> float:

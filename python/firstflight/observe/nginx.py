@@ -144,9 +144,7 @@ def _parts(connections: pl.DataFrame, beside: dict[str, pl.DataFrame], form: For
     if connections["down_bps"].count():
         notes.append("rates are rough, up to a quarter off: each is one look at a window and a round trip that move")
     if unsure := connections["rtt_s"].null_count():
-        tell = counted(unsure, "connection has one", "connections have one")
-        themselves = "it had filled itself" if unsure == 1 else "they had filled themselves"
-        notes.append(f"{tell} no round trip but that of a queue which {themselves}")
+        notes.append(f"{counted(unsure, 'connection')} without an RTT: all of theirs include the response's own queue")
     ignored = tuple(f"${name}" for name in form.ignored)
     return Parts(responses, connections, began_s, ignored, tuple(notes), connections.select("client", "min_down_bps"))
 

@@ -3,7 +3,7 @@
 Verdicts and adjusted p-values are Holm's (1979): among buckets without a difference the chance that any is called
 better or worse is at most 1 - confidence. The intervals beside them hold all at once by Bonferroni: each has the
 confidence 1 - (1 - confidence)/m, m the buckets that have an interval. Holm's steps see a little more than these
-intervals do; where a bucket is separated and its interval meets 0, the reason says so.
+intervals do; where a bucket is significant and its interval includes 0, the reason says so.
 """
 
 from __future__ import annotations
@@ -132,12 +132,12 @@ def _bucket(
     else:
         wide = one.at(together)
         difference, percent = wide.difference, wide.percent
-        verdict, reason = "not separated", ""
+        verdict, reason = "no significant difference", ""
         if p_adjusted <= alpha:
             faster = one.difference.value < 0
             verdict = "better" if faster == lower_is_better else "worse"
             if difference.low <= 0 <= difference.high:
-                reason = "separated by Holm's steps; its interval, which holds with all others at once, meets 0"
+                reason = "significant by Holm's steps, although its simultaneous CI includes 0"
     return Bucket(
         name,
         share,

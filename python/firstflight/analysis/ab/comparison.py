@@ -12,7 +12,7 @@ from firstflight.analysis.ab.interval import Evidence, Spread
 from firstflight.analysis.ab.sample import Sample
 from firstflight.analysis.intervals import Estimate
 
-Verdict = Literal["better", "worse", "not separated", "no flows", "too few flows"]
+Verdict = Literal["better", "worse", "no significant difference", "no flows", "too few flows"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Comparison:
             return "better" if lower_is_better else "worse"
         if self.difference.low > 0:
             return "worse" if lower_is_better else "better"
-        return "not separated"
+        return "no significant difference"
 
 
 def described(sample: Sample, spreads: Mapping[str, Spread], resamples: int, drawn_from: int) -> str:

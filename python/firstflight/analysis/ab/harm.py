@@ -13,7 +13,7 @@ from firstflight.analysis.ab.compare import compare, compare_rate
 from firstflight.analysis.ab.comparison import Comparison
 from firstflight.analysis.ab.design import Design
 
-HarmVerdict = Literal["within budget", "over budget", "not separated", "no flows", "too few flows"]
+HarmVerdict = Literal["within budget", "over budget", "inconclusive", "no flows", "too few flows"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Budget:
 class Harm:
     """One measure of the other flows. `harm_percent`: how much worse it got (longer, slower; below 0: it got better),
     with `low` and `high`, its interval; `budget_percent`: how much it may. "within budget" if the whole interval is,
-    "over budget" if no part of it is, else "not separated" from the budget.
+    "over budget" if no part of it is, else "inconclusive".
     """
 
     measure: str
@@ -75,7 +75,7 @@ def harm(
 
 def within_budget(harms: Sequence[Harm]) -> HarmVerdict:
     """Of all measures together: the worst of what they say."""
-    order: tuple[HarmVerdict, ...] = ("over budget", "too few flows", "no flows", "not separated", "within budget")
+    order: tuple[HarmVerdict, ...] = ("over budget", "too few flows", "no flows", "inconclusive", "within budget")
     return min((one.verdict for one in harms), key=order.index, default="no flows")
 
 
@@ -83,8 +83,8 @@ def _harm(name: str, found: Comparison, sign: float, budget: float) -> Harm:
     low, high = sorted((sign * found.percent.low, sign * found.percent.high))
     value, verdict = sign * found.percent.value, _verdict(found, low, high, budget)
     reason = found.reason
-    if verdict == "not separated":
-        reason = f"its interval, {low:.1f} to {high:.1f}%, reaches across the budget of {budget:g}%"
+    if verdict == "inconclusive":
+        reason = f"its CI, {low:.1f} to {high:.1f}%, includes the budget of {budget:g}%"
     return Harm(name, found, value, low, high, budget, verdict, reason)
 
 
@@ -95,4 +95,4 @@ def _verdict(found: Comparison, low: float, high: float, budget: float) -> HarmV
         return "too few flows"
     if high <= budget:
         return "within budget"
-    return "over budget" if low > budget else "not separated"
+    return "over budget" if low > budget else "inconclusive"

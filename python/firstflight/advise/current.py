@@ -1,4 +1,4 @@
-"""The initial window in use, as the data shows it."""
+"""The current initial window, as the data shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firstflight.observe.tables import MSS_BYTES
 
 
 @dataclass(frozen=True)
-class InUse:
+class CurrentWindow:
     """`window`: the most frequent one; `share_percent`: of how many connections that show one; `flows`: how many show
     one; `how`: in words.
     """
@@ -27,7 +27,7 @@ class InUse:
         return self.flows > 0
 
 
-def in_use(first: pl.DataFrame) -> InUse:
+def current_window(first: pl.DataFrame) -> CurrentWindow:
     """Of the first response of each connection: what the format says, else the first flights, else Linux's default.
 
     `first`: columns `initial_window_segments`, `first_flight_segments`, `segments_sent`, `retransmissions`,
@@ -45,10 +45,10 @@ def in_use(first: pl.DataFrame) -> InUse:
     filled = first.select(flight=flight, sent=sent).filter(pl.col("flight") > 0, pl.col("sent") > pl.col("flight"))
     if filled.height:
         return _most_frequent(filled["flight"], "first flights of longer responses")
-    return InUse(LINUX_DEFAULT, 0.0, 0, "assumed: Linux's default since 2.6.39; the data does not show it")
+    return CurrentWindow(LINUX_DEFAULT, 0.0, 0, "assumed: Linux's default since 2.6.39; the data does not show it")
 
 
-def _most_frequent(windows: pl.Series, how: str) -> InUse:
+def _most_frequent(windows: pl.Series, how: str) -> CurrentWindow:
     counts = windows.cast(pl.Int64).value_counts().sort(["count", windows.name], descending=[True, False])
     window, count = counts.row(0)
-    return InUse(int(window), 100 * count / windows.len(), windows.len(), how)
+    return CurrentWindow(int(window), 100 * count / windows.len(), windows.len(), how)

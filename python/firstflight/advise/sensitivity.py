@@ -1,6 +1,6 @@
-"""What the data cannot tell, and between which limits it may lie: each setting is one answer to all of it.
+"""Sensitivity cases: each assumes one value for everything that the data does not show.
 
-The first setting is the reference; each other changes one thing of it. An advice must hold in all of them, or say that
+The first case is the reference; each other changes one value of it. An advice must hold in all of them, or say that
 it depends.
 """
 
@@ -11,46 +11,46 @@ from dataclasses import dataclass
 from firstflight.advise.fit import SHOWING_BYTES, Population
 from firstflight.errors import RequestError
 
-TYPICAL_BUFFER_S, SHALLOW_BUFFER_S, DEEP_BUFFER_S = 0.13, 0.02, 1.0
+REFERENCE_BUFFER_S, SHALLOW_BUFFER_S, DEEP_BUFFER_S = 0.13, 0.02, 1.0
 """RFC 6928 section 10 and its sources: most access routers hold at least 130 ms, queues of 1 s and more are seen. 20
 ms is the worst case for a burst: three of four UK homes of 2023 with 15 to 100 Mbit/s were seen to hold more."""
 LEAST_BUFFER = "20p"
 """What every queue holds, however slow the line. The UK homes of 2023 were seen to queue at least so much under load,
 at about nine of ten lines below 45 Mbit/s (10th percentile 24, 19 and 46 packets below 5, 15 and 45 Mbit/s); what was
 seen is a mean, and so a lower bound of what the queue holds."""
-UP_SHARE, NARROW_UP_SHARE = 0.2, 0.05
+UP_SHARE, SLOW_UP_SHARE = 0.2, 0.05
 """Up rate as a part of the down rate. UK homes measured by Ofcom: median 0.17 (2015) and 0.23 (2023), lowest twentieth
 0.05 and 0.07."""
-UNKNOWN_LOSS, MUCH_LOSS = 0.005, 0.02
+UNKNOWN_LOSS, HIGH_LOSS = 0.005, 0.02
 """Where the data does not count retransmitted segments. RFC 6928 section 10: 2% of all segments at an initial window
 of 3 (AvgDC), overflows included; a path's own loss is a part of it."""
-AT_ONCE = 4
+PARALLEL_CONNECTIONS = 4
 """Connections of a page to one server: browsers open up to 6 (RFC 6928 section 3), and pages seldom need all."""
 _COPIES_AT_LEAST = 0.2
 """Share of users with a known rate from which on they lend it to the others."""
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One answer to what the data leaves open.
+class SensitivityCase:
+    """One set of assumptions for what the data does not show.
 
-    `name`: short; `text`: what is assumed, a sentence; `about`: which unknown it turns; `buffer_s`: of lines whose
+    `name`: short; `text`: what is assumed, a sentence; `about`: which unknown it changes; `buffer_s`: of lines whose
     buffer is not known; `loss`: None as seen, or one number for all; `up_share`; `rates`: "seen", "shown" (no more than
     what came through), "given" (`--assume`), or the built-in population whose rates stand in; `shown`: whether what
-    came through to others bounds them; `at_once`:
-    connections of a user; `others`: whether other connections share the line.
+    came through to others bounds them; `parallel_connections`: of a user; `cross_traffic`: whether other connections
+    share the line.
     """
 
     name: str
     text: str
     about: str = ""
-    buffer_s: float = TYPICAL_BUFFER_S
+    buffer_s: float = REFERENCE_BUFFER_S
     loss: float | None = None
     up_share: float = UP_SHARE
     rates: str = "seen"
     shown: bool = False
-    at_once: int = 1
-    others: bool = False
+    parallel_connections: int = 1
+    cross_traffic: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Assumption:
     assumed: str
 
 
-def settings(population: Population) -> list[Setting]:
-    """The reference and one setting for each end of each bracket."""
+def cases(population: Population) -> list[SensitivityCase]:
+    """The reference, and one case for each bound of each unknown."""
     given = population.given
     shown = population.shows_lines
     rates = "seen"
@@ -73,53 +73,62 @@ def settings(population: Population) -> list[Setting]:
     if loss is None:
         loss = None if population.known("loss") else UNKNOWN_LOSS
     connections = given.connections or 1
-    plain = {"rates": rates, "loss": loss, "shown": shown and given.lines is None, "at_once": connections}
-    plain["buffer_s"] = TYPICAL_BUFFER_S if given.buffer_s is None else given.buffer_s
+    plain = {"rates": rates, "loss": loss, "shown": shown and given.lines is None, "parallel_connections": connections}
+    plain["buffer_s"] = REFERENCE_BUFFER_S if given.buffer_s is None else given.buffer_s
 
-    def setting(name: str, text: str, about: str = "", **changes: object) -> Setting:
-        return Setting(name, text, about, **(plain | changes))  # type: ignore[arg-type]
+    def case(name: str, text: str, about: str = "", **changes: object) -> SensitivityCase:
+        return SensitivityCase(name, text, about, **(plain | changes))  # type: ignore[arg-type]
 
-    found = [setting("typical", _reference_text(population, Setting("", "", **plain)))]  # type: ignore[arg-type]
+    found = [case("reference", _reference_text(population, SensitivityCase("", "", **plain)))]  # type: ignore[arg-type]
     open_buffers = population.known("buffer_s") < population.rows.height and given.buffer_s is None
     if open_buffers:
         found += [
-            setting(
+            case(
                 "shallow buffers",
                 f"every queue before a user's access link holds {1e3 * SHALLOW_BUFFER_S:g} ms or {_least()} packets, "
                 "whichever is more, independent of the RTTs seen",
                 "buffer",
                 buffer_s=SHALLOW_BUFFER_S,
             ),
-            setting("deep buffers", f"every such queue holds {DEEP_BUFFER_S:g} s", "buffer", buffer_s=DEEP_BUFFER_S),
+            case("deep buffers", f"every such queue holds {DEEP_BUFFER_S:g} s", "buffer", buffer_s=DEEP_BUFFER_S),
         ]
     if loss is None:
         text = "no loss on the links: all retransmissions come from queue overflow"
-        found.append(setting("no loss of its own", text, "loss", loss=0.0))
+        found.append(case("no random loss", text, "loss", loss=0.0))
     elif given.loss is None:
         found += [
-            setting("no loss", "no loss but queue overflow", "loss", loss=0.0),
-            setting("much loss", f"every path loses {100 * MUCH_LOSS:g}% of the packets", "loss", loss=MUCH_LOSS),
+            case("no loss", "no loss but queue overflow", "loss", loss=0.0),
+            case("high loss", f"every path loses {100 * HIGH_LOSS:g}% of the packets", "loss", loss=HIGH_LOSS),
         ]
     if population.known("up_bps") < population.rows.height:
-        text = f"uplink rates are {100 * NARROW_UP_SHARE:g}% of the downlink rates"
-        found.append(setting("narrow way back", text, "up", up_share=NARROW_UP_SHARE))
+        text = f"uplink rates are {100 * SLOW_UP_SHARE:g}% of the downlink rates"
+        found.append(case("slow uplink", text, "up", up_share=SLOW_UP_SHARE))
     if rates != "seen" and given.lines is None:
         if shown:
             text = "every access link has the rate of the observed throughput, of the user or of one with a similar RTT"
-            found.append(setting("slow lines", text, "lines", rates="shown"))
+            found.append(case("slow lines", text, "lines", rates="shown"))
         else:
-            found.append(setting("slow lines", "access links have the rates of 2010 (AvgDC)", "lines", rates="avgdc"))
+            found.append(case("slow lines", "access links have the rates of 2010 (AvgDC)", "lines", rates="avgdc"))
         bound = ", but at least the observed throughput" if shown else ""
         text = f"access links have the rates of UK homes of 2023{bound}"
-        found.append(setting("fast lines", text, "lines", rates="uk-2023"))
+        found.append(case("fast lines", text, "lines", rates="uk-2023"))
     if given.connections is None:
-        text = f"a user opens {AT_ONCE} parallel connections, each for one response of that size"
-        found.append(setting(f"{AT_ONCE} at once", text, "connections", at_once=AT_ONCE))
+        text = f"a user opens {PARALLEL_CONNECTIONS} parallel connections, each for one response of that size"
+        found.append(
+            case(
+                f"{PARALLEL_CONNECTIONS} parallel connections",
+                text,
+                "connections",
+                parallel_connections=PARALLEL_CONNECTIONS,
+            )
+        )
     text = "concurrent connections with the current window share the access link"
-    found.append(setting("beside others", text, "others", others=True))
+    found.append(case("cross traffic", text, "others", cross_traffic=True))
     if open_buffers:
         text = f"the same with queues of {1e3 * SHALLOW_BUFFER_S:g} ms"
-        found.append(setting("beside others, shallow", text, "buffer", others=True, buffer_s=SHALLOW_BUFFER_S))
+        found.append(
+            case("cross traffic, shallow buffers", text, "buffer", cross_traffic=True, buffer_s=SHALLOW_BUFFER_S)
+        )
     return found
 
 
@@ -142,7 +151,7 @@ def assumptions(population: Population) -> list[Assumption]:
     texts = {
         "buffer_s": (
             "buffer before the user's access link",
-            f"{1e3 * TYPICAL_BUFFER_S:g} ms, or the growth of the RTT if that is more; cases: "
+            f"{1e3 * REFERENCE_BUFFER_S:g} ms, or the growth of the RTT if that is more; cases: "
             f"{1e3 * SHALLOW_BUFFER_S:g} ms and {DEEP_BUFFER_S:g} s; at least {_least()} packets",
         ),
         "loss": (
@@ -153,7 +162,7 @@ def assumptions(population: Population) -> list[Assumption]:
         ),
         "up_bps": (
             "uplink rate",
-            f"{100 * UP_SHARE:g}% of the downlink rate; case: {100 * NARROW_UP_SHARE:g}%",
+            f"{100 * UP_SHARE:g}% of the downlink rate; case: {100 * SLOW_UP_SHARE:g}%",
         ),
         "down_bps": (
             "rate of the user's access link",
@@ -181,7 +190,7 @@ def assumptions(population: Population) -> list[Assumption]:
         Assumption(
             "parallel connections of a user, and cross traffic on the access link",
             0.0,
-            f"none; cases: {AT_ONCE} parallel connections, and concurrent ones with the current window",
+            f"none; cases: {PARALLEL_CONNECTIONS} parallel connections, and concurrent ones with the current window",
         ),
     ]
 
@@ -204,7 +213,7 @@ def _lines_text(population: Population) -> str:
     return "drawn from UK homes of 2015, independent of the RTT; cases: AvgDC of 2010, and UK homes of 2023"
 
 
-def _reference_text(population: Population, reference: Setting) -> str:
+def _reference_text(population: Population, reference: SensitivityCase) -> str:
     seen = "paths" if reference.rates == "seen" else "RTTs"
     sizes = "sizes as seen" if population.sizes is None else f"sizes of {population.sizes}"
     if population.given.has_paths:
@@ -219,7 +228,12 @@ def _reference_text(population: Population, reference: Setting) -> str:
         parts.append(f"queues of {1e3 * reference.buffer_s:g} ms or the growth of the RTT")
     parts.append("loss as seen" if reference.loss is None else f"{100 * reference.loss:g}% loss")
     alone = "each connection alone on its access link"
-    return ", ".join([*parts, alone if reference.at_once == 1 else f"{reference.at_once} parallel connections"])
+    return ", ".join(
+        [
+            *parts,
+            alone if reference.parallel_connections == 1 else f"{reference.parallel_connections} parallel connections",
+        ]
+    )
 
 
 def _enough_rates(population: Population) -> bool:

@@ -1,0 +1,40 @@
+"""The advice.json that `guard run --advice` reads."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from firstflight.advise.advice import SCHEMA
+from firstflight.cli.guarding_host import Limits, _ceiling
+from firstflight.errors import RequestError
+
+
+def limits(path: Path, iw: int | None = None) -> Limits:
+    return Limits(iw, "static", path, 0.05, "60s", 500, "current")
+
+
+def advice(tmp_path: Path, **changes: object) -> Path:
+    path = tmp_path / "advice.json"
+    path.write_text(json.dumps({"schema": SCHEMA, "decision": {"initial_window": 20}} | changes))
+    return path
+
+
+def test_the_recommended_window_is_the_ceiling(tmp_path: Path) -> None:
+    assert _ceiling(limits(advice(tmp_path))) == 20
+    assert _ceiling(limits(advice(tmp_path), 16)) == 16
+    with pytest.raises(RequestError, match=r"--iw 32: .* advises 20; leave one of both out"):
+        _ceiling(limits(advice(tmp_path), 32))
+
+
+def test_an_advice_of_another_schema_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        RequestError, match=f"has schema 3 and this firstflight reads {SCHEMA}; run `firstflight advise`"
+    ):
+        _ceiling(limits(advice(tmp_path, schema=3)))
+
+
+@pytest.mark.parametrize("changes", [{"schema": None, "decision": None}, {"decision": {"initial_window": "many"}}])
+def test_a_file_that_is_no_advice_is_refused(tmp_path: Path, changes: dict[str, object]) -> None:
+    with pytest.raises(RequestError, match=r"no advice; name the advice\.json that `firstflight advise` wrote"):
+        _ceiling(limits(advice(tmp_path, **changes)))
