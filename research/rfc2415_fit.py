@@ -134,12 +134,12 @@ def sizes(law: dict[str, object]) -> Change:
 
 def lognormal(median_bytes: int, sigma: float) -> dict[str, object]:
     """A law of file sizes that ends at the largest reply in Mah's data."""
-    return {"law": "lognormal", "median": f"{median_bytes}B", "sigma": sigma, "maximum": "1636039B"}
+    return {"distribution": "lognormal", "median": f"{median_bytes}B", "sigma": sigma, "maximum": "1636039B"}
 
 
 def mah(scale: float) -> dict[str, object]:
     """Mah's reply lengths, scaled."""
-    return {"law": "empirical", "file": str(MAH), "scale": scale}
+    return {"distribution": "empirical", "file": str(MAH), "scale": scale}
 
 
 DELAYED_ACKS = {"policy": "heartbeat", "segments": 2, "interval": "100ms", "every_segment": "none"}
@@ -166,7 +166,7 @@ def laws() -> Iterator[tuple[str, dict[str, object]]]:
     for shape, minimum in ((1.0, 1000), (1.1, 1000), (1.1, 1500), (1.2, 1500)):
         yield (
             f"Pareto, tail index {shape}, from {minimum} B",
-            {"law": "pareto", "shape": shape, "minimum": f"{minimum}B", "maximum": "1636039B"},
+            {"distribution": "pareto", "shape": shape, "minimum": f"{minimum}B", "maximum": "1636039B"},
         )
     for median_bytes in (300, 350, 400, 450, 500, 550, 600, 700, 850, 1000, 1460, 2000):
         # The load of the link fixes the mean, and with it sigma to about a tenth.

@@ -64,7 +64,7 @@ class Open:
     min_down_bps: float
     parallel: int
     dependence: float = dukkipati2010.DEPENDENCE
-    least_buffer: int = 40
+    min_buffer: int = 40
 
 
 def chosen() -> Open:
@@ -98,7 +98,7 @@ def simulated(population: str, service: str, values: Open) -> pl.DataFrame:
         if slow
         else avgdc.losses(values.lossy, values.most),
         "population.dependence": avgdc.dependence(values.dependence),
-        **queues(values.least_buffer),
+        **queues(values.min_buffer),
         f"application.{service}.service_time": f"{values.service_ms:.3f}ms",
         f"application.{BACKGROUND}.share": max(values.background, 1e-9),
     }

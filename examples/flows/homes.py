@@ -18,11 +18,11 @@ SCENARIO = {
     "name": "homes",
     "duration": "300s",
     "tcp": {"profile": "linux", "initial_window": 10},
-    "population": {"name": "uk-2023", "draw": "weighted", "farther": "30ms"},
+    "population": {"name": "uk-2023", "row_sampling": "weighted", "extra_rtt": "30ms"},
     "application": [
         {
             "kind": "file_transfer",
-            "size": {"law": "lognormal", "median": "40kB", "sigma": 1.2, "minimum": "200B", "maximum": "5MB"},
+            "size": {"distribution": "lognormal", "median": "40kB", "sigma": 1.2, "minimum": "200B", "maximum": "5MB"},
             "count": 1,
         }
     ],

@@ -44,7 +44,7 @@ def homes() -> Scenario:
         "name": "visits",
         "duration": "600s",
         "tcp": {"profile": "linux", "initial_window": 10},
-        "population": table | {"draw": "weighted", "farther": "30ms", "users": HOMES},
+        "population": table | {"row_sampling": "weighted", "extra_rtt": "30ms", "users": HOMES},
         "application": [{"kind": "file_transfer", "size": "40kB", "count": 1}],
     }
     return Scenario.from_dict(scenario).star_of_users(seed=1, users=HOMES)

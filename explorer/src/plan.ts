@@ -38,7 +38,7 @@ export interface Application {
   count?: number | null;
   direction?: string;
   response_header_bytes?: number;
-  size?: { law: string; value: number };
+  size?: { distribution: string; value: number };
 }
 
 export interface Plan {

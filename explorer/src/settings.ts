@@ -95,7 +95,7 @@ export function write(start: Start, path: Path, side: Side): Plan {
   writePath(plan, start, path, was);
   const application = plan.applications[0];
   if (application === undefined) throw new Unfit("the scenario has no application");
-  if (path.size_bytes !== was.size_bytes) application.size = { law: "constant", value: within(path.size_bytes, 1, 1e8, "size") };
+  if (path.size_bytes !== was.size_bytes) application.size = { distribution: "constant", value: within(path.size_bytes, 1, 1e8, "size") };
   for (const end of ["client_tcp", "server_tcp"] as const) {
     const chosen = side.profile === own.profile ? undefined : start.profiles[side.profile];
     const tcp = chosen === undefined ? application[end] : structuredClone(chosen);

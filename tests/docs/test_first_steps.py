@@ -18,17 +18,17 @@ TRANSFER = EXAMPLES / "transfer-20-segments.toml"
 def test_a_text_that_looks_like_a_number_needs_no_quotes(
     firstflight: Program, small_file: Path, tmp_path: Path
 ) -> None:
-    settings = ("--set", "application.web.version=1.1", "--set", "name=7", "--set", "duration=2s")
+    settings = ("--set", "application.web.http_version=1.1", "--set", "name=7", "--set", "duration=2s")
     ran = firstflight("run", small_file, *settings, "--replicates", 1, "--out", tmp_path / "out")
     assert ran.status == 0, ran.err
-    assert 'version = "1.1"' in str(package.open_run(tmp_path / "out").scenario)
+    assert 'http_version = "1.1"' in str(package.open_run(tmp_path / "out").scenario)
 
 
 def test_in_a_file_a_text_without_quotes_is_said(firstflight: Program, small_file: Path) -> None:
-    small_file.write_text(small_file.read_text() + "version = 1.0\n")
+    small_file.write_text(small_file.read_text() + "http_version = 1.0\n")
     answer = firstflight("run", small_file)
     assert answer.status == 2
-    assert 'application.web.version: 1.0 is a number; write it in quotes, as text: "1.0"' in answer.err
+    assert 'application.web.http_version: 1.0 is a number; write it in quotes, as text: "1.0"' in answer.err
 
 
 def test_several_values_for_set_name_vary(firstflight: Program, small_file: Path) -> None:

@@ -120,8 +120,8 @@ def test_over_https_the_handshake_is_told_from_responses_and_the_window_is_that_
     assert first["first_flight_segments"].max() == 2
     filled = first.filter(pl.col("bytes") > 20_000)
     assert filled["answer_flight_segments"].to_list() == [10] * 2 * USERS
-    assert fit(seen, 1000, 1).in_use.window == 10
-    assert fit(seen, 1000, 1).in_use.known
+    assert fit(seen, 1000, 1).current.window == 10
+    assert fit(seen, 1000, 1).current.known
 
 
 @pytest.mark.parametrize("name", ["ss.txt", "server.pcapng", "clients.pcapng", "https.pcapng"])

@@ -64,7 +64,7 @@ def test_what_the_queue_drops_is_what_the_kernel_sends_again() -> None:
 
 
 def test_the_queue_is_metered_as_in_virtual_time() -> None:
-    metered = cell(meter_interval="50ms", link__rate="10Mbit", link__delay="10ms", tcp__initial_window=32)
+    metered = cell(stats_interval="50ms", link__rate="10Mbit", link__delay="10ms", tcp__initial_window=32)
     real, virtual = (
         engine(metered, 1, 1)["links"].filter(pl.col.link.cast(pl.String) == "links[0]")
         for engine in (campaign.run_cell, simulate.run_cell)
@@ -87,7 +87,13 @@ def test_the_queue_is_metered_as_in_virtual_time() -> None:
 def test_an_idle_connection_begins_again_with_its_initial_window_unless_it_is_told_not_to(
     restart: str, flight: int
 ) -> None:
-    application = {"name": "web", "kind": "request_response", "request": "80B", "response": "50kB", "think": "1.5s"}
+    application = {
+        "name": "web",
+        "kind": "request_response",
+        "request": "80B",
+        "response": "50kB",
+        "think_time": "1.5s",
+    }
     validation = {"cwnd_limited": {"app_limited_decay": restart == "halving"}}
     idle = {"tcp__restart_window": restart, "tcp__window_validation": validation}
     scenario = download(tcp__initial_window=4, link__delay=FAR, **idle).to_dict()
@@ -105,7 +111,7 @@ def test_an_idle_connection_begins_again_with_its_initial_window_unless_it_is_to
 
 def test_real_programs_ask_for_the_same_bytes_as_the_simulated_ones_and_take_nearly_as_long() -> None:
     drawn = cell(
-        web__size={"law": "lognormal", "median": "20kB", "sigma": 1.0, "maximum": "200kB"},
+        web__size={"distribution": "lognormal", "median": "20kB", "sigma": 1.0, "maximum": "200kB"},
         web__response_header="300B",
         web__count=4,
         link__rate="10Mbit",
@@ -119,7 +125,7 @@ def test_real_programs_ask_for_the_same_bytes_as_the_simulated_ones_and_take_nea
 
 
 def test_a_page_is_fetched_object_by_object_by_one_curl_or_by_several() -> None:
-    page = {"kind": "web_page", "primary": "5kB", "inline": "8kB", "inline_count": 5, "think": "1s", "count": 1}
+    page = {"kind": "web_page", "primary": "5kB", "inline": "8kB", "inline_count": 5, "think_time": "1s", "count": 1}
     scenario = download(link__delay=FAR).to_dict()
     scenario["application"] = [page | {"name": "all"}, page | {"name": "two", "parallel": 2}]
     tables = campaign.run_cell(Cell({"c": 1}, type(download()).from_dict(scenario)), 1, 1)

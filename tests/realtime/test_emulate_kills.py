@@ -169,7 +169,7 @@ count = 1
 
 REQUESTS = LONG.replace(
     'kind = "file_transfer"\nsize = "50MB"\ncount = 1',
-    'kind = "request_response"\nrequest = "200B"\nresponse = "50MB"\nthink = "0s"',
+    'kind = "request_response"\nrequest = "200B"\nresponse = "50MB"\nthink_time = "0s"',
 )
 
 

@@ -72,7 +72,7 @@ def test_our_own_tcp_fetches_and_serves(ends: str, backend: Backend, monkeypatch
 
 
 def test_our_own_client_fetches_a_page_over_many_connections_at_once() -> None:
-    page = {"kind": "web_page", "primary": "5kB", "inline": "8kB", "inline_count": 5, "think": "1s", "count": 1}
+    page = {"kind": "web_page", "primary": "5kB", "inline": "8kB", "inline_count": 5, "think_time": "1s", "count": 1}
     scenario = download().to_dict() | {
         "application": [
             page | {"name": "all", "client_tcp": OURS},
@@ -117,7 +117,7 @@ def _with_scheme(scheme: dict[str, Any]) -> Cell:
     """Two files of 300 kB by a server that begins so, to a client whose first window is Linux's 64 kB."""
     document = download(web__server_tcp=OURS | scheme, web__size="300kB", web__count=2, link__delay="80ms").to_dict()
     document["tcp"].pop("receive_window_growth")
-    document["application"][0] |= {"gap": "50ms", "response_header": "300B"}
+    document["application"][0] |= {"idle_time": "50ms", "response_header": "300B"}
     return Cell(scheme, type(download()).from_dict(document))
 
 

@@ -42,7 +42,7 @@ from firstflight.scenario.tcp import profile
             {"web__client_tcp": {"initial_ssthresh_segments": 20}},
             'initial_ssthresh_segments: the kernel has only "none", not 20',
         ),
-        ({"header": "60B"}, "header is 60 B, but real packets have 40 B"),
+        ({"header_size": "60B"}, "header is 60 B, but real packets have 40 B"),
         ({"web__direction": "upload"}, "direction: the emulator does downloads only"),
         ({"web__response_header": "0B"}, "response_header: nginx sends a header"),
         (
@@ -66,16 +66,16 @@ def test_two_applications_may_not_want_different_tcp_between_the_same_hosts() ->
 
 
 def test_our_own_tcp_does_not_wait_between_requests_of_a_client() -> None:
-    exchange = {"kind": "request_response", "request": "90B", "response": "5kB", "think": "1s"}
+    exchange = {"kind": "request_response", "request": "90B", "response": "5kB", "think_time": "1s"}
     document = download().to_dict() | {"application": [exchange | {"client_tcp": {"stack": "firstflight"}}]}
     with pytest.raises(RequestError, match='but does not wait between requests; set "kernel" for the client'):
         campaign.run_cell(Cell({"c": 1}, Scenario.from_dict(document)), 1, 1)
 
 
 def test_pipelining_is_refused_because_curl_does_not_do_it() -> None:
-    page = {"kind": "web_page", "primary": "5kB", "inline": "8kB", "think": "1s"}
-    document = download().to_dict() | {"application": [page | {"version": "1.1", "persistent": "pipelined"}]}
-    with pytest.raises(RequestError, match='curl cannot pipeline; set "joined"'):
+    page = {"kind": "web_page", "primary": "5kB", "inline": "8kB", "think_time": "1s"}
+    document = download().to_dict() | {"application": [page | {"http_version": "1.1", "persistent": "pipelined"}]}
+    with pytest.raises(RequestError, match='curl cannot pipeline; set "single_response"'):
         campaign.run_cell(Cell({"c": 1}, Scenario.from_dict(document)), 1, 1)
 
 
@@ -123,9 +123,9 @@ def test_draws_are_those_of_the_simulator() -> None:
     assert philox((0,) * 4, (0, 0)) == (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)
     draws = Draws(seed=1, replicate=0, application=0, client=0)
     laws: list[dict[str, Any]] = [
-        {"law": "uniform", "low": 1000.0, "high": 3000.0},
-        {"law": "exponential", "mean": 2000.0},
-        {"law": "pareto", "shape": 1.2, "minimum": 1000.0, "maximum": 9000.0},
+        {"distribution": "uniform", "low": 1000.0, "high": 3000.0},
+        {"distribution": "exponential", "mean": 2000.0},
+        {"distribution": "pareto", "shape": 1.2, "minimum": 1000.0, "maximum": 9000.0},
     ]
     for law in laws:
         sizes = [draws.size(law, Purpose.RESPONSE_SIZE, index) for index in range(400)]

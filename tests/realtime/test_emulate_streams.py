@@ -40,7 +40,7 @@ client_hosts = "left[0]"
 server_hosts = "right[0]"
 start = "500ms"
 length = "1s"
-server_payload = { law = "uniform", low = "100B", high = "300B" }
+server_payload = { distribution = "uniform", low = "100B", high = "300B" }
 """
 FILE = """
 [[application]]

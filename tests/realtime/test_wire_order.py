@@ -43,8 +43,8 @@ CASES = {
     "ns-2 of 1998": ('profile = "ns2-full-1998"\nack = "every_segment"\nrto = { samples = "round_trip" }', ""),
     # Without CUBIC, whose slow start ends by microseconds (HyStart).
     "linux": ('profile = "linux"\nack = "every_segment"\ncongestion_control = "reno"', ""),
-    "rfc with losses": ('profile = "rfc"\nack = "every_segment"', ", lose = [12, 30, 31]"),
-    "linux with losses": ('profile = "linux"\nack = "every_segment"', ", lose = [12, 30, 31]"),
+    "rfc with losses": ('profile = "rfc"\nack = "every_segment"', ", loss_list = [12, 30, 31]"),
+    "linux with losses": ('profile = "linux"\nack = "every_segment"', ", loss_list = [12, 30, 31]"),
     "jump start": ('profile = "rfc"\nack = "every_segment"\nstartup = "jump_start"', ""),
     "paced": ('profile = "linux"\nack = "every_segment"\ninitial_window = 40\nstartup = "paced"', ""),
 }

@@ -361,27 +361,27 @@ def test_uk_homes() -> None:
     windows, years = (3, 10, 16, 20, 32, 64), (2015, 2023)
 
     def overfilled(year: int) -> float:
-        return cell("hit_no loss", year=year, farther_ms=30, iw=32)
+        return cell("hit_no loss", year=year, extra_rtt_ms=30, iw=32)
 
     def right(rule: str) -> float:
-        return min(cell(f"{rule}_right", year=year, farther_ms=30, iw=iw) for year in years for iw in windows)
+        return min(cell(f"{rule}_right", year=year, extra_rtt_ms=30, iw=iw) for year in years for iw in windows)
 
     def absorbed(year: int, connections: int) -> float:
-        return 100 - cell(f"together_{connections}", year=year, farther_ms=30, iw=10)
+        return 100 - cell(f"together_{connections}", year=year, extra_rtt_ms=30, iw=10)
 
-    def time(iw: int, farther_ms: int, response: str) -> float:
-        return cell("time_homes", year=2023, farther_ms=farther_ms, iw=iw, response=response, percentile=50)
+    def time(iw: int, extra_rtt_ms: int, response: str) -> float:
+        return cell("time_homes", year=2023, extra_rtt_ms=extra_rtt_ms, iw=iw, response=response, percentile=50)
 
-    def at(percentile: int, year: int, farther_ms: int, iw: int) -> float:
-        place = {"year": year, "farther_ms": farther_ms, "response": "100kB", "percentile": percentile}
+    def at(percentile: int, year: int, extra_rtt_ms: int, iw: int) -> float:
+        place = {"year": year, "extra_rtt_ms": extra_rtt_ms, "response": "100kB", "percentile": percentile}
         return cell("percentile_time", iw=iw, **place)
 
     def again(iw: int) -> float:
-        place = {"year": 2023, "farther_ms": 30, "iw": iw}
+        place = {"year": 2023, "extra_rtt_ms": 30, "iw": iw}
         return 100 * cell("again_homes", **place) / cell("sent_homes", **place)
 
     def all_of_2015(name: str) -> float:
-        return cell(name, year=2015, farther_ms=0, iw=10, technology="all")
+        return cell(name, year=2015, extra_rtt_ms=0, iw=10, technology="all")
 
     places = product(range(1, 100), years, (0, 30, 80))
     mean, other = all_of_2015("ours"), all_of_2015("measured")

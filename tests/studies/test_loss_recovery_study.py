@@ -141,7 +141,7 @@ def test_full_segments_make_up_every_response() -> None:
             for cell in STUDY.cells("simulate")
             if (cell.key["follows"], cell.key["stack"], cell.key["iw"]) == ("nothing", stack, 7)
         )
-        assert size == {"law": "constant", "value": 7 * payload}
+        assert size == {"distribution": "constant", "value": 7 * payload}
 
 
 def test_a_run_without_finished_cells_still_answers(matrices: Run, tmp_path: Path) -> None:

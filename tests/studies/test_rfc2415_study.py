@@ -70,8 +70,12 @@ def test_a_base_cell_is_what_the_rfc_describes() -> None:
     bottleneck = found["network"]["bottleneck"]["reverse"]
     assert (bottleneck["rate_bps"], bottleneck["delay_ns"]) == (1_500_000, 50_000_000)
     assert bottleneck["queue"]["limit_packets"] == 25
-    assert (web["clients"], web["version"], web["inline_count"]) == (32, "1.1", {"law": "constant", "value": 3})
-    assert (ftp["clients"], ftp["size"]) == (2, {"law": "constant", "value": 1_000_000})
+    assert (web["clients"], web["version"], web["inline_count"]) == (
+        32,
+        "1.1",
+        {"distribution": "constant", "value": 3},
+    )
+    assert (ftp["clients"], ftp["size"]) == (2, {"distribution": "constant", "value": 1_000_000})
     for application in (web, ftp):
         tcp = application["server_tcp"]
         assert tcp["initial_window"] == {"policy": "fixed", "segments": 4}

@@ -23,7 +23,7 @@ STUDY = find("uk-homes")
 ONLY: dict[str, int | list[int] | list[str]] = {
     "year": 2023,
     "experiment": ["homes", "no loss", "map"],
-    "farther_ms": [0, 30],
+    "extra_rtt_ms": [0, 30],
     "iw": [10, 32],
 }
 FIGURES = ["size_map", "sizes", "percentiles", "technologies", "overfill", "pages"]
@@ -51,27 +51,27 @@ def test_the_grid_is_two_years_three_distances_six_windows_and_each_assumption_t
     assert drawn["homes"] is None
     assert drawn["no loss"] == 1
     changed = {cell.key["experiment"]: cell.scenario.to_dict()["population"] for cell in cells if cell.key["iw"] == 10}
-    assert [changed["homes"][key] for key in ("name", "farther", "least_buffer")] == ["uk-2023", "80ms", "10p"]
-    assert changed["64 packets at least"]["least_buffer"] == "64p"
+    assert [changed["homes"][key] for key in ("name", "extra_rtt", "min_buffer")] == ["uk-2023", "80ms", "10p"]
+    assert changed["64 packets at least"]["min_buffer"] == "64p"
     assert set(changed["no loss"]["columns"]["loss"]) == {0}
     small, large = (sum(changed[f"{which} buffers"]["columns"]["buffer_s"]) for which in ("small", "large"))
     assert small < large
 
 
 def test_each_home_fetches_each_response_with_each_window(part: Run) -> None:
-    rows = homes(part, {"experiment": "homes", "farther_ms": 30})
+    rows = homes(part, {"experiment": "homes", "extra_rtt_ms": 30})
     counts = rows.group_by("iw", "response").len()
     assert counts.height == 2 * 6
     assert counts["len"].unique().to_list() == [2426]
     # One home loses nearly half of its packets.
     assert rows.filter(pl.col("time_ms").is_infinite())["home"].n_unique() <= 1
     assert rows.null_count().select("technology", "weight", "buffer_bytes").row(0) == (0, 0, 0)
-    assert homes(part, {"experiment": "homes", "farther_ms": 30}, weighted=True)["weight"].min() > 0  # type: ignore[operator]
+    assert homes(part, {"experiment": "homes", "extra_rtt_ms": 30}, weighted=True)["weight"].min() > 0  # type: ignore[operator]
 
 
 def test_a_first_flight_overfills_a_path_if_and_only_if_it_is_larger_than_the_queue(part: Run) -> None:
     q = DECLARED.quantities(part)
-    at = {"year": 2023, "farther_ms": 30, "draw": 0}
+    at = {"year": 2023, "extra_rtt_ms": 30, "draw": 0}
     assert float(of(q, "flight", "no loss").sel(at, drop=True).sel(iw=32)) == 32
     assert float(q.queue_right.sel(at).min()) > 99.9
     shares = overfilled(q).sel(year=2023, draw=0)
@@ -81,10 +81,10 @@ def test_a_first_flight_overfills_a_path_if_and_only_if_it_is_larger_than_the_qu
 
 def test_a_hundred_kilobytes_need_one_round_trip_less_with_32(part: Run) -> None:
     q = DECLARED.quantities(part)
-    gains = saved(of(q, "time").sel(year=2023, farther_ms=30)).sel(iw=32)
+    gains = saved(of(q, "time").sel(year=2023, extra_rtt_ms=30)).sel(iw=32)
     found = estimate(gains.sel(response="100kB"))
     assert 22 < found.low < found.value < found.high < 26
-    by_percentile = saved(q.percentile_time.sel(year=2023, farther_ms=30, response="100kB", draw=0)).sel(iw=32)
+    by_percentile = saved(q.percentile_time.sel(year=2023, extra_rtt_ms=30, response="100kB", draw=0)).sel(iw=32)
     assert by_percentile.sizes["percentile"] == 99
     assert float(by_percentile.sel(percentile=50)) == pytest.approx(found.value, abs=1)
     # Ten kilobytes fit either window.
@@ -94,7 +94,7 @@ def test_a_hundred_kilobytes_need_one_round_trip_less_with_32(part: Run) -> None
 def test_homes_of_one_technology_are_ranked_as_measured_but_cables_pages_are_not(part: Run) -> None:
     q = DECLARED.quantities(part)
     ours, trip = (correlation(q, name).sel(year=2023, draw=0) for name in ("ours", "round_trip"))
-    counted = q.homes.sel(year=2023, farther_ms=0, iw=10, draw=0)
+    counted = q.homes.sel(year=2023, extra_rtt_ms=0, iw=10, draw=0)
     assert float(counted.sel(technology="all")) == 2426
     assert float(ours.sel(technology="FTTC")) > 0.7
     assert float(ours.sel(technology="Cable")) < 0.4
@@ -137,7 +137,7 @@ def test_the_report_has_every_table_and_figure(part: Run, tmp_path: Path) -> Non
         "assumptions",
         "ranking",
     ]
-    cost = tables["cost"].frame.filter((pl.col("farther_ms") == 30) & (pl.col("metric") == "flight"))
+    cost = tables["cost"].frame.filter((pl.col("extra_rtt_ms") == 30) & (pl.col("metric") == "flight"))
     assert dict(cost.select("iw", "ours").iter_rows()) == {10: 10, 32: 32}
     assert [figure.name for figure in STUDY.figures(part)] == FIGURES
     html = write(part, tmp_path / "report.html").read_text()

@@ -206,9 +206,14 @@ def test_the_connections_of_a_user_are_those_of_the_setting() -> None:
     ]
     response, _, short, long = experiment._applications(beside)
     assert "tcp" not in response
-    assert (short["tcp"], short["size"], short["share"]) == ({"initial_window": 11}, "30kB", 0.5)
-    assert (long["tcp"], long["size"], long["share"], long["start"]) == ({"initial_window": 11}, "1MB", 0.25, "0s")
-    assert response["start"] == short["start"] == {"law": "uniform", "low": "500ms", "high": "550ms"}
+    assert (short["tcp"], short["size"], short["user_fraction"]) == ({"initial_window": 11}, "30kB", 0.5)
+    assert (long["tcp"], long["size"], long["user_fraction"], long["start"]) == (
+        {"initial_window": 11},
+        "1MB",
+        0.25,
+        "0s",
+    )
+    assert response["start"] == short["start"] == {"distribution": "uniform", "low": "500ms", "high": "550ms"}
     assert "start" not in experiment._applications(some)[0]
 
 

@@ -28,8 +28,8 @@ spokes = { count = 4, rate = "unlimited", delay = "5ms", queue = "100p" }
 [[application]]
 name = "app"
 """
-PAGE = 'kind = "web_page"\nprimary = "10kB"\ninline = "5kB"\nthink = "1s"\n'
-LOADED = PAGE.replace('think = "1s"', 'load = 0.6\nof = "hub"')
+PAGE = 'kind = "web_page"\nprimary = "10kB"\ninline = "5kB"\nthink_time = "1s"\n'
+LOADED = PAGE.replace('think_time = "1s"', 'load = 0.6\nof = "hub"')
 FILES = 'kind = "arrivals"\nsize = "20kB"\n'
 
 
@@ -44,13 +44,16 @@ def tables(scenario: Scenario, seed: int = 1) -> dict[str, pl.DataFrame]:
 @pytest.mark.parametrize(
     ("application", "error"),
     [
-        (PAGE + "hosts = 2", 'app: hosts has a meaning with persistent = "keep_alive" or version = "2" only'),
+        (PAGE + "hosts = 2", 'app: hosts has a meaning with persistent = "keep_alive" or http_version = "2" only'),
         (
-            PAGE + 'version = "2"\nconnections = 2',
-            'app: connections has a meaning with version = "1.1" with persistent',
+            PAGE + 'http_version = "2"\nconnections = 2',
+            'app: connections has a meaning with http_version = "1.1" with persistent',
         ),
-        (PAGE + 'version = "1.1"\nframe = "1kB"', 'app: frame has a meaning with version = "2" only; leave it out'),
-        (PAGE + 'version = "2"\nframe = "0B"', 'app: frame is "0B", and a frame of HTTP/2 has 1 B to 16777215 B'),
+        (
+            PAGE + 'http_version = "1.1"\nframe = "1kB"',
+            'app: frame has a meaning with http_version = "2" only; leave it out',
+        ),
+        (PAGE + 'http_version = "2"\nframe = "0B"', 'app: frame is "0B", and a frame of HTTP/2 has 1 B to 16777215 B'),
         (
             PAGE + 'then = [{ inline = "5kB", inlinecount = 3 }]',
             'unknown key "inlinecount"; did you mean "inline_count"?',
@@ -60,13 +63,13 @@ def tables(scenario: Scenario, seed: int = 1) -> dict[str, pl.DataFrame]:
             'chunks of "0s" have nothing to play: write for example "4s"',
         ),
         (PAGE + 'load = 0.5\nof = "hub"', "app: pages have either a time between them, such as"),
-        (PAGE.replace("think", "gap"), 'app.gap: unknown key "gap"'),
+        (PAGE.replace("think_time", "idle"), 'app.idle: unknown key "idle"'),
         (LOADED.replace("0.6", "0"), "app.load: 0 is too small; write more than 0"),
         (LOADED.replace('"hub"', '"spokes[1]"'), 'app.of: the rate of "spokes[1]" is unlimited'),
         (PAGE + 'dns = { query = "0B" }', 'app.dns.query: "0B" does not fit: a UDP datagram carries 1B to 65507B'),
-        (PAGE + 'dns = { think = "1s" }', 'app.dns.think: unknown key "think"'),
+        (PAGE + 'dns = { think_time = "1s" }', 'app.dns.think_time: unknown key "think_time"'),
         (FILES, "app: arrivals have either a gap, such as"),
-        (FILES + 'gap = "1s"\nload = 0.5\nof = "hub"', "app: arrivals have either a gap, such as"),
+        (FILES + 'idle_time = "1s"\nload = 0.5\nof = "hub"', "app: arrivals have either a gap, such as"),
         (FILES + "load = 0.5", "app: arrivals have either a gap, such as"),
         (FILES + 'load = 0\nof = "hub"', "app.load: 0 is too small; write more than 0"),
         (FILES + 'load = 0.5\nof = "bottleneck"', 'app.of: there is no link "bottleneck"; write its name as the table'),
@@ -88,12 +91,12 @@ def test_a_mistake_in_an_application_is_named(application: str, error: str) -> N
     ("law", "expected"),
     [
         ("10kB", 10_000.0),
-        ({"law": "uniform", "low": "1kB", "high": "3kB"}, 2_000.0),
-        ({"law": "exponential", "mean": "7kB"}, 7_000.0),
-        ({"law": "lognormal", "median": "10kB", "sigma": 1.0}, 16_487.2),
-        ({"law": "lognormal", "median": "10kB", "sigma": 0.0, "maximum": "8kB"}, 8_000.0),
-        ({"law": "pareto", "shape": 2.0, "minimum": "5kB"}, 10_000.0),
-        ({"law": "empirical", "points": [[0, 0], [1, 100]], "interpolation": "linear"}, 50.0),
+        ({"distribution": "uniform", "low": "1kB", "high": "3kB"}, 2_000.0),
+        ({"distribution": "exponential", "mean": "7kB"}, 7_000.0),
+        ({"distribution": "lognormal", "median": "10kB", "sigma": 1.0}, 16_487.2),
+        ({"distribution": "lognormal", "median": "10kB", "sigma": 0.0, "maximum": "8kB"}, 8_000.0),
+        ({"distribution": "pareto", "shape": 2.0, "minimum": "5kB"}, 10_000.0),
+        ({"distribution": "empirical", "points": [[0, 0], [1, 100]], "interpolation": "linear"}, 50.0),
     ],
 )
 def test_the_mean_of_a_law_is_known(law: Any, expected: float) -> None:
@@ -104,14 +107,14 @@ def test_the_mean_of_a_law_is_known(law: Any, expected: float) -> None:
 @pytest.mark.parametrize(
     "law",
     [
-        {"law": "lognormal", "median": "10kB", "sigma": 1.5, "minimum": "4kB", "maximum": "100kB"},
-        {"law": "pareto", "shape": 1.2, "minimum": "4kB", "maximum": "1MB"},
-        {"law": "pareto", "shape": 1.0, "minimum": "4kB", "maximum": "1MB"},
-        {"law": "empirical", "points": [[0, 100], [0.5, 2000], [1, 60000]], "scale": 2, "maximum": "50kB"},
+        {"distribution": "lognormal", "median": "10kB", "sigma": 1.5, "minimum": "4kB", "maximum": "100kB"},
+        {"distribution": "pareto", "shape": 1.2, "minimum": "4kB", "maximum": "1MB"},
+        {"distribution": "pareto", "shape": 1.0, "minimum": "4kB", "maximum": "1MB"},
+        {"distribution": "empirical", "points": [[0, 100], [0.5, 2000], [1, 60000]], "scale": 2, "maximum": "50kB"},
     ],
 )
 def test_the_mean_of_a_law_is_that_of_what_the_simulator_draws(law: dict[str, Any]) -> None:
-    scenario = star(FILES + 'gap = "1ms"\n').replace("application.app.size", law)
+    scenario = star(FILES + 'idle_time = "1ms"\n').replace("application.app.size", law)
     drawn = tables(scenario.replace_all([("duration", "15s"), ("network.hub.rate", "unlimited")]))["transfers"]["bytes"]
     assert len(drawn) > 14_000
     application: Any = scenario.application[0]
@@ -130,7 +133,7 @@ def test_a_load_is_met_on_its_link(load: float) -> None:
 def test_pages_meet_a_load_from_the_beginning_to_the_end() -> None:
     sizes = 'then = [{ inline = "3kB", inline_count = 4 }]\nresponse_header = "200B"\nclient_hosts = "spokes"\n'
     scenario = star(LOADED + sizes + "clients = 200\n").replace_all(
-        [("duration", "100s"), ("meter_interval", "25s"), ("application.app.version", "2")]
+        [("duration", "100s"), ("stats_interval", "25s"), ("application.app.http_version", "2")]
     )
     hub = tables(scenario)["links"].filter(pl.col("link") == "hub")
     assert (hub["busy_s"] / 25).to_list() == pytest.approx([0.6] * 4, rel=0.1)
@@ -147,7 +150,7 @@ def test_a_page_waits_for_the_look_up_of_its_names() -> None:
 
 def test_pages_of_each_kind_come_whole_and_are_the_same_pages() -> None:
     scenario = Scenario.load(EXAMPLES / "browsing.toml")
-    kept = [("application.web.version", "1.1"), ("application.web.persistent", "keep_alive")]
+    kept = [("application.web.http_version", "1.1"), ("application.web.persistent", "keep_alive")]
     two, one = tables(scenario), tables(scenario.replace_all(kept))
     both = two["pages"].join(one["pages"], on=["client", "page"])
     assert both.height >= 3
@@ -204,14 +207,17 @@ def test_runs_with_all_of_it_do_not_depend_on_threads(tmp_path: Path) -> None:
     ("application", "error"),
     [
         ('kind = "video"\nchunk = "1MB"', "application.app.kind: the emulator has no video; use simulate"),
-        (FILES + 'gap = "1s"', "application.app.kind: the emulator has no arrivals; use simulate"),
-        (PAGE + 'version = "2"', 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "joined"'),
+        (FILES + 'idle_time = "1s"', "application.app.kind: the emulator has no arrivals; use simulate"),
+        (
+            PAGE + 'http_version = "2"',
+            'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response"',
+        ),
         (
             PAGE + 'then = [{ inline = "5kB" }]',
-            'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "joined"',
+            'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response"',
         ),
-        (PAGE + "dns = {}", 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "joined"'),
-        (LOADED, 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "joined"'),
+        (PAGE + "dns = {}", 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response"'),
+        (LOADED, 'application.app: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response"'),
     ],
 )
 def test_the_emulator_refuses_what_its_programs_cannot(application: str, error: str) -> None:

@@ -38,9 +38,9 @@ def scenario(**application: Any) -> Scenario:
         ({"kind": "voice", "count": 3}, 'unknown key "count"'),
         ({"kind": "game", "tcp": {"profile": "rfc"}}, 'unknown key "tcp"'),
         ({"kind": "constant_rate", "rate": "1Mbit", "payload": "70kB"}, '"70kB" does not fit: a UDP datagram carries'),
-        ({"kind": "constant_rate", "rate": "1Mbit", "header": "70kB"}, '"70kB" is too long'),
-        ({"kind": "dns", "think": "1s", "backoff": 0.5}, "backoff"),
-        ({"kind": "dns", "think": "1s", "length": "5s"}, 'unknown key "length"'),
+        ({"kind": "constant_rate", "rate": "1Mbit", "header_size": "70kB"}, '"70kB" is too long'),
+        ({"kind": "dns", "think_time": "1s", "backoff": 0.5}, "backoff"),
+        ({"kind": "dns", "think_time": "1s", "length": "5s"}, 'unknown key "length"'),
     ],
 )
 def test_what_makes_no_sense_is_an_error_that_names_it(application: dict[str, Any], error: str) -> None:
@@ -53,7 +53,7 @@ def test_an_application_of_datagrams_is_read_again_as_it_was_written() -> None:
     for application in (
         {"kind": "voice", "codec": "opus", "impairment": {"ie": 5, "bpl": 12}, "length": "5s"},
         {"kind": "game", "deadline": "100ms"},
-        {"kind": "dns", "think": "1s", "count": 3},
+        {"kind": "dns", "think_time": "1s", "count": 3},
         {"kind": "constant_rate", "rate": "1Mbit"},
     ):
         one = scenario(**application)
@@ -75,7 +75,7 @@ def test_the_table_of_streams_has_a_row_an_application_and_sender() -> None:
 
 
 def test_a_look_up_is_a_transfer_without_a_connection() -> None:
-    found = simulate.run_cell(Cell({}, scenario(kind="dns", think="1s", count=3)), seed=1, replicates=1)
+    found = simulate.run_cell(Cell({}, scenario(kind="dns", think_time="1s", count=3)), seed=1, replicates=1)
     looked_up = found["transfers"]
     assert looked_up["completed"].to_list() == [1, 1, 1]
     assert looked_up["connection"].to_list() == [None, None, None]
@@ -109,7 +109,7 @@ def test_a_population_that_keeps_aggregates_keeps_a_row_of_each_stream() -> None
         "population": {
             "users": 20,
             "paths": "marginals",
-            "rtt": {"law": "uniform", "low": "10ms", "high": "50ms"},
+            "rtt": {"distribution": "uniform", "low": "10ms", "high": "50ms"},
             "down": "10Mbit",
             "up": "2Mbit",
             "buffer": "100ms",
@@ -117,12 +117,12 @@ def test_a_population_that_keeps_aggregates_keeps_a_row_of_each_stream() -> None
         },
         "application": [
             {"kind": "voice", "name": "call"},
-            {"kind": "dns", "name": "names", "think": "1s"},
-            {"kind": "file_transfer", "name": "file", "size": "20kB", "gap": "1s"},
+            {"kind": "dns", "name": "names", "think_time": "1s"},
+            {"kind": "file_transfer", "name": "file", "size": "20kB", "idle_time": "1s"},
         ],
     }
     rows = simulate.run_cell(Cell({}, Scenario.from_dict(document, source="")), 1, 2)
-    document["population"]["keep"] = "aggregates"
+    document["population"]["records"] = "aggregates"
     sums = simulate.run_cell(Cell({}, Scenario.from_dict(document, source="")), 1, 2)
     assert sums["streams"].equals(rows["streams"])
     assert sums["transfers"].is_empty()

@@ -61,7 +61,7 @@ def test_both_ends_of_a_call_are_told_when_and_what_to_send() -> None:
         (True, 20_000_000, 40),
     ]
     # 64 kbit/s for 20 ms.
-    assert all(flow["payload"] == {"law": "constant", "value": 160.0} for flow in application["flows"])
+    assert all(flow["payload"] == {"distribution": "constant", "value": 160.0} for flow in application["flows"])
     assert (told.hosts, told.servers) == ({}, {})
 
 
@@ -103,8 +103,8 @@ def test_a_stream_that_nobody_sends_is_refused() -> None:
 @pytest.mark.parametrize(
     ("application", "problem"),
     [
-        ('kind = "dns"\nname = "names"\nthink = "1s"\n', "application.names.kind: the emulator looks no names up"),
-        (CALL + 'header = "20B"\n', "application.call.header: real datagrams have 28 B of IPv4 and UDP"),
+        ('kind = "dns"\nname = "names"\nthink_time = "1s"\n', "application.names.kind: the emulator looks no names up"),
+        (CALL + 'header_size = "20B"\n', "application.call.header_size: real datagrams have 28 B of IPv4 and UDP"),
     ],
 )
 def test_what_no_program_sends_is_refused_by_its_key(application: str, problem: str) -> None:

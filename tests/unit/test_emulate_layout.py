@@ -78,10 +78,10 @@ def test_a_client_of_a_tree_asks_its_neighbor_over_the_links_that_they_do_not_sh
 
 
 def test_what_is_drawn_of_a_tree_is_refused() -> None:
-    drawn = 'delay = { law = "exponential", mean = "9ms" }'.join(NETWORKS["tree"].rsplit('delay = "5ms"', 1))
+    drawn = 'delay = { distribution = "exponential", mean = "9ms" }'.join(NETWORKS["tree"].rsplit('delay = "5ms"', 1))
     for made, error in (
         (scenario(drawn), "group.office.link: delay_ns is drawn for each replicate"),
-        (scenario(NETWORKS["tree"], "share = 0.5"), "application.only.share: its users are drawn"),
+        (scenario(NETWORKS["tree"], "user_fraction = 0.5"), "application.only.user_fraction: its users are drawn"),
     ):
         with pytest.raises(RequestError, match=error):
             lay_out(made)
@@ -134,7 +134,7 @@ def test_the_packets_between_two_hosts_have_the_class_of_the_application_there()
 def test_pages_and_fast_networks_have_the_machine_for_themselves() -> None:
     files = scenario(NETWORKS["one link"])
     pages = files.replace(
-        "application", [{"name": "only", "kind": "web_page", "primary": "30kB", "inline": "10kB", "think": "1s"}]
+        "application", [{"name": "only", "kind": "web_page", "primary": "30kB", "inline": "10kB", "think_time": "1s"}]
     )
     fast = files.replace("network.links[0].rate", "20Mbit")
     assert [jobs([Cell({}, made)]) > 1 for made in (files, pages, fast)] == [True, False, False]

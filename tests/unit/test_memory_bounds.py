@@ -89,7 +89,7 @@ def test_a_population_whose_rows_do_not_fit_is_refused_and_its_aggregates_are_no
     many = scenario.replace("population.users", 100_000_000)
     with pytest.raises(MachineError, match=r"24\.0 GB of memory for 100,000,000 users, and 8\.0 GB are free"):
         memory.check_together([many])
-    memory.check_together([many.replace("population.keep", "aggregates")])
+    memory.check_together([many.replace("population.records", "aggregates")])
 
 
 def test_one_thread_is_named_where_it_is_the_threads_that_do_not_fit(

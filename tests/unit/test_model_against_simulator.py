@@ -28,7 +28,7 @@ def _tcp(draw: random.Random) -> dict[str, Any]:
                 {"policy": "heartbeat", "segments": 2, "interval": "200ms", "every_segment": "none"},
             ]
         ),
-        "slow_start_growth": draw.choice(["bytes", "per_ack"]),
+        "slow_start_growth": draw.choice(["abc_l1", "per_ack"]),
         "congestion_avoidance": draw.choice(["per_window", "per_ack"]),
         "initial_ssthresh_segments": draw.choice(["none", "none", 4, 11, 50]),
         "max_send_window_segments": draw.choice(["none", "none", 11, 40]),

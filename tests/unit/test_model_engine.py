@@ -86,7 +86,7 @@ def test_segments_that_arrive_as_the_ack_timer_expires_are_counted() -> None:
     [
         ({"application": {"count": 2}}, "count = 2"),
         ({"application": {"clients": 3}}, "clients = 3"),
-        ({"application": {"size": {"law": "uniform", "low": "1kB", "high": "2kB"}}}, "draws its size"),
+        ({"application": {"size": {"distribution": "uniform", "low": "1kB", "high": "2kB"}}}, "draws its size"),
         (
             {
                 "network": {
@@ -100,10 +100,10 @@ def test_segments_that_arrive_as_the_ack_timer_expires_are_counted() -> None:
             {
                 "network": {
                     "topology": "chain",
-                    "links": {"rate": "1Mbit", "delay": "1ms", "queue": "9p", "lose": [3]},
+                    "links": {"rate": "1Mbit", "delay": "1ms", "queue": "9p", "loss_list": [3]},
                 }
             },
-            r"loses data packets \(lose = \[3\]\)",
+            r"loses data packets \(loss_list = \[3\]\)",
         ),
         (
             {
@@ -123,7 +123,7 @@ def test_more_than_one_loss_free_transfer_is_refused(changes: dict[str, Any], sa
 
 
 def test_web_pages_and_several_applications_are_refused() -> None:
-    web = {"kind": "web_page", "primary": "2kB", "inline": "2kB", "think": "1s"}
+    web = {"kind": "web_page", "primary": "2kB", "inline": "2kB", "think_time": "1s"}
     with pytest.raises(RequestError, match="of kind web_page"):
         _compute_document([web])
     with pytest.raises(RequestError, match="2 applications"):
@@ -195,7 +195,7 @@ def test_a_server_drawn_among_different_links_is_refused() -> None:
         ),
         ({"congestion_control": "cubic"}, 'congestion_control = "cubic", but the model engine knows only "reno"'),
         ({"startup": "paced"}, 'startup = "paced"'),
-        ({"slow_start_growth": "all_bytes"}, 'slow_start_growth = "all_bytes"'),
+        ({"slow_start_growth": "abc_unlimited"}, 'slow_start_growth = "abc_unlimited"'),
         ({"window_validation": "cwnd_limited"}, 'window_validation = "cwnd_limited"'),
         ({"timestamps": True}, "timestamps = true, but the model engine knows only false"),
         ({"rto": {"estimator": "linux"}}, 'rto.estimator = "linux"'),

@@ -30,7 +30,7 @@ MORE = (
     (
         "transfer-20-segments.toml",
         "application.download.size",
-        {"law": "empirical", "points": [[0.0, 1000.0], [1.0, 20000.0]], "minimum": "2kB", "maximum": "10kB"},
+        {"distribution": "empirical", "points": [[0.0, 1000.0], [1.0, 20000.0]], "minimum": "2kB", "maximum": "10kB"},
     ),
 )
 # What the native module answers when the plan is as it should be: of none of its replicates is simulated.
@@ -77,7 +77,7 @@ def kinds() -> dict[tuple[str, ...], tuple[dict[str, Any], Steps]]:
         assert refusal(plan) is None
         for steps, table in tables(plan):
             named = [step for step in steps if isinstance(step, str)]
-            variant = [str(table[tag]) for tag in ("kind", "law", *sorted(TAGS)) if tag in table]
+            variant = [str(table[tag]) for tag in ("kind", "distribution", *sorted(TAGS)) if tag in table]
             found.setdefault((*named, *variant, *table), (plan, steps))
     return found
 

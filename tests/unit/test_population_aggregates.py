@@ -14,12 +14,12 @@ from firstflight.scenario import Scenario
 from firstflight.studies.single import SingleScenario
 from small_population import SEARCH, scenario
 
-PAGE = {"preset": "photos", "share": 0.5}
+PAGE = {"preset": "photos", "user_fraction": 0.5}
 
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, ff.Run]:
-    return {keep: ff.run(scenario(SEARCH, PAGE, users=200, loss=0.01, keep=keep), replicates=2) for keep in KEEPS}
+    return {keep: ff.run(scenario(SEARCH, PAGE, users=200, loss=0.01, records=keep), replicates=2) for keep in KEEPS}
 
 
 KEEPS = ("rows", "aggregates")
@@ -116,7 +116,7 @@ def test_a_bucket_is_named_by_its_ends() -> None:
 
 
 def test_aggregates_do_not_depend_on_jobs() -> None:
-    made: Scenario = scenario(users=50, keep="aggregates")
+    made: Scenario = scenario(users=50, records="aggregates")
     one, four = (ff.run(made, replicates=6, jobs=jobs) for jobs in (1, 4))
     for table in ("aggregates", "histograms"):
         assert getattr(one, table).collect().equals(getattr(four, table).collect())

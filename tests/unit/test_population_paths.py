@@ -22,14 +22,14 @@ def drawn(made: Scenario) -> pl.DataFrame:
 
 
 PAIRS = {"rtt_down": -0.5, "down_up": 0.8, "rtt_up": -0.4, "rtt_loss": 0.3}
-LOSS = {"law": "uniform", "low": 0, "high": 0.1}
-BUFFER = {"law": "exponential", "mean": "300ms"}
+LOSS = {"distribution": "uniform", "low": 0, "high": 0.1}
+BUFFER = {"distribution": "exponential", "mean": "300ms"}
 
 
 @pytest.fixture(scope="module", params=[1, 20], ids=["alone", "with neighbours"])
 def users(request: pytest.FixtureRequest) -> pl.DataFrame:
-    together = {"subnet_users": request.param, "subnet_share": 0.5 if request.param > 1 else 0.0}
-    return drawn(scenario(users=USERS, dependence=PAIRS, loss=LOSS, buffer=BUFFER, least_buffer="1p", **together))
+    together = {"subnet_users": request.param, "subnet_variance_fraction": 0.5 if request.param > 1 else 0.0}
+    return drawn(scenario(users=USERS, dependence=PAIRS, loss=LOSS, buffer=BUFFER, min_buffer="1p", **together))
 
 
 def test_the_marginals_are_the_laws_whatever_the_dependence(users: pl.DataFrame) -> None:
@@ -57,7 +57,7 @@ def test_ranks_hang_together_as_the_copula_says(users: pl.DataFrame) -> None:
 
 
 def test_neighbours_are_alike_by_the_share_that_was_asked_for() -> None:
-    made = scenario(users=USERS, subnet_users=20, subnet_share=0.5)
+    made = scenario(users=USERS, subnet_users=20, subnet_variance_fraction=0.5)
     logs = drawn(made).select("subnet", pl.col("rtt_s").log())
     within = logs.group_by("subnet").agg(pl.col("rtt_s").var())["rtt_s"].mean()
     whole = logs["rtt_s"].var()

@@ -18,7 +18,7 @@ def test_a_preset_is_a_whole_application(name: str) -> None:
     tables = run_cell(Cell({}, made), seed=1, replicates=1)
     assert tables["transfers"].filter(tables["transfers"]["application"].cast(str) == "web-search").height == 5
     assert PRESETS[name].what
-    assert "urs" in PRESETS[name].sources, "what is ours is said to be"
+    assert "ur choice" in PRESETS[name].sources, "what is ours is said to be"
 
 
 def test_a_key_beside_a_preset_takes_the_place_of_its_own() -> None:

@@ -43,7 +43,7 @@ def test_a_law_takes_the_place_of_a_built_ins_column(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(populations, "_loaded", lambda name: {"paths": "table", "columns": columns})
     made = whole({"name": "one", "buffer": "1s"})
     paths = made.to_plan()["population"]["paths"]
-    assert paths["buffer_ns"] == {"law": "constant", "value": 1_000_000_000}
+    assert paths["buffer_ns"] == {"distribution": "constant", "value": 1_000_000_000}
     assert paths["loss"] == [0.01]
     assert Scenario.from_toml(made.to_toml()).to_plan() == made.to_plan()
 

@@ -23,7 +23,7 @@ def simulated(made: Scenario, replicates: int = 1, first: int = 0) -> dict[str, 
 
 
 def test_every_user_has_a_row_with_the_path_that_was_drawn() -> None:
-    tables = simulated(scenario(subnet_users=8, subnet_share=0.5, farther="30ms"), replicates=2)
+    tables = simulated(scenario(subnet_users=8, subnet_variance_fraction=0.5, extra_rtt="30ms"), replicates=2)
     for name in (*RETURNED, "users"):
         conforms(name, tables[name])
     users = tables["users"]
@@ -37,7 +37,7 @@ def test_every_user_has_a_row_with_the_path_that_was_drawn() -> None:
 
 
 def test_arms_meet_the_same_users_with_the_same_sizes() -> None:
-    size = {"law": "lognormal", "median": "9kB", "sigma": 0.56}
+    size = {"distribution": "lognormal", "median": "9kB", "sigma": 0.56}
     three, ten = (simulated(scenario(SEARCH | {"size": size}, initial_window=iw)) for iw in (3, 10))
     assert three["users"].equals(ten["users"])
     assert three["transfers"]["bytes"].equals(ten["transfers"]["bytes"])
@@ -58,19 +58,19 @@ def test_rows_of_a_table_carry_their_weight_and_size() -> None:
     assert tables["users"]["weight"].to_list() == [3.0, 1.0]
     assert tables["users"]["subnet"].null_count() == 2
     assert tables["transfers"]["bytes"].to_list() == [1000, 50_000]
-    drawn = simulated(whole(table | {"draw": "weighted", "users": 400}))["users"]
+    drawn = simulated(whole(table | {"row_sampling": "weighted", "users": 400}))["users"]
     assert drawn["weight"].unique().to_list() == [1.0]
     assert 260 < drawn.filter(pl.col("row") == 0).height < 340, "three quarters of 400, within four deviations"
 
 
 def test_a_share_of_the_users_runs_an_application() -> None:
-    tables = simulated(scenario(SEARCH, SEARCH | {"name": "some", "share": 0.3}, users=400))
+    tables = simulated(scenario(SEARCH, SEARCH | {"name": "some", "user_fraction": 0.3}, users=400))
     some = tables["transfers"].filter(pl.col("application").cast(pl.String) == "some")
     assert 83 < some.height < 157, "120 of 400, within four deviations"
 
 
 def test_the_star_of_the_first_users_takes_as_long_as_they_did() -> None:
-    made = scenario(SEARCH, SEARCH | {"name": "some", "share": 0.5, "start": "30s"}, users=40)
+    made = scenario(SEARCH, SEARCH | {"name": "some", "user_fraction": 0.5, "start": "30s"}, users=40)
     star = made.star_of_users(seed=1, replicate=2, users=10)
     assert star.population is None
     alone = simulated(made, first=2)["transfers"].filter(pl.col("client") < 10)
@@ -108,7 +108,7 @@ def test_only_a_population_has_users_for_a_star(small: Scenario) -> None:
 
 
 def test_a_law_that_draws_what_no_path_can_have_is_named_with_the_user() -> None:
-    low = {"law": "lognormal", "median": "10bit", "sigma": 5}
+    low = {"distribution": "lognormal", "median": "10bit", "sigma": 5}
     with pytest.raises(RequestError, match=r'scenario "users": user \d+ of replicate 0: down_bps is .* must be from 2'):
         simulated(scenario(down=low, users=400))
 

@@ -14,9 +14,9 @@ from small_population import MARGINALS, SEARCH, scenario, whole
 
 def test_laws_arrive_in_nanoseconds_and_bits_a_second() -> None:
     plan = scenario(
-        rtt={"law": "empirical", "points": [[0, 0.01], [1, 0.2]]},
-        buffer={"law": "uniform", "low": "10ms", "high": "1s"},
-        farther="30ms",
+        rtt={"distribution": "empirical", "points": [[0, 0.01], [1, 0.2]]},
+        buffer={"distribution": "uniform", "low": "10ms", "high": "1s"},
+        extra_rtt="30ms",
     ).to_plan()
     assert "network" not in plan
     population = plan["population"]
@@ -24,9 +24,9 @@ def test_laws_arrive_in_nanoseconds_and_bits_a_second() -> None:
     assert population["least_buffer_packets"] == 10
     paths = population["paths"]
     assert paths["rtt_ns"]["points"] == [[0, 1e7], [1, 2e8]]
-    assert paths["buffer_ns"] == {"law": "uniform", "low": 10_000_000, "high": 1_000_000_000}
-    assert paths["down_bps"] == {"law": "lognormal", "median": 2_000_000, "sigma": 1.0, "minimum": 56_000}
-    assert paths["loss"] == {"law": "constant", "value": 0.0}
+    assert paths["buffer_ns"] == {"distribution": "uniform", "low": 10_000_000, "high": 1_000_000_000}
+    assert paths["down_bps"] == {"distribution": "lognormal", "median": 2_000_000, "sigma": 1.0, "minimum": 56_000}
+    assert paths["loss"] == {"distribution": "constant", "value": 0.0}
     assert paths["correlation"][:10] == [1, -0.3, 0, 0, 0, -0.3, 1, 0, 0, 0]
     (application,) = plan["applications"]
     assert (application["share"], application["size_from_row"]) == (1.0, False)
@@ -35,12 +35,14 @@ def test_laws_arrive_in_nanoseconds_and_bits_a_second() -> None:
 
 
 def test_a_measured_law_of_losses_runs_linearly() -> None:
-    loss = scenario(loss={"law": "empirical", "points": [[0, 0], [1, 0.1]]}).to_plan()["population"]["paths"]["loss"]
+    loss = scenario(loss={"distribution": "empirical", "points": [[0, 0], [1, 0.1]]}).to_plan()["population"]["paths"][
+        "loss"
+    ]
     assert loss["interpolation"] == "linear"
 
 
 def test_a_population_survives_being_written_as_toml() -> None:
-    made = scenario(SEARCH | {"share": 0.5}, keep="aggregates", subnet_users=4, subnet_share=0.5)
+    made = scenario(SEARCH | {"user_fraction": 0.5}, records="aggregates", subnet_users=4, subnet_variance_fraction=0.5)
     again = Scenario.from_toml(made.to_toml())
     assert again.to_plan() == made.to_plan()
     assert again.to_toml() == made.to_toml()
@@ -56,30 +58,42 @@ def test_keys_of_a_population_are_set_by_their_path() -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"users": 0}, "population.users: 0 is too small; write at least 1"),
     ({"users": None}, "population.users: this key is missing"),
-    ({"keep": "everything"}, 'population.keep: "everything" is not known; write "rows" or "aggregates"'),
+    ({"records": "everything"}, 'population.records: "everything" is not known; write "rows" or "aggregates"'),
     ({"paths": "table "}, 'population: unknown paths "table "; did you mean "table"?'),
     ({"paths": None}, 'population: the population has no "paths"; known: marginals, table'),
-    ({"least_buffer": "0p"}, 'population.least_buffer: a queue of "0p" drops everything'),
+    ({"min_buffer": "0p"}, 'population.min_buffer: a queue of "0p" drops everything'),
     ({"rtt": 0.07}, 'population.rtt.value: 0.07 has no unit: write a time such as "50ms"'),
     ({"rtt": None}, "population.rtt: this key is missing"),
     (
-        {"rtt": {"law": "empirical", "points": [[0, 0.1], [0.5, 0.05], [1, 0.2]]}},
+        {"rtt": {"distribution": "empirical", "points": [[0, 0.1], [0.5, 0.05], [1, 0.2]]}},
         "population.rtt: points[1]: the value falls from 0.1 to 0.05; sort the points of a CDF by value",
     ),
     ({"down": "1Mbps"}, 'population.down.value: "1Mbps" is not a rate: unknown unit "Mbps"; tc reads'),
-    ({"down": "0bit"}, "population.down: this constant law can draw a rate of zero, over which nothing arrives"),
-    ({"down": {"law": "uniform", "low": "0bit", "high": "1Mbit"}}, "this uniform law can draw a rate of zero"),
-    ({"down": {"law": "empirical", "points": [[0, 0], [1, 1e6]]}}, "this empirical law can draw a rate of zero"),
+    (
+        {"down": "0bit"},
+        "population.down: this constant distribution can draw a rate of zero, over which nothing arrives",
+    ),
+    (
+        {"down": {"distribution": "uniform", "low": "0bit", "high": "1Mbit"}},
+        "this uniform distribution can draw a rate of zero",
+    ),
+    (
+        {"down": {"distribution": "empirical", "points": [[0, 0], [1, 1e6]]}},
+        "this empirical distribution can draw a rate of zero",
+    ),
     ({"loss": 1.0}, "population.loss.value: 1.0 is too large; write less than 1"),
     ({"loss": -0.1}, "population.loss.value: -0.1 is too small; write at least 0"),
-    ({"loss": {"law": "empirical", "points": [[0, 0], [1, 1]]}}, "population.loss: this law reaches 1: a probability"),
     (
-        {"loss": {"law": "exponential", "mean": 0.01}},
-        "population.loss: this exponential law has no upper end: a probability is below 1",
+        {"loss": {"distribution": "empirical", "points": [[0, 0], [1, 1]]}},
+        "population.loss: this distribution reaches 1: a probability",
     ),
-    ({"loss": {"law": "lognormal", "median": 0.01, "sigma": 1}}, "add maximum = 0.5, for example"),
     (
-        {"loss": {"law": "empirical", "points": [[0, 0], [1, 0.1]], "interpolation": "log"}},
+        {"loss": {"distribution": "exponential", "mean": 0.01}},
+        "population.loss: this exponential distribution has no upper end: a probability is below 1",
+    ),
+    ({"loss": {"distribution": "lognormal", "median": 0.01, "sigma": 1}}, "add maximum = 0.5, for example"),
+    (
+        {"loss": {"distribution": "empirical", "points": [[0, 0], [1, 0.1]], "interpolation": "log"}},
         "population.loss: a measured law of probabilities begins at zero, which has no logarithm: write interpolation",
     ),
     ({"dependence": {"rtt_down": 1.0}}, "population.dependence: rtt_down is 1: write a correlation between -1 and 1"),
@@ -96,20 +110,23 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "no quantities have rtt_down = 0.8, rtt_up = 0 and down_up = 0.8 together",
     ),
     ({"subnet_users": 0}, "population.subnet_users: 0 is too small"),
-    ({"subnet_share": 1.0}, "population.subnet_share: 1.0 is too large; write less than 1"),
+    ({"subnet_variance_fraction": 1.0}, "population.subnet_variance_fraction: 1.0 is too large; write less than 1"),
     ({"buckets": {"rtt_s": [0.1, 0.1]}}, "population.buckets.rtt_s: [0.1, 0.1] are not ascending numbers above zero"),
     ({"buckets": {"rtt_s": [0.1, float("nan")]}}, "population.buckets.rtt_s[1]: nan is not a finite number"),
     ({"buckets": {"segments": [float("inf")]}}, "population.buckets.segments[0]: inf is not a finite number"),
-    ({"least_buffer": "4294967296p"}, 'population.least_buffer: "4294967296p" are more than'),
+    ({"min_buffer": "4294967296p"}, 'population.min_buffer: "4294967296p" are more than'),
     (
-        {"rtt": {"law": "lognormal", "median": "70ms", "sigma": 1, "minimum": "1s", "maximum": "10ms"}},
+        {"rtt": {"distribution": "lognormal", "median": "70ms", "sigma": 1, "minimum": "1s", "maximum": "10ms"}},
         "population.rtt: minimum (1s) is above maximum (10ms)",
     ),
     (
-        {"rtt": {"law": "empirical", "points": [[0, 0.01], [1, 0.1]], "minimum": "1s", "maximum": "10ms"}},
+        {"rtt": {"distribution": "empirical", "points": [[0, 0.01], [1, 0.1]], "minimum": "1s", "maximum": "10ms"}},
         "population.rtt: minimum (1s) is above maximum (10ms)",
     ),
-    ({"rtt": {"law": "lognormal", "median": "70ms", "sigma": float("inf")}}, "rtt.sigma: inf is not a finite number"),
+    (
+        {"rtt": {"distribution": "lognormal", "median": "70ms", "sigma": float("inf")}},
+        "rtt.sigma: inf is not a finite number",
+    ),
     ({"rate": "1Mbit"}, 'population.rate: unknown key "rate"'),
 ]
 
@@ -140,8 +157,8 @@ def test_a_scenario_has_either_a_network_or_a_population() -> None:
         ({"clients": 2}, "application.search.clients: in a population each user has one client"),
         ({"client_hosts": "node[1]"}, "application.search.client_hosts: in a population"),
         ({"server_choice": "by_client"}, "application.search.server_choice: in a population"),
-        ({"share": 0}, "application.search.share: 0 is too small; write more than 0"),
-        ({"share": 1.5}, "application.search.share: 1.5 is too large; write at most 1"),
+        ({"user_fraction": 0}, "application.search.user_fraction: 0 is too small; write more than 0"),
+        ({"user_fraction": 1.5}, "application.search.user_fraction: 1.5 is too large; write at most 1"),
         ({"size": "row"}, 'application.search.size: "row" needs a population of paths = "table" with a column bytes'),
     ],
 )
@@ -155,8 +172,8 @@ def test_an_application_of_a_population_names_no_hosts(keys: dict[str, Any], exp
     ("keys", "expected"),
     [
         (
-            {"share": 0.5},
-            "application.search.share: a share of the users needs a [population] or a tree; set clients instead",
+            {"user_fraction": 0.5},
+            "application.search.user_fraction: a share of the users needs a [population] or a tree; set clients",
         ),
         ({"size": "row"}, 'application.search.size: "row" is that of a [population]; write a size'),
     ],
@@ -170,8 +187,8 @@ def test_what_only_a_population_has_is_refused_in_a_network(keys: dict[str, Any]
 
 
 def test_links_of_a_population_are_not_metered() -> None:
-    with pytest.raises(RequestError, match="meter_interval cuts the counters of links, which a population has none of"):
-        scenario().replace("meter_interval", "1s")
+    with pytest.raises(RequestError, match="stats_interval cuts the counters of links, which a population has none of"):
+        scenario().replace("stats_interval", "1s")
 
 
 @pytest.mark.parametrize("engine", ["model", "emulate"])

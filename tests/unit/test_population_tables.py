@@ -29,16 +29,16 @@ def test_each_row_is_a_user_and_other_columns_are_left_alone(tmp_path: Path) -> 
         "draw": "each",
         "rtt_ns": [20_000_000, 50_000_000, 300_000_000],
         "down_bps": [8_000_000, 1_000_000, 256_000],
-        "up_bps": {"law": "constant", "value": 1_000_000},
-        "buffer_ns": {"law": "constant", "value": 100_000_000},
-        "loss": {"law": "constant", "value": 0.0},
+        "up_bps": {"distribution": "constant", "value": 1_000_000},
+        "buffer_ns": {"distribution": "constant", "value": 100_000_000},
+        "loss": {"distribution": "constant", "value": 0.0},
         "weight": [1.0, 1.0, 1.0],
         "bytes": None,
     }
 
 
 def test_a_dumped_table_needs_no_file(tmp_path: Path) -> None:
-    made = of_table(tmp_path, HOMES, draw="weighted", users=1000)
+    made = of_table(tmp_path, HOMES, row_sampling="weighted", users=1000)
     (tmp_path / "homes.csv").unlink()
     assert Scenario.from_toml(made.to_toml()).to_plan() == made.to_plan()
 
@@ -88,10 +88,10 @@ def test_a_loss_of_one_is_refused_in_a_table(tmp_path: Path) -> None:
 WRONG = [
     ({"file": "flats.csv"}, "there is no file"),
     ({"file": None}, 'a table of paths needs file = "NAME.csv" (or .parquet) or columns'),
-    ({"up": None}, '"homes.csv" has no column up_bps; add it, or give the law up, such as up = "1Mbit"'),
-    ({"loss": None}, '"homes.csv" has no column loss; add it, or give the law loss, such as loss = 0.001'),
-    ({"users": 4}, 'users is 4 and "homes.csv" has 3 rows; ask for no more, or write draw = "weighted"'),
-    ({"draw": "weighted"}, "population.users: this key is missing"),
+    ({"up": None}, '"homes.csv" has no column up_bps; add it, or set up, such as up = "1Mbit"'),
+    ({"loss": None}, '"homes.csv" has no column loss; add it, or set loss, such as loss = 0.001'),
+    ({"users": 4}, 'users is 4 and "homes.csv" has 3 rows; ask for no more, or write row_sampling = "weighted"'),
+    ({"row_sampling": "weighted"}, "population.users: this key is missing"),
     ({"rtt": "5ms"}, 'population.rtt: unknown key "rtt"'),
     ({"columns": {"rtt_s": [0.1], "down_bps": [1e6, 2e6]}}, "down_bps has 2 values and rtt_s 1; give each row one"),
     ({"columns": {"rtt_s": [0.1], "down_bps": [1]}}, "down_bps[0]: 1 is out of range"),
@@ -106,9 +106,7 @@ def test_keys_that_do_not_fit_a_table_are_named(tmp_path: Path, keys: dict[str, 
 
 
 def test_a_law_beside_its_column_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        RequestError, match=r'"homes\.csv" has a column up_bps, so that the law up would not be used; keep'
-    ):
+    with pytest.raises(RequestError, match=r'"homes\.csv" has a column up_bps, so that up would not be used; keep'):
         of_table(tmp_path, "rtt_s,down_bps,up_bps\n0.1,1e6,1e6\n")
 
 

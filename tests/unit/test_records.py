@@ -173,6 +173,6 @@ def test_the_initial_window_in_the_records_is_the_one_that_the_connection_began_
     # An RTT of 5 s: the SYN is retransmitted twice before its answer can arrive.
     path = Path(__file__).parents[2] / "examples" / "download.toml"
     download = Scenario.load(path).replace("network.links[0].delay", "2500ms").replace("tcp.profile", "rfc")
-    far = download.replace("tcp.lost_syn", lost_syn).replace("duration", "200s")
+    far = download.replace("tcp.syn_loss_response", lost_syn).replace("duration", "200s")
     [row] = simulate.run_cell(Cell({}, far), 1, 1)["transfers"].to_dicts()
     assert row["initial_window_segments"] == segments

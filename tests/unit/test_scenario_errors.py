@@ -8,12 +8,13 @@ import pytest
 from firstflight import RequestError
 from firstflight.cli.settings import load_scenario
 from firstflight.scenario import Scenario
+from small import USERS
 
 WRONG: list[tuple[str, Any, str]] = [
     ("nme", "x", 'nme: unknown key "nme"; did you mean "name"?'),
     ("duration", 360, 'duration: 360 has no unit: write a time such as "50ms"'),
     ("duration", "0s", 'duration: a length of "0s" leaves nothing to simulate'),
-    ("meter_interval", "0s", "meter_interval: "),
+    ("stats_interval", "0s", "stats_interval: "),
     ("name", "", "name: this is empty"),
     ("tcp.profile", "rcf", 'tcp.profile: unknown profile "rcf"; did you mean "rfc"?'),
     ("tcp.initial_window", 0, "tcp.initial_window.segments: 0 is below 1"),
@@ -74,8 +75,12 @@ WRONG: list[tuple[str, Any, str]] = [
     ("network.bottleneck.rate", 1.5, 'network.bottleneck.rate: 1.5 has no unit: write a rate such as "1.5Mbit"'),
     ("network.bottleneck.rate", "50ms", 'network.bottleneck.rate: "50ms" is not a rate: unknown unit "ms"'),
     ("network.bottleneck.loss", 1.5, "network.bottleneck.loss: 1.5 is too large; write less than 1"),
-    ("network.bottleneck.lose", [0], "network.bottleneck.lose: [0] are not ascending numbers of data packets"),
-    ("network.bottleneck.lose", [4, 3], "[4, 3] are not ascending numbers of data packets, such as [3, 14]"),
+    (
+        "network.bottleneck.loss_list",
+        [0],
+        "network.bottleneck.loss_list: [0] are not ascending numbers of data packets",
+    ),
+    ("network.bottleneck.loss_list", [4, 3], "[4, 3] are not ascending numbers of data packets, such as [3, 14]"),
     ("network.bottleneck.burst", "0B", 'network.bottleneck.burst: burst is "0B", and must be from 1 B to 4 GB'),
     ("network.bottleneck.burst", "15", 'network.bottleneck.burst.bytes: "15" has no unit'),
     ("network.bottleneck.burst", {"bytes": "9kB", "gso": 4}, 'network.bottleneck.burst.gso: unknown key "gso"'),
@@ -96,22 +101,85 @@ WRONG: list[tuple[str, Any, str]] = [
     ("application", [], "application: this is empty"),
     ("application.web.clients", 0, "application.web.clients: 0 is too small; write at least 1"),
     ("application.web.kind", "webpage", 'application.web: unknown kind "webpage"; did you mean "web_page"?'),
-    ("application.web.version", "2.0", 'application.web.version: "2.0" is not known; write "1.0", "1.1" or "2"'),
+    (
+        "application.web.http_version",
+        "2.0",
+        'application.web.http_version: "2.0" is not known; write "1.0", "1.1" or "2"',
+    ),
     ("application.web.inline", 3000, 'application.web.inline.value: 3000 has no unit: write a size such as "32kB"'),
     (
-        "application.web.think",
-        {"law": "unifrm"},
-        'application.web.think: unknown law "unifrm"; did you mean "uniform"?',
+        "application.web.think_time",
+        {"distribution": "unifrm"},
+        'application.web.think_time: unknown distribution "unifrm"; did you mean "uniform"?',
     ),
-    ("application.web.think", {"law": "uniform", "low": "1s"}, "application.web.think.high: this key is missing"),
-    ("application.web.think", {"law": "uniform", "low": "5s", "high": "1s"}, "low (5s) is above high (1s)"),
-    ("application.web.think", {"mean": "1s"}, 'the law has no "law"; known: constant, uniform'),
-    ("application.web.primary", {"law": "pareto", "shape": 0, "minimum": "1kB"}, "primary.shape: 0 is too small"),
+    (
+        "application.web.think_time",
+        {"distribution": "uniform", "low": "1s"},
+        "application.web.think_time.high: this key is missing",
+    ),
+    (
+        "application.web.think_time",
+        {"distribution": "uniform", "low": "5s", "high": "1s"},
+        "low (5s) is above high (1s)",
+    ),
+    ("application.web.think_time", {"mean": "1s"}, 'the distribution has no "distribution"; known: constant, uniform'),
+    (
+        "application.web.primary",
+        {"distribution": "pareto", "shape": 0, "minimum": "1kB"},
+        "primary.shape: 0 is too small",
+    ),
     ("application.web.client_hosts", "left[7]", 'there is no host "left[7]"; left[0] to left[1] exist'),
     ("application.web.server_hosts", "middle", 'there are no hosts "middle"; known here: left, right'),
     ("application.web.tcp", {"initial_window": 0}, "application.web.tcp.initial_window.segments: 0 is below 1"),
     ("application.wb.clients", 3, 'nothing is called "wb"; did you mean "web"?'),
 ]
+
+
+RENAMED = [
+    ("header", "60B", '"header" is now "header_size"'),
+    ("meter_interval", "1s", '"meter_interval" is now "stats_interval"'),
+    ("network.bottleneck.lose", [3], '"lose" is now "loss_list"'),
+    ("application.web.think", "1s", '"think" is now "think_time"'),
+    ("application.web.version", "1.1", '"version" is now "http_version"'),
+    ("application.web.persistent", "joined", '"joined" is now "single_response"'),
+    ("application.web.share", 0.5, '"share" is now "user_fraction"'),
+    ("application.web.inline", {"law": "uniform", "low": "1B", "high": "2B"}, '"law" is now "distribution"'),
+    ("tcp.lost_syn", "keep", '"lost_syn" is now "syn_loss_response"'),
+    ("tcp.slow_start_growth", "bytes", '"slow_start_growth.bytes" is now "slow_start_growth.abc_l1"'),
+    ("tcp.slow_start_growth", "all_bytes", '"slow_start_growth.all_bytes" is now "slow_start_growth.abc_unlimited"'),
+    ("tcp.initial_window", {"policy": "adaptive", "least_segments": 2}, 'is now "initial_window.min_segments"'),
+    ("tcp.initial_window", {"policy": "remembered", "most_segments": 2}, 'is now "initial_window.max_segments"'),
+    ("tcp.ack", {"policy": "adaptive", "quick_segments": 1}, '"ack.quick_segments" is now "ack.max_quickacks"'),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "expected"), RENAMED, ids=[f"{path}={value}" for path, value, _ in RENAMED])
+def test_an_old_name_is_answered_with_the_new_one(small: Scenario, path: str, value: Any, expected: str) -> None:
+    with pytest.raises(RequestError) as refusal:
+        small.replace(path, value)
+    assert f"{expected}; write that instead" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("keep", "rows", '"keep" is now "records"'),
+        ("least_buffer", "9p", '"least_buffer" is now "min_buffer"'),
+        ("farther", "1ms", '"farther" is now "extra_rtt"'),
+        ("subnet_share", 0.5, '"subnet_share" is now "subnet_variance_fraction"'),
+    ],
+)
+def test_an_old_name_of_a_population_is_answered_with_the_new_one(key: str, value: Any, expected: str) -> None:
+    with pytest.raises(RequestError, match=f"{expected}; write that instead"):
+        Scenario.from_toml(USERS).replace(f"population.{key}", value)
+
+
+def test_an_old_name_of_a_table_of_paths_is_answered_with_the_new_one(small: Scenario) -> None:
+    homes = {"name": "uk-2023", "users": 2}
+    with pytest.raises(RequestError, match='"draw" is now "row_sampling"; write that instead'):
+        small.with_population(**homes, draw="weighted")
+    with pytest.raises(RequestError, match='"each" is now "in_order"; write that instead'):
+        small.with_population(**homes, row_sampling="each")
 
 
 @pytest.mark.parametrize(("path", "value", "expected"), WRONG, ids=[f"{path}={value}" for path, value, _ in WRONG])
@@ -178,7 +246,9 @@ CDFS = [
 def test_a_wrong_cdf_is_refused_with_file_and_line(tmp_path: Path, small_toml: str, text: str, expected: str) -> None:
     (tmp_path / "sizes.csv").write_text(text)
     scenario = tmp_path / "x.toml"
-    scenario.write_text(small_toml.replace('inline = "3kB"', 'inline = { law = "empirical", file = "sizes.csv" }'))
+    scenario.write_text(
+        small_toml.replace('inline = "3kB"', 'inline = { distribution = "empirical", file = "sizes.csv" }')
+    )
     with pytest.raises(RequestError) as refusal:
         Scenario.load(scenario)
     assert f"sizes.csv, {expected}" in str(refusal.value) or expected in str(refusal.value)
@@ -187,7 +257,7 @@ def test_a_wrong_cdf_is_refused_with_file_and_line(tmp_path: Path, small_toml: s
 
 def test_a_cdf_that_is_not_there_is_said(small: Scenario) -> None:
     with pytest.raises(RequestError, match=r'application\.web\.inline: there is no file "nope\.csv"'):
-        small.replace("application.web.inline", {"law": "empirical", "file": "nope.csv"})
+        small.replace("application.web.inline", {"distribution": "empirical", "file": "nope.csv"})
 
 
 def test_a_bucket_needs_a_rate_in_each_direction_that_has_it(small: Scenario) -> None:

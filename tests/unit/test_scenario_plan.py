@@ -21,10 +21,10 @@ def test_every_unit_arrives_in_base_units(small: Scenario) -> None:
     assert plan["network"]["bottleneck"] == {"forward": link, "reverse": link}
     assert len(plan["network"]["left"]) == 2
     web = plan["applications"][0]
-    assert web["primary"] == {"law": "lognormal", "median": 2000, "sigma": 1.0}
-    assert web["inline"] == {"law": "constant", "value": 3000}
-    assert web["think"] == {"law": "uniform", "low": 1.0, "high": 5.0}
-    assert web["inline_count"] == {"law": "constant", "value": 3}
+    assert web["primary"] == {"distribution": "lognormal", "median": 2000, "sigma": 1.0}
+    assert web["inline"] == {"distribution": "constant", "value": 3000}
+    assert web["think"] == {"distribution": "uniform", "low": 1.0, "high": 5.0}
+    assert web["inline_count"] == {"distribution": "constant", "value": 3}
     assert (web["client_hosts"], web["server_hosts"]) == ("left", "right")
     json.dumps(plan, allow_nan=False)
 
@@ -39,12 +39,12 @@ def test_reverse_replaces_only_what_it_names(small: Scenario) -> None:
 
 
 def test_listed_losses_hold_for_both_directions_unless_reverse_has_its_own(small: Scenario) -> None:
-    both = small.replace("network.bottleneck.lose", [3, 14])
+    both = small.replace("network.bottleneck.loss_list", [3, 14])
     assert [both.to_plan()["network"]["bottleneck"][way]["lose"] for way in ("forward", "reverse")] == [
         [3, 14],
         [3, 14],
     ]
-    one = both.replace("network.bottleneck.reverse", {"lose": []})
+    one = both.replace("network.bottleneck.reverse", {"loss_list": []})
     assert [one.to_plan()["network"]["bottleneck"][way]["lose"] for way in ("forward", "reverse")] == [[3, 14], []]
     assert Scenario.from_toml(one.to_toml()).to_plan() == one.to_plan()
 
@@ -98,13 +98,13 @@ def test_a_policy_keeps_the_parameters_that_are_not_named(small: Scenario) -> No
 
 
 def test_another_policy_keeps_the_parameters_that_were_set_and_that_it_has_too(small: Scenario) -> None:
-    learned = small.replace("tcp.initial_window", {"policy": "remembered", "most_segments": 20})
+    learned = small.replace("tcp.initial_window", {"policy": "remembered", "max_segments": 20})
     adaptive = learned.replace("application.web.server_tcp", {"initial_window": "adaptive"})
-    assert _server(adaptive)["initial_window"]["most_segments"] == 20
+    assert _server(adaptive)["initial_window"]["max_segments"] == 20
     # What nobody set is no choice of the user's: each policy has its own default.
     unset = small.replace("tcp.initial_window", "remembered")
     adaptive = unset.replace("application.web.server_tcp", {"initial_window": "adaptive"})
-    assert _server(adaptive)["initial_window"]["most_segments"] == 10
+    assert _server(adaptive)["initial_window"]["max_segments"] == 10
     # What has no default is asked for.
     with pytest.raises(RequestError, match=r'tcp.ack: the policy "heartbeat" needs "segments"'):
         small.replace("tcp.ack", {"policy": "heartbeat", "interval": "100ms"})
@@ -236,15 +236,19 @@ def test_every_application_kind_reads_and_writes(small: Scenario) -> None:
             "size": "1MB",
             "direction": "upload",
             "count": 2,
-            "gap": {"law": "exponential", "mean": "1s"},
+            "idle_time": {"distribution": "exponential", "mean": "1s"},
         },
-        {"kind": "request_response", "request": "100B", "response": {"law": "pareto", "shape": 1.2, "minimum": "1kB"}},
+        {
+            "kind": "request_response",
+            "request": "100B",
+            "response": {"distribution": "pareto", "shape": 1.2, "minimum": "1kB"},
+        },
         {
             "kind": "web_page",
             "primary": "1kB",
             "inline": "1kB",
-            "think": "1s",
-            "version": "1.1",
+            "think_time": "1s",
+            "http_version": "1.1",
             "persistent": "pipelined",
         },
     ]
@@ -262,7 +266,8 @@ def test_a_measured_distribution_is_read_beside_the_file_and_dumped_in_full(tmp_
     path = tmp_path / "x.toml"
     path.write_text(
         small_toml.replace(
-            'inline = "3kB"', 'inline = { law = "empirical", file = "sizes.csv", scale = 0.7, maximum = "1MB" }'
+            'inline = "3kB"',
+            'inline = { distribution = "empirical", file = "sizes.csv", scale = 0.7, maximum = "1MB" }',
         )
     )
     scenario = Scenario.load(path)
@@ -285,7 +290,7 @@ def test_assigning_a_field_changes_the_plan(small: Scenario) -> None:
 
 def test_a_refused_assignment_leaves_the_value_that_was_there(small: Scenario) -> None:
     before = small.to_toml()
-    think = small.application[0].think  # type: ignore[union-attr]
+    think = small.application[0].think_time  # type: ignore[union-attr]
     for table, field, value in (
         (small.tcp, "initial_window", 0),
         (small.tcp, "profile", "rcf"),

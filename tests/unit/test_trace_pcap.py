@@ -48,9 +48,9 @@ WEB = (
 name = "web"
 kind = "web_page"
 clients = 5
-primary = { law = "lognormal", median = "4kB", sigma = 1.0 }
+primary = { distribution = "lognormal", median = "4kB", sigma = 1.0 }
 inline = "9kB"
-think = "1s"
+think_time = "1s"
 count = 4
 """
 )

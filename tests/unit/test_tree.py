@@ -41,8 +41,8 @@ def test_what_is_a_law_is_drawn_and_the_rest_is_a_link() -> None:
     assert cabinet["link"]["forward"]["rate_bps"] == 200_000_000
     assert [sorted(laws) for laws in home["draw"]] == [["delay_ns", "rate_bps"]] * 2
     assert [laws["rate_bps"]["median"] for laws in home["draw"]] == [40_000_000, 8_000_000]
-    assert home["draw"][1]["delay_ns"] == {"law": "uniform", "low": 2_000_000, "high": 8_000_000}
-    assert device["draw"][0] == device["draw"][1] == {"loss": {"law": "uniform", "low": 0.0, "high": 0.001}}
+    assert home["draw"][1]["delay_ns"] == {"distribution": "uniform", "low": 2_000_000, "high": 8_000_000}
+    assert device["draw"][0] == device["draw"][1] == {"loss": {"distribution": "uniform", "low": 0.0, "high": 0.001}}
 
 
 def test_a_constant_for_the_way_back_takes_the_place_of_what_is_drawn() -> None:
@@ -70,12 +70,16 @@ def test_a_limit_in_time_is_that_of_each_link_that_is_drawn() -> None:
         ("network.group.home.count", 20_000, "the tree has 80002 links; write fewer or smaller groups, at most 32767"),
         ("network.group.device.name", "Device", "holds characters"),
         ("network.group.home.link.rate", "40", '"40" has no unit'),
-        ("network.group.home.link.loss", {"law": "uniform", "low": 0, "high": 1}, "1 is too large; write less than 1"),
+        (
+            "network.group.home.link.loss",
+            {"distribution": "uniform", "low": 0, "high": 1},
+            "1 is too large; write less than 1",
+        ),
         ("network.group.home.link.rat", "1Mbit", 'unknown key "rat"; did you mean "rate"?'),
         ("application.web.client_hosts", "home", 'there are no hosts "home"; known here: device, server, users'),
         ("application.web.client_hosts", "device[150]", "device[0] to device[149] exist"),
         ("application.web.clients", "every", '"every" is not a number of clients; write for example 4, or "each"'),
-        ("application.download.share", 0, "0 is too small; write more than 0"),
+        ("application.download.user_fraction", 0, "0 is too small; write more than 0"),
     ],
 )
 def test_a_mistake_is_named(path: str, value: Any, error: str) -> None:

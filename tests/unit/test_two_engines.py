@@ -48,7 +48,7 @@ def test_a_response_header_precedes_the_file_on_the_stream(engine: str) -> None:
 def test_each_object_of_a_page_has_a_response_header() -> None:
     page = scenario().to_dict()
     page["application"] = [
-        {"kind": "web_page", "primary": "10kB", "inline": "5kB", "inline_count": 2, "think": "1s", "count": 1}
+        {"kind": "web_page", "primary": "10kB", "inline": "5kB", "inline_count": 2, "think_time": "1s", "count": 1}
         | {"response_header": "200B"}
     ]
     transfers = simulate.run_cell(Cell({"c": 1}, Scenario.from_dict(page)), 1, 1)["transfers"]
@@ -132,7 +132,7 @@ def test_cells_of_an_engine_in_real_time_run_in_its_groups_and_note_their_enviro
 
 def test_a_request_that_the_engine_refuses_leaves_no_directory(tmp_path: Path) -> None:
     page = scenario().to_dict() | {
-        "application": [{"kind": "web_page", "primary": "1kB", "inline": "1kB", "think": "1s"}]
+        "application": [{"kind": "web_page", "primary": "1kB", "inline": "1kB", "think_time": "1s"}]
     }
     with pytest.raises(RequestError, match="web_page"):
         firstflight.run(Scenario.from_dict(page), engine="model", out=tmp_path / "new")

@@ -41,9 +41,9 @@ def test_keys_that_would_be_called_the_same_or_like_a_column_keep_their_path(sma
 
 
 def test_tables_as_values_are_shown_as_toml(small: Scenario) -> None:
-    think = [{"law": "uniform", "low": "1s", "high": "5s"}, {"law": "exponential", "mean": "2s"}]
-    run = firstflight.run(small, replicates=1, vary={"application.web.think": think})
-    assert run.cells[1] == {"think": '{ law = "exponential", mean = "2s" }'}
+    think = [{"distribution": "uniform", "low": "1s", "high": "5s"}, {"distribution": "exponential", "mean": "2s"}]
+    run = firstflight.run(small, replicates=1, vary={"application.web.think_time": think})
+    assert run.cells[1] == {"think_time": '{ distribution = "exponential", mean = "2s" }'}
 
 
 def test_the_comparison_of_a_network_is_over_replicates(small: Scenario, tmp_path: Path) -> None:
@@ -73,7 +73,9 @@ def test_the_comparison_of_a_population_is_over_its_users() -> None:
 
 def test_arms_are_compared_together_and_what_datagrams_met_too() -> None:
     street = Scenario.load(Path(__file__).parents[2] / "examples/street.toml")
-    few = street.replace_all([("duration", "4s"), ("network.group.home.count", 20), ("application.voice.share", 1)])
+    few = street.replace_all(
+        [("duration", "4s"), ("network.group.home.count", 20), ("application.voice.user_fraction", 1)]
+    )
     few = few.replace("network.group.aggregation.link.rate", "40Mbit")
     run = firstflight.run(few, replicates=3, vary={"arm.iw10.share": [0, 1]})
     faster = value(run, "comparison", application="web, all arms", metric="mean", share=1)
@@ -92,7 +94,7 @@ def test_arms_are_compared_together_and_what_datagrams_met_too() -> None:
 def test_aggregates_are_compared_too() -> None:
     users = Scenario.from_toml(USERS)
     rows = firstflight.run(users, replicates=10, vary=IW)
-    sums = firstflight.run(users.replace("population.keep", "aggregates"), replicates=10, vary=IW)
+    sums = firstflight.run(users.replace("population.records", "aggregates"), replicates=10, vary=IW)
     for metric, tolerance in (("mean", 1e-6), ("p50", 1.5)):
         one, other = (
             value(run, "comparison", metric=metric, application="file_transfer")["ours"] for run in (rows, sums)

@@ -9,7 +9,7 @@ fn plan() -> String {
     let link = json!({ "rate_bps": 10_000_000, "delay_ns": 50_000_000,
         "queue": { "kind": "drop_tail", "limit_packets": 100, "counts_packet_in_service": false } });
     let tcp = Profile::named("rfc").expect("a profile");
-    let constant = |value: u32| json!({ "law": "constant", "value": value });
+    let constant = |value: u32| json!({ "distribution": "constant", "value": value });
     json!({
         "duration_ns": 10_000_000_000_u64,
         "network": { "topology": "chain", "links": [{ "forward": link, "reverse": link }] },

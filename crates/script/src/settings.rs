@@ -326,11 +326,11 @@ mod tests {
     #[test]
     fn another_policy_keeps_the_parameters_that_were_set_and_that_it_has_too() {
         let mut settings = Settings::named("rfc").unwrap();
-        for (set, expected) in [("", 10), ("most_segments = 20", 20)] {
+        for (set, expected) in [("", 10), ("max_segments = 20", 20)] {
             settings.write("initial_window", &format!("{{ policy = remembered, {set} }}")).unwrap();
             settings.write("initial_window", "adaptive").unwrap();
             let InitialWindow::Adaptive(rules) = settings.profile().unwrap().initial_window else { unreachable!() };
-            assert_eq!(rules.most_segments, expected);
+            assert_eq!(rules.max_segments, expected);
         }
         // What has no default is asked for.
         let sentence = settings.write("ack", "{ policy = heartbeat, interval = 100ms }").unwrap_err().to_string();

@@ -11,7 +11,7 @@ use crate::{normal, random::Stream};
 
 /// A probability law over bytes or seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "distribution", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Law {
     /// Always the same.
     Constant {

@@ -146,7 +146,7 @@ fn a_video_that_the_line_cannot_carry_asks_as_soon_as_a_chunk_is_there() {
 
 #[test]
 fn files_arrive_whether_or_not_those_before_are_done() {
-    let gap = json!({"law": "exponential", "mean": 0.05});
+    let gap = json!({"distribution": "exponential", "mean": 0.05});
     let plan = |size: f64| timed("arrivals", &json!({"size": constant(size), "gap": gap, "count": 400}));
     let (small, large) = (run(&plan(1e3), 1).transfers, run(&plan(500e3), 1).transfers);
     let starts = |transfers: &firstflight_sim::records::Transfers| {

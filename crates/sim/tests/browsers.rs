@@ -139,7 +139,7 @@ fn responses_of_http2_take_turns_and_those_of_a_pipeline_do_not() {
 #[test]
 fn http2_gets_through_losses_and_books_every_object_once() {
     let more = json!({
-        "inline": {"law": "lognormal", "median": 30e3, "sigma": 1.0}, "inline_count": {"law": "uniform", "low": 0, "high": 40},
+        "inline": {"distribution": "lognormal", "median": 30e3, "sigma": 1.0}, "inline_count": {"distribution": "uniform", "low": 0, "high": 40},
         "then": [{"inline": constant(20e3), "inline_count": constant(5.0)}], "count": 5, "service_time_ns": 30_000_000,
         "response_header_bytes": 200,
     });

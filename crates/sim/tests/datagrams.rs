@@ -198,11 +198,11 @@ fn what_comes_after_its_time_of_play_out_is_late() {
 fn a_game_server_sends_at_its_ticks_whoever_joined_when() {
     let mut game = json!({
         "kind": "game", "client_interval_ns": 40_000_000, "tick_ns": 50_000_000, "client_payload": constant(72.0),
-        "server_payload": {"law": "uniform", "low": 100.0, "high": 200.0}, "datagram_header_bytes": 28,
+        "server_payload": {"distribution": "uniform", "low": 100.0, "high": 200.0}, "datagram_header_bytes": 28,
         "length_ns": 1_000_000_000,
     });
     game["clients"] = json!(2);
-    game["start"] = json!({"law": "uniform", "low": 0.0, "high": 1.0});
+    game["start"] = json!({"distribution": "uniform", "low": 0.0, "high": 1.0});
     let found = rows(&plan(pair(Some(10_000_000), 10_000_000, 100), vec![datagrams(&game)]));
     assert_eq!(found.len(), 4);
     for row in found.iter().filter(|row| row.from_server == 1) {

@@ -34,12 +34,12 @@ fn remembering(more: Value) -> Value {
         policy[key] = value.clone();
     }
     // A queue that the first file fills may drop the next one's SYNs; what was remembered counts all the same.
-    profile("rfc", json!({"initial_window": policy, "lost_syn": "keep"}))
+    profile("rfc", json!({"initial_window": policy, "syn_loss_response": "keep"}))
 }
 
 #[test]
 fn a_server_remembers_each_destination_apart() {
-    let plan = two_homes(&remembering(json!({"most_segments": 60})), 8, 200_000.0);
+    let plan = two_homes(&remembering(json!({"max_segments": 60})), 8, 200_000.0);
     let (slow, fast) = (windows(&plan, 0), windows(&plan, 1));
     assert_eq!((slow[0], fast[0]), (10, 10), "nothing is known at first");
     // 137 segments without a loss leave a window of 10 + 137 segments, more than the cap.
@@ -79,11 +79,11 @@ fn a_retransmission_halves_the_window_of_a_loss_aware_memory() {
 
 #[test]
 fn live_connections_tell_those_that_are_opened_beside_them() {
-    let tcp = remembering(json!({"of": "live", "most_segments": 500, "weight_percent": 100}));
+    let tcp = remembering(json!({"of": "live", "max_segments": 500, "weight_percent": 100}));
     let mut plan = two_homes(&tcp, 1, 5_000_000.0);
     // Two clients on the fast host; the first file takes about a second.
     plan["applications"][1]["clients"] = json!(2);
-    plan["applications"][1]["start"] = json!({"law": "uniform", "low": 0.0, "high": 1.0});
+    plan["applications"][1]["start"] = json!({"distribution": "uniform", "low": 0.0, "high": 1.0});
     let transfers = run(&plan, 1).transfers;
     let mine = (0..transfers.start_s.len()).filter(|&row| transfers.application[row] == 1);
     let mut opened: Vec<(f64, u32)> =
@@ -108,7 +108,7 @@ fn a_remembered_threshold_ends_slow_start_early() {
 
 #[test]
 fn a_client_that_uploads_remembers_its_server() {
-    let mut plan = two_homes(&remembering(json!({"most_segments": 60})), 4, 200_000.0);
+    let mut plan = two_homes(&remembering(json!({"max_segments": 60})), 4, 200_000.0);
     plan["applications"][1]["direction"] = json!("upload");
     assert_eq!(windows(&plan, 1), [10, 60, 60, 60]);
 }

@@ -118,7 +118,7 @@ fn extremes_run_to_their_end() {
         (
             "sizes without bound",
             altered(|plan| {
-                let law = json!({"law": "pareto", "shape": 0.001, "minimum": 1.0});
+                let law = json!({"distribution": "pareto", "shape": 0.001, "minimum": 1.0});
                 for field in ["primary", "inline"] {
                     plan["applications"][0][field] = law.clone();
                 }
@@ -130,14 +130,14 @@ fn extremes_run_to_their_end() {
             altered(|plan| {
                 plan["applications"][0]["version"] = json!("1.1");
                 plan["applications"][0]["inline_count"] = constant(65_535.0);
-                plan["applications"][0]["inline"] = json!({"law": "pareto", "shape": 0.001, "minimum": 1e12});
+                plan["applications"][0]["inline"] = json!({"distribution": "pareto", "shape": 0.001, "minimum": 1e12});
             }),
         ),
         (
             "objects without number",
             altered(|plan| {
                 plan["applications"][0]["version"] = json!("1.1");
-                plan["applications"][0]["inline_count"] = json!({"law": "exponential", "mean": 1e300});
+                plan["applications"][0]["inline_count"] = json!({"distribution": "exponential", "mean": 1e300});
             }),
         ),
         ("a gap beyond all time", altered(|plan| plan["applications"][1]["gap"] = constant(1e300))),

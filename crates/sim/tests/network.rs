@@ -76,7 +76,7 @@ fn links_computed_ahead_give_what_links_with_events_give() {
         idle["name"] = json!(format!("idle {client}"));
         idle["clients"] = json!(4);
         idle["client_hosts"] = json!(format!("{client}[0]"));
-        idle["start"] = json!({"law": "constant", "value": 1e6});
+        idle["start"] = json!({"distribution": "constant", "value": 1e6});
         for host in 1..4 {
             idle["server_hosts"] = json!(format!("{server}[{host}]"));
             plan["applications"].as_array_mut().unwrap().push(idle.clone());
@@ -112,7 +112,7 @@ fn both_http_versions_and_pipelining_complete_their_pages() {
 #[test]
 fn in_line_objects_share_the_connections_that_the_browser_allows() {
     let mut plan = web(1, 0, &profile("rfc", json!({})));
-    plan["applications"][0]["inline_count"] = json!({"law": "constant", "value": 12.0});
+    plan["applications"][0]["inline_count"] = json!({"distribution": "constant", "value": 12.0});
     plan["applications"][0]["parallel"] = json!(2);
     let transfers = run(&plan, 2).transfers;
     let page: Vec<usize> =
@@ -145,7 +145,7 @@ fn plans_that_cannot_be_are_refused_in_one_sentence() {
     assert!(
         refused(&|plan| {
             plan["applications"][0]["primary"] =
-                json!({"law": "empirical", "interpolation": "log", "points": [[0.0, 5.0], [1.0, 4.0]]});
+                json!({"distribution": "empirical", "interpolation": "log", "points": [[0.0, 5.0], [1.0, 4.0]]});
         })
         .contains("primary")
     );

@@ -19,11 +19,11 @@ fn plan() -> Value {
     let tcp = profile("linux", json!({}));
     let page = json!({
         "name": "page", "kind": "web_page", "version": "1.0", "persistent": "joined", "count": 2, "parallel": 3,
-        "primary": constant(9000.0), "inline": {"law": "lognormal", "median": 12e3, "sigma": 1.0},
-        "inline_count": {"law": "uniform", "low": 0.0, "high": 9.0}, "think": constant(1.0), "request_bytes": 300,
+        "primary": constant(9000.0), "inline": {"distribution": "lognormal", "median": 12e3, "sigma": 1.0},
+        "inline_count": {"distribution": "uniform", "low": 0.0, "high": 9.0}, "think": constant(1.0), "request_bytes": 300,
     });
     let search = json!({
-        "name": "search", "size": {"law": "lognormal", "median": 9000.0, "sigma": 0.56}, "count": 3,
+        "name": "search", "size": {"distribution": "lognormal", "median": 9000.0, "sigma": 0.56}, "count": 3,
         "gap": constant(0.5), "response_header_bytes": 400,
     });
     let bulk = json!({"name": "bulk", "size": constant(2e5), "share": 0.5});

@@ -187,7 +187,7 @@ fn rows_are_drawn_by_their_weight() {
 fn a_law_fills_in_for_a_column() {
     const USERS: u32 = 10_000;
     let mut table = table("weighted");
-    table["loss"] = json!({"law": "uniform", "low": 0.0, "high": 0.1});
+    table["loss"] = json!({"distribution": "uniform", "low": 0.0, "high": 0.1});
     table["buffer_ns"] = constant(100e6);
     let paths = drawn(&plan(USERS, table), 1, USERS);
     let mean = paths.iter().map(|path| path.loss).sum::<f64>() / f64::from(USERS);
@@ -226,14 +226,14 @@ fn what_no_law_of_a_population_can_be_is_refused_in_a_sentence() {
         ("subnet_share is 1", refused(&paths("subnet_share", json!(1.0)), spread())),
         ("subnet_users is 0", refused(&paths("subnet_users", json!(0)), spread())),
         ("loss reaches 1", refused(&paths("loss", constant(1.0)), spread())),
-        ("maximum below 1", refused(&paths("loss", json!({"law": "exponential", "mean": 0.01})), spread())),
+        ("maximum below 1", refused(&paths("loss", json!({"distribution": "exponential", "mean": 0.01})), spread())),
         ("user 0 of replicate 0: down_bps is 1", refused(&paths("down_bps", constant(1.0)), spread())),
         (
             "rtt_ns is Empirical",
             refused(
                 &paths(
                     "rtt_ns",
-                    json!({"law": "empirical", "points": [[0.0, 2.0], [1.0, 1.0]], "interpolation": "log"}),
+                    json!({"distribution": "empirical", "points": [[0.0, 2.0], [1.0, 1.0]], "interpolation": "log"}),
                 ),
                 spread(),
             ),

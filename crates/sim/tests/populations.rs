@@ -8,7 +8,7 @@ use world::{alike, constant, differing, exact, files, population, profile, run, 
 
 /// A lognormal response, as a web search has.
 fn response() -> Value {
-    json!({"size": {"law": "lognormal", "median": 9000.0, "sigma": 0.56}, "count": 3, "gap": constant(0.5)})
+    json!({"size": {"distribution": "lognormal", "median": 9000.0, "sigma": 0.56}, "count": 3, "gap": constant(0.5)})
 }
 
 /// A user of `alike(80 ms, 1 Mbit/s, 300 kbit/s, 60 ms)` as a network.
@@ -190,15 +190,15 @@ fn what_is_not_done_is_the_same_alone_and_together_whatever_the_tcp() {
     // Pages of many connections at once, cut off in the middle: what is on its way is booked connection by connection.
     let page = json!({
         "kind": "web_page", "version": "1.0", "persistent": "joined", "count": 2, "primary": constant(2000.0),
-        "inline": constant(60_000.0), "inline_count": {"law": "uniform", "low": 2.0, "high": 9.0},
+        "inline": constant(60_000.0), "inline_count": {"distribution": "uniform", "low": 2.0, "high": 9.0},
         "think": constant(0.0), "request_bytes": 300,
     });
     let remembered = json!({
-        "policy": "remembered", "of": "live", "start_segments": 10, "most_segments": 100, "weight_percent": 50,
+        "policy": "remembered", "of": "live", "start_segments": 10, "max_segments": 100, "weight_percent": 50,
         "lifetime_ns": 90_000_000_000u64, "ssthresh": true,
     });
     let adaptive = json!({
-        "policy": "adaptive", "least_segments": 3, "most_segments": 10, "decrease_to_percent": 50,
+        "policy": "adaptive", "min_segments": 3, "max_segments": 10, "decrease_to_percent": 50,
         "increase_segments": 2, "threshold_percent": 5, "connections": 3,
     });
     let rapid = json!({

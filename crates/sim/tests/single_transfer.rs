@@ -92,7 +92,7 @@ fn requests_on_one_connection_restart_after_idle_with_the_restart_window() {
         json!({"initial_window": {"policy": "fixed", "segments": 4}, "ack": {"policy": "every_segment"}}),
     );
     let mut plan = single(pair(None, 50_000_000, 1000), 1.0, &tcp);
-    let constant = |value: f64| json!({"law": "constant", "value": value});
+    let constant = |value: f64| json!({"distribution": "constant", "value": value});
     plan["applications"][0] = json!({
         "name": "requests", "clients": 1, "client_hosts": "node[0]", "server_hosts": "node[1]",
         "server_choice": "by_client", "client_tcp": tcp, "server_tcp": tcp, "start": constant(0.0),

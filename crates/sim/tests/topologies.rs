@@ -112,7 +112,7 @@ fn links_of_a_chain_computed_ahead_give_what_links_with_events_give() {
         link(5_000_011, 7_000_003, &red, 0.003),
         link(3_000_017, 11_000_027, &bytes, 0.005),
     ]});
-    let uneven = json!({"law": "exponential", "mean": 60_000.0});
+    let uneven = json!({"distribution": "exponential", "mean": 60_000.0});
     let through = |first: &str, last: &str| files("f", first, last, &json!({"size": uneven, "clients": 4}), &rfc());
     let idle = |first: &str, last: &str| {
         let mut idle = through(first, last);

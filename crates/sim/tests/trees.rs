@@ -41,8 +41,10 @@ fn everyone(more: Value) -> Value {
 
 #[test]
 fn a_packet_to_a_user_crosses_one_link_of_each_level() {
-    let records =
-        run(&plan(&tree(streets()), &[everyone(json!({"start": {"law": "uniform", "low": 0, "high": 9}}))]), 1);
+    let records = run(
+        &plan(&tree(streets()), &[everyone(json!({"start": {"distribution": "uniform", "low": 0, "high": 9}}))]),
+        1,
+    );
     let one_way = |bytes: f64| 0.011 + bytes * 8.0 * (1e-8 + 5e-8 + 1e-7);
     for row in 0..12 {
         assert!((records.transfers.handshake_time_s[row] - 2.0 * one_way(40.0)).abs() < 1e-9);
@@ -68,7 +70,7 @@ fn a_tree_of_one_group_is_a_star() {
     let hub = pair(Some(100_000_000), 5_000_000, 100);
     let star = json!({"topology": "star", "hub": hub, "spokes": vec![spoke.clone(); 12]});
     let application = |clients: &str, servers: &str| {
-        let more = json!({"clients": 24, "size": {"law": "lognormal", "median": 30e3, "sigma": 1.5}});
+        let more = json!({"clients": 24, "size": {"distribution": "lognormal", "median": 30e3, "sigma": 1.5}});
         files("file", clients, servers, &more, &profile("linux", json!({})))
     };
     let as_star = run(&plan(&star, &[application("spokes", "hub")]), 3);
@@ -79,7 +81,7 @@ fn a_tree_of_one_group_is_a_star() {
 
 #[test]
 fn each_link_draws_its_own_and_what_it_draws_depends_on_no_other_group() {
-    let law = |median: f64| json!({"law": "lognormal", "median": median, "sigma": 1.0});
+    let law = |median: f64| json!({"distribution": "lognormal", "median": median, "sigma": 1.0});
     let mut groups = streets();
     groups[1]["draw"] = json!([{"rate_bps": law(10e6), "delay_ns": law(2e6)}, {"rate_bps": law(1e6)}]);
     let whole = plan(&tree(groups.clone()), &[everyone(json!({}))]);
@@ -118,8 +120,8 @@ fn a_share_of_the_users_runs_an_application_and_a_larger_share_holds_them_all() 
 #[test]
 fn replicates_of_drawn_trees_are_the_same_one_by_one_and_together() {
     let mut groups = streets();
-    groups[1]["draw"] = json!([{"rate_bps": {"law": "uniform", "low": 1e6, "high": 50e6}}, {}]);
-    groups[2]["draw"] = json!([{"loss": {"law": "uniform", "low": 0.0, "high": 0.05}}, {}]);
+    groups[1]["draw"] = json!([{"rate_bps": {"distribution": "uniform", "low": 1e6, "high": 50e6}}, {}]);
+    groups[2]["draw"] = json!([{"loss": {"distribution": "uniform", "low": 0.0, "high": 0.05}}, {}]);
     let plan = plan(&tree(groups), &[everyone(json!({"count": 3, "size": constant(50e3)}))]);
     let plan = Plan::from_json(&plan.to_string()).unwrap();
     let together = simulate(&plan, 4, 0..3, false).unwrap();

@@ -42,8 +42,8 @@ pub use sender::congestion::{
     Hystart, RoundTrip, SlowStartGrowth, SsthreshBase, Start, Window,
 };
 pub use sender::initial_window::{
-    Adaptive, DestinationMemory, IdleCheck, InitialWindow, Lesson, LostSyn, MemoryOf, Outcome, PopulationWindow,
-    Remembered, RestartWindow, StartingPoint,
+    Adaptive, DestinationMemory, IdleCheck, InitialWindow, Lesson, MemoryOf, Outcome, PopulationWindow, Remembered,
+    RestartWindow, StartingPoint, SynLossResponse,
 };
 pub use sender::nagle::Nagle;
 pub use sender::pacing::{PacedFlight, Rate, WindowPacing};

@@ -90,7 +90,7 @@ class Experiment(Study):
     def _applications(self, case: SensitivityCase) -> list[dict[str, Any]]:
         response: dict[str, Any] = {"name": RESPONSE, "kind": "file_transfer", "size": "row", "count": 1}
         # When the download is under way, and at about the time of the short response: as parts of one page are.
-        near = {"law": "uniform", "low": "500ms", "high": "550ms"}
+        near = {"distribution": "uniform", "low": "500ms", "high": "550ms"}
         if case.cross_traffic:
             response["start"] = near
         own = [response]
@@ -99,6 +99,6 @@ class Experiment(Study):
         if not case.cross_traffic:
             return own
         stays = {"initial_window": self.population.current.window}
-        short = {"name": SHORT, "size": "30kB", "start": near, "share": SHORT_SHARE}
-        long = {"name": LONG, "size": "1MB", "start": "0s", "share": LONG_SHARE}
+        short = {"name": SHORT, "size": "30kB", "start": near, "user_fraction": SHORT_SHARE}
+        long = {"name": LONG, "size": "1MB", "start": "0s", "user_fraction": LONG_SHARE}
         return [*own, *({"kind": "file_transfer", "count": 1, "tcp": stays} | other for other in (short, long))]

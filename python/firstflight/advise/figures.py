@@ -260,7 +260,7 @@ def curves(path: dict[str, float], windows: list[int], seed: int) -> pl.DataFram
             "tcp": {"profile": "linux", "initial_window": window},
             "population": {
                 "paths": "table",
-                "draw": "each",
+                "row_sampling": "in_order",
                 "columns": columns | {"bytes": _MAP_SIZES},
                 "loss": 0.0,
             },

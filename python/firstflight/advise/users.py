@@ -48,7 +48,7 @@ class Users:
                 laws[name.split("_")[0]] = f"{values[0]}s" if name == "buffer_s" else values[0]
             else:
                 columns[name] = values
-        return {"paths": "table", "draw": "each", "least_buffer": LEAST_BUFFER, "columns": columns, **laws}
+        return {"paths": "table", "row_sampling": "in_order", "min_buffer": LEAST_BUFFER, "columns": columns, **laws}
 
 
 def complete(population: Population, case: SensitivityCase, seed: int) -> Users:

@@ -50,12 +50,12 @@ def measure(users: int, replicates: int, rate: float | None = None) -> Rates:
     base = Scenario.from_toml(_SEARCH).replace("population.users", users)
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
-        kept = base.replace("population.keep", "aggregates")
+        kept = base.replace("population.records", "aggregates")
         run = firstflight.run(kept, replicates=replicates, jobs=1, out=place / "aggregates")
         # Of the processor: others may use the machine meanwhile.
         seconds = run.provenance["sessions"][0]["cpu_s"]
         aggregates = _stored(run.directory, "aggregates") + _stored(run.directory, "histograms")
-        rows = firstflight.run(base.replace("population.keep", "rows"), replicates=1, jobs=1, out=place / "rows")
+        rows = firstflight.run(base.replace("population.records", "rows"), replicates=1, jobs=1, out=place / "rows")
         row_bytes = _stored(rows.directory, "transfers") + _stored(rows.directory, "users")
     return Rates(users, rate or users * replicates / seconds, aggregates / replicates, row_bytes / users)
 

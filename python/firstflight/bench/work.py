@@ -54,7 +54,7 @@ def baytcp_cell(base: Plan, clients: int, window_segments: int) -> Plan:
         tcp = download[end]
         tcp["max_send_window_segments"] = tcp["initial_ssthresh_segments"] = window_segments
         tcp["receive_window_bytes"] = window_segments * tcp["mss_bytes"]
-    starts = [{"law": "constant", "value": index / 10} for index in range(clients)]
+    starts = [{"distribution": "constant", "value": index / 10} for index in range(clients)]
     cell["applications"] = [
         copy.deepcopy(download) | {"name": f"ftp{index}", "start": start} for index, start in enumerate(starts)
     ]

@@ -49,14 +49,14 @@ def about_bytes(scenario: Scenario) -> dict[str, int]:
     """Bytes that one replicate takes, by what takes them."""
     population = scenario.population
     if population is not None:
-        return {f"{population.users:,} users": _USER * population.users if population.keep == "rows" else 0}
+        return {f"{population.users:,} users": _USER * population.users if population.records == "rows" else 0}
     links = scenario.one_network("This estimate").link_count()
     counts = [scenario.clients(index) for index in range(len(scenario.application))]
     clients = 0
     for count, application in zip(counts, scenario.application, strict=True):
         begins = isinstance(application.start, Constant) and application.start.value < scenario.duration
         clients += count * (_OPEN_CLIENT if begins else _WAITING_CLIENT)
-    intervals = 1 if scenario.meter_interval is None else -(-scenario.duration // scenario.meter_interval)
+    intervals = 1 if scenario.stats_interval is None else -(-scenario.duration // scenario.stats_interval)
     return {
         f"{sum(counts):,} clients": clients,
         f"{links:,} links": _LINK * links,

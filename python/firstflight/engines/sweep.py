@@ -30,7 +30,7 @@ def cost(cell: Cell) -> float:
     """
     scenario = cell.scenario
     if scenario.population is not None:
-        return _BITS_PER_USER * scenario.population.users * sum(item.share for item in scenario.application)
+        return _BITS_PER_USER * scenario.population.users * sum(item.user_fraction for item in scenario.application)
     return scenario.one_network("The order of cells").capacity_bps() * scenario.duration.seconds
 
 

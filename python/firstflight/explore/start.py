@@ -18,7 +18,7 @@ from firstflight.studies.single import SingleScenario
 HOMES = 400
 """Real paths in the page, of 2,426: 12 kB."""
 LEAST_QUEUE_BYTES = 10 * 1500
-"""The population's `least_buffer`."""
+"""The population's `min_buffer`."""
 # A limit that the page overwrites; the other parameters of each discipline are its defaults.
 _LIMIT = Packets("100p")
 

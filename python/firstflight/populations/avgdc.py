@@ -37,11 +37,11 @@ def table(rtts: published.Points, downs: published.Points, lossy_share: float, m
         "down": published.empirical(downs),
         "up": published.empirical(published.up(downs)),
         "buffer": published.empirical(BUFFER_S),
-        "least_buffer": "40p",
+        "min_buffer": "40p",
         "loss": losses(lossy_share, most_loss),
         "dependence": dependence(published.DEPENDENCE),
         "subnet_users": 20,
-        "subnet_share": 0.5,
+        "subnet_variance_fraction": 0.5,
     }
 
 
@@ -56,7 +56,7 @@ _SOLD_TOGETHER = 0.95
 def losses(lossy_share: float, most_loss: float) -> dict[str, Any]:
     """A law of loss probabilities: most users lose nothing, a share of them up to `most_loss`."""
     return {
-        "law": "empirical",
+        "distribution": "empirical",
         "interpolation": "linear",
         "points": [[0.0, 0.0], [1 - lossy_share, 0.0], [1.0, most_loss]],
     }

@@ -129,4 +129,4 @@ def distance(found: tuple[float, ...], published: tuple[float, ...]) -> float:
 
 def empirical(points: Points) -> dict[str, Any]:
     """The points as a scenario's law."""
-    return {"law": "empirical", "points": points}
+    return {"distribution": "empirical", "points": points}

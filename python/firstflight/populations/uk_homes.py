@@ -5,7 +5,7 @@ not measure is assumed, here and nowhere else:
 
 - **Buffer.** The loaded round trip less the idle one, as time at the download rate: what the queue of this home was
   seen to hold, on average over a download, and so the least that it can hold. Where nothing was seen, a shaper or
-  policer further up keeps the queue short, or the probe is the limit: such a home has the scenario's `least_buffer`.
+  policer further up keeps the queue short, or the probe is the limit: such a home has the scenario's `min_buffer`.
 - **Buffer not measured** (365 homes of 2023, all of 2015): that of the home of 2023 with the same technology whose
   download rate is nearest (ADSL1 and ADSL2+ are one technology here: seven homes of 2023 have ADSL1).
 - **Loss** was measured on round trips; here a path loses as much of its data packets, each independently, and no
@@ -54,9 +54,9 @@ def population(year: Year, buffers: Buffers = "nearest") -> dict[str, Any]:
     columns = homes(year, buffers).select("rtt_s", "down_bps", "up_bps", "buffer_s", "loss", "weight")
     return {
         "paths": "table",
-        "draw": "each",
+        "row_sampling": "in_order",
         "users": columns.height,
-        "least_buffer": "10p",
+        "min_buffer": "10p",
         "columns": columns.to_dict(as_series=False),
     }
 

@@ -41,8 +41,8 @@ class Application(Table):
 
     Hosts default to the topology's two sides; `clients = "each"` are one at each of the client hosts. `server_choice`:
     "random" anew for each connection, or "by_client" (client i asks host i modulo their number). In a population each
-    user is one client, and `share` is the part of the users that run the application, drawn for each of them, as it is
-    of the clients in a tree. `priority` is the class of its packets, where a queue prefers higher ones.
+    user is one client, and `user_fraction` is the part of the users that run the application, drawn for each of them,
+    as it is of the clients in a tree. `priority` is the class of its packets, where a queue prefers higher ones.
     """
 
     name: str | None = Field(
@@ -64,14 +64,14 @@ class Application(Table):
         description='`"random"`: a random server for each connection; `"by_client"`: client i uses server host i mod '
         "number of hosts",
     )
-    start: TimeLaw = Field(default="0s", validate_default=True, description="start time of each client (law)")
+    start: TimeLaw = Field(default="0s", validate_default=True, description="start time of each client (distribution)")
     priority: int = Field(
         default=0,
         ge=0,
         le=7,
         description="class of its packets in both directions, 0 to 7, for links with a `priority` queue",
     )
-    share: float = Field(
+    user_fraction: float = Field(
         default=1.0,
         gt=0,
         le=1,
@@ -116,18 +116,20 @@ _NO_LAW = Constant[Bytes](value=Bytes("1B"))
 
 
 class FileTransfer(TcpApplication):
-    """Files one after the other, each on a new connection; `gap` lies between the end of one and the next.
+    """Files one after the other, each on a new connection; `idle_time` lies between the end of one and the next.
 
     `size = "row"`, in a population whose paths are a table: as many bytes as its column `bytes` says for the user.
     """
 
     kind: Literal["file_transfer"] = "file_transfer"
     size: SizeLaw | Literal["row"] = Field(
-        description='file size (law); `"row"`: the column `bytes` of a population\'s table'
+        description='file size (distribution); `"row"`: the column `bytes` of a population\'s table'
     )
     request: Bytes = Field(default=Bytes("80B"), description="size of the request")
-    gap: TimeLaw = Field(
-        default="0s", validate_default=True, description="idle time from the end of a file to the next request (law)"
+    idle_time: TimeLaw = Field(
+        default="0s",
+        validate_default=True,
+        description="idle time from the end of a file to the next request (distribution)",
     )
     direction: Literal["download", "upload"] = Field(default="download", description='`"download"` or `"upload"`')
 
@@ -136,7 +138,7 @@ class FileTransfer(TcpApplication):
         return {
             "size": law_plan(_NO_LAW if isinstance(self.size, str) else self.size),
             "request_bytes": int(self.request),
-            "gap": law_plan(self.gap),
+            "gap": law_plan(self.idle_time),
             "direction": self.direction,
         }
 
@@ -151,32 +153,34 @@ class Level(Table):
 class WebPage(TcpApplication):
     """Pages of a primary object and in-line ones; the user thinks between them.
 
-    `version` "1.0": a connection per object, `parallel` in-line ones at once (all, when left out). "1.1": one
-    connection a page; `persistent` says how objects share it: "joined" into one response (RFC 2415's rough model)
-    or "pipelined" after the primary; or "keep_alive": up to `connections` to each host, each for one object at a time,
-    that stay open for the next page unless idle for `keep_alive`. "2": one connection to each host that stays open, on
-    which the responses take turns, a `frame` each. With these two the in-line objects are spread over `hosts` names,
-    which the server hosts serve in turn. `then`: more in-line objects, level by level, each asked for once all of the
-    level before have arrived. `dns`: each name is looked up first.
+    `http_version` "1.0": a connection per object, `parallel` in-line ones at once (all, when left out). "1.1": one
+    connection a page; `persistent` says how objects share it: "single_response" into one response (RFC 2415's rough
+    model) or "pipelined" after the primary; or "keep_alive": up to `connections` to each host, each for one object at a
+    time, that stay open for the next page unless idle for `keep_alive`. "2": one connection to each host that stays
+    open, on which the responses take turns, a `frame` each. With these two the in-line objects are spread over `hosts`
+    names, which the server hosts serve in turn. `then`: more in-line objects, level by level, each asked for once all
+    of the level before have arrived. `dns`: each name is looked up first.
 
-    In the place of `think`, `load` has pages begin at random times: all clients together ask for so much of the rate of
-    link `of`, headers of full segments included. A page that is due before the one before is complete waits for it.
+    In the place of `think_time`, `load` has pages begin at random times: all clients together ask for so much of the
+    rate of link `of`, headers of full segments included. A page that is due before the one before is complete waits for
+    it.
     """
 
     kind: Literal["web_page"] = "web_page"
-    version: Literal["1.0", "1.1", "2"] = Field(
+    http_version: Literal["1.0", "1.1", "2"] = Field(
         default="1.0",
         description='HTTP version. `"1.0"`: one connection per object; `"1.1"`: one per page, or as `persistent` '
         'says; `"2"`: one for all pages, with interleaved responses',
     )
-    primary: SizeLaw = Field(description="size of the primary object (law)")
-    inline: SizeLaw = Field(description="size of an in-line object (law)")
+    primary: SizeLaw = Field(description="size of the primary object (distribution)")
+    inline: SizeLaw = Field(description="size of an in-line object (distribution)")
     inline_count: CountLaw = Field(
-        default=3, validate_default=True, description="in-line objects per page (law of numbers)"
+        default=3, validate_default=True, description="in-line objects per page (distribution of numbers)"
     )
     request: Bytes = Field(default=Bytes("300B"), description="size of a request")
-    think: TimeLaw | None = Field(
-        default=None, description="think time from the end of a page to the next (law); default: this or `load`"
+    think_time: TimeLaw | None = Field(
+        default=None,
+        description="think time from the end of a page to the next (distribution); default: this or `load`",
     )
     load: float | None = Field(
         default=None,
@@ -184,16 +188,16 @@ class WebPage(TcpApplication):
         description="offered load of all clients together, as a fraction of the rate of link `of`: `load = 0.9`, `of "
         '= "cabinet"`. Pages start at random times. Headers of full segments count; requests, retransmissions and DNS '
         "lookups do not. A page waits until the client's previous page is complete, so use many clients; default: "
-        "this or `think`",
+        "this or `think_time`",
     )
     of: str | None = Field(default=None, description="with `load`: name of the link, as in the records")
     parallel: Count | None = Field(
         default=None, description="version 1.0: maximum parallel connections for in-line objects; default: all"
     )
-    persistent: Literal["joined", "pipelined", "keep_alive"] = Field(
-        default="joined",
-        description='version 1.1. `"joined"`: all objects in one response; `"pipelined"`: the primary, then all '
-        'in-line requests back to back; `"keep_alive"`: one object at a time on each of `connections`, which stay '
+    persistent: Literal["single_response", "pipelined", "keep_alive"] = Field(
+        default="single_response",
+        description='version 1.1. `"single_response"`: all objects in one response; `"pipelined"`: the primary, then '
+        'all in-line requests back to back; `"keep_alive"`: one object at a time on each of `connections`, which stay '
         "open for the next page",
     )
     then: list[Level] | None = Field(
@@ -220,29 +224,29 @@ class WebPage(TcpApplication):
     dns: Names | None = Field(
         default=None,
         description="DNS lookup of each host name before a connection to it is opened: a table of the keys `query`, "
-        "`answer`, `resolve`, `timeout`, `backoff`, `attempts` and `header` of [`dns`](#datagrams), and `ttl`, the "
-        "lifetime of an answer (default: to the end of the run). `{}`: all defaults. Queries go to the first server "
-        "of the client. If the lookup fails, the objects on that host are not loaded; default: no lookup",
+        "`answer`, `resolve`, `timeout`, `backoff`, `attempts` and `header_size` of [`dns`](#datagrams), and `ttl`, "
+        "the lifetime of an answer (default: to the end of the run). `{}`: all defaults. Queries go to the first "
+        "server of the client. If the lookup fails, the objects on that host are not loaded; default: no lookup",
     )
 
     @model_validator(mode="after")
     def _paced(self) -> Self:
-        if (self.think is None) == (self.load is None) or (self.load is None) != (self.of is None):
+        if (self.think_time is None) == (self.load is None) or (self.load is None) != (self.of is None):
             raise ValueError(
-                'pages have either a time between them, such as think = "5s", or a load and the link that it is of, '
-                'such as load = 0.8 and of = "bottleneck"'
+                'pages have either a time between them, such as think_time = "5s", or a load and the link that it is '
+                'of, such as load = 0.8 and of = "bottleneck"'
             )
         return self
 
     @model_validator(mode="after")
     def _of_the_version(self) -> Self:
         """A key that would do nothing is refused."""
-        kept = self.version == "1.1" and self.persistent == "keep_alive"
+        kept = self.http_version == "1.1" and self.persistent == "keep_alive"
         needs = {
-            "hosts": (kept or self.version == "2", 'persistent = "keep_alive" or version = "2"'),
-            "keep_alive": (kept or self.version == "2", 'persistent = "keep_alive" or version = "2"'),
-            "connections": (kept, 'version = "1.1" with persistent = "keep_alive"'),
-            "frame": (self.version == "2", 'version = "2"'),
+            "hosts": (kept or self.http_version == "2", 'persistent = "keep_alive" or http_version = "2"'),
+            "keep_alive": (kept or self.http_version == "2", 'persistent = "keep_alive" or http_version = "2"'),
+            "connections": (kept, 'http_version = "1.1" with persistent = "keep_alive"'),
+            "frame": (self.http_version == "2", 'http_version = "2"'),
         }
         for key, (has_use, where) in needs.items():
             if getattr(self, key) is not None and not has_use:
@@ -259,7 +263,7 @@ class WebPage(TcpApplication):
         return [("primary", self.primary, None), ("inline", self.inline, self.inline_count), *levels]
 
     def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind; `think` is none where it follows from the load."""
+        """The part of the plan that is special to this kind; `think_time` is none where it follows from the load."""
         new = {
             "then": [
                 {"inline": law_plan(level.inline), "inline_count": law_plan(level.inline_count)}
@@ -273,25 +277,25 @@ class WebPage(TcpApplication):
             "think_from_start": self.load is not None,
         }
         return {key: value for key, value in new.items() if value} | {
-            "version": self.version,
+            "version": self.http_version,
             "primary": law_plan(self.primary),
             "inline": law_plan(self.inline),
             "inline_count": law_plan(self.inline_count),
             "request_bytes": int(self.request),
-            "think": None if self.think is None else law_plan(self.think),
+            "think": None if self.think_time is None else law_plan(self.think_time),
             "parallel": self.parallel,
-            "persistent": self.persistent,
+            "persistent": "joined" if self.persistent == "single_response" else self.persistent,
         }
 
 
 class RequestResponse(TcpApplication):
-    """Requests and responses in turn on one connection; `think` lies between a response and the next request."""
+    """Requests and responses in turn on one connection; `think_time` lies between a response and the next request."""
 
     kind: Literal["request_response"] = "request_response"
-    request: SizeLaw = Field(description="size of a request (law)")
-    response: SizeLaw = Field(description="size of a response (law)")
-    think: TimeLaw = Field(
-        default="0s", validate_default=True, description="think time from a response to the next request (law)"
+    request: SizeLaw = Field(description="size of a request (distribution)")
+    response: SizeLaw = Field(description="size of a response (distribution)")
+    think_time: TimeLaw = Field(
+        default="0s", validate_default=True, description="think time from a response to the next request (distribution)"
     )
 
     def plan(self) -> dict[str, Any]:
@@ -299,7 +303,7 @@ class RequestResponse(TcpApplication):
         return {
             "request": law_plan(self.request),
             "response": law_plan(self.response),
-            "think": law_plan(self.think),
+            "think": law_plan(self.think_time),
         }
 
 
@@ -309,7 +313,7 @@ class Video(TcpApplication):
     """
 
     kind: Literal["video"] = "video"
-    chunk: SizeLaw = Field(description="size of a chunk (law)")
+    chunk: SizeLaw = Field(description="size of a chunk (distribution)")
     interval: Duration = Field(default=Duration("4s"), description="playback time of a chunk")
     buffer: Count = Field(
         default=3,
@@ -338,26 +342,28 @@ class Video(TcpApplication):
 class Arrivals(TcpApplication):
     """Files that arrive whether or not those before are done (an open loop), each on a new connection.
 
-    `gap` is the time between the arrivals of a client. In its place, `load` makes them a Poisson process: all clients
-    together ask for so much of the rate of link `of`, headers of full segments included.
+    `idle_time` is the time between the arrivals of a client. In its place, `load` makes them a Poisson process: all
+    clients together ask for so much of the rate of link `of`, headers of full segments included.
     """
 
     kind: Literal["arrivals"] = "arrivals"
-    size: SizeLaw = Field(description="file size (law)")
+    size: SizeLaw = Field(description="file size (distribution)")
     request: Bytes = Field(default=Bytes("80B"), description="size of a request")
-    gap: TimeLaw | None = Field(default=None, description="interarrival time per client (law); default: this or `load`")
+    idle_time: TimeLaw | None = Field(
+        default=None, description="interarrival time per client (distribution); default: this or `load`"
+    )
     load: float | None = Field(
         default=None,
         gt=0,
         description="offered load of all clients together (Poisson), as a fraction of the rate of link `of`: `load = "
         '0.8`, `of = "bottleneck"`. Headers of full segments count; requests and retransmissions do not; default: '
-        "this or `gap`",
+        "this or `idle_time`",
     )
     of: str | None = Field(default=None, description="with `load`: name of the link, as in the records")
 
     @model_validator(mode="after")
     def _paced(self) -> Self:
-        if (self.gap is None) == (self.load is None) or (self.load is None) != (self.of is None):
+        if (self.idle_time is None) == (self.load is None) or (self.load is None) != (self.of is None):
             raise ValueError(
                 'arrivals have either a gap, such as "50ms", or a load and the link that it is of, such as load = 0.8 '
                 'and of = "bottleneck"'
@@ -369,9 +375,9 @@ class Arrivals(TcpApplication):
         return [("size", self.size, None)]
 
     def plan(self) -> dict[str, Any]:
-        """The part of the plan that is special to this kind; `gap` is none where it follows from the load."""
+        """The part of the plan that is special to this kind; `idle_time` is none where it follows from the load."""
         return {
             "size": law_plan(self.size),
             "request_bytes": int(self.request),
-            "gap": None if self.gap is None else law_plan(self.gap),
+            "gap": None if self.idle_time is None else law_plan(self.idle_time),
         }

@@ -16,7 +16,7 @@ Direction = Literal["download", "upload", "both"]
 class DatagramApplication(Application):
     """Clients that exchange datagrams, each with a `header`, with their servers; the emulator runs all but `dns`."""
 
-    header: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
+    header_size: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
 
     # What the applications of TCP have besides.
     response_header: ClassVar[None] = None
@@ -54,7 +54,7 @@ class ConstantRate(StreamApplication):
         return {
             "rate_bps": int(self.rate),
             "payload_bytes": int(self.payload),
-            "datagram_header_bytes": int(self.header),
+            "datagram_header_bytes": int(self.header_size),
             "direction": self.direction,
             "length_ns": self._length_plan(),
             "deadline_ns": None if self.deadline is None else int(self.deadline),
@@ -104,7 +104,7 @@ class Voice(StreamApplication):
     direction: Direction = Field(
         default="both", description='speaker: `"upload"` the client, `"download"` the server, or `"both"`'
     )
-    header: Header = Field(default=Bytes("40B"), description="header bytes per datagram: UDP, IPv4 and RTP")
+    header_size: Header = Field(default=Bytes("40B"), description="header bytes per datagram: UDP, IPv4 and RTP")
 
     @model_validator(mode="after")
     def _frames_that_the_codec_has(self) -> "Voice":
@@ -125,7 +125,7 @@ class Voice(StreamApplication):
             "frame_ns": int(self.frame),
             "playout_ns": int(self.playout),
             "impairment": None if impairment is None else impairment.model_dump(),
-            "datagram_header_bytes": int(self.header),
+            "datagram_header_bytes": int(self.header_size),
             "direction": self.direction,
             "length_ns": self._length_plan(),
         }
@@ -145,10 +145,10 @@ class Game(StreamApplication):
         description="time between ticks of the server; at each it sends one datagram to every client",
     )
     client_payload: SizeLaw = Field(
-        default="80B", validate_default=True, description="payload of a client's datagram (law)"
+        default="80B", validate_default=True, description="payload of a client's datagram (distribution)"
     )
     server_payload: SizeLaw = Field(
-        default="150B", validate_default=True, description="payload of a server's datagram (law)"
+        default="150B", validate_default=True, description="payload of a server's datagram (distribution)"
     )
     deadline: Duration | None = Field(
         default=None, description="delay above which a datagram counts as late; default: none"
@@ -161,22 +161,22 @@ class Game(StreamApplication):
             "tick_ns": int(self.tick),
             "client_payload": law_plan(self.client_payload),
             "server_payload": law_plan(self.server_payload),
-            "datagram_header_bytes": int(self.header),
+            "datagram_header_bytes": int(self.header_size),
             "length_ns": self._length_plan(),
             "deadline_ns": None if self.deadline is None else int(self.deadline),
         }
 
 
 class Dns(Queries, DatagramApplication):
-    """Look-ups of names, one after the other with `think` between; each is a row of `transfers`, too.
+    """Look-ups of names, one after the other with `think_time` between; each is a row of `transfers`, too.
 
     `count` look-ups; left out, to the end of the run.
     """
 
     kind: Literal["dns"] = "dns"
-    think: TimeLaw = Field(description="time from a lookup to the next (law)")
+    think_time: TimeLaw = Field(description="time from a lookup to the next (distribution)")
     count: Count | None = Field(default=None, description="lookups per client; default: to the end of the run")
 
     def plan(self) -> dict[str, Any]:
         """The part of the plan that is special to this kind."""
-        return {**self.queries_plan(), "think": law_plan(self.think)}
+        return {**self.queries_plan(), "think": law_plan(self.think_time)}

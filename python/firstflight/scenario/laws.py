@@ -16,14 +16,14 @@ Q = TypeVar("Q", bound=float)
 class Constant(Table, Generic[Q]):
     """Always `value`."""
 
-    law: Literal["constant"] = "constant"
+    distribution: Literal["constant"] = "constant"
     value: Q
 
 
 class Uniform(Table, Generic[Q]):
     """Equally likely anywhere from `low` to `high`."""
 
-    law: Literal["uniform"] = "uniform"
+    distribution: Literal["uniform"] = "uniform"
     low: Q
     high: Q
 
@@ -37,13 +37,13 @@ class Uniform(Table, Generic[Q]):
 class Exponential(Table, Generic[Q]):
     """Memoryless, with the given mean."""
 
-    law: Literal["exponential"] = "exponential"
+    distribution: Literal["exponential"] = "exponential"
     mean: Q
 
     @model_validator(mode="after")
     def _spread(self) -> "Exponential[Q]":
         if self.mean <= 0:
-            raise ValueError("a mean of zero cannot be drawn; write a mean above zero, or the constant law")
+            raise ValueError("a mean of zero cannot be drawn; write a mean above zero, or the constant distribution")
         return self
 
 
@@ -53,7 +53,7 @@ class Lognormal(Table, Generic[Q]):
     Draws outside [minimum, maximum] are moved to the bound.
     """
 
-    law: Literal["lognormal"] = "lognormal"
+    distribution: Literal["lognormal"] = "lognormal"
     median: Q
     sigma: float = Field(ge=0)
     minimum: Q | None = None
@@ -62,7 +62,9 @@ class Lognormal(Table, Generic[Q]):
     @model_validator(mode="after")
     def _centred(self) -> "Lognormal[Q]":
         if self.median <= 0:
-            raise ValueError("a median of zero has no logarithm; write a median above zero, or the constant law")
+            raise ValueError(
+                "a median of zero has no logarithm; write a median above zero, or the constant distribution"
+            )
         _check_bounds(self.minimum, self.maximum)
         return self
 
@@ -70,7 +72,7 @@ class Lognormal(Table, Generic[Q]):
 class Pareto(Table, Generic[Q]):
     """P(X > x) = (minimum / x)^shape from `minimum` up; with `maximum`, truncated there (the law conditioned on it)."""
 
-    law: Literal["pareto"] = "pareto"
+    distribution: Literal["pareto"] = "pareto"
     shape: float = Field(gt=0)
     minimum: Q
     maximum: Q | None = None
@@ -78,7 +80,7 @@ class Pareto(Table, Generic[Q]):
     @model_validator(mode="after")
     def _ordered(self) -> "Pareto[Q]":
         if self.minimum == 0:
-            raise ValueError("minimum is 0: a Pareto law starts above zero")
+            raise ValueError("minimum is 0: a Pareto distribution starts above zero")
         if self.maximum is not None and self.maximum <= self.minimum:
             raise ValueError(f"maximum ({self.maximum}) is not above minimum ({self.minimum})")
         return self
@@ -92,7 +94,7 @@ class Empirical(Table, Generic[Q]):
     scenario stands alone. `scale` multiplies every value before `minimum` and `maximum` bound it.
     """
 
-    law: Literal["empirical"] = "empirical"
+    distribution: Literal["empirical"] = "empirical"
     file: str | None = None
     points: tuple[tuple[float, float], ...] | None = None
     interpolation: Literal["log", "linear"] = "log"
@@ -109,7 +111,9 @@ class Empirical(Table, Generic[Q]):
             check_points(data["points"])
             return data
         if not isinstance(data.get("file"), str):
-            raise ValueError('an empirical law needs file = "NAME.csv" (cumulative probability, value) or points')
+            raise ValueError(
+                'an empirical distribution needs file = "NAME.csv" (cumulative probability, value) or points'
+            )
         directory = (info.context or {}).get("directory")
         return data | {"points": read_points(data["file"], directory)}
 
@@ -146,8 +150,8 @@ class _Reader:
         if isinstance(data, Table):
             return data
         if not isinstance(data, dict):
-            return self.laws["constant"].model_validate({"law": "constant", "value": data})
-        return choose(data, self.laws, "law", "law", info.context)
+            return self.laws["constant"].model_validate({"distribution": "constant", "value": data})
+        return choose(data, self.laws, "distribution", "distribution", info.context)
 
 
 def _written(law: Any) -> Any:
@@ -162,7 +166,9 @@ def _written(law: Any) -> Any:
 _SizeLaws = Constant[Bytes] | Uniform[Bytes] | Exponential[Bytes] | Lognormal[Bytes] | Pareto[Bytes] | Empirical[Bytes]
 SizeLaw = Annotated[
     _SizeLaws,
-    BeforeValidator(_Reader(Bytes), json_schema_input_type=Bytes | Annotated[_SizeLaws, Field(discriminator="law")]),
+    BeforeValidator(
+        _Reader(Bytes), json_schema_input_type=Bytes | Annotated[_SizeLaws, Field(discriminator="distribution")]
+    ),
     PlainSerializer(_written),
 ]
 _TimeLaws = (
@@ -176,7 +182,7 @@ _TimeLaws = (
 TimeLaw = Annotated[
     _TimeLaws,
     BeforeValidator(
-        _Reader(Duration), json_schema_input_type=Duration | Annotated[_TimeLaws, Field(discriminator="law")]
+        _Reader(Duration), json_schema_input_type=Duration | Annotated[_TimeLaws, Field(discriminator="distribution")]
     ),
     PlainSerializer(_written),
 ]
@@ -192,7 +198,8 @@ _CountLaws = (
 CountLaw = Annotated[
     _CountLaws,
     BeforeValidator(
-        _Reader(NotNegative), json_schema_input_type=NotNegative | Annotated[_CountLaws, Field(discriminator="law")]
+        _Reader(NotNegative),
+        json_schema_input_type=NotNegative | Annotated[_CountLaws, Field(discriminator="distribution")],
     ),
     PlainSerializer(_written),
 ]
@@ -201,7 +208,8 @@ CountLaw = Annotated[
 def _above_zero(law: Any) -> Any:
     if not _smallest(law) > 0:
         raise ValueError(
-            f"this {law.law} law can draw a rate of zero, over which nothing arrives; let it start above zero"
+            f"this {law.distribution} distribution can draw a rate of zero, over which nothing arrives; let it start "
+            "above zero"
         )
     return law
 
@@ -217,7 +225,8 @@ _RateLaws = (
 RateLaw = Annotated[
     _RateLaws,
     BeforeValidator(
-        _Reader(BitsPerSecond), json_schema_input_type=BitsPerSecond | Annotated[_RateLaws, Field(discriminator="law")]
+        _Reader(BitsPerSecond),
+        json_schema_input_type=BitsPerSecond | Annotated[_RateLaws, Field(discriminator="distribution")],
     ),
     AfterValidator(_above_zero),
     PlainSerializer(_written),
@@ -228,7 +237,7 @@ _read_probability = _Reader(Probability)
 
 def _probability(data: Any, info: ValidationInfo) -> Any:
     """As other laws; a measured one runs linearly between its points, since probabilities begin at zero."""
-    if isinstance(data, dict) and data.get("law") == "empirical":
+    if isinstance(data, dict) and data.get("distribution") == "empirical":
         if data.get("interpolation", "linear") != "linear":
             raise ValueError(
                 'a measured law of probabilities begins at zero, which has no logarithm: write interpolation = "linear"'
@@ -241,10 +250,13 @@ def _below_one(law: Any) -> Any:
     largest = _largest(law)
     if largest is None:
         raise ValueError(
-            f"this {law.law} law has no upper end: a probability is below 1; add maximum = 0.5, for example"
+            f"this {law.distribution} distribution has no upper end: a probability is below 1; add maximum = 0.5, for "
+            "example"
         )
     if largest >= 1:
-        raise ValueError(f"this law reaches {largest:g}: a probability of loss is below 1, or nothing ever arrives")
+        raise ValueError(
+            f"this distribution reaches {largest:g}: a probability of loss is below 1, or nothing ever arrives"
+        )
     return law
 
 
@@ -259,7 +271,8 @@ _ProbabilityLaws = (
 ProbabilityLaw = Annotated[
     _ProbabilityLaws,
     BeforeValidator(
-        _probability, json_schema_input_type=Probability | Annotated[_ProbabilityLaws, Field(discriminator="law")]
+        _probability,
+        json_schema_input_type=Probability | Annotated[_ProbabilityLaws, Field(discriminator="distribution")],
     ),
     AfterValidator(_below_one),
     PlainSerializer(_written),

@@ -179,7 +179,7 @@ class Direction(Table):
     delay: Duration | None = None
     queue: Queue | None = None
     loss: Loss | None = None
-    lose: Lost | None = None
+    loss_list: Lost | None = None
     quick_start: QuickStart = None
     burst: Burst = None
     policer: Policer | None = None
@@ -194,7 +194,7 @@ class Link(Table):
     before it makes of Quick-Start requests (RFC 4782). With `burst` a token bucket holds the rate; a `policer` drops
     what exceeds its own rate before it comes to the queue.
 
-    `loss` strikes every packet at random, with this probability; `lose` the data packets (those with payload) with
+    `loss` strikes every packet at random, with this probability; `loss_list` the data packets (those with payload) with
     these numbers, counted from 1 as the link transmits them in that direction, whoever sent them.
     """
 
@@ -209,7 +209,7 @@ class Link(Table):
         description="loss probability of a packet, independent per packet; the losses of a connection depend only on "
         "the seed and the packet's number in the connection; or a table for burst losses, see below",
     )
-    lose: Lost = Field(
+    loss_list: Lost = Field(
         default=[],
         description="data packets to lose in addition, by ascending number, such as `[3, 14]`: 1 is the first that "
         "the link transmits in this direction, over all connections",
@@ -253,8 +253,9 @@ class Link(Table):
     )
     reverse: Direction | None = Field(
         default=None,
-        description="the reverse direction, where it differs: a table of `rate`, `delay`, `queue`, `loss`, `lose`, "
-        "`quick_start`, `burst`, `policer`, `jitter`, `reordering`, `duplication`, `wake`; default: as forward",
+        description="the reverse direction, where it differs: a table of `rate`, `delay`, `queue`, `loss`, "
+        "`loss_list`, `quick_start`, `burst`, `policer`, `jitter`, `reordering`, `duplication`, `wake`; default: as "
+        "forward",
     )
 
     @model_validator(mode="after")
@@ -286,7 +287,7 @@ def _direction_plan(way: dict[str, Any], round_trip_ns: int) -> dict[str, Any]:
         "rate_bps": rate_bps,
         "delay_ns": int(way["delay"]),
         "loss": way["loss"] if isinstance(way["loss"], float | int) else 0.0,
-        "lose": way["lose"],
+        "lose": way["loss_list"],
         "queue": queue.plan(Before(rate_bps, round_trip_ns)),
     }
     if not isinstance(way["loss"], float | int):

@@ -23,9 +23,9 @@ MOST_PACKETS = 2**32 - 1
 class Population(Table, ABC):
     """What every population says. A replicate is an independent sample of `users` users.
 
-    `name`: a built-in, whose keys are taken where they are not given here. `keep` "rows" stores each connection, and
-    "aggregates" counts, sums and histograms of each of the `buckets`. A drop-tail queue holds at least `least_buffer`
-    full packets; `farther` is added to every round trip.
+    `name`: a built-in, whose keys are taken where they are not given here. `records` "rows" stores each connection, and
+    "aggregates" counts, sums and histograms of each of the `buckets`. A drop-tail queue holds at least `min_buffer`
+    full packets; `extra_rtt` is added to every round trip.
     """
 
     name: str | None = Field(
@@ -36,18 +36,18 @@ class Population(Table, ABC):
         le=MOST_USERS,
         description="number per replicate; optional for a table drawn row by row: its number of rows",
     )
-    keep: Literal["rows", "aggregates"] = Field(
+    records: Literal["rows", "aggregates"] = Field(
         default="rows", description='`"rows"`: each connection; `"aggregates"`: counts, sums and histograms by bucket'
     )
-    least_buffer: Packets = Field(default=Packets("10p"), description="minimum size of each queue, in full packets")
-    farther: Duration = Field(default=Duration("0s"), description="added to every RTT")
+    min_buffer: Packets = Field(default=Packets("10p"), description="minimum size of each queue, in full packets")
+    extra_rtt: Duration = Field(default=Duration("0s"), description="added to every RTT")
     buckets: Buckets = Field(
         default_factory=Buckets,
         description="`{ rtt_s, down_bps, bdp_bytes, segments }`: lists of upper bucket edges for aggregates; a value "
         "on an edge belongs to the bucket below it; default: those of Dukkipati et al. 2010, figures 5 and 7",
     )
 
-    @field_validator("least_buffer")
+    @field_validator("min_buffer")
     @classmethod
     def _holds_a_packet(cls, value: Packets) -> Packets:
         if value < 1:
@@ -60,10 +60,10 @@ class Population(Table, ABC):
         """The population as the native module reads it."""
         return {
             "users": self.users,
-            "keep": self.keep,
+            "keep": self.records,
             "paths": self.paths_plan(),
-            "least_buffer_packets": int(self.least_buffer),
-            "farther_ns": int(self.farther),
+            "least_buffer_packets": int(self.min_buffer),
+            "farther_ns": int(self.extra_rtt),
             "buckets": self.buckets.model_dump(),
         }
 
@@ -78,22 +78,22 @@ class Marginals(Population):
     `rtt` is the round trip without queueing, `down` and `up` the rates of the access link, `buffer` the queue before
     it as time at the `down` rate, `loss` the probability with which each packet on the way down is lost.
     `dependence` holds correlations of normal scores (a Gaussian copula), such as `rtt_down = -0.3`; pairs left out
-    are 0. `subnet_users` consecutive users share an access network, which explains `subnet_share` of the variance of
-    every normal score.
+    are 0. `subnet_users` consecutive users share an access network, which explains `subnet_variance_fraction` of the
+    variance of every normal score.
     """
 
     paths: Literal["marginals"] = "marginals"
-    rtt: TimeLaw = Field(description="RTT without queueing and transmission time (law of times)")
-    down: RateLaw = Field(description="downlink rate of the access link (law of rates)")
-    up: RateLaw = Field(description="uplink rate of the access link (law of rates)")
+    rtt: TimeLaw = Field(description="RTT without queueing and transmission time (distribution of times)")
+    down: RateLaw = Field(description="downlink rate of the access link (distribution of rates)")
+    up: RateLaw = Field(description="uplink rate of the access link (distribution of rates)")
     buffer: TimeLaw = Field(
-        description="queue before the access link, as time at its rate, in both directions (law of times)"
+        description="queue before the access link, as time at its rate, in both directions (distribution of times)"
     )
     loss: ProbabilityLaw = Field(
         default=0.0,
         validate_default=True,
-        description="loss probability of a packet on the downlink, independent per packet (law of probabilities, "
-        "below 1)",
+        description="loss probability of a packet on the downlink, independent per packet (distribution of "
+        "probabilities, below 1)",
     )
     dependence: dict[str, float] = Field(
         default={}, description="`{ rtt_down = -0.3 }`: correlations, see below; default: `{}`, independent"
@@ -104,7 +104,7 @@ class Marginals(Population):
         le=MOST_USERS,
         description="number of consecutive users per access network, like a /24",
     )
-    subnet_share: float = Field(
+    subnet_variance_fraction: float = Field(
         default=0.0,
         ge=0,
         lt=1,
@@ -128,7 +128,7 @@ class Marginals(Population):
             "loss": law_plan(self.loss),
             "correlation": correlations(self.dependence),
             "subnet_users": self.subnet_users,
-            "subnet_share": self.subnet_share,
+            "subnet_share": self.subnet_variance_fraction,
         }
 
 
@@ -139,8 +139,8 @@ def _without_what_the_file_gives(schema: dict[str, Any]) -> None:
 class PathsTable(Population):
     """Paths from a table, one user a row: `file` (CSV or Parquet beside the scenario) or `columns` in place.
 
-    `columns` wins when both are given, so that a dumped scenario stands alone. `draw` "each": user i is row i, and
-    `users` is the number of rows if it is left out; "weighted": rows are drawn by their weight, with replacement.
+    `columns` wins when both are given, so that a dumped scenario stands alone. `row_sampling` "in_order": user i is row
+    i, and `users` is the number of rows if it is left out; "weighted": rows are drawn by weight, with replacement.
     The laws `up`, `buffer` and `loss` stand for columns that the table lacks.
     """
 
@@ -154,14 +154,14 @@ class PathsTable(Population):
     columns: Columns = Field(
         description="the columns inline: `{ rtt_s = [...], down_bps = [...] }`; default: read from `file`"
     )
-    draw: Literal["each", "weighted"] = Field(
-        default="each",
-        description='`"each"`: user i is row i; `"weighted"`: rows are drawn by weight, with replacement',
+    row_sampling: Literal["in_order", "weighted"] = Field(
+        default="in_order",
+        description='`"in_order"`: user i is row i; `"weighted"`: rows are drawn by weight, with replacement',
     )
-    up: RateLaw | None = Field(default=None, description="rates for a table that lacks the column (law of rates)")
-    buffer: TimeLaw | None = Field(default=None, description="queues for a table that lacks the column (law of times)")
+    up: RateLaw | None = Field(default=None, description="for a table without rates up (distribution of rates)")
+    buffer: TimeLaw | None = Field(default=None, description="for a table without queues (distribution of times)")
     loss: ProbabilityLaw | None = Field(
-        default=None, description="losses for a table that lacks the column (law of probabilities)"
+        default=None, description="for a table without losses (distribution of probabilities)"
     )
 
     @model_validator(mode="before")
@@ -176,7 +176,7 @@ class PathsTable(Population):
             columns = read_columns(data["file"], (info.context or {}).get("directory"))
         rows = columns.get("rtt_s") if isinstance(columns, dict) else getattr(columns, "rtt_s", None)
         users = data.get("users")
-        if users is None and data.get("draw", "each") == "each" and rows:
+        if users is None and data.get("row_sampling", "in_order") == "in_order" and rows:
             users = len(rows)
         return data | {"columns": columns} | ({} if users is None else {"users": users})
 
@@ -186,18 +186,19 @@ class PathsTable(Population):
         for key, column in _FILLED.items():
             law, values = getattr(self, key), getattr(self.columns, column)
             if law is None and values is None:
-                raise ValueError(f"{table} has no column {column}; add it, or give the law {key}, {_EXAMPLES[key]}")
+                raise ValueError(f"{table} has no column {column}; add it, or set {key}, {_EXAMPLES[key]}")
             if law is not None and values is not None:
-                raise ValueError(f"{table} has a column {column}, so that the law {key} would not be used; keep one")
-        if self.keep == "aggregates" and self.draw == "each" and len(set(self.columns.weight or ())) > 1:
+                raise ValueError(f"{table} has a column {column}, so that {key} would not be used; keep one")
+        if self.records == "aggregates" and self.row_sampling == "in_order" and len(set(self.columns.weight or ())) > 1:
             raise ValueError(
-                f'{table} has weights, and keep = "aggregates" counts users without them; write draw = "weighted" or '
-                'keep = "rows"'
+                f'{table} has weights, and records = "aggregates" counts users without them; write row_sampling = '
+                '"weighted" or records = "rows"'
             )
         rows = len(self.columns.rtt_s)
-        if self.draw == "each" and self.users > rows:
+        if self.row_sampling == "in_order" and self.users > rows:
             raise ValueError(
-                f'users is {self.users} and {table} has {rows} rows; ask for no more, or write draw = "weighted"'
+                f"users is {self.users} and {table} has {rows} rows; ask for no more, or write row_sampling = "
+                '"weighted"'
             )
         return self
 
@@ -207,7 +208,7 @@ class PathsTable(Population):
         up, buffer, loss = self.up, self.buffer, self.loss
         return {
             "kind": "table",
-            "draw": self.draw,
+            "draw": "each" if self.row_sampling == "in_order" else "weighted",
             "rtt_ns": column_plan(columns, "rtt_s", 1e9),
             "down_bps": column_plan(columns, "down_bps"),
             "up_bps": column_plan(columns, "up_bps") if up is None else law_plan(up),

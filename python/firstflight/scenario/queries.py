@@ -41,9 +41,9 @@ class Queries(Table):
     """
 
     query: Payload = Field(default=Bytes("40B"), description="payload of a query")
-    answer: SizeLaw = Field(default="120B", validate_default=True, description="payload of an answer (law)")
+    answer: SizeLaw = Field(default="120B", validate_default=True, description="payload of an answer (distribution)")
     resolve: TimeLaw = Field(
-        default="0s", validate_default=True, description="processing time of the server per query (law)"
+        default="0s", validate_default=True, description="processing time of the server per query (distribution)"
     )
     timeout: Interval = Field(
         default=Duration("5s"),
@@ -51,7 +51,7 @@ class Queries(Table):
     )
     backoff: float = Field(default=2.0, ge=1, description="factor from each timeout to the next")
     attempts: int = Field(default=2, ge=1, le=100, description="maximum number of times that a query is sent")
-    header: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
+    header_size: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
 
     def queries_plan(self) -> dict[str, Any]:
         """The part of a plan that says how names are looked up."""
@@ -62,7 +62,7 @@ class Queries(Table):
             "timeout_ns": int(self.timeout),
             "backoff": self.backoff,
             "attempts": self.attempts,
-            "datagram_header_bytes": int(self.header),
+            "datagram_header_bytes": int(self.header_size),
         }
 
 

@@ -48,11 +48,11 @@ class Scenario(Table):
     name: Text = Field(min_length=1, description="a name")
     description: Text | None = Field(default=None, description="one line: title of the report")
     duration: Duration = Field(description="simulated time")
-    meter_interval: Duration | None = Field(
+    stats_interval: Duration | None = Field(
         default=None,
         description="interval length of the link counters; default: one interval, the whole run",
     )
-    header: Bytes = Field(default=Bytes("40B"), description="TCP and IP header bytes per packet")
+    header_size: Bytes = Field(default=Bytes("40B"), description="TCP and IP header bytes per packet")
     tcp: Tcp = Field(description="TCP of all endpoints, see below")
     network: Network | None = Field(default=None, description="links, see below; default: this or `[population]`")
     population: AnyPopulation | None = Field(
@@ -63,7 +63,7 @@ class Scenario(Table):
     application: list[AnyApplication] = Field(min_length=1, description="applications, see below; one or more")
     arm: list[Arm] | None = Field(default=None, description="fractions of the users with a different TCP, see below")
 
-    @field_validator("duration", "meter_interval")
+    @field_validator("duration", "stats_interval")
     @classmethod
     def _not_zero(cls, value: Duration | None) -> Duration | None:
         if value is not None and value == 0:
@@ -75,8 +75,8 @@ class Scenario(Table):
         if (self.network is None) == (self.population is None):
             both = "both are given; keep one" if self.network else "neither is given; write one of them"
             raise ValueError(f"a scenario has either [network] or [population]: {both}")
-        if self.population is not None and self.meter_interval is not None:
-            raise ValueError("meter_interval cuts the counters of links, which a population has none of; leave it out")
+        if self.population is not None and self.stats_interval is not None:
+            raise ValueError("stats_interval cuts the counters of links, which a population has none of; leave it out")
         return self
 
     @field_validator("arm")
@@ -161,7 +161,7 @@ class Scenario(Table):
         `name="uk-2023", users=100`. Where clients and servers sat in the network is left out. Raises RequestError.
         """
         document = self.to_dict() | {"population": keys}
-        kept = {key: value for key, value in document.items() if key not in ("network", "meter_interval")}
+        kept = {key: value for key, value in document.items() if key not in ("network", "stats_interval")}
         for application in kept["application"]:
             for key in ("clients", "client_hosts", "server_hosts", "server_choice"):
                 application.pop(key, None)
@@ -181,8 +181,8 @@ class Scenario(Table):
         assert paths is not None
         return {
             "duration_ns": int(self.duration),
-            "meter_interval_ns": None if self.meter_interval is None else int(self.meter_interval),
-            "header_bytes": int(self.header),
+            "meter_interval_ns": None if self.stats_interval is None else int(self.stats_interval),
+            "header_bytes": int(self.header_size),
             "network" if self.population is None else "population": paths.plan(),
             "applications": [self._application_plan(index, name, outer) for index, name in enumerate(self.names())],
             **arms_plan(self.arm),
@@ -297,7 +297,7 @@ class Scenario(Table):
         """The law of the time between a client's files or pages by which all clients make the load."""
         assert application.load is not None
         if self.network is None:
-            instead = "a gap" if isinstance(application, Arrivals) else "think"
+            instead = "idle_time" if isinstance(application, Arrivals) else "think_time"
             raise RequestError(f"{where}.load: a population has no link that all share; write {instead} instead")
         try:
             rate = link_rate_bps(self.network.plan(), application.of or "")
@@ -311,9 +311,9 @@ class Scenario(Table):
             except ValueError as error:
                 raise RequestError(f"{where}.{key}: {error}") from None
         payload = min(int(plan[end]["mss_bytes"]) for end in ("client_tcp", "server_tcp"))
-        on_the_wire = file_bytes * (payload + int(self.header)) / payload
-        clients = plan["clients"] * application.share
-        return {"law": "exponential", "mean": clients * on_the_wire * 8 / (application.load * rate)}
+        on_the_wire = file_bytes * (payload + int(self.header_size)) / payload
+        clients = plan["clients"] * application.user_fraction
+        return {"distribution": "exponential", "mean": clients * on_the_wire * 8 / (application.load * rate)}
 
     def clients(self, index: int) -> int:
         """How many clients an application has in the network; of a population's users, each is one."""
@@ -329,9 +329,9 @@ class Scenario(Table):
         """Where the ends of an application sit in the network."""
         assert self.network is not None
         application = self.application[index]
-        if application.share != 1 and not isinstance(self.network, Tree):
+        if application.user_fraction != 1 and not isinstance(self.network, Tree):
             raise RequestError(
-                f"{where}.share: a share of the users needs a [population] or a tree; set clients instead"
+                f"{where}.user_fraction: a share of the users needs a [population] or a tree; set clients instead"
             )
         if isinstance(application, FileTransfer) and application.size == "row":
             raise RequestError(f'{where}.size: "row" is that of a [population]; write a size, such as "9kB"')
@@ -339,7 +339,7 @@ class Scenario(Table):
         groups = self.network.hosts()
         return {
             "clients": self.clients(index),
-            "share": application.share,
+            "share": application.user_fraction,
             "client_hosts": _hosts(groups, application.client_hosts or clients, f"{where}.client_hosts"),
             "server_hosts": _hosts(groups, application.server_hosts or servers, f"{where}.server_hosts"),
             "server_choice": application.server_choice,
@@ -360,7 +360,7 @@ class Scenario(Table):
             )
         return {
             "clients": 1,
-            "share": application.share,
+            "share": application.user_fraction,
             "size_from_row": from_row,
         }
 

@@ -61,7 +61,7 @@ def star_of_users(scenario: "Scenario", seed: int, replicate: int = 0, users: in
         one
         for index, item in enumerate(scenario.application)
         for one in _applications(
-            item.model_dump(exclude_none=True) | {"name": scenario.names()[index], "share": 1.0},
+            item.model_dump(exclude_none=True) | {"name": scenario.names()[index], "user_fraction": 1.0},
             drawn["runs"][index],
             drawn["bytes"],
         )

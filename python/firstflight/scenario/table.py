@@ -10,6 +10,31 @@ from pydantic_core import PydanticCustomError
 from firstflight.errors import RequestError
 from firstflight.scenario.explain import sentence, shown
 
+RENAMED = {
+    "draw": "row_sampling",
+    "farther": "extra_rtt",
+    "gap": "idle_time",
+    "header": "header_size",
+    "keep": "records",
+    "law": "distribution",
+    "least_buffer": "min_buffer",
+    "lose": "loss_list",
+    "meter_interval": "stats_interval",
+    "share": "user_fraction",
+    "subnet_share": "subnet_variance_fraction",
+    "think": "think_time",
+    "version": "http_version",
+}
+"""Keys that earlier versions had, where the table has the new one; those of `[tcp]` are in `profile/renamed.rs`."""
+
+
+def unknown(key: str, known: Iterable[str]) -> str:
+    """What to write in the place of an unknown key: its new name, or the nearest of the known ones."""
+    names = set(known)
+    if RENAMED.get(key) in names:
+        return f'"{key}" is now "{RENAMED[key]}"; write that instead'
+    return f'unknown key "{key}"; {nearest(key, names)}'
+
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A clause that names the known word nearest to `word`, or lists the known ones when none is near."""
@@ -31,7 +56,7 @@ class Table(BaseModel):
         if isinstance(data, dict):
             for key in data:
                 if key not in cls.model_fields:
-                    message = f'unknown key "{key}"; {nearest(key, cls.model_fields)}'
+                    message = unknown(key, cls.model_fields)
                     raise PydanticCustomError("unknown_key", "{message}", {"message": message, "key": key})
         elif not isinstance(data, BaseModel):
             required = [name for name, field in cls.model_fields.items() if field.is_required()]
@@ -42,7 +67,7 @@ class Table(BaseModel):
     def __setattr__(self, name: str, value: Any) -> None:
         """Assign, checked as in a file; raises RequestError, and then the value stays what it was."""
         if name not in type(self).model_fields:
-            raise RequestError(f'unknown key "{name}"; {nearest(name, type(self).model_fields)}')
+            raise RequestError(unknown(name, type(self).model_fields))
         before = dict(self.__dict__)
         try:
             super().__setattr__(name, value)
@@ -61,6 +86,8 @@ def choose(data: Any, kinds: Mapping[str, type[Table]], key: str, noun: str, con
             f'{shown(data)} is not a {noun}: write a table such as {{ {key} = "{next(iter(kinds))}", ... }}'
         )
     if key not in data:
+        if old := next((name for name in data if RENAMED.get(name) == key), None):
+            raise ValueError(unknown(old, [key]))
         raise ValueError(f'the {noun} has no "{key}"; known: {", ".join(kinds)}')
     kind = kinds.get(data[key]) if isinstance(data[key], str) else None
     if kind is None:

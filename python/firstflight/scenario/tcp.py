@@ -312,6 +312,7 @@ def _whole(path: str, value: Any) -> int:
 
 def _word(path: str, value: Any, known: list[str]) -> str:
     if not isinstance(value, str) or value not in known:
+        _refuse_renamed(f"{path}.{value}")
         raise ValueError(f'{path}: unknown choice "{value}"; {nearest(str(value), known)}')
     return value
 

@@ -20,11 +20,11 @@ class TcpFields:
     """When the sender checks for an idle time."""
     loss_window_segments: int
     """Congestion window after a retransmission timeout, in segments, at least 1."""
-    lost_syn: Literal["rfc3390", "rfc6928", "keep"]
+    syn_loss_response: Literal["rfc3390", "rfc6928", "keep"]
     """Effect of a lost SYN or SYN-ACK on the initial window."""
     undo_spurious_syn: bool
-    """With timestamps: ignore `lost_syn` if an echo of the first SYN or SYN-ACK shows that its retransmission was
-    spurious.
+    """With timestamps: ignore `syn_loss_response` if an echo of the first SYN or SYN-ACK shows that its retransmission
+    was spurious.
     """
     initial_ssthresh_segments: int | Literal["none"] | None
     """Initial ssthresh, in segments; none: arbitrarily high."""
@@ -75,7 +75,7 @@ class TcpFields:
     """
     startup: str | dict[str, Any]
     """Start-up scheme, in addition to the initial window."""
-    slow_start_growth: Literal["per_ack", "bytes", "all_bytes"]
+    slow_start_growth: Literal["per_ack", "abc_l1", "abc_unlimited"]
     """Growth of cwnd in slow start."""
     congestion_avoidance: Literal["per_ack", "per_window"]
     """Growth of cwnd in congestion avoidance."""

@@ -28,7 +28,7 @@ const TABLE: &[(&str, Meaning)] = &[
     ("ip_local_port_range", Harmless),
     ("tcp_autocorking", Harmless),
     ("tcp_comp_sack_delay_ns", Sets(|environment, value| compression(environment, "delay_max", &format!("{value}ns")))),
-    ("tcp_comp_sack_nr", Sets(|environment, value| compression(environment, "most_segments", value))),
+    ("tcp_comp_sack_nr", Sets(|environment, value| compression(environment, "max_segments", value))),
     ("tcp_comp_sack_slack_ns", Harmless),
     ("tcp_congestion_control", Sets(congestion_control)),
     ("tcp_dsack", Sets(|environment, value| flag(environment, "dsack", value))),

@@ -10,9 +10,9 @@ use firstflight_script::{Options, Verdict, run_text};
 const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("the initial window is one segment too large", &[("initial_window", "11")]),
     ("the initial window is one segment too small", &[("initial_window", "9")]),
-    ("a lost SYN does nothing to the initial window", &[("lost_syn", "keep")]),
+    ("a lost SYN does nothing to the initial window", &[("syn_loss_response", "keep")]),
     ("a needless repetition of the SYN-ACK costs the initial window", &[("undo_spurious_syn", "false")]),
-    ("one lost SYN resets the initial window", &[("lost_syn", "rfc3390")]),
+    ("one lost SYN resets the initial window", &[("syn_loss_response", "rfc3390")]),
     ("the window survives idleness", &[("restart_window", "off")]),
     (
         "the window grows by one segment an acknowledgement, whatever it acknowledges",
@@ -59,7 +59,7 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("duplicates are not reported", &[("dsack", "false")]),
     ("timestamps are not offered", &[("timestamps", "false"), ("undo_spurious_syn", "false")]),
-    ("acknowledgements are never quick", &[("ack.quick_segments", "0")]),
+    ("acknowledgements are never quick", &[("ack.max_quickacks", "0")]),
     ("an acknowledgement waits for 200 ms from the start", &[("ack.delay_min", "200ms")]),
     ("small segments never wait", &[("nagle", "off")]),
     ("a small segment waits while anything is outstanding", &[("nagle", "classic")]),

@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn a_limit_in_time_or_bdp_is_by_the_rate_and_the_delays_that_were_drawn() {
-        let rate = json!({"law": "uniform", "low": 1_000_000.0, "high": 50_000_000.0});
-        let delay = json!({"law": "uniform", "low": 1_000_000.0, "high": 90_000_000.0});
+        let rate = json!({"distribution": "uniform", "low": 1_000_000.0, "high": 50_000_000.0});
+        let delay = json!({"distribution": "uniform", "low": 1_000_000.0, "high": 90_000_000.0});
         let link = json!({"rate_bps": 1000, "delay_ns": 1, "queue": {"kind": "drop_tail", "limit_packets": 9}});
         let group: Group = serde_json::from_value(json!({
             "name": "home", "behind": null, "count": 1, "link": {"forward": link, "reverse": link},

@@ -17,7 +17,7 @@ pub fn pair(rate_bps: Option<u64>, delay_ns: u64, limit_packets: u32) -> Value {
 
 /// A law that always gives this value.
 pub fn constant(value: f64) -> Value {
-    json!({"law": "constant", "value": value})
+    json!({"distribution": "constant", "value": value})
 }
 
 /// Clients that download files from `servers`, from time 0 on; `more` replaces and adds fields.
@@ -46,11 +46,11 @@ pub fn profile(name: &str, overrides: Value) -> Value {
 /// RFC 2415's dumbbell and web clients.
 pub fn web(clients: u32, files: u32, tcp: &Value) -> Value {
     let access: Vec<Value> = (0..4).map(|_| pair(Some(10_000_000), 1_000_000, 1000)).collect();
-    let constant = |value: f64| json!({"law": "constant", "value": value});
+    let constant = |value: f64| json!({"distribution": "constant", "value": value});
     let application = |more: Value| {
         let mut application = json!({
             "client_hosts": "left", "server_hosts": "right", "client_tcp": tcp, "server_tcp": tcp,
-            "start": {"law": "uniform", "low": 0.0, "high": 5.0},
+            "start": {"distribution": "uniform", "low": 0.0, "high": 5.0},
         });
         for (key, value) in more.as_object().unwrap() {
             application[key] = value.clone();
@@ -59,10 +59,10 @@ pub fn web(clients: u32, files: u32, tcp: &Value) -> Value {
     };
     let mut applications = vec![application(json!({
         "name": "web", "clients": clients, "server_choice": "random", "kind": "web_page", "version": "1.0",
-        "primary": {"law": "lognormal", "median": 2000.0, "sigma": 1.5, "maximum": 1e6},
-        "inline": {"law": "lognormal", "median": 2000.0, "sigma": 1.5, "maximum": 1e6},
+        "primary": {"distribution": "lognormal", "median": 2000.0, "sigma": 1.5, "maximum": 1e6},
+        "inline": {"distribution": "lognormal", "median": 2000.0, "sigma": 1.5, "maximum": 1e6},
         "inline_count": constant(3.0), "request_bytes": 300, "persistent": "joined",
-        "think": {"law": "uniform", "low": 1.0, "high": 5.0},
+        "think": {"distribution": "uniform", "low": 1.0, "high": 5.0},
     }))];
     if files > 0 {
         applications.push(application(json!({
@@ -82,7 +82,7 @@ pub fn web(clients: u32, files: u32, tcp: &Value) -> Value {
 
 /// One file over one link, which starts at time 0.
 pub fn single(link: Value, bytes: f64, tcp: &Value) -> Value {
-    let constant = |value: f64| json!({"law": "constant", "value": value});
+    let constant = |value: f64| json!({"distribution": "constant", "value": value});
     json!({
         "duration_ns": 1_000_000_000_000u64,
         "network": {"topology": "chain", "links": [link]},
@@ -148,12 +148,12 @@ pub fn population(users: u32, paths: Value, more: &Value, tcp: &Value) -> Value 
 
 /// Paths by laws that spread widely, depend on each other, and share subnets.
 pub fn spread() -> Value {
-    let lognormal = |median: f64, sigma: f64| json!({"law": "lognormal", "median": median, "sigma": sigma});
+    let lognormal = |median: f64, sigma: f64| json!({"distribution": "lognormal", "median": median, "sigma": sigma});
     json!({
         "kind": "marginals",
         "rtt_ns": lognormal(72e6, 0.8), "down_bps": lognormal(1.03e6, 1.1), "up_bps": lognormal(300e3, 0.7),
-        "buffer_ns": {"law": "uniform", "low": 50e6, "high": 400e6},
-        "loss": {"law": "empirical", "points": [[0.0, 0.0], [0.5, 0.001], [1.0, 0.03]], "interpolation": "linear"},
+        "buffer_ns": {"distribution": "uniform", "low": 50e6, "high": 400e6},
+        "loss": {"distribution": "empirical", "points": [[0.0, 0.0], [0.5, 0.001], [1.0, 0.03]], "interpolation": "linear"},
         "correlation": [
             1.0, -0.4, -0.2, 0.0, 0.3,
             -0.4, 1.0, 0.6, 0.0, 0.0,

@@ -3,9 +3,9 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, EcnPolicy, Hystart, IdleCheck, InitialWindow,
-    LostSyn, Nagle, Nanos, NewRenoRules, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RenoRules,
+    Nagle, Nanos, NewRenoRules, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RecoveryExit, RenoRules,
     RestartWindow, RtoEstimator, RtoRules, RttSamples, SackCompression, ScoreboardRules, SlowStartGrowth, SsthreshBase,
-    SsthreshRules, Startup, TailLossProbe, TimerTick, Trains, WindowPacing, WindowValidation,
+    SsthreshRules, Startup, SynLossResponse, TailLossProbe, TimerTick, Trains, WindowPacing, WindowValidation,
 };
 
 const MS: Nanos = 1_000_000;
@@ -47,7 +47,7 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         ])?,
         idle_check: *u.choose(&[IdleCheck::OnSend, IdleCheck::OnWrite])?,
         loss_window_segments: u.int_in_range(1..=4)?,
-        lost_syn: *u.choose(&[LostSyn::Rfc3390, LostSyn::Rfc6928, LostSyn::Keep])?,
+        syn_loss_response: *u.choose(&[SynLossResponse::Rfc3390, SynLossResponse::Rfc6928, SynLossResponse::Keep])?,
         initial_ssthresh_segments: if paced_by_itself { None } else { some(u, 1, 30)? },
         max_send_window_segments: some(u, 1, 30)?,
         receive_window_bytes,
@@ -85,7 +85,11 @@ pub fn profile(u: &mut Unstructured<'_>) -> Result<Profile> {
         window_validation,
         startup: if paced_by_itself || pacing.is_some() { Startup::Window } else { startup(u)? },
         pacing,
-        slow_start_growth: *u.choose(&[SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes])?,
+        slow_start_growth: *u.choose(&[
+            SlowStartGrowth::PerAck,
+            SlowStartGrowth::AbcL1,
+            SlowStartGrowth::AbcUnlimited,
+        ])?,
         congestion_avoidance: *u.choose(&[CongestionAvoidance::PerAck, CongestionAvoidance::PerWindow])?,
         ssthresh: SsthreshRules {
             base: *u.choose(&[SsthreshBase::FlightSize, SsthreshBase::Cwnd])?,
@@ -150,7 +154,7 @@ fn acknowledgements(u: &mut Unstructured<'_>) -> Result<AckPolicy> {
             AckPolicy::Adaptive(AdaptiveAck {
                 delay_min_ns,
                 delay_max_ns: delay_min_ns + milliseconds(u)?,
-                quick_segments: u.int_in_range(0..=20)?,
+                max_quickacks: u.int_in_range(0..=20)?,
                 sack_compression: compression(u)?,
             })
         }
@@ -164,7 +168,7 @@ fn compression(u: &mut Unstructured<'_>) -> Result<Option<SackCompression>> {
     Ok(Some(SackCompression {
         delay_max_ns: u.int_in_range(0..=5)? * MS,
         rtt_divisor: u.int_in_range(1..=40)?,
-        most_segments: u.int_in_range(0..=50)?,
+        max_segments: u.int_in_range(0..=50)?,
     }))
 }
 

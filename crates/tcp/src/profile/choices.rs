@@ -5,7 +5,7 @@
 use crate::profile::{EcnPolicy, RtoEstimator, RttSamples, WindowValidation};
 use crate::receiver::ack::AckPolicy;
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
-use crate::sender::initial_window::LostSyn;
+use crate::sender::initial_window::SynLossResponse;
 use crate::sender::initial_window::{IdleCheck, RestartWindow};
 use crate::sender::initial_window::{InitialWindow, Lesson, MemoryOf};
 use crate::sender::nagle::Nagle;
@@ -30,7 +30,7 @@ pub struct Choices {
     pub lesson: Vec<Lesson>,
     pub restart_window: Vec<RestartWindow>,
     pub idle_check: Vec<IdleCheck>,
-    pub lost_syn: Vec<LostSyn>,
+    pub syn_loss_response: Vec<SynLossResponse>,
     pub ack: Vec<AckPolicy>,
     pub ecn: Vec<EcnPolicy>,
     pub nagle: Vec<Nagle>,
@@ -61,7 +61,7 @@ impl Choices {
             lesson: words(),
             restart_window: tables("policy"),
             idle_check: words(),
-            lost_syn: words(),
+            syn_loss_response: words(),
             ack: tables("policy"),
             ecn: words(),
             nagle: words(),

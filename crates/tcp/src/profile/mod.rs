@@ -14,7 +14,7 @@ use crate::connection::timestamps::OPTION_BYTES;
 use crate::receiver::ack::{AckPolicy, AdaptiveAck, SackCompression};
 use crate::sender::congestion::{CongestionAlgorithm, CongestionAvoidance, Hystart, SlowStartGrowth, SsthreshBase};
 use crate::sender::initial_window::InitialWindow;
-use crate::sender::initial_window::LostSyn;
+use crate::sender::initial_window::SynLossResponse;
 use crate::sender::initial_window::{IdleCheck, RestartWindow};
 use crate::sender::nagle::Nagle;
 use crate::sender::pacing::WindowPacing;
@@ -45,8 +45,8 @@ pub struct Profile {
     /// Congestion window after a retransmission timeout, in segments, at least 1.
     pub loss_window_segments: u32,
     /// Effect of a lost SYN or SYN-ACK on the initial window.
-    pub lost_syn: LostSyn,
-    /// With timestamps: ignore `lost_syn` if an echo of the first SYN or SYN-ACK shows that its retransmission was
+    pub syn_loss_response: SynLossResponse,
+    /// With timestamps: ignore `syn_loss_response` if an echo of the first SYN or SYN-ACK shows that its retransmission was
     /// spurious.
     pub undo_spurious_syn: bool,
     /// Initial ssthresh, in segments; none: arbitrarily high.
@@ -282,7 +282,7 @@ impl Profile {
             restart_window: RestartWindow::Rfc5681,
             idle_check: IdleCheck::OnSend,
             loss_window_segments: 1,
-            lost_syn: LostSyn::Rfc6928,
+            syn_loss_response: SynLossResponse::Rfc6928,
             undo_spurious_syn: false,
             initial_ssthresh_segments: None,
             max_send_window_segments: None,
@@ -305,7 +305,7 @@ impl Profile {
             window_validation: WindowValidation::Off,
             pacing: None,
             startup: Startup::Window,
-            slow_start_growth: SlowStartGrowth::Bytes,
+            slow_start_growth: SlowStartGrowth::AbcL1,
             congestion_avoidance: CongestionAvoidance::PerAck,
             ssthresh: SsthreshRules { base: SsthreshBase::FlightSize, whole_segments: false },
             rto: RtoRules {
@@ -340,7 +340,7 @@ impl Profile {
             // tcp_skb_entail calls tcp_slow_start_after_idle_check.
             idle_check: IdleCheck::OnWrite,
             // tcp_init_transfer: one segment after more than one retransmission.
-            lost_syn: LostSyn::Rfc6928,
+            syn_loss_response: SynLossResponse::Rfc6928,
             // tcp_try_undo_spurious_syn.
             undo_spurious_syn: true,
             // Half of tcp_rmem[2] = 6 MB, the rest being overhead; tcp_select_initial_window begins with half of
@@ -361,7 +361,7 @@ impl Profile {
             ack: AckPolicy::Adaptive(AdaptiveAck {
                 delay_min_ns: 40 * MILLISECOND,
                 delay_max_ns: 200 * MILLISECOND,
-                quick_segments: 16,
+                max_quickacks: 16,
                 sack_compression: Some(SackCompression::LINUX),
             }),
             recovery: RecoveryAlgorithm::Scoreboard(ScoreboardRules {
@@ -384,7 +384,7 @@ impl Profile {
             // tcp_cwnd_application_limited, if tcp_slow_start_after_idle = 1.
             window_validation: WindowValidation::CwndLimited { app_limited_decay: true },
             // tcp_slow_start and tcp_cong_avoid_ai count segments acknowledged.
-            slow_start_growth: SlowStartGrowth::AllBytes,
+            slow_start_growth: SlowStartGrowth::AbcUnlimited,
             congestion_avoidance: CongestionAvoidance::PerWindow,
             // tcp_reno_ssthresh and cubictcp_recalc_ssthresh: of tp->snd_cwnd; windows are counted in segments.
             ssthresh: SsthreshRules { base: SsthreshBase::Cwnd, whole_segments: true },
@@ -425,7 +425,7 @@ impl Profile {
             restart_window: RestartWindow::Fixed { segments: 1 },
             idle_check: IdleCheck::OnSend,
             loss_window_segments: 1,
-            lost_syn: LostSyn::Keep,
+            syn_loss_response: SynLossResponse::Keep,
             undo_spurious_syn: false,
             initial_ssthresh_segments: Some(11),
             max_send_window_segments: Some(11),

@@ -24,6 +24,13 @@ pub const RENAMED: &[(&str, &str)] = &[
     ("ssthresh_base", "ssthresh.base"),
     ("whole_segment_ssthresh", "ssthresh.whole_segments"),
     ("acknowledgement_heuristic", "recovery.new_reno.ack_heuristic"),
+    ("lost_syn", "syn_loss_response"),
+    ("ack.quick_segments", "ack.max_quickacks"),
+    ("ack.sack_compression.most_segments", "ack.sack_compression.max_segments"),
+    ("initial_window.least_segments", "initial_window.min_segments"),
+    ("initial_window.most_segments", "initial_window.max_segments"),
+    ("slow_start_growth.bytes", "slow_start_growth.abc_l1"),
+    ("slow_start_growth.all_bytes", "slow_start_growth.abc_unlimited"),
 ];
 
 /// Adds the new name to an error of `serde` about a profile, if it is about an old one.

@@ -25,22 +25,22 @@ impl Profile {
     pub fn validate_ranges(&self) -> Result<(), ProfileError> {
         let largest = u64::from(LARGEST_WINDOW);
         // A window in segments must stay expressible in bytes.
-        let most_segments = largest / u64::from(self.mss_bytes.max(1));
+        let max_segments = largest / u64::from(self.mss_bytes.max(1));
         within("mss_bytes", self.mss_bytes, 1..=65535)?;
         if self.timestamps {
             let least = 1 + u64::from(OPTION_BYTES);
             within_given(Some("with timestamps"), "mss_bytes", self.mss_bytes, least..=65535)?;
         }
-        self.initial_window.validate(most_segments)?;
+        self.initial_window.validate(max_segments)?;
         if let RestartWindow::Fixed { segments } = self.restart_window {
-            within("restart_window.segments", segments, 1..=most_segments)?;
+            within("restart_window.segments", segments, 1..=max_segments)?;
         }
-        within("loss_window_segments", self.loss_window_segments, 1..=most_segments)?;
+        within("loss_window_segments", self.loss_window_segments, 1..=max_segments)?;
         if let Some(segments) = self.initial_ssthresh_segments {
-            within("initial_ssthresh_segments", segments, 1..=most_segments)?;
+            within("initial_ssthresh_segments", segments, 1..=max_segments)?;
         }
         if let Some(segments) = self.max_send_window_segments {
-            within("max_send_window_segments", segments, 1..=most_segments)?;
+            within("max_send_window_segments", segments, 1..=max_segments)?;
         }
         let (condition, largest_receive) =
             if self.window_scaling { (None, largest) } else { (Some("without window_scaling"), 65535) };
@@ -79,7 +79,7 @@ impl Profile {
         if let Some(pacing) = &self.pacing {
             pacing.validate()?;
         }
-        self.startup.validate(most_segments)?;
+        self.startup.validate(max_segments)?;
         self.rto.validate()
     }
 

@@ -86,7 +86,7 @@ impl Endpoint {
     #[cold]
     fn begin(&mut self, now: Nanos, facts: &Facts) {
         let profile = &self.profile;
-        let window = profile.lost_syn.window_bytes(facts.lost, self.initial_window_bytes(), self.mss);
+        let window = profile.syn_loss_response.window_bytes(facts.lost, self.initial_window_bytes(), self.mss);
         let rtt = self.rtt.smoothed(&profile.rto);
         self.controller.restart(&Start {
             rtt,

@@ -99,7 +99,7 @@ impl Alone {
             ssthresh_bytes: None,
             loss_window_bytes: MSS,
             algorithm,
-            slow_start_growth: SlowStartGrowth::AllBytes,
+            slow_start_growth: SlowStartGrowth::AbcUnlimited,
             congestion_avoidance: CongestionAvoidance::PerWindow,
             whole_segment_ssthresh: true,
             paced: false,

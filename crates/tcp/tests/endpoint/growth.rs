@@ -33,7 +33,7 @@ fn section_5_1_of_rfc_6928_is_reproduced_round_by_round() {
         (10, [10, 25, 46, 79, 127, 199, 307, 469, 712]),
         (16, [16, 40, 76, 130, 211, 331, 511, 781, 1186]),
     ] {
-        for slow_start_growth in [SlowStartGrowth::PerAck, SlowStartGrowth::Bytes] {
+        for slow_start_growth in [SlowStartGrowth::PerAck, SlowStartGrowth::AbcL1] {
             let initial_window = InitialWindow::Fixed { segments };
             let rto = firstflight_tcp::RtoRules { minimum_ns: 50 * SECOND, ..rfc().rto };
             let receive_window_bytes = 1 << 24;
@@ -51,7 +51,7 @@ fn slow_start_doubles_with_an_acknowledgement_per_segment() {
 
 #[test]
 fn counting_bytes_grows_by_less_for_small_segments() {
-    for (slow_start_growth, growth) in [(SlowStartGrowth::PerAck, 1460), (SlowStartGrowth::Bytes, 100)] {
+    for (slow_start_growth, growth) in [(SlowStartGrowth::PerAck, 1460), (SlowStartGrowth::AbcL1, 100)] {
         let mut wire = Wire::connected(&Profile { slow_start_growth, ..rfc() }, 50 * MS);
         let before = wire.server.cwnd_bytes();
         wire.server.write(wire.now, 100);

@@ -1,7 +1,7 @@
 //! How many segments leave before the first acknowledgement.
 
 use crate::wire::*;
-use firstflight_tcp::{Flags, InitialWindow, LostSyn, Profile};
+use firstflight_tcp::{Flags, InitialWindow, Profile, SynLossResponse};
 
 #[test]
 fn each_policy_gives_its_rfc_number_at_every_segment_size() {
@@ -85,8 +85,8 @@ fn the_first_flight_is_known_by_its_sequence_numbers() {
 }
 
 /// Server's window in segments once established, after so many losses of the client's SYN and its own SYN-ACK.
-fn window_after_losses(lost_syn: LostSyn, lost_syns: usize, lost_syn_acks: usize) -> (u32, u32) {
-    let mut wire = Wire::new(&Profile { lost_syn, ..rfc() }, 50 * MS);
+fn window_after_losses(syn_loss_response: SynLossResponse, lost_syns: usize, lost_syn_acks: usize) -> (u32, u32) {
+    let mut wire = Wire::new(&Profile { syn_loss_response, ..rfc() }, 50 * MS);
     let (mut syns, mut syn_acks) = (lost_syns, lost_syn_acks);
     wire.lose(50 * MS, move |sent| {
         let left = if sent.from == Client { &mut syns } else { &mut syn_acks };
@@ -109,24 +109,24 @@ fn window_after_losses(lost_syn: LostSyn, lost_syns: usize, lost_syn_acks: usize
 
 #[test]
 fn lost_syn_resets_initial_window_to_one_segment() {
-    assert_eq!(window_after_losses(LostSyn::Rfc3390, 0, 0), (10, 10));
-    assert_eq!(window_after_losses(LostSyn::Rfc3390, 1, 0), (1, 10));
+    assert_eq!(window_after_losses(SynLossResponse::Rfc3390, 0, 0), (10, 10));
+    assert_eq!(window_after_losses(SynLossResponse::Rfc3390, 1, 0), (1, 10));
 }
 
 #[test]
 fn lost_syn_ack_resets_initial_window_of_both_ends_to_one_segment() {
-    assert_eq!(window_after_losses(LostSyn::Rfc3390, 0, 1), (1, 1));
+    assert_eq!(window_after_losses(SynLossResponse::Rfc3390, 0, 1), (1, 1));
 }
 
 #[test]
 fn rfc_6928_forgives_one_lost_syn_and_no_more() {
-    assert_eq!(window_after_losses(LostSyn::Rfc6928, 1, 0), (10, 10));
-    assert_eq!(window_after_losses(LostSyn::Rfc6928, 2, 0), (1, 10));
+    assert_eq!(window_after_losses(SynLossResponse::Rfc6928, 1, 0), (10, 10));
+    assert_eq!(window_after_losses(SynLossResponse::Rfc6928, 2, 0), (1, 10));
 }
 
 #[test]
 fn keep_keeps_the_initial_window_whatever_is_lost() {
-    assert_eq!(window_after_losses(LostSyn::Keep, 3, 2), (10, 10));
+    assert_eq!(window_after_losses(SynLossResponse::Keep, 3, 2), (10, 10));
 }
 
 #[test]

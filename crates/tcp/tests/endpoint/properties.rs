@@ -3,8 +3,8 @@
 use crate::wire::*;
 use firstflight_tcp::{
     AckPolicy, AdaptiveAck, CongestionAlgorithm, CongestionAvoidance, Ecn, EcnPolicy, Events, Flags, Hystart,
-    InitialWindow, LostSyn, NEVER, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow,
-    RtoEstimator, RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SlowStartGrowth, Startup,
+    InitialWindow, NEVER, Nagle, Nanos, Profile, ReceiveWindowGrowth, RecoveryAlgorithm, RestartWindow, RtoEstimator,
+    RtoRules, SackBlocks, SackCompression, ScoreboardRules, Segment, SlowStartGrowth, Startup, SynLossResponse,
     TailLossProbe, TimerTick, Timestamps, Trains, WindowPacing, WindowValidation,
 };
 use proptest::prelude::*;
@@ -48,8 +48,8 @@ fn profiles() -> impl Strategy<Value = Profile> {
         (1u32..4).prop_map(|segments| RestartWindow::Fixed { segments }),
     ];
     let compression =
-        proptest::option::of((0u64..5, 1u32..40, 0u16..50).prop_map(|(ms, rtt_divisor, most_segments)| {
-            SackCompression { delay_max_ns: ms * MS, rtt_divisor, most_segments }
+        proptest::option::of((0u64..5, 1u32..40, 0u16..50).prop_map(|(ms, rtt_divisor, max_segments)| {
+            SackCompression { delay_max_ns: ms * MS, rtt_divisor, max_segments }
         }));
     let acks = prop_oneof![
         Just(AckPolicy::EverySegment),
@@ -57,11 +57,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
         (1u32..4, 1u64..500, proptest::option::of(1u32..20_000)).prop_map(|(segments, ms, every_segment_bytes)| {
             AckPolicy::Heartbeat { segments, interval_ns: ms * MS, every_segment_bytes }
         }),
-        (1u64..100, 0u64..300, 0u16..20, compression).prop_map(|(least, more, quick_segments, sack_compression)| {
+        (1u64..100, 0u64..300, 0u16..20, compression).prop_map(|(least, more, max_quickacks, sack_compression)| {
             AckPolicy::Adaptive(AdaptiveAck {
                 delay_min_ns: least * MS,
                 delay_max_ns: (least + more) * MS,
-                quick_segments,
+                max_quickacks,
                 sack_compression,
             })
         }),
@@ -73,7 +73,8 @@ fn profiles() -> impl Strategy<Value = Profile> {
         Just(RecoveryAlgorithm::SCOREBOARD)
     ];
     let refinements = prop::collection::vec(any::<bool>(), 15);
-    let lost_syn = prop_oneof![Just(LostSyn::Rfc3390), Just(LostSyn::Rfc6928), Just(LostSyn::Keep)];
+    let syn_loss_response =
+        prop_oneof![Just(SynLossResponse::Rfc3390), Just(SynLossResponse::Rfc6928), Just(SynLossResponse::Keep)];
     let sizes = (1u32..9000, 1u32..200_000, any::<bool>(), 1u32..4);
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let ecn = prop_oneof![Just(EcnPolicy::Off), Just(EcnPolicy::Passive), Just(EcnPolicy::On)];
@@ -108,8 +109,8 @@ fn profiles() -> impl Strategy<Value = Profile> {
         Just(WindowValidation::Rfc7661),
     ];
     let growth = (startups, controls, validations);
-    (windows, restarts, acks, recovery, lost_syn, sizes, switches, (limits, options, refinements, growth)).prop_map(
-        |(initial_window, restart_window, ack, recovery, lost_syn, sizes, switches, rest)| {
+    (windows, restarts, acks, recovery, syn_loss_response, sizes, switches, (limits, options, refinements, growth))
+        .prop_map(|(initial_window, restart_window, ack, recovery, syn_loss_response, sizes, switches, rest)| {
             let (limits, options, refinements, (startup, congestion_control, window_validation)) = rest;
             // BBR measures rates, which takes the scoreboard, and sets its own pace.
             let (recovery, startup) = match congestion_control {
@@ -130,7 +131,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 initial_window,
                 restart_window,
                 loss_window_segments,
-                lost_syn,
+                syn_loss_response,
                 initial_ssthresh_segments: if bbr { None } else { limits.0 },
                 max_send_window_segments: limits.1,
                 receive_window_bytes: if window_scaling { window } else { window.min(65535) },
@@ -155,7 +156,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                     other => other,
                 },
                 duplicate_ack_threshold: 3,
-                slow_start_growth: if per_ack { SlowStartGrowth::PerAck } else { SlowStartGrowth::Bytes },
+                slow_start_growth: if per_ack { SlowStartGrowth::PerAck } else { SlowStartGrowth::AbcL1 },
                 congestion_avoidance: if per_window {
                     CongestionAvoidance::PerWindow
                 } else {
@@ -188,8 +189,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
                 window_validation,
                 ..Profile::rfc()
             }
-        },
-    )
+        })
 }
 
 /// Up to four blocks of any kind.

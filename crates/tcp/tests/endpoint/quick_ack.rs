@@ -9,7 +9,7 @@ fn linux_acks() -> Profile {
     let ack = AckPolicy::Adaptive(AdaptiveAck {
         delay_min_ns: 40 * MS,
         delay_max_ns: 200 * MS,
-        quick_segments: 16,
+        max_quickacks: 16,
         sack_compression: None,
     });
     Profile { mss_bytes: MSS, ack, ..rfc() }

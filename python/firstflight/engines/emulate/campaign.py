@@ -249,7 +249,7 @@ def _server_settings(profile: dict[str, Any], stack: str, where: str) -> tuple[E
     refuse_one_way_delays(profile, where)
     policy = profile["initial_window"]
     # These have no number beforehand; they begin with this one.
-    first = {"remembered": policy.get("start_segments"), "adaptive": policy.get("most_segments")}.get(policy["policy"])
+    first = {"remembered": policy.get("start_segments"), "adaptive": policy.get("max_segments")}.get(policy["policy"])
     return None, initial_window_segments(profile, where) if first is None else int(first)
 
 

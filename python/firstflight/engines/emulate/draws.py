@@ -61,7 +61,7 @@ class Draws:
         return (self._bits(purpose, index)[0] >> 11) / 2**53
 
     def _draw(self, law: Mapping[str, Any], purpose: Purpose, index: int) -> float:
-        if law["law"] == "constant":
+        if law["distribution"] == "constant":
             return float(law["value"])
         u, v = ((bits >> 11) / 2**53 for bits in self._bits(purpose, index))
         return drawn(law, u, v)
@@ -90,7 +90,7 @@ def _round(value: float) -> int:
 
 def drawn(law: Mapping[str, Any], u: float, v: float) -> float:
     """The draw of a law (as a plan has it) that two uniform numbers in [0, 1) make."""
-    match law["law"]:
+    match law["distribution"]:
         case "uniform":
             return float(law["low"] + (law["high"] - law["low"]) * u)
         case "exponential":

@@ -27,7 +27,7 @@ _INITIAL_WINDOWS = ("fixed", "rfc2581", "rfc3390", "rfc6928", "linux")
 # Fields of which a kernel has one behaviour only.
 _LINUX_ONLY = (
     "loss_window_segments",
-    "lost_syn",
+    "syn_loss_response",
     "initial_ssthresh_segments",
     "max_send_window_segments",
     "limited_transmit",

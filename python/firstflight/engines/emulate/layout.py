@@ -145,8 +145,8 @@ def _refuse_draws(tree: dict[str, Any], applications: list[dict[str, Any]]) -> N
     for application in applications:
         if application["share"] < 1:
             raise RequestError(
-                f"application.{application['name']}.share: its users are drawn for each replicate, but a testbed "
-                "keeps its clients; set client_hosts and clients, or use the engine simulate"
+                f"application.{application['name']}.user_fraction: its users are drawn for each replicate, but a "
+                "testbed keeps its clients; set client_hosts and clients, or use the engine simulate"
             )
 
 

@@ -36,8 +36,8 @@ def refuse_what_programs_cannot(application: Mapping[str, Any], header: int | No
         or any(key in application for key in ("then", "dns", "think_from_start"))
     ):
         raise RequestError(
-            f'{where}: the emulator fetches pages with HTTP/1.0, or 1.1 "joined", of one level, without dns and load; '
-            "write that, or use simulate"
+            f'{where}: the emulator fetches pages with HTTP/1.0, or 1.1 "single_response", of one level, without dns '
+            "and load; write that, or use simulate"
         )
     if (
         application["kind"] == "web_page"
@@ -45,7 +45,8 @@ def refuse_what_programs_cannot(application: Mapping[str, Any], header: int | No
         and application["persistent"] == "pipelined"
     ):
         raise RequestError(
-            f'{where}.persistent: curl cannot pipeline; set "joined", or version = "1.0" for one connection per object'
+            f'{where}.persistent: curl cannot pipeline; set "single_response", or http_version = "1.0" for one '
+            "connection per object"
         )
 
 
@@ -56,7 +57,7 @@ def refuse_datagrams(application: Mapping[str, Any], flows: Sequence[Mapping[str
     for flow in flows:
         if flow["header_bytes"] < _DATAGRAM_HEADER_BYTES:
             raise RequestError(
-                f"{where}.header: real datagrams have {_DATAGRAM_HEADER_BYTES} B of IPv4 and UDP, and this has "
+                f"{where}.header_size: real datagrams have {_DATAGRAM_HEADER_BYTES} B of IPv4 and UDP, and this has "
                 f"{flow['header_bytes']} B"
             )
 

@@ -148,9 +148,9 @@ def _captured(
     """One download of `size` bytes, as the server's capture saw it, and how many packets the path lost meanwhile."""
     application = first | {
         "kind": "file_transfer",
-        "start": {"law": "constant", "value": 0.0},
-        "size": {"law": "constant", "value": size},
-        "gap": {"law": "constant", "value": 0.0},
+        "start": {"distribution": "constant", "value": 0.0},
+        "size": {"distribution": "constant", "value": size},
+        "idle_time": {"distribution": "constant", "value": 0.0},
         "request_bytes": 0,
         "response_header_bytes": 0,
         "count": 1,

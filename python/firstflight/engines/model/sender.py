@@ -57,7 +57,7 @@ class Sender:
         self.acknowledged = acknowledged
         if self.ssthresh is None or self.cwnd < self.ssthresh:
             # RFC 5681 section 3.1: min(N, SMSS) an ACK, or one SMSS an ACK as before byte counting.
-            self.cwnd += min(new, self.mss) if self.growth == "bytes" else self.mss
+            self.cwnd += min(new, self.mss) if self.growth == "abc_l1" else self.mss
         elif self.avoidance == "per_ack":
             # RFC 5681 section 3.1, equation 3: SMSS^2/cwnd an ACK, at least one byte.
             self.cwnd += max(self.mss**2 // self.cwnd, 1)

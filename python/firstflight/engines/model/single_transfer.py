@@ -95,7 +95,7 @@ def from_plan(plan: dict[str, Any]) -> SingleTransfer:
         if link["loss"]:
             raise _refusal(f"a link on its way loses packets at random (loss = {link['loss']})")
         if link["lose"]:
-            raise _refusal(f"a link on its way loses data packets (lose = {link['lose']})")
+            raise _refusal(f"a link on its way loses data packets (loss_list = {link['lose']})")
         if "loss_model" in link:
             raise _refusal(f"a link on its way loses packets (loss = {link['loss_model']['kind']})")
         if "burst" in link:
@@ -165,8 +165,10 @@ def _host(selection: str) -> tuple[str, int]:
 
 def _constant(application: dict[str, Any], field: str) -> float:
     law = application[field]
-    if law["law"] != "constant":
-        raise _refusal(f'application "{application["name"]}" draws its {field} from a law ({law["law"]})')
+    if law["distribution"] != "constant":
+        raise _refusal(
+            f'application "{application["name"]}" draws its {field} from a distribution ({law["distribution"]})'
+        )
     return float(law["value"])
 
 

@@ -19,7 +19,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
     "recovery": ("tahoe", "reno", "new_reno"),
     "congestion_control": ("reno",),
     "startup": ("window",),
-    "slow_start_growth": ("per_ack", "bytes"),
+    "slow_start_growth": ("per_ack", "abc_l1"),
     "congestion_avoidance": ("per_ack", "per_window"),
     "window_validation": ("off",),
     "pacing": (None,),

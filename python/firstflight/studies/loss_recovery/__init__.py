@@ -76,7 +76,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     size = iw if labels["follows"] == "nothing" else LONG_SEGMENTS
     (spoke,) = scenario.to_dict()["network"]["spokes"]
     # The request is a data packet too, the first of the other direction.
-    spokes = [spoke | {"lose": [lost] if lost else [], "reverse": {"lose": []}} for lost in range(iw + 1)]
+    spokes = [spoke | {"loss_list": [lost] if lost else [], "reverse": {"loss_list": []}} for lost in range(iw + 1)]
     scenario = scenario.replace("network.spokes", spokes).replace("application.response.clients", iw + 1)
     return scenario.replace("application.response.size", f"{size * payload}B")
 

@@ -59,7 +59,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     sigma = math.sqrt(2 * math.log(of["mean"] / of["median"]))
     web["primary"] = web["inline"] = web["primary"] | {"median": f"{of['median']:.0f}B", "sigma": round(sigma, 4)}
     window = int(of["ftp_window"])
-    ftp["gap"] = f"{of['ftp_gap']}s"
+    ftp["idle_time"] = f"{of['ftp_gap']}s"
     ftp["tcp"] = {
         "max_send_window_segments": window,
         "initial_ssthresh_segments": window,
@@ -68,7 +68,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     rto = {"initial": f"{of['rto']}s", "minimum": f"{of['rto_min']}s", "granularity": f"{of['tick']}ms"}
     changes: dict[str, Any] = {
         "tcp.rto": rto,
-        "header": f"{40 * int(of['header'])}B",
+        "header_size": f"{40 * int(of['header'])}B",
         "application": [web, ftp] if labels["ftps"] else [web],
     }
     if of["ack"]:

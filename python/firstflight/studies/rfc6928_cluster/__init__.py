@@ -69,7 +69,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         # tcp_slow_start_after_idle = 0, else the initial window would count every time again.
         server |= {"restart_window": "off", "window_validation": {"cwnd_limited": {"app_limited_decay": False}}}
     shared = {"service_time": SERVICE_TIME, "start": HEAD_START, "server_tcp": server}
-    background = applications.preset(BACKGROUND, share=BACKGROUND_SHARE, server_tcp={"initial_window": FEW})
+    background = applications.preset(BACKGROUND, user_fraction=BACKGROUND_SHARE, server_tcp={"initial_window": FEW})
     tables = {"population": population, "application": [*(one | shared for one in fetched), background]}
     scenario = Scenario.from_dict(scenario.to_dict() | tables)
     for path, value in changes(assumption, labels["population"], service).items() if assumption else ():
@@ -80,7 +80,7 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
 def _kept_open(fetched: dict[str, Any]) -> list[dict[str, Any]]:
     """The same responses, several on each connection: of a page, one application a connection."""
     if fetched["kind"] == "file_transfer":
-        turns = {"response": fetched["size"], "think": THINK, "count": REQUESTS}
+        turns = {"response": fetched["size"], "think_time": THINK, "count": REQUESTS}
         return [{"name": fetched["name"], "kind": "request_response", "request": fetched["request"]} | turns]
     parallel = fetched["parallel"]
     turns = {"response": fetched["inline"], "count": REQUESTS * round(fetched["inline_count"] / parallel)}
@@ -104,30 +104,30 @@ def changes(assumption: str, population: str, service: str) -> Values:
         "queues-10p": queues(10),
         "queues-60p": queues(60),
         "queues-100p": queues(100),
-        "queues-4x": {"population.buffer": {"law": "empirical", "points": longer}},
+        "queues-4x": {"population.buffer": {"distribution": "empirical", "points": longer}},
         "losses-none": losses(population, 0),
         "losses-2x": losses(population, 2),
         "kept-open": {},
         "kept-open-100p": queues(100),
-        "responses-5kB": {f"{own}.size": {"law": "lognormal", "median": "5kB", "sigma": 0.56}},
-        "responses-18kB": {f"{own}.size": {"law": "lognormal", "median": "18kB", "sigma": 0.56}},
+        "responses-5kB": {f"{own}.size": {"distribution": "lognormal", "median": "5kB", "sigma": 0.56}},
+        "responses-18kB": {f"{own}.size": {"distribution": "lognormal", "median": "18kB", "sigma": 0.56}},
         "maps-over-4": {f"{own}.parallel": 4},
         "window-6kB": {f"{own}.client_tcp": {"receive_window_growth": {"initial": "5840B"}}},
         "window-17kB": {f"{own}.client_tcp": {"receive_window": "17520B", "receive_window_growth": "none"}},
         "back-end-0": {f"{own}.service_time": "0ms"},
         "back-end-250ms": {f"{own}.service_time": "250ms"},
-        "downloads-none": {f"application.{BACKGROUND}.share": 1e-9},
-        "downloads-tenth": {f"application.{BACKGROUND}.share": 0.1},
+        "downloads-none": {f"application.{BACKGROUND}.user_fraction": 1e-9},
+        "downloads-tenth": {f"application.{BACKGROUND}.user_fraction": 0.1},
         "timers-1s": {"tcp.rto.minimum": "1s"},
         "no-f-rto": {"tcp.recovery.scoreboard.f_rto": False},
-        "lost-syn-2011": {"tcp.lost_syn": "rfc6928"},
+        "lost-syn-2011": {"tcp.syn_loss_response": "rfc6928"},
     }
     return by_name[assumption]
 
 
 def queues(packets: int) -> Values:
     """Queues of at least so many packets."""
-    return {"population.least_buffer": f"{packets}p"}
+    return {"population.min_buffer": f"{packets}p"}
 
 
 def losses(population: str, times: float) -> Values:

@@ -72,16 +72,16 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
     size = applications.preset(SEARCH)["size"] | {"median": f"{of['size']:.0f}B"}
     changes = {
         "population.users": USERS,
-        "population.least_buffer": f"{of['queue']:.0f}p",
+        "population.min_buffer": f"{of['queue']:.0f}p",
         "population.buffer": {
-            "law": "empirical",
+            "distribution": "empirical",
             "points": [[share, of["buffer"] * seconds] for share, seconds in avgdc.BUFFER_S],
         },
         "population.dependence": avgdc.dependence(of["joint"]),
         "population.loss": avgdc.losses(of["lossy"] * avgdc.LOSSY_SHARE, avgdc.MOST_LOSS) if of["lossy"] else 0,
         f"application.{SEARCH}.service_time": f"{of['service']}ms",
         f"application.{SEARCH}.{'size' if turns == 1 else 'response'}": size,
-        f"application.{BACKGROUND}.share": of["downloads"],
+        f"application.{BACKGROUND}.user_fraction": of["downloads"],
         "tcp.rto.minimum": f"{of['rto_min']}s",
     }
     if turns > 1:

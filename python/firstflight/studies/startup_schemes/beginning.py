@@ -38,7 +38,7 @@ def alone(scenario: Scenario) -> Scenario:
     delay_ns = scenario.to_plan()["network"]["spokes"][0]["forward"]["delay_ns"]
     own = {"application.own.clients": 1, "application.own.start": "0s", "application.own.size": "5MB"}
     return scenario.replace_all(
-        (own | {"application.other.start": "10000s", "meter_interval": f"{delay_ns}ns"}).items()
+        (own | {"application.other.start": "10000s", "stats_interval": f"{delay_ns}ns"}).items()
     )
 
 

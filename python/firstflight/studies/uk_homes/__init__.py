@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 PACKET_BYTES = 1500
-CELL = ["year", "farther_ms", "iw"]
+CELL = ["year", "extra_rtt_ms", "iw"]
 COUNTS = ("segments_sent", "retransmissions", "timeouts", "first_flight_segments", "first_flight_lost_segments")
 MAP_BYTES = sorted({round(size) for size in np.geomspace(2000, 2_000_000, 400).tolist()})
 
@@ -80,14 +80,14 @@ def ranked(run: "Run", cells: Mapping[str, Any]) -> pl.DataFrame:
 
 def pages(run: "Run") -> pl.LazyFrame:
     """The same of both years, as near as the test server."""
-    return ranked(run, {"experiment": "homes", "farther_ms": 0}).lazy()
+    return ranked(run, {"experiment": "homes", "extra_rtt_ms": 0}).lazy()
 
 
 def by_percentile(run: "Run") -> pl.LazyFrame:
     """Each percentile of the country's homes, by the times in each cell: the least time that so much of the weight does
     not exceed.
     """
-    schema = {"year": pl.Int64, "farther_ms": pl.Int64, "iw": pl.Int64, "response": pl.String}
+    schema = {"year": pl.Int64, "extra_rtt_ms": pl.Int64, "iw": pl.Int64, "response": pl.String}
     rows: list[tuple[Any, ...]] = []
     whole = homes(run, {"experiment": "homes"}, weighted=True).sort("time_ms")
     parts = whole.partition_by(*schema, as_dict=True)
@@ -114,7 +114,7 @@ ROOM_BYTES = {
 }
 SOME: Mapping[str, Sequence[Any]] = {"response": [RESPONSE, PAGE]}
 FETCHED_PAGE = pl.col("response") == PAGE
-FARTHER, LARGER = {"farther_ms": [FARTHER_MS]}, {"iw": [TODAY, 16, 32]}
+FARTHER, LARGER = {"extra_rtt_ms": [FARTHER_MS]}, {"iw": [TODAY, 16, 32]}
 BY_TECHNOLOGY = {"technology": TECHNOLOGIES}
 
 
@@ -150,13 +150,13 @@ def timed(name: str, value: pl.Expr, records: Any, by: Mapping[str, Sequence[Any
 
 def of_rank(name: str, value: pl.Expr) -> Quantity:
     """A mean over the homes of a technology, of ranks."""
-    by, at = {"technology": (ALL, *TECHNOLOGIES)}, {"farther_ms": [0], "iw": [TODAY]}
+    by, at = {"technology": (ALL, *TECHNOLOGIES)}, {"extra_rtt_ms": [0], "iw": [TODAY]}
     return Quantity(name, name, "", value, None, RANKED, by, grid="homes", at=at)
 
 
 def of_pages(name: str, title: str, unit: str, value: pl.Expr) -> Quantity:
     """An aggregate over the homes of a technology."""
-    by, at = {"technology": (ALL, *TECHNOLOGIES)}, {"farther_ms": [0], "iw": [TODAY]}
+    by, at = {"technology": (ALL, *TECHNOLOGIES)}, {"extra_rtt_ms": [0], "iw": [TODAY]}
     return Quantity(name, title, unit, value, None, pages, by, 0, "homes", at)
 
 
@@ -211,12 +211,12 @@ def build(grid: str, labels: Mapping[str, Any], scenario: Scenario) -> Scenario:
         own = uk_homes.population(labels["year"])
         changed |= {"columns": own["columns"] | {"loss": [0.0] * own["users"]}}
     elif grid == "64 packets at least":
-        changed |= {"least_buffer": "64p"}
+        changed |= {"min_buffer": "64p"}
     elif grid == "map":
         path = {name: [value] * len(MAP_BYTES) for name, value in report.typical_home(labels["year"]).items()}
         columns = path | {"loss": [0.0] * len(MAP_BYTES), "bytes": MAP_BYTES}
         changed = scenario.to_dict()["population"] | {"columns": columns, "users": len(MAP_BYTES)}
-    return scenario.replace("population", changed | {"farther": f"{labels['farther_ms']}ms"})
+    return scenario.replace("population", changed | {"extra_rtt": f"{labels['extra_rtt_ms']}ms"})
 
 
 STUDY = DeclaredStudy(Path(__file__).parent, QUANTITIES, claims, report.tables, report.figures, report.answer, build)

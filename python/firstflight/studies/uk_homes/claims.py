@@ -89,7 +89,7 @@ def saved(times: xr.DataArray) -> xr.DataArray:
 
 def overfilled(q: Quantities) -> xr.DataArray:
     """Homes whose queue drops of the first flight, in percent, without random losses."""
-    return of(q, "hit", NO_LOSS).sel(farther_ms=FARTHER_MS, drop=True)
+    return of(q, "hit", NO_LOSS).sel(extra_rtt_ms=FARTHER_MS, drop=True)
 
 
 def correlation(q: Quantities, name: str) -> xr.DataArray:
@@ -97,7 +97,7 @@ def correlation(q: Quantities, name: str) -> xr.DataArray:
     mean, other = getattr(q, name), getattr(q, MEASURED)
     spread = (getattr(q, f"{name}_squared") - mean**2) * (getattr(q, f"{MEASURED}_squared") - other**2)
     found: xr.DataArray = (getattr(q, f"{name}_with_measured") - mean * other) / spread**0.5
-    return found.sel(farther_ms=0, iw=TODAY, drop=True)
+    return found.sel(extra_rtt_ms=0, iw=TODAY, drop=True)
 
 
 def claims(q: Quantities) -> Iterator[ClaimSpec]:
@@ -122,7 +122,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
             needs="value",
         )
     wire, pipe, queue = (
-        getattr(q, f"{rule}_right").sel(farther_ms=FARTHER_MS, draw=0) for rule in ("wire", "pipe", "queue")
+        getattr(q, f"{rule}_right").sel(extra_rtt_ms=FARTHER_MS, draw=0) for rule in ("wire", "pipe", "queue")
     )
     yield OURS.says(
         "queue-rule",
@@ -148,7 +148,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     absorbed = Source("RFC 6928 section 1, on Dischinger et al. 2007", needs="value")
     for year in (2023, 2015):
         for connections in (1, 6):
-            fit = 100 - getattr(q, f"together_{connections}").sel(year=year, farther_ms=FARTHER_MS, iw=10, draw=0)
+            fit = 100 - getattr(q, f"together_{connections}").sel(year=year, extra_rtt_ms=FARTHER_MS, iw=10, draw=0)
             yield absorbed.says(
                 f"most-absorb-{connections}-{year}",
                 f"Most homes of {year} have a queue that absorbs 10 segments of "
@@ -164,39 +164,41 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
     yield OURS.says(
         "gain-32",
         "With RTT + 30 ms, IW 32 instead of 10 fetches 100 kB at least 20% faster for the median home of 2023.",
-        saved(times).sel(farther_ms=30, response="100kB", iw=32),
+        saved(times).sel(extra_rtt_ms=30, response="100kB", iw=32),
         at_least(20, "percent"),
         "Arithmetic without a link rate: one RTT saved of four: 25%.",
-        _become(times.sel(farther_ms=30, response="100kB"), 32),
+        _become(times.sel(extra_rtt_ms=30, response="100kB"), 32),
     )
     yield OURS.says(
         "gain-16",
         "With RTT + 30 ms, IW 16 instead of 10 fetches the page at least 5% faster for the median home of 2023.",
-        saved(times).sel(farther_ms=30, response=PAGE, iw=16),
+        saved(times).sel(extra_rtt_ms=30, response=PAGE, iw=16),
         at_least(5, "percent"),
         "Half an RTT saved of about seven.",
-        _become(times.sel(farther_ms=30, response=PAGE), 16),
+        _become(times.sel(extra_rtt_ms=30, response=PAGE), 16),
     )
     yield OURS.says(
         "gain-near",
         "With the RTT as measured, IW 32 instead of 10 saves the median home of 2023 at most 25 ms of a page.",
-        saved_ms(times).sel(farther_ms=0, response=PAGE, iw=32),
+        saved_ms(times).sel(extra_rtt_ms=0, response=PAGE, iw=32),
         at_most(25, "ms"),
         "Two round trips of the median home.",
-        _become(times.sel(farther_ms=0, response=PAGE), 32),
+        _become(times.sel(extra_rtt_ms=0, response=PAGE), 32),
     )
     gains = saved(q.percentile_time.sel(response=RESPONSE, draw=0)).sel(iw=32)
-    gains = gains.transpose("percentile", "year", "farther_ms")
+    gains = gains.transpose("percentile", "year", "extra_rtt_ms")
     yield OURS.says(
         "no-percentile-loses",
         "At no percentile from 1 to 99, in neither year and at no distance, are 100 kB slower with IW 32 than with 10.",
         gains.min(),
         at_least(0, "percent", 1),
         "Nobody notices one percent.",
-        "It is least at percentile {percentile} of {year}, RTT + {farther_ms} ms.".format(**extreme(gains, least=True)),
+        "It is least at percentile {percentile} of {year}, RTT + {extra_rtt_ms} ms.".format(
+            **extreme(gains, least=True)
+        ),
         needs="value",
     )
-    rates = sent_again(q).sel(year=2023, farther_ms=FARTHER_MS)
+    rates = sent_again(q).sel(year=2023, extra_rtt_ms=FARTHER_MS)
     yield OURS.says(
         "cost-32",
         "With RTT + 30 ms, IW 32 instead of 10 raises the retransmission rate of 100 kB by less than one percentage "
@@ -216,7 +218,7 @@ def claims(q: Quantities) -> Iterator[ClaimSpec]:
         "RTT and rate alone reach 0.70 each.",
         f"The RTT alone: {round_trip:.2f}.",
     )
-    counted = q.homes.sel(year=2023, farther_ms=0, iw=TODAY, draw=0, technology=list(TECHNOLOGIES))
+    counted = q.homes.sel(year=2023, extra_rtt_ms=0, iw=TODAY, draw=0, technology=list(TECHNOLOGIES))
     many = counted.where(counted >= MANY, drop=True)
     kinds = many["technology"].values[(-many.values).argsort()]
     within = ours.sel(year=2023, technology=list(TECHNOLOGIES)).where((counted >= MANY).reset_coords(drop=True))

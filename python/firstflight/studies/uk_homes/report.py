@@ -47,7 +47,7 @@ _DRAWN = 3
 
 def tables(q: Quantities) -> Sequence[Table]:
     """Gains, cost, overfilled homes, assumptions, ranks."""
-    times, here, page = of(q, "time"), q.at(farther_ms=FARTHER_MS), _by_technology(q)
+    times, here, page = of(q, "time"), q.at(extra_rtt_ms=FARTHER_MS), _by_technology(q)
     return [
         table(
             "gain",
@@ -56,7 +56,7 @@ def tables(q: Quantities) -> Sequence[Table]:
             f"to the last byte; the page is 30 kB and then six times 80 kB on one connection. {_AGAINST}",
             [named(saved(times), "saved", "Saved", "percent"), named(saved_ms(times), "saved_ms", "Saved", "ms")],
             "iw",
-            order=("year", "farther_ms", "response", "iw"),
+            order=("year", "extra_rtt_ms", "response", "iw"),
         ),
         table(
             "percentiles",
@@ -156,19 +156,21 @@ def tables(q: Quantities) -> Sequence[Table]:
 
 
 def _by_technology(q: Quantities) -> xr.DataArray:
-    return q.technology_time.sel(farther_ms=FARTHER_MS, percentile=50, drop=True)
+    return q.technology_time.sel(extra_rtt_ms=FARTHER_MS, percentile=50, drop=True)
 
 
 def _counted(q: Quantities) -> xr.DataArray:
     """How many homes there are, which is no chance."""
-    counted = q.homes.sel(farther_ms=0, drop=True)
+    counted = q.homes.sel(extra_rtt_ms=0, drop=True)
     return counted.where(counted > 0).isel(draw=[0])
 
 
 def _ranked(q: Quantities, found: xr.DataArray) -> xr.DataArray:
     """Of technologies with homes enough for a rank."""
-    enough = (q.homes.sel(farther_ms=0, iw=TODAY, draw=0, drop=True) >= FEWEST).reset_coords(drop=True)
-    places = {key: label for key, label in (("farther_ms", 0), ("iw", TODAY), ("percentile", 50)) if key in found.dims}
+    enough = (q.homes.sel(extra_rtt_ms=0, iw=TODAY, draw=0, drop=True) >= FEWEST).reset_coords(drop=True)
+    places = {
+        key: label for key, label in (("extra_rtt_ms", 0), ("iw", TODAY), ("percentile", 50)) if key in found.dims
+    }
     return found.sel(places, drop=True).where(enough)
 
 
@@ -188,7 +190,7 @@ def _of_each(q: Quantities, quantity: Callable[[Quantities, str], xr.DataArray],
 
 def figures(q: Quantities) -> Sequence[Figure | None]:
     """The map of sizes, gains by percentile and technology, overfilled homes, measured against simulated pages."""
-    year, here = int(of(q, "time")["year"].values.max()), q.at(farther_ms=FARTHER_MS)
+    year, here = int(of(q, "time")["year"].values.max()), q.at(extra_rtt_ms=FARTHER_MS)
     sizes = saved_ms(of(q, "time").sel(year=year, drop=True))
     by_percentile = saved(here.percentile_time.sel(response=PAGE, drop=True))
     rules = {
@@ -207,7 +209,7 @@ def figures(q: Quantities) -> Sequence[Figure | None]:
             "with 10 and with 16, and two with 32.",
             "response",
             "iw",
-            "farther_ms",
+            "extra_rtt_ms",
         ),
         lines(
             named(by_percentile, "percentiles", "saved", "%"),
@@ -289,7 +291,7 @@ def _map(q: Quantities) -> Figure | None:
 
 def _pages(q: Quantities) -> Figure | None:
     """Our page's time against the measured one's."""
-    cells: dict[str, str | int | float] = {"experiment": "homes", "farther_ms": 0, "iw": TODAY}
+    cells: dict[str, str | int | float] = {"experiment": "homes", "extra_rtt_ms": 0, "iw": TODAY}
     if not any(cells.items() <= key.items() for key in q.run.cells):
         return None
     pages = q.run.table("pages", **cells).filter((pl.col("replicate") == 0) & (pl.col("completed") == 1))
@@ -349,21 +351,21 @@ def _kind(technology: str) -> str:
 def answer(q: Quantities) -> Sequence[str]:
     """What 16 and 32 would gain today, for whom, and at what cost."""
     times = of(q, "time").sel(year=2023, response=PAGE)
-    gained, shown = [], times.sel(farther_ms=FARTHER_MS)
+    gained, shown = [], times.sel(extra_rtt_ms=FARTHER_MS)
     for iw in (16, LARGEST):
         found, ms = estimate(saved(shown).sel(iw=iw)), float(saved_ms(shown).sel(iw=iw, draw=0))
         gained.append(f"{found.value:.1f}% ({found.low:.1f} to {found.high:.1f}; {ms:.0f} ms) with {iw}")
     by_distance = saved_ms(times).sel(iw=LARGEST, draw=0)
     distances = ", ".join(
-        f"{float(by_distance.sel(farther_ms=far)):.0f} ms "
+        f"{float(by_distance.sel(extra_rtt_ms=far)):.0f} ms "
         f"{f'with RTT + {far} ms' if far else 'with the RTT as measured'}"
-        for far in by_distance["farther_ms"].values
+        for far in by_distance["extra_rtt_ms"].values
     )
-    late = estimate(saved(q.tail).sel(year=2023, farther_ms=FARTHER_MS, response=PAGE, percentile=90, iw=LARGEST))
+    late = estimate(saved(q.tail).sel(year=2023, extra_rtt_ms=FARTHER_MS, response=PAGE, percentile=90, iw=LARGEST))
     kinds = saved(_by_technology(q)).sel(year=2023, iw=LARGEST)
     # Those with homes enough for an interval.
     kinds = kinds.sel(draw=0)[kinds.notnull().all("draw").values].sortby(kinds.sel(draw=0), ascending=True)
-    again, lost = sent_again(q.at(year=2023, farther_ms=FARTHER_MS)), overfilled(q).sel(year=2023, iw=[16, LARGEST])
+    again, lost = sent_again(q.at(year=2023, extra_rtt_ms=FARTHER_MS)), overfilled(q).sel(year=2023, iw=[16, LARGEST])
     of_sent = each(again.sel(iw=[16, LARGEST]), "{value:.2f}% with {label}")
     return [
         f"Instead of {TODAY}, a larger initial window saves the median UK home of 2023, of a page of 510 kB from a "

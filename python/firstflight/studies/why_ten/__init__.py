@@ -35,7 +35,7 @@ NEVER_REDUCED = (pl.col("fast_retransmits") == 0) & (pl.col("timeouts") == 0)
 
 
 # Of UK homes the country's, as far as a content network's cache is.
-_UK = {"draw": "weighted", "farther": "30ms"}
+_UK = {"row_sampling": "weighted", "extra_rtt": "30ms"}
 POPULATIONS = {
     "AvgDC": {"name": "avgdc"},
     "SlowDC": {"name": "slowdc"},

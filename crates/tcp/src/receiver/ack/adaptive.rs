@@ -16,7 +16,7 @@ pub struct AdaptiveAck {
     pub delay_max_ns: Nanos,
     /// Acknowledgments sent without delay at the start, after an idle time and after trouble, at most (Linux:
     /// `TCP_MAX_QUICKACKS`).
-    pub quick_segments: u16,
+    pub max_quickacks: u16,
     /// How acknowledgments of what arrives ahead of a hole are merged; none: each segment is acknowledged at once.
     pub sack_compression: Option<SackCompression>,
 }
@@ -30,12 +30,12 @@ pub struct SackCompression {
     /// The wait is one part in so many of the RTT, at least 1 (Linux: 20).
     pub rtt_divisor: u32,
     /// Most segments for one acknowledgment (Linux: `tcp_comp_sack_nr`, 44).
-    pub most_segments: u16,
+    pub max_segments: u16,
 }
 
 impl SackCompression {
     /// Linux's.
-    pub(crate) const LINUX: Self = Self { delay_max_ns: 1_000_000, rtt_divisor: 20, most_segments: 44 };
+    pub(crate) const LINUX: Self = Self { delay_max_ns: 1_000_000, rtt_divisor: 20, max_segments: 44 };
 }
 
 /// Acknowledgments for one hole that are not merged (Linux: `TCP_FASTRETRANS_THRESH`).
@@ -129,7 +129,7 @@ impl Arrivals {
         let half_least = self.floor(self.rules.delay_min_ns / 2);
         if self.interval == 0 {
             // The first data: the sender is in slow start and needs every acknowledgment.
-            self.raise_quick(self.rules.quick_segments, segment_bytes, window_bytes);
+            self.raise_quick(self.rules.max_quickacks, segment_bytes, window_bytes);
             self.interval = self.rules.delay_min_ns;
         } else {
             let gap = now.saturating_sub(self.received_at);
@@ -139,7 +139,7 @@ impl Arrivals {
                 self.interval = (self.floor(self.interval / 2) + gap).min(rto);
             } else if gap > rto {
                 // The sender starts anew after such a gap.
-                self.raise_quick(self.rules.quick_segments, segment_bytes, window_bytes);
+                self.raise_quick(self.rules.max_quickacks, segment_bytes, window_bytes);
             }
         }
         self.received_at = now;
@@ -153,7 +153,7 @@ impl Arrivals {
     /// Something happened that the sender should hear of quickly, also with the next acknowledgments.
     // Linux, tcp_enter_quickack_mode.
     pub(crate) fn enter_quickack(&mut self, most: Option<u16>, segment_bytes: u32, window_bytes: u32) {
-        self.raise_quick(most.unwrap_or(self.rules.quick_segments), segment_bytes, window_bytes);
+        self.raise_quick(most.unwrap_or(self.rules.max_quickacks), segment_bytes, window_bytes);
         self.interactive = false;
         self.interval = self.rules.delay_min_ns;
     }
@@ -203,7 +203,7 @@ impl Arrivals {
     /// Until when the acknowledgment of a segment may wait while there is a hole at `next`; none if it may not.
     // Linux, __tcp_ack_snd_check; tcp_delack_timer_handler sends what is compressed, too, if it runs meanwhile.
     pub(crate) fn compress(&mut self, now: Nanos, next: Position, rtt: Nanos) -> Option<Nanos> {
-        let rules = self.rules.sack_compression.filter(|rules| self.compressed < rules.most_segments)?;
+        let rules = self.rules.sack_compression.filter(|rules| self.compressed < rules.max_segments)?;
         if std::mem::replace(&mut self.duplicates_at, next) != next {
             self.duplicates = 0;
         }

@@ -355,7 +355,7 @@ mod tests {
             ssthresh_bytes: None,
             loss_window_bytes: MSS,
             algorithm: CongestionAlgorithm::Cubic { hystart },
-            slow_start_growth: SlowStartGrowth::AllBytes,
+            slow_start_growth: SlowStartGrowth::AbcUnlimited,
             congestion_avoidance: CongestionAvoidance::PerWindow,
             whole_segment_ssthresh: true,
             paced: false,

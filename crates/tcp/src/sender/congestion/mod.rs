@@ -42,10 +42,10 @@ pub enum SlowStartGrowth {
     /// One segment for each acknowledgment of new data.
     PerAck,
     /// The bytes newly acknowledged, at most one segment (RFC 5681).
-    Bytes,
+    AbcL1,
     /// The bytes newly acknowledged, however many, up to the threshold; what is left over counts towards congestion
     /// avoidance (Linux).
-    AllBytes,
+    AbcUnlimited,
 }
 
 /// Growth of cwnd in congestion avoidance.

@@ -78,8 +78,8 @@ impl CongestionControl for Reno {
         match self.slow_start_growth {
             SlowStartGrowth::PerAck => w.grow(w.mss),
             // RFC 5681 §3.1 equation (2): cwnd += min (N, SMSS).
-            SlowStartGrowth::Bytes => w.grow(bytes.min(w.mss)),
-            SlowStartGrowth::AllBytes => {
+            SlowStartGrowth::AbcL1 => w.grow(bytes.min(w.mss)),
+            SlowStartGrowth::AbcUnlimited => {
                 let left_over = Self::slow_start_by_all(w, bytes);
                 if left_over > Bytes::ZERO {
                     self.avoid(w, left_over);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn bytes_counted_before_a_loss_do_not_count_towards_growth_after_it() {
-        let mut reno = reno(SlowStartGrowth::Bytes, 10_000, Some(10_000));
+        let mut reno = reno(SlowStartGrowth::AbcL1, 10_000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(9000) });
         assert_eq!(reno.window(), 10_000);
         reno.on_congestion(0, 10_000);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_slow_start_leaves_over_counts_towards_congestion_avoidance() {
-        let mut reno = reno(SlowStartGrowth::AllBytes, 8000, Some(10_000));
+        let mut reno = reno(SlowStartGrowth::AbcUnlimited, 8000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(8000) });
         assert_eq!(reno.window(), 10_000);
         reno.on_ack(0, Acknowledged { bytes: Bytes(3000) });
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn credit_from_a_larger_window_buys_one_segment_and_no_more() {
-        let mut reno = reno(SlowStartGrowth::AllBytes, 20_000, Some(10_000));
+        let mut reno = reno(SlowStartGrowth::AbcUnlimited, 20_000, Some(10_000));
         reno.on_ack(0, Acknowledged { bytes: Bytes(19_000) });
         reno.set_window(5000);
         reno.set_ssthresh(5000);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn how_slow_start_grows_does_not_change_the_threshold_after_a_loss() {
-        for growth in [SlowStartGrowth::PerAck, SlowStartGrowth::Bytes, SlowStartGrowth::AllBytes] {
+        for growth in [SlowStartGrowth::PerAck, SlowStartGrowth::AbcL1, SlowStartGrowth::AbcUnlimited] {
             for (whole_segment_ssthresh, expected) in [(false, 5500), (true, 5000)] {
                 let start = Start { whole_segment_ssthresh, ..start(growth, 11_000, Some(10_000)) };
                 let mut reno = Controller::new_in(None, &start);

@@ -165,7 +165,7 @@ mod tests {
                 ssthresh_bytes: Some(2 * MSS),
                 loss_window_bytes: MSS,
                 algorithm: CongestionAlgorithm::Vegas,
-                slow_start_growth: SlowStartGrowth::AllBytes,
+                slow_start_growth: SlowStartGrowth::AbcUnlimited,
                 congestion_avoidance: CongestionAvoidance::PerWindow,
                 whole_segment_ssthresh: true,
                 paced: false,

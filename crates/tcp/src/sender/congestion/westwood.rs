@@ -113,7 +113,7 @@ mod tests {
                 ssthresh_bytes: None,
                 loss_window_bytes: MSS,
                 algorithm: CongestionAlgorithm::Westwood,
-                slow_start_growth: SlowStartGrowth::AllBytes,
+                slow_start_growth: SlowStartGrowth::AbcUnlimited,
                 congestion_avoidance: CongestionAvoidance::PerWindow,
                 whole_segment_ssthresh: true,
                 paced: false,

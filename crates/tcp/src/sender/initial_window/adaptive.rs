@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Adaptive {
     /// MinIW, in segments.
-    #[serde(default = "least_segments")]
-    pub least_segments: u32,
+    #[serde(default = "min_segments")]
+    pub min_segments: u32,
     /// MaxIW, in segments; also where it begins.
-    #[serde(default = "most_segments")]
-    pub most_segments: u32,
+    #[serde(default = "max_segments")]
+    pub max_segments: u32,
     /// MulDecr, in percent: what is left of the window after a decrease, 1 to 99.
     #[serde(default = "decrease_to_percent")]
     pub decrease_to_percent: u32,
@@ -27,11 +27,11 @@ pub struct Adaptive {
     pub connections: u32,
 }
 
-fn least_segments() -> u32 {
+fn min_segments() -> u32 {
     3
 }
 
-fn most_segments() -> u32 {
+fn max_segments() -> u32 {
     10
 }
 
@@ -54,9 +54,9 @@ fn connections() -> u32 {
 impl Adaptive {
     // RFC 9040 §C.3, the constraints: MUST adjust at least once every 1000 connections; MUST increase by no more than 2
     // MSSs per evaluation interval; MUST decrease if more than 95% of connections have IW losses.
-    pub(super) fn validate(&self, most_segments: u64) -> Result<(), ProfileError> {
-        within("initial_window.least_segments", self.least_segments, 1..=self.most_segments.into())?;
-        within("initial_window.most_segments", self.most_segments, 1..=most_segments)?;
+    pub(super) fn validate(&self, max_segments: u64) -> Result<(), ProfileError> {
+        within("initial_window.min_segments", self.min_segments, 1..=self.max_segments.into())?;
+        within("initial_window.max_segments", self.max_segments, 1..=max_segments)?;
         within("initial_window.decrease_to_percent", self.decrease_to_percent, 1..=99)?;
         within("initial_window.increase_segments", self.increase_segments, 0..=2)?;
         within("initial_window.threshold_percent", self.threshold_percent, 0..=95)?;
@@ -77,7 +77,7 @@ impl PopulationWindow {
     // RFC 9040 §C.3 step 1: on boot, IW = MaxIW.
     /// The window at the start.
     pub fn new(policy: &Adaptive) -> Self {
-        Self { segments: policy.most_segments, connections: 0, failures: 0 }
+        Self { segments: policy.max_segments, connections: 0, failures: 0 }
     }
 
     /// The window in force, in segments.
@@ -113,7 +113,7 @@ impl PopulationWindow {
             self.segments.saturating_add(policy.increase_segments)
         };
         // SHOULD use an IW that is an integer multiple of 2 MSSs.
-        self.segments = (segments - segments % 2).clamp(policy.least_segments, policy.most_segments);
+        self.segments = (segments - segments % 2).clamp(policy.min_segments, policy.max_segments);
         (self.connections, self.failures) = (0, 0);
     }
 }
@@ -124,8 +124,8 @@ mod tests {
 
     fn policy() -> Adaptive {
         Adaptive {
-            least_segments: 3,
-            most_segments: 10,
+            min_segments: 3,
+            max_segments: 10,
             decrease_to_percent: 50,
             increase_segments: 2,
             threshold_percent: 5,

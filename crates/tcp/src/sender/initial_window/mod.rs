@@ -10,21 +10,21 @@
 mod adaptive;
 mod fixed;
 mod linux;
-mod lost_syn;
 mod remembered;
 mod restart_window;
 mod rfc2581;
 mod rfc3390;
 mod rfc6928;
+mod syn_loss_response;
 
 use crate::profile::error::{LONGEST_TIMEOUT, ProfileError, within};
 pub use adaptive::{Adaptive, PopulationWindow};
-pub use lost_syn::LostSyn;
 pub use remembered::{DestinationMemory, Lesson, MemoryOf, Remembered};
 pub(crate) use restart_window::FALLBACK_BYTES;
 pub use restart_window::{IdleCheck, RestartWindow};
 pub(crate) use rfc3390::window_bytes as rfc3390_window_bytes;
 use serde::{Deserialize, Serialize};
+pub use syn_loss_response::SynLossResponse;
 
 /// Policy for the initial window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -60,18 +60,18 @@ impl InitialWindow {
             Self::Rfc6928 => rfc6928::window_bytes(mss_bytes),
             Self::Linux => linux::window_bytes(mss_bytes),
             Self::Remembered(policy) => fixed::window_bytes(policy.start_segments, mss_bytes),
-            Self::Adaptive(policy) => fixed::window_bytes(policy.most_segments, mss_bytes),
+            Self::Adaptive(policy) => fixed::window_bytes(policy.max_segments, mss_bytes),
         }
     }
 
     /// Checks the policy's parameters.
-    pub(crate) fn validate(&self, most_segments: u64) -> Result<(), ProfileError> {
+    pub(crate) fn validate(&self, max_segments: u64) -> Result<(), ProfileError> {
         match self {
-            Self::Fixed { segments } => within("initial_window.segments", *segments, 1..=most_segments),
+            Self::Fixed { segments } => within("initial_window.segments", *segments, 1..=max_segments),
             Self::Rfc2581 | Self::Rfc3390 | Self::Rfc6928 | Self::Linux => Ok(()),
             Self::Remembered(policy) => {
-                within("initial_window.most_segments", policy.most_segments, 1..=most_segments)?;
-                let most = policy.most_segments.into();
+                within("initial_window.max_segments", policy.max_segments, 1..=max_segments)?;
+                let most = policy.max_segments.into();
                 within("initial_window.start_segments", policy.start_segments, 1..=most)?;
                 within("initial_window.weight_percent", policy.weight_percent, 1..=100)?;
                 within("initial_window.hosts", policy.hosts, 1..=u32::MAX.into())?;
@@ -82,7 +82,7 @@ impl InitialWindow {
                 }
                 within("initial_window.lifetime_ns", policy.lifetime_ns, 1..=LONGEST_TIMEOUT)
             }
-            Self::Adaptive(policy) => policy.validate(most_segments),
+            Self::Adaptive(policy) => policy.validate(max_segments),
         }
     }
 }

@@ -44,8 +44,8 @@ pub struct Remembered {
     #[serde(default = "start_segments")]
     pub start_segments: u32,
     /// Most segments that a memory may give.
-    #[serde(default = "most_segments")]
-    pub most_segments: u32,
+    #[serde(default = "max_segments")]
+    pub max_segments: u32,
     /// Weight of a new value against what is remembered, in percent, 1 to 100.
     #[serde(default = "weight_percent")]
     pub weight_percent: u32,
@@ -71,7 +71,7 @@ fn start_segments() -> u32 {
     10
 }
 
-fn most_segments() -> u32 {
+fn max_segments() -> u32 {
     100
 }
 
@@ -105,7 +105,7 @@ impl DestinationMemory {
         let least = if policy.lesson == Lesson::Last { 1 } else { policy.start_segments };
         let window = known.window.map_or(policy.start_segments, segments);
         StartingPoint {
-            window_segments: window.max(least).min(policy.most_segments),
+            window_segments: window.max(least).min(policy.max_segments),
             ssthresh_segments: known.ssthresh.map(|value| segments(value).max(2)),
         }
     }
@@ -172,7 +172,7 @@ mod tests {
         Remembered {
             of,
             start_segments: 10,
-            most_segments: 100,
+            max_segments: 100,
             weight_percent: 50,
             lifetime_ns: 90 * SECOND,
             ssthresh: true,

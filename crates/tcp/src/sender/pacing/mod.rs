@@ -77,7 +77,7 @@ pub(crate) struct Pacer {
     /// What it holds, and what it may hold.
     bytes: u64,
     segments: u32,
-    most_segments: u32,
+    max_segments: u32,
     /// Segments sent so far, as far as it matters.
     sent: u32,
     /// A segment waits for `release`.
@@ -97,7 +97,7 @@ impl Pacer {
             late: 0,
             bytes: 0,
             segments: 0,
-            most_segments: 0,
+            max_segments: 0,
             sent: 0,
             waiting: false,
         }
@@ -136,7 +136,7 @@ impl Pacer {
 
     /// True if a segment that leaves now is part of the latest burst.
     fn continues_burst(&self, now: Nanos) -> bool {
-        now == self.left_at && self.segments < self.most_segments
+        now == self.left_at && self.segments < self.max_segments
     }
 
     /// When the next burst was due or is.
@@ -163,7 +163,7 @@ impl Pacer {
             self.due_at = self.release.map_or(now, |release| release.max(now));
             self.carried = if on_time { self.remainder } else { 0 };
             self.left_at = now;
-            self.most_segments = train_segments.max(self.burst_segments());
+            self.max_segments = train_segments.max(self.burst_segments());
             (self.bytes, self.segments) = (0, 0);
         }
         self.bytes += u64::from(bytes);

@@ -50,13 +50,13 @@ macro_rules! schemes {
 
         impl Startup {
             /// Checks the scheme's parameters.
-            pub(crate) fn validate(self, most_segments: u64) -> Result<(), ProfileError> {
+            pub(crate) fn validate(self, max_segments: u64) -> Result<(), ProfileError> {
                 match self {
                     Self::Window | Self::Custom(_) => {}
                     $(Self::$name $({ $($field),+ })? => {
                         $($(
                             let range: fn(u64) -> RangeInclusive<u64> = $range;
-                            within(concat!("startup.", stringify!($field)), $field, range(most_segments))?;
+                            within(concat!("startup.", stringify!($field)), $field, range(max_segments))?;
                         )+)?
                     })+
                 }
@@ -114,7 +114,7 @@ schemes! {
         rate: u8 => |_| 1..=15,
         /// RFC 3742's `max_ssthresh`: above so many segments slow start grows by at most half of it a round trip.
         #[serde(default = "quick_start::limited_slow_start")]
-        limited_slow_start_segments: u32 => |most_segments| 1..=most_segments,
+        limited_slow_start_segments: u32 => |max_segments| 1..=max_segments,
     } => quick_start::QuickStartSender;
     /// A larger initial window over the first round trip, then growth faster than slow start's until a queue builds
     /// (draft-kazuho-ccwg-rapid-start-02).
@@ -140,7 +140,7 @@ schemes! {
     CarefulResume {
         /// saved_cwnd, in segments, 2 or more.
         #[serde(default = "careful_resume::saved_window")]
-        saved_window_segments: u32 => |most_segments| 2..=most_segments,
+        saved_window_segments: u32 => |max_segments| 2..=max_segments,
         /// saved_rtt, the shortest round trip of that connection.
         #[serde(default = "careful_resume::saved_rtt_ns")]
         saved_rtt_ns: Nanos => |_| 1..=LONGEST_TIMEOUT,

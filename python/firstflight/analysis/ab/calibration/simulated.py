@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 _SEED = 7
 _POPULATION: dict[str, Any] = {
     "paths": "marginals",
-    "rtt": {"law": "lognormal", "median": "70ms", "sigma": 0.7, "minimum": "2ms", "maximum": "3s"},
-    "down": {"law": "lognormal", "median": "3Mbit", "sigma": 1.0, "minimum": "56kbit", "maximum": "1Gbit"},
-    "up": {"law": "lognormal", "median": "1Mbit", "sigma": 1.0, "minimum": "33kbit", "maximum": "100Mbit"},
-    "buffer": {"law": "lognormal", "median": "200ms", "sigma": 0.7, "minimum": "20ms", "maximum": "3s"},
+    "rtt": {"distribution": "lognormal", "median": "70ms", "sigma": 0.7, "minimum": "2ms", "maximum": "3s"},
+    "down": {"distribution": "lognormal", "median": "3Mbit", "sigma": 1.0, "minimum": "56kbit", "maximum": "1Gbit"},
+    "up": {"distribution": "lognormal", "median": "1Mbit", "sigma": 1.0, "minimum": "33kbit", "maximum": "100Mbit"},
+    "buffer": {"distribution": "lognormal", "median": "200ms", "sigma": 0.7, "minimum": "20ms", "maximum": "3s"},
     "loss": 0.005,
     "dependence": {"rtt_down": -0.3, "down_up": 0.7},
 }
-_NEIGHBOURS = {"subnet_users": 8, "subnet_share": 0.5}
-_SIZE = {"law": "lognormal", "median": "15kB", "sigma": 1.0}
+_NEIGHBOURS = {"subnet_users": 8, "subnet_variance_fraction": 0.5}
+_SIZE = {"distribution": "lognormal", "median": "15kB", "sigma": 1.0}
 
 
 def scenario(users: int, neighbours: bool, initial_window: int = 10) -> Scenario:

@@ -13,7 +13,7 @@ fn start(seed: u32) -> Start {
         ssthresh_bytes: None,
         loss_window_bytes: MSS,
         algorithm: CongestionAlgorithm::Bbr,
-        slow_start_growth: SlowStartGrowth::AllBytes,
+        slow_start_growth: SlowStartGrowth::AbcUnlimited,
         congestion_avoidance: CongestionAvoidance::PerWindow,
         whole_segment_ssthresh: true,
         paced: true,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Policy for the initial window after the handshake had to be repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LostSyn {
+pub enum SynLossResponse {
     /// One segment after any retransmission.
     Rfc3390,
     /// One segment only after more than one retransmission.
@@ -14,7 +14,7 @@ pub enum LostSyn {
     Keep,
 }
 
-impl LostSyn {
+impl SynLossResponse {
     /// Initial window in bytes after `retransmissions` of this side's SYN or SYN-ACK.
     pub fn window_bytes(self, retransmissions: u32, initial_window_bytes: u32, mss_bytes: u32) -> u32 {
         let tolerated = match self {
