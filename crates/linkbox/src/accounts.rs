@@ -99,7 +99,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Packets that are neither under way nor accounted for.
+    /// Packets that are neither in flight nor accounted for.
     pub fn unaccounted(&self, under_way: u64) -> i64 {
         self.entered as i64 - (self.gone + self.left + under_way) as i64
     }

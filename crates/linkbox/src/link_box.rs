@@ -38,7 +38,7 @@ enum Command {
     Reset {
         /// By name; none: all.
         links: Option<Vec<String>>,
-        /// Whose randomness they get; none: that of the replicate under way.
+        /// Whose randomness they get; none: that of the replicate in progress.
         replicate: Option<u32>,
     },
     /// From now on the headers of what passes the far ends of links are kept for a capture file.
@@ -63,7 +63,7 @@ const CONTROL: u64 = u64::MAX - 1;
 /// of the plan. `interrupted` is asked after a signal whether to end.
 ///
 /// # Errors
-/// A plan whose parts do not fit together, too many packets under way, a device that is gone.
+/// A plan whose parts do not fit together, too many packets in flight, a device that is gone.
 pub fn run(
     plan: &Plan,
     devices: Vec<Device>,

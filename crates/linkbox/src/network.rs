@@ -280,7 +280,7 @@ impl Network {
         self.order += 1;
     }
 
-    /// When the next thing happens; none: nothing is under way.
+    /// When the next thing happens; none: nothing is in progress.
     #[inline]
     pub fn next_time(&self) -> Option<Nanos> {
         self.steps.peek().map(|Reverse(step)| step.time)

@@ -1,4 +1,4 @@
-//! Room for the packets under way, given out and taken back without asking the system.
+//! Room for the packets in flight, given out and taken back without asking the system.
 
 /// Packets of a piece of memory: what is allocated at once.
 const PIECE: usize = 1024;

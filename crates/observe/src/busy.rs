@@ -3,7 +3,7 @@
 //! Between two packets that leave a link one after the other, the link was busy if the second had come before the first
 //! left. Neither moment is seen, but the difference is: on an idle path a packet takes a known time from its sender to
 //! the place of the capture, or its acknowledgment does. So the second packet, sent at s, had come in time if the first
-//! was seen no sooner than s and that time. Over such pairs alone bytes and time are added up; gaps, in which the sender
+//! was seen no earlier than s and that time. Over such pairs alone bytes and time are added up; gaps, in which the sender
 //! waited for its window or had nothing to say, do not count.
 
 /// Segments that must have been measured; fewer say too little.

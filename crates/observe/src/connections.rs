@@ -1,4 +1,4 @@
-//! All connections that are under way: found by their ends, and let go when they are over or have been silent for long,
+//! All connections that are in progress: found by their ends, and let go when they are over or have been silent for long,
 //! so that memory does not grow with the length of a capture.
 
 use std::collections::HashMap;

@@ -4,7 +4,7 @@
 //! At the server that is what was seen before the acknowledgment. Elsewhere segments of the first flight are still seen
 //! after it: until it has come to the server, and what the server sends then has come back. A timestamp that a segment
 //! echoes tells which acknowledgments the server had (RFC 7323 §4.3); without timestamps, time does. What of it was sent
-//! again counts as lost: that a retransmission was needless is not seen.
+//! again counts as lost: that a retransmission was spurious is not seen.
 
 use crate::stream::Position;
 

@@ -1,5 +1,5 @@
 //! Connections in captures: packets in as they stand in a pcap or pcapng file, rows out, one a connection and one a
-//! response. Nothing is kept but the connections under way, so a file may be of any length.
+//! response. Nothing is kept but the connections in progress, so a file may be of any length.
 //!
 //! It does not matter where a capture was taken: round trips to either side of that place are told apart, and put
 //! together. Checksums are not verified, for offloads leave them to the network card, and packets that a card would have

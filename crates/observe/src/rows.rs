@@ -31,7 +31,7 @@ table! {
         /// 1 if its first packet is in the capture.
         from_start: u8,
         /// Data segments sent before the first ACK of the first response after a handshake of TLS, session tickets that were
-        /// under way with it included, or [`UNKNOWN`].
+        /// in progress with it included, or [`UNKNOWN`].
         answer_flight_segments: u32,
         /// 1 if it is TLS.
         tls: u8,

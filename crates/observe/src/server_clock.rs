@@ -1,5 +1,5 @@
-//! The server's clock as its timestamps tell it (RFC 7323), held against the capture's: when a segment was sent, and how
-//! much longer than others it was under way.
+//! The server's clock as its timestamps tell it (RFC 7323), compared with the capture's: when a segment was sent, and how
+//! much longer than others it was in flight.
 
 const MS: i64 = 1_000_000;
 
@@ -39,7 +39,7 @@ impl ServerClock {
         self.least
     }
 
-    /// How much longer the slowest segment was under way than the fastest.
+    /// How much longer the slowest segment was in flight than the fastest.
     pub(crate) fn variation(&self) -> i64 {
         self.most - self.least
     }

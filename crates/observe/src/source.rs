@@ -8,7 +8,7 @@ const BUFFER_BYTES: usize = 4 << 20;
 /// What must be whole to be looked at: less than the buffer, more than any packet a capture holds.
 pub(crate) const LARGEST_BYTES: usize = 1 << 20;
 
-/// A file under way.
+/// A file in progress.
 #[derive(Debug)]
 pub(crate) struct Source<R> {
     reader: R,

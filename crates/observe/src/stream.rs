@@ -1,8 +1,8 @@
-//! What one end sends: where it is in its bytes, what of them is under way, and what is missing.
+//! What one end sends: where it is in its bytes, what of them is in flight, and what is missing.
 
 use std::collections::VecDeque;
 
-/// Segments under way that are kept; of more, every second one is forgotten.
+/// Segments in flight that are kept; of more, every second one is forgotten.
 const MOST_OUTSTANDING: usize = 64;
 const MOST_HOLES: usize = 8;
 /// Ends hold the acknowledgment of a single segment back for 40 ms and more (RFC 9293 §3.8.6.3), unless another comes.
@@ -19,7 +19,7 @@ const LARGEST_WINDOW: Position = 1 << 30;
 /// An offset in a stream, 0 for the first byte, that does not wrap.
 pub(crate) type Position = i64;
 
-/// A segment under way.
+/// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     end: Position,
@@ -180,7 +180,7 @@ impl Stream {
         Place::Again(first)
     }
 
-    /// What was sent last was a retransmission: acknowledgments of what is under way no longer tell a round trip.
+    /// What was sent last was a retransmission: acknowledgments of what is in flight no longer tell a round trip.
     pub(crate) fn retransmitted(&mut self) {
         self.ambiguous = self.next;
     }

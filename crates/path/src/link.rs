@@ -28,11 +28,11 @@ pub struct LinkSpec {
     /// Probability that a packet is lost after its transmission, each independently of the others (Bernoulli).
     #[serde(default)]
     pub loss: f64,
-    /// Data packets that are lost after their transmission besides: their numbers, ascending, counted from 1 in the order
+    /// Data packets that are lost after their transmission, in addition: their numbers, ascending, counted from 1 in the order
     /// in which the link transmits packets with payload, whatever connection they belong to.
     #[serde(default)]
     pub lose: Vec<u32>,
-    /// A model by which packets are lost besides.
+    /// A model by which packets are lost in addition.
     #[serde(default)]
     pub loss_model: Option<LossModel>,
     /// The queue before the line.

@@ -51,11 +51,11 @@ pub(crate) struct QuickStartRouter {
     spec: QuickStartSpec,
     /// None: the link is infinitely fast.
     limit_bps: Option<u64>,
-    /// Number of the interval under way.
+    /// Number of the interval in progress.
     interval: u64,
-    /// Bits accepted in the interval under way and those before it.
+    /// Bits accepted in the interval in progress and those before it.
     bits: [u64; INTERVALS + 1],
-    /// Bits a second granted in the interval under way and the one before.
+    /// Bits a second granted in the interval in progress and the one before.
     granted: [u64; 2],
 }
 

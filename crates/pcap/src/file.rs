@@ -49,7 +49,7 @@ impl From<Unrepresentable> for FileError {
     }
 }
 
-/// A capture under way: written beside its place, and renamed into it by [`CaptureFile::finish`]. Dropped before, it
+/// A capture in progress: written beside its place, and renamed into it by [`CaptureFile::finish`]. Dropped before, it
 /// leaves what stood there before.
 #[derive(Debug)]
 pub struct CaptureFile {

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// A sum under way: 16-bit words, in one's complement.
+/// A sum in progress: 16-bit words, in one's complement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checksum(u64);
 

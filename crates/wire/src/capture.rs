@@ -9,7 +9,7 @@ use firstflight_device::monotonic_ns;
 use firstflight_pcap::{CaptureFile, Direction, FileError, Record};
 use firstflight_tcp::Nanos;
 
-/// A capture under way.
+/// A capture in progress.
 #[derive(Debug)]
 pub(crate) struct Capture {
     file: CaptureFile,

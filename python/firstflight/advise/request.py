@@ -47,7 +47,7 @@ class Request:
         return parse_assumed(self.assume)
 
     def identity(self) -> dict[str, object]:
-        """What one directory holds one of. Windows may be added and the budget changed without simulating anew."""
+        """What one directory holds one of. Windows may be added and the budget changed without another simulation."""
         return {
             "flows": self.flows.name,
             "digest": self.digest,

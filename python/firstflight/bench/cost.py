@@ -49,7 +49,7 @@ def shared_queue_row() -> Row:
 
 
 def _scheduler_ns(sources: int, operations: int = 10_000_000) -> float:
-    """CPU ns of a pop and a push; the call times itself by the clock, here CPU is held against CPU."""
+    """CPU ns of a pop and a push; the call times itself by the clock, here CPU is compared with CPU."""
     before = time.process_time()
     _native.scheduler_cost(sources, operations)
     return 1e9 * (time.process_time() - before) / operations

@@ -65,7 +65,7 @@ def rows() -> list[Row]:
 
 
 def rows_of(found: list[Measured], cores: int) -> list[Row]:
-    """The rows of what was measured, the most connections last: each cost is held against theirs."""
+    """The rows of what was measured, the most connections last: each cost is compared with theirs."""
     last = found[-1]
     made = []
     for measured in found:

@@ -24,8 +24,8 @@ class Goal:
 class Row:
     """A piece of work and what it cost, in `unit`; `ratio` is ours / peer_value.
 
-    `peer` names what ours is held against, None for nothing; its value is None where it is not installed.
-    `spread` holds the lowest and the highest ratio of the alternating rounds. `goals` are held against the
+    `peer` names what ours is compared with, None for nothing; its value is None where it is not installed.
+    `spread` holds the lowest and the highest ratio of the alternating rounds. `goals` are compared with the
     ratio if `goals_of_ratio`, else against ours. `same` is set on checks that both did the same work.
     """
 

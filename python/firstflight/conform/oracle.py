@@ -85,7 +85,7 @@ class Kernel:
         self._inside.close()
 
     def judge(self, connections: Sequence[Parameters]) -> list[Judged]:
-        """Record and run each; one that does not match although the recorder was late meanwhile is recorded anew."""
+        """Record and run each; one that does not match although the recorder was late meanwhile is recorded again."""
         judged = self._once(connections)
         for _ in range(_ATTEMPTS - 1):
             again = [

@@ -32,7 +32,7 @@ class Engine(Protocol):
         """Replicates `first_replicate` and on of a cell: the tables `transfers`, `pages` and `links` as
         `records.schema` says. A table `counts` may come with them: one row, a column for each thing counted; and a
         table `environment`, columns `name` and `value`: what the records depend on beside the scenario. A cell that
-        captures gives `segments` besides, a population `users`, or `aggregates` and `histograms` where it keeps those.
+        captures also gives `segments`, a population `users`, or `aggregates` and `histograms` where it keeps those.
 
         In virtual time the same arguments give the same tables, and a replicate does not depend on the others asked for
         with it. Raises RequestError for a scenario the engine cannot do.
@@ -45,7 +45,7 @@ class RealTime(Protocol):
     """What an engine offers besides whose cells take the time they last, so that some must share it."""
 
     def together(self, cells: Sequence[Cell]) -> list[list[Cell]]:
-        """The cells in groups that are compared with one another, and so must meet the same moods of the machine."""
+        """The cells in groups that are compared with one another, and so must have the same background load."""
         ...
 
     def run_together(

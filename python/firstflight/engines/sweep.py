@@ -143,7 +143,7 @@ def _in_threads(jobs: int, tasks: Sequence[Callable[[], None]]) -> None:
                 future.result()
     except BaseException as error:
         # The native module cannot be stopped. Who pressed Ctrl-C does not want to wait for it, and what it still
-        # delivers is dropped, since a run takes nothing once closed; otherwise cells under way are let finish.
+        # delivers is dropped, since a run takes nothing once closed; otherwise cells in progress are let finish.
         pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
         raise
     pool.shutdown()

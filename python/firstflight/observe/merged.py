@@ -62,7 +62,7 @@ class Merged:
         for name, frames in self._waiting.items():
             self._settled.setdefault(name, []).extend(_numbered(frame, number) for frame in frames)
         self._waiting.clear()
-        # Written anew: a string that is merely picked holds on to all the text that it was picked from.
+        # A copy: a string that is merely picked holds on to all the text that it was picked from.
         texts = [name for name, dtype in rows.schema.items() if dtype == pl.String]
         anew = [pl.concat_str(name, pl.lit("")).alias(name) for name in texts]
         self._rows = [grouped.select(rows.columns).with_columns(anew)]

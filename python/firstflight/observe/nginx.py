@@ -15,10 +15,10 @@ from firstflight.observe.room import Room
 from firstflight.observe.tables import HEADER_BYTES, Parts, Subnets, mean_rate, seconds, since_first
 
 # Lines of one connection agree on when it began to within what the clock of a log resolves, twice; connection numbers
-# begin anew with nginx, and no sooner than this.
+# begin again with nginx, and no earlier than this.
 _SAME_BEGIN_S = 0.5
 # Round trips for which nginx must have waited: slow start from ten segments to a thousand takes seven, and after it
-# comes the repair of what was too much.
+# comes the recovery of what was too much.
 _ROUNDS = 10
 # A round trip of so many times the least one has waited in a queue.
 _QUEUED = 1.3
@@ -159,7 +159,7 @@ def _paths(frame: pl.DataFrame, form: Format, mss_bytes: int) -> pl.DataFrame:
 
     nginx writes the line when the kernel has taken the last byte. Of an answer that the kernel took at once, or that
     fits into the window, that is before its first acknowledgment: the round trip is free of the queue that it will
-    make. A longer answer waited for acknowledgments: then a window is under way in each round trip, and if that is
+    make. A longer answer waited for acknowledgments: then a window is in flight in each round trip, and if that is
     well above the least one, a queue stands before the slowest link, which has no time to rest: window / round trip is
     its rate.
     """

@@ -18,7 +18,7 @@ class DatagramApplication(Application):
 
     header_size: Header = Field(default=Bytes("28B"), description="header bytes per datagram: UDP and IPv4")
 
-    # What the applications of TCP have besides.
+    # What the applications of TCP have in addition.
     response_header: ClassVar[None] = None
     service_time: ClassVar[None] = None
     tcp: ClassVar[None] = None

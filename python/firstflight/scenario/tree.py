@@ -49,7 +49,7 @@ class GroupDirection(Direction):
 
 
 class GroupLink(Link):
-    """A link of a group, with the keys of every link; rate, delay and loss can be laws, drawn for each link anew.
+    """A link of a group, with the keys of every link; rate, delay and loss can be laws, drawn for each link.
 
     Forward is away from the root. Both directions of a link are drawn at the same quantile, each from its own law: the
     link with the fastest way down has the fastest way up.

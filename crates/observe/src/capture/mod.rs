@@ -36,7 +36,7 @@ enum Format {
     Pcapng(pcapng::Section),
 }
 
-/// A capture under way.
+/// A capture in progress.
 #[derive(Debug)]
 pub(crate) struct Capture<R> {
     source: Source<R>,

@@ -34,7 +34,7 @@ struct Interface {
     offset_s: i64,
 }
 
-/// A section under way.
+/// A section in progress.
 #[derive(Debug, Default)]
 pub(super) struct Section {
     little_endian: bool,

@@ -14,7 +14,7 @@ use crate::{
 const MS: i64 = 1_000_000;
 /// A packet seen again so soon was captured twice: no sender repeats it before a round trip.
 const TWICE_WITHIN: i64 = MS;
-/// What fills a gap sooner than this, or than a round trip, was overtaken; later it was lost and retransmitted.
+/// What fills a gap earlier than this, or than a round trip, was overtaken; later it was lost and retransmitted.
 const OVERTAKEN_WITHIN: i64 = 3 * MS;
 
 impl Connection {
@@ -66,7 +66,7 @@ impl Connection {
         let is_handshake =
             self.secures.is_some() && self.secure(seen, start, before, is_new && !is_alert, &sight, batch);
         if is_new && !is_alert && !is_handshake {
-            // What comes sooner than a round trip from the server was under way when the client asked.
+            // What comes earlier than a round trip from the server was in flight when the client asked.
             let too_soon = |asked: &mut i64| time - *asked < to_server - to_server / 8;
             if self.response.is_some() {
                 self.request.take_if(too_soon);
@@ -119,7 +119,7 @@ impl Connection {
         if self.early_data {
             return false;
         }
-        // Session tickets take their part of the window if they are still under way when the answer is sent.
+        // Session tickets take their part of the window if they are still in flight when the answer is sent.
         if part != Part::Handshake || is_new && secures.handshake.has_finished() {
             let goes_on = |flight: &FirstFlight| flight.includes(sight) || part == Part::Tickets;
             if !self.answer_flight.as_ref().is_some_and(goes_on) {

@@ -6,7 +6,7 @@ use super::{Runner, seconds};
 use crate::script::Call;
 use firstflight_tcp::Nanos;
 
-/// A call under way.
+/// A call in progress.
 pub(super) struct Blocked {
     pub line: u32,
     pub call: Call,

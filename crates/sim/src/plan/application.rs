@@ -13,7 +13,7 @@ use crate::{PlanError, law::Law};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerChoice {
-    /// Anew for each connection.
+    /// Drawn for each connection.
     Random,
     /// Client i asks server i modulo their number.
     ByClient,

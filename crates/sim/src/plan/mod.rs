@@ -26,7 +26,7 @@ const MOST_CLIENTS: u64 = 10_000_000;
 /// An arm is numbered with 8 bits.
 const MOST_ARMS: usize = 254;
 
-/// Everything a simulation needs besides its seed.
+/// Everything a simulation needs except for its seed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -71,7 +71,7 @@ pub enum ArmsOf {
     /// Users: client i of all applications is one.
     #[default]
     Users,
-    /// Each connection anew.
+    /// Each connection separately.
     Connections,
 }
 

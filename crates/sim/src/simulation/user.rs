@@ -1,4 +1,4 @@
-//! A user of a population: the same simulation from its beginning, with another path, and nothing allocated anew.
+//! A user of a population: the same simulation from its beginning, with another path, and nothing allocated again.
 
 use firstflight_path::{
     LinkSpec,

@@ -29,7 +29,7 @@ pub(crate) struct Extra {
     pub reset: Reset,
 }
 
-/// What has a say in when data leaves, besides windows: as long as there is something for it to do.
+/// What has a say in when data leaves, in addition to windows: as long as there is something for it to do.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Departure {
     pub startup: Option<StartupState>,

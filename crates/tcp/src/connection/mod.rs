@@ -80,7 +80,7 @@ pub(crate) mod due {
     pub const URGENT: u8 = RESET | SYN | ACK_FIRST | RETRANSMIT | PROBE;
 }
 
-/// What every segment of a connection has to do besides carrying data, as a set of bits. None for plain TCP, so that
+/// What every segment of a connection has to do in addition to carrying data, as a set of bits. None for plain TCP, so that
 /// one test skips it all.
 pub(crate) mod feature {
     /// Selective acknowledgments are agreed on.

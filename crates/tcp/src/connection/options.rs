@@ -8,7 +8,7 @@ use crate::profile::EcnPolicy;
 use crate::segment::{Flags, MOST_SACK_BLOCKS, Segment, SentAt};
 use crate::sequence::{Position, near};
 
-/// Bytes of a SACK option with padding, besides those of its ranges, and of a range (RFC 2018 §3).
+/// Bytes of a SACK option with padding, without those of its ranges, and of a range (RFC 2018 §3).
 const SACK_BYTES: u32 = 4;
 const BLOCK_BYTES: u32 = 8;
 
@@ -127,7 +127,7 @@ impl Endpoint {
         if self.features & feature::TIMESTAMPS != 0 { MOST_SACK_BLOCKS - 1 } else { MOST_SACK_BLOCKS }
     }
 
-    /// Takes over what an acceptable segment, whose acknowledgment was accepted too, says besides.
+    /// Takes over what an acceptable segment, whose acknowledgment was accepted too, contains in addition.
     // Linux, tcp_ack and tcp_data_queue: TS.Recent and ECN's marks are of segments that are not dropped.
     #[inline(never)]
     pub(crate) fn note_options(&mut self, now: Nanos, seq: Position, segment: &Segment) {

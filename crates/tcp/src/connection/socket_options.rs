@@ -1,4 +1,4 @@
-//! What an application may ask of an open connection besides reading and writing.
+//! What an application may ask of an open connection in addition to reading and writing.
 
 use super::{Endpoint, due};
 use crate::sender::nagle::Nagle;

@@ -1,7 +1,7 @@
 //! How cwnd follows from a loss: proportional rate reduction (RFC 9937, which obsoletes RFC 6937), and what an undo
 //! restores.
 
-/// A reduction of cwnd under way, counted in segments, and cwnd and ssthresh before it.
+/// A reduction of cwnd in progress, counted in segments, and cwnd and ssthresh before it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reduction {
     /// RecoverFS: cwnd when the reduction began.

@@ -49,7 +49,7 @@ impl Endpoint {
 
     /// False: [`poll_transmit`](Self::poll_transmit) would find nothing to send now. A hint that costs little: true says
     /// nothing.
-    // What has nothing to validate or to repair, and nothing outstanding, only receives.
+    // What has nothing to validate or to retransmit, and nothing outstanding, only receives.
     #[inline]
     pub fn may_transmit(&self) -> bool {
         let only_receives = self.una == self.stream_end()

@@ -83,7 +83,7 @@ pub struct Client {
     fetch: Fetch,
     connection: u32,
     gives_up_at: Nanos,
-    /// The path that is under way; none once all are.
+    /// The path that is in progress; none once all are.
     index: usize,
     response: Response,
     /// The head of a response that is not complete.

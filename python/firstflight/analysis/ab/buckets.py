@@ -154,7 +154,7 @@ def _bucket(
 
 
 def _adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
-    """P-values to be held against 1 - confidence as they are."""
+    """P-values to be compared with 1 - confidence as they are."""
     count = len(p_values)
     if correction == "none":
         return list(p_values)

@@ -27,7 +27,7 @@ _CTRL_C_WITHIN_S = 0.1
 # How often to look how many workers there are, and how long a scheduler may take to say so before it counts as gone.
 _LOOK_EVERY_S = 5.0
 _ANSWER_WITHIN_S = 30.0
-# Tasks handed out for each thread of the workers: one under way and one that waits.
+# Tasks handed out for each thread of the workers: one in progress and one that waits.
 _PER_THREAD = 2
 # Cells larger than this go to the cluster once instead of with each of their chunks.
 _LARGE_CELL_BYTES = 32_768

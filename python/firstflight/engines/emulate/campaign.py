@@ -1,8 +1,8 @@
 """The engine: a scenario's cells on a testbed, replicate after replicate, cells that differ in TCP only in turn.
 
-What is compared must meet the same moods of the machine, so a group of such cells shares one testbed, and its
+What is compared must have the same background load, so a group of such cells shares one testbed, and its
 replicates are interleaved (A B A B). Every measurement follows the same order: settings (set and read back), metrics
-forgotten, links as new, applications, connections closed, nothing under way, counters taken.
+forgotten, links as new, applications, connections closed, nothing in flight, counters taken.
 """
 
 import copy
@@ -424,7 +424,7 @@ class Campaign:
         return float(sum(way["delay_ns"] / 1e9 + _queue_s(way["queue"], way["rate_bps"]) for way in ways))
 
     def quiet(self) -> dict[str, Any]:
-        """Wait until nothing is under way; the box's counters since they were taken last."""
+        """Wait until nothing is in flight; the box's counters since they were taken last."""
         patience_s = _QUIET_S + self.emptying_s()
         deadline = time.monotonic() + patience_s
         counters = self.lab.box("take", intervals=True)

@@ -20,7 +20,7 @@ Answer = dict[str, Any]
 
 
 class Connection:
-    """Many questions may be under way at once, from many threads; each call waits for its own answer."""
+    """Many questions may be open at the same time, from many threads; each call waits for its own answer."""
 
     def __init__(self, line: socket.socket) -> None:
         self.fds: queue.SimpleQueue[int] = queue.SimpleQueue()

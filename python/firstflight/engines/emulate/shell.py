@@ -132,7 +132,7 @@ class Shell:
         return list(dict.fromkeys(name for placement in self.layout.placements for name in placement.servers))
 
     def observed(self, pcap: Path | None = None, links: Path | None = None) -> "Observed":
-        """What the servers' devices and the links carried since the start, when nothing is under way or after a second.
+        """What the servers' devices and the links carried since the start, when nothing is in flight or after a second.
         `pcap`: write what passed the first server's device there, as pcapng; `links`: what passed the far ends of links
         that were watched.
         """

@@ -112,7 +112,7 @@ class Windows:
         """Median distance of cwnd from RFC 9438's window, as a share of the latter, over acknowledgements.
 
         The RFC's window is the larger of W_cubic(t) (figure 1) and W_est (figure 4), with the W_max that fast
-        convergence leaves (section 4.7); t runs from the end of the repair.
+        convergence leaves (section 4.7); t runs from the end of the recovery.
         """
         last_max, distances = 0.0, []
         maxima = {}

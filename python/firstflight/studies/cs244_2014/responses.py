@@ -69,7 +69,7 @@ def full_kbps(segments: int) -> float:
 
 
 def always_busy_kbps(initial_window: int) -> float:
-    """The rate up to which a first flight keeps the link busy until its first acknowledgement has let out more: what
+    """The rate up to which a first flight keeps the link busy until its first acknowledgment has let out more: what
     follows the first segment takes a round trip. Below it a larger window gains nothing.
     """
     return full_kbps(initial_window - 1)
@@ -115,7 +115,7 @@ _Seen = list[tuple[int, int, int, int, int]]
 
 def _rounds(seen: _Seen) -> int:
     """The first round is what leaves before data is acknowledged. The next begins with the first new segment after an
-    acknowledgement that covers the first segment of the round before.
+    acknowledgment that covers the first segment of the round before.
     """
     count, start, covered = 0, -1, True
     for _, event, seq, length, ack in seen:
@@ -128,7 +128,7 @@ def _rounds(seen: _Seen) -> int:
 
 def _ten_segments_ms(seen: _Seen) -> float | None:
     """How long the link takes for ten full segments of a first flight, measured where they are acknowledged: ten ninths
-    of the time from the first segment's acknowledgement to the tenth's. None if ten were not sent so.
+    of the time from the first segment's acknowledgment to the tenth's. None if ten were not sent so.
     """
     ends = [seq + length for _, event, seq, length, _ in seen if event == _SENT and length][:TEN]
     acks = [(at, ack) for at, event, _, _, ack in seen if event == _RECEIVED]

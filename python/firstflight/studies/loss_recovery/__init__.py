@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from firstflight.records import Run
 
 LONG_SEGMENTS = 64
-"""A response that goes on after its first flight: four times the largest window, so that every repair ends before."""
+"""A response that goes on after its first flight: four times the largest window, so that every recovery ends before."""
 TIMESTAMP_BYTES = 12
 """The option with its padding."""
 DONE = pl.col("completed") == 1

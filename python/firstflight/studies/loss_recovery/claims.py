@@ -1,4 +1,4 @@
-"""What RFC 6928 says of the repair of a loss in the first flight, and what the RFCs of the means say."""
+"""What RFC 6928 says of the recovery from a loss in the first flight, and what the RFCs of the means say."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _against_sack(q: Quantities) -> Iterator[ClaimSpec]:
 
 
 def _comparison(times: xr.DataArray, stacks: tuple[str, str], what: str) -> ClaimSpec:
-    """How much sooner, in percent of the mean completion time of IW 3 with SACK."""
+    """How much faster, in percent of the mean completion time of IW 3 with SACK."""
     key, where, unit = (
         ("loss_percent", "segments under random loss", "%")
         if times.name == "random_loss"

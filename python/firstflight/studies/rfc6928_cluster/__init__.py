@@ -39,7 +39,7 @@ USERS_OF_ASSUMPTIONS = {SEARCH: 14_000, MAPS: 1_500, PHOTOS: 1_000, BLOG: 1_000}
 SERVICE_TIME = "125ms"
 # Some users download beside it, from a server of somebody else's, whose initial window is 3 in both arms. Share: ours;
 # by the latencies with IW 3 it should rather be none, and a tenth, as the preset has it, is out of the question. The
-# download is under way when the page is asked for.
+# download is in progress when the page is asked for.
 BACKGROUND_SHARE, HEAD_START = 0.01, "3s"
 # Where a service is not as its preset has it.
 MAPS_PARALLEL = 9

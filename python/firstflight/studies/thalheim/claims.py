@@ -18,7 +18,7 @@ from firstflight.studies.kernel import ClaimSpec, Quantities, Source, above, at_
 BASE, PROPOSED = 3, 10
 """Initial windows of the talk: what its figure is relative to, and what it proposes, segments."""
 RATE_MBIT, DELAY_MS = 10, 50
-"""The path of the small queue, of parallel connections and of the elephant; the delay is that of one way."""
+"""The path of the small queue, of parallel connections and of the long flow; the delay is that of one way."""
 AMPLE_QUEUE, SMALL_QUEUE = 1000, 25
 TOTAL_KB, MANY = 600, 6
 OBJECT_KB, MOUSE_KB = TOTAL_KB // MANY, 20
@@ -179,7 +179,7 @@ def _formula(talk: Source, q: Quantities) -> Iterator[ClaimSpec]:
 
 
 def _remarks(q: Quantities) -> Iterator[ClaimSpec]:
-    """Parallel connections, then the elephant: the least over the windows."""
+    """Parallel connections, then the long flow: the least over the windows."""
     flights = q.first_flights.sel(queue_packets=AMPLE_QUEUE)
     together = flights.sel(flows=MANY, drop=True) / flights.sel(flows=1, drop=True)
     yield TALK.says(

@@ -138,7 +138,7 @@ impl Arrivals {
             } else if gap < self.interval {
                 self.interval = (self.floor(self.interval / 2) + gap).min(rto);
             } else if gap > rto {
-                // The sender starts anew after such a gap.
+                // The sender starts again after such a gap.
                 self.raise_quick(self.rules.max_quickacks, segment_bytes, window_bytes);
             }
         }

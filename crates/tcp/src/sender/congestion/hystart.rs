@@ -78,7 +78,7 @@ impl Hystart {
         self.samples = 0;
     }
 
-    /// The timer expired: slow start begins anew, and with it the search for its end.
+    /// The timer expired: slow start begins again, and with it the search for its end.
     pub(in crate::sender) fn restart(&mut self, now: Nanos) {
         self.found = false;
         self.begin_round(now / 1000, None);

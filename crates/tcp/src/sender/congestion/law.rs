@@ -49,9 +49,9 @@ pub struct Delivery {
     pub flight_bytes: u32,
     /// The acknowledgment probably waited for the receiver's timer.
     pub ack_delayed: bool,
-    /// Fast recovery is under way, after this acknowledgment.
+    /// Fast recovery is in progress, after this acknowledgment.
     pub in_recovery: bool,
-    /// Repair after a retransmission timeout is under way.
+    /// Recovery after a retransmission timeout is in progress.
     pub in_loss: bool,
 }
 

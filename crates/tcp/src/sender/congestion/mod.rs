@@ -163,7 +163,7 @@ pub struct Start {
     pub seed: u32,
 }
 
-/// Declares the algorithms besides Reno: one entry for each, with its parameters, its file and its type.
+/// Declares the algorithms other than Reno: one entry for each, with its parameters, its file and its type.
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $type:ty),+ })? => $file:ident::$law:ident;)+) => {
         /// Congestion control algorithm.

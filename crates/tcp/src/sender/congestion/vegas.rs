@@ -3,7 +3,7 @@
 //! Avoidance on a Global Internet", 1995).
 //!
 //! As in Linux, loss is found and repaired as by any other sender; slow start doubles each round trip rather than each
-//! other one; the actual rate is taken from the shortest round trip of a round; after a repair or an idle time a whole
+//! other one; the actual rate is taken from the shortest round trip of a round; after a recovery or an idle time a whole
 //! round trip of acknowledgments is waited for.
 
 use super::reno::Reno;
@@ -25,7 +25,7 @@ const LEAST_SAMPLES: u32 = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Vegas {
     reno: Reno,
-    /// Decisions are made: no repair is under way.
+    /// Decisions are made: no recovery is in progress.
     deciding: bool,
     /// The round ends when this position is passed.
     round_end: Position,

@@ -87,7 +87,7 @@ impl CongestionControl for Westwood {
         w.set_cwnd(window.min(product));
     }
 
-    // The same after a timeout, with cwnd at the loss window; Linux then looks for the shortest round trip anew.
+    // The same after a timeout, with cwnd at the loss window; Linux then looks for the shortest round trip again.
     fn on_timeout(&mut self, w: &mut Window, now: Nanos, flight: Bytes, first: bool) {
         self.reno.on_timeout(w, now, flight, first);
         if first {

@@ -22,7 +22,7 @@ pub struct Adaptive {
     /// Threshold, in percent of the connections, 0 to 95: with more of them failing the window decreases.
     #[serde(default = "threshold_percent")]
     pub threshold_percent: u32,
-    /// Connections after which the window is set anew, 1 to 1000.
+    /// Connections after which the window is set again, 1 to 1000.
     #[serde(default = "connections")]
     pub connections: u32,
 }

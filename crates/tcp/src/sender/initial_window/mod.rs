@@ -99,7 +99,7 @@ pub struct StartingPoint {
 /// What others can go by of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Congestion window in whole segments, without the inflation of a repair.
+    /// Congestion window in whole segments, without the inflation of fast recovery.
     pub window_segments: u32,
     /// Slow start threshold in whole segments; none: arbitrarily high.
     pub ssthresh_segments: Option<u32>,

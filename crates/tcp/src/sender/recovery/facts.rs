@@ -168,7 +168,7 @@ pub(crate) struct Facts {
     /// RTT of the segment that was delivered last.
     pub rtt: Option<Nanos>,
     pub edges: Edges,
-    /// Fast recovery was, and is, under way.
+    /// Fast recovery was, and is, in progress.
     pub was_recovering: bool,
     pub recovering: bool,
     /// The cumulative acknowledgment advanced.

@@ -51,7 +51,7 @@ impl StartupScheme for JumpStart {
 
     fn grow(&mut self, growth: &mut Growth<'_>, state: &SendState) {
         if self.loss.is_some() {
-            // The repair is over, but its outcome is not drawn yet.
+            // The recovery is over, but its outcome is not drawn yet.
         } else if self.over {
             growth.by_controller();
         } else if state.una >= self.end {

@@ -2,15 +2,14 @@
 //! used. One file a rule.
 //!
 //! The contract, for the sender: after each burst of transmissions, that is once `poll_transmit` has nothing more to
-//! send or cwnd forbids it, call [`Validation::on_transmit`], with `limited` if cwnd, rather than the application or the
-//! peer's window, ended the burst; then [`Validation::unused`], whose answer, if any, replaces window and threshold (not
-//! for rate-based controllers; Linux's rule only with `app_limited_decay`). On an acknowledgment of new data outside of recovery call [`Validation::on_ack`], then ask
-//! [`Validation::allows_growth`] before the controller's `on_ack`. When the restart window applied, call
-//! [`Validation::on_restart`]. When a repair begins, call
-//! [`Validation::on_congestion`] after the controller's and let its answer, if any, replace window and threshold; when it
-//! is over (and not undone), call [`Validation::on_recovered`] for the same. After a timeout call
-//! [`Validation::on_timeout`]. All windows are in segments. With [`WindowValidation::Off`] there is no
-//! [`Validation`].
+//! send or cwnd forbids it, call [`Validation::on_transmit`], with `limited` if cwnd, rather than the application or
+//! the peer's window, ended the burst; then [`Validation::unused`], whose answer, if any, replaces window and threshold
+//! (not for rate-based controllers; Linux's rule only with `app_limited_decay`). On an acknowledgment of new data
+//! outside of recovery call [`Validation::on_ack`], then ask [`Validation::allows_growth`] before the controller's
+//! `on_ack`. When the restart window applied, call [`Validation::on_restart`]. When a recovery begins, call
+//! [`Validation::on_congestion`] after the controller's and let its answer, if any, replace window and threshold; when
+//! it is over (and not undone), call [`Validation::on_recovered`] for the same. After a timeout call
+//! [`Validation::on_timeout`]. All windows are in segments. With [`WindowValidation::Off`] there is no [`Validation`].
 
 mod cwnd_limited;
 mod rfc7661;
@@ -66,7 +65,7 @@ impl Shrunk {
 #[derive(Clone, Debug)]
 pub(crate) struct Validation {
     rule: Rule,
-    /// Retransmissions before the repair that is under way.
+    /// Retransmissions before the recovery that is in progress.
     retransmissions_before: u32,
 }
 
@@ -128,7 +127,7 @@ impl Validation {
         }
     }
 
-    /// A repair begins, with so many segments in flight and after so many retransmissions in all: the window during it,
+    /// A recovery begins, with so many segments in flight and after so many retransmissions in all: the window during it,
     /// if it is not the controller's.
     pub(crate) fn on_congestion(
         &mut self,
@@ -143,7 +142,7 @@ impl Validation {
         }
     }
 
-    /// The repair is over, after so many retransmissions in all: window and threshold after it, if they are not the
+    /// The recovery is over, after so many retransmissions in all: window and threshold after it, if they are not the
     /// controller's.
     pub(crate) fn on_recovered(&mut self, retransmissions: u32) -> Option<u32> {
         match &mut self.rule {

@@ -22,7 +22,7 @@ pub(crate) struct Rfc7661 {
     round: Option<(Position, Position)>,
     /// When the non-validated phase, or its latest period, began.
     non_validated_at: Option<Nanos>,
-    /// max(pipeACK, LossFlightSize) in segments, during the repair of a loss in the non-validated phase.
+    /// max(pipeACK, LossFlightSize) in segments, during the recovery from a loss in the non-validated phase.
     safe: Option<u32>,
 }
 
@@ -87,7 +87,7 @@ impl Rfc7661 {
         Some((safe / 2).max(1))
     }
 
-    // RFC 7661 §4.4.1: at the end of the repair cwnd = (max(pipeACK, LossFlightSize) - R) / 2, where R is the volume
+    // RFC 7661 §4.4.1: at the end of the recovery cwnd = (max(pipeACK, LossFlightSize) - R) / 2, where R is the volume
     // that was retransmitted, and ssthresh the same.
     pub(super) fn on_recovered(&mut self, retransmitted_segments: u32) -> Option<u32> {
         let safe = self.safe;

@@ -1,4 +1,4 @@
-"""The cases of the calibration: a sample with a known truth, drawn anew each time, and what is asked of it."""
+"""The cases of the calibration: a sample with a known truth, drawn each time, and the question put to it."""
 
 from __future__ import annotations
 

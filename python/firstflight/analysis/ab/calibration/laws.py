@@ -17,7 +17,7 @@ _UNTOUCHED, _LEAST = 0.2, 0.7
 
 @dataclass(frozen=True)
 class Latency:
-    """A lognormal time (median `median_s`, `sigma` of its logarithm) and, for a share of flows, a timeout besides.
+    """A lognormal time (median `median_s`, `sigma` of its logarithm) and, for a share of flows, a timeout in addition.
 
     The treatment leaves a fifth of the flows as they are and shortens the others to a factor drawn evenly from 0.7 to
     1.

@@ -38,7 +38,7 @@ def start_servers(testbed: Testbed, hosts: dict[str, dict[str, Any]]) -> None:
         if testbed.host(name).stack == "kernel":
             _SERVERS[name] = KernelServer(testbed, name, _FILES / f"nginx{number}", told)
         else:
-            # To listen anew takes no time, to start it does.
+            # To listen again takes no time, to start does.
             server = ours.get(name) or OurServer(testbed, name)
             server.listen(told)
             _SERVERS[name] = server

@@ -116,7 +116,7 @@ pub(crate) struct Bbr {
     seed: u32,
     /// Sending has begun after an idle time, and nothing is delivered yet.
     restarting: bool,
-    /// Window to come back to after a repair or PROBE_RTT.
+    /// Window to come back to after a recovery or PROBE_RTT.
     prior_window: Bytes,
     repair: Repair,
     /// In the first round of recovery, as much is sent as is delivered.
@@ -282,7 +282,7 @@ impl CongestionControl for Bbr {
         self.save_window(w);
     }
 
-    // Linux: a timeout counts as the end of a round and as a loss, and the pipe is to be filled anew.
+    // Linux: a timeout counts as the end of a round and as a loss, and the pipe is to be filled again.
     fn on_timeout(&mut self, w: &mut Window, now: Nanos, _flight: Bytes, first: bool) {
         if first {
             self.save_window(w);

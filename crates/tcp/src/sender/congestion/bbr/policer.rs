@@ -59,7 +59,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// True: the rate is believed no longer, and probing is to begin anew.
+    /// True: the rate is believed no longer, and probing is to begin again.
     pub fn observe(&mut self, seen: &Observation) -> bool {
         if self.believed {
             self.rounds += u32::from(seen.probing && seen.round_start);
@@ -116,7 +116,7 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    /// A second a round, `delivered` bytes each, of which `lost` besides are lost.
+    /// A second a round, `delivered` bytes each, of which `lost` more are lost.
     fn round(policer: &mut Policer, number: u64, delivered: u64, lost: u64) -> bool {
         policer.observe(&Observation {
             now: number * SECOND,

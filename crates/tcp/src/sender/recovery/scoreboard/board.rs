@@ -248,7 +248,7 @@ impl Board {
         true
     }
 
-    /// Nothing counts as lost any more: a repair was needless.
+    /// Nothing counts as lost any more: a recovery was spurious.
     pub fn forget_losses(&mut self) {
         for sent in &mut self.queue {
             sent.marks &= !mark::LOST;
@@ -297,7 +297,7 @@ impl Board {
         hole.map(|(index, _)| self.first + index as u64)
     }
 
-    /// This segment leaves again, as the repair of a loss or as a probe (which is not counted as a repair).
+    /// This segment is retransmitted, because it is lost or as a probe (which does not count as a retransmission).
     pub fn repeat(&mut self, now: Nanos, number: u64, delivered: u32, as_repair: bool) {
         let sent = self.get_mut(number);
         sent.sent_at = now;

@@ -225,7 +225,7 @@ impl Scoreboard {
             let recent = flight.profile.recovery.scoreboard().rack && self.rack.is_recent(flight.now, &sent);
             if number == numbers.start || !recent {
                 self.lost += u32::from(self.board.mark_lost(number));
-                // The repair of something that did not count as lost (any more) is lost with it.
+                // The retransmission of something that did not count as lost (any more) is lost with it.
                 self.board.end_repair(number);
             }
         }

@@ -1,4 +1,4 @@
-//! F-RTO: after a timeout, the first acknowledgments tell whether it was needless (RFC 5682).
+//! F-RTO: after a timeout, the first acknowledgments tell whether it was spurious (RFC 5682).
 
 use super::{Ack, AckSummary, Facts, Flight, Next, Scoreboard};
 
@@ -38,7 +38,7 @@ impl FRto {
 
 impl Scoreboard {
     /// An acknowledgment arrived after a timeout, before everything outstanding then is acknowledged. Answers what may
-    /// leave now if the algorithm decides it; `None` leaves it to the ordinary repair.
+    /// leave now if the algorithm decides it; `None` leaves it to the ordinary recovery.
     pub(super) fn f_rto(
         &mut self,
         flight: &Flight<'_>,
@@ -51,7 +51,7 @@ impl Scoreboard {
             return None;
         }
         // RFC 5682 §3.1 step 3.b (SACK-enhanced): something that was never retransmitted, and left before the timeout,
-        // is acknowledged: the timeout was needless.
+        // is acknowledged: the timeout was spurious.
         if summary.original_delivered && self.undo_after_timeout(flight, ack, facts, true) {
             self.f_rto.stop();
             return Some(Next::Nothing);

@@ -167,7 +167,7 @@ impl Scoreboard {
         }
     }
 
-    /// Fast recovery is under way.
+    /// Fast recovery is in progress.
     #[inline]
     pub fn is_recovering(&self) -> bool {
         self.state == State::Recovery
@@ -191,7 +191,7 @@ impl Scoreboard {
         self.state == State::Open
     }
 
-    /// Fast recovery, or the repair after a timeout.
+    /// Fast recovery, or the recovery after a timeout.
     #[inline]
     pub fn is_repairing(&self) -> bool {
         self.state >= State::Recovery
@@ -421,14 +421,14 @@ impl Scoreboard {
         self.probing
     }
 
-    /// Whether new data must not wait for more of it: a probe, or what tells a needless timeout.
+    /// Whether new data must not wait for more of it: a probe, or what tells a spurious timeout.
     // Linux sends both with Nagle's algorithm off (tcp_send_loss_probe, tcp_xmit_recovery).
     #[inline]
     pub fn pushes(&self) -> bool {
         self.probing || self.f_rto.is_offering()
     }
 
-    /// A segment leaves again, as a repair or as a probe.
+    /// A segment leaves again, as a retransmission or as a probe.
     fn repeat(&mut self, now: Nanos, number: u64, as_repair: bool) {
         self.board.repeat(now, number, self.delivered, as_repair);
         if let Some(rate) = &mut self.rate {

@@ -30,7 +30,7 @@ pub(crate) struct Rack {
 
 impl Rack {
     /// A segment was delivered.
-    // RFC 8985 §6.2 step 2: a retransmission that is acknowledged sooner than the minimum round trip is taken for its
+    // RFC 8985 §6.2 step 2: a retransmission that is acknowledged earlier than the minimum round trip is taken for its
     // original.
     #[inline]
     pub fn advance(&mut self, now: Nanos, min_rtt: Option<Nanos>, sent: &Sent) {
@@ -56,12 +56,12 @@ impl Rack {
         self.dsack_seen = true;
     }
 
-    /// A needless repair was noticed.
+    /// A spurious recovery was detected.
     pub fn keep_wide(&mut self) {
         self.persist = (self.persist + 1).min(PERSISTENCE);
     }
 
-    /// A repair ended that was not needless.
+    /// A recovery ended that was not spurious.
     pub fn on_repaired(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }

@@ -19,7 +19,7 @@ pub(crate) struct SackHistory {
 }
 
 impl SackHistory {
-    /// Marks may have been taken back: look at everything anew.
+    /// Marks may have been taken back: look at everything again.
     pub fn forget(&mut self) {
         self.blocks = Default::default();
     }
@@ -187,8 +187,8 @@ impl Scoreboard {
             number -= 1;
         }
         let below = self.board.get(number).start;
-        // A retransmission that is lost shows by the timeout alone; a segment that left again as a probe, or whose repair
-        // was taken back, is as any other. Those did not leave in the order of the stream.
+        // A retransmission that is lost shows by the timeout alone; a segment that was a probe, or whose retransmission was
+        // undone, is as any other. Those did not leave in the order of the stream.
         first_lost
             + self.board.mark_losses(|sent| match (sent.end() > below, sent.is_repeated()) {
                 (true, false) => Judgement::Stop,

@@ -20,7 +20,7 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// True if an episode is under way that may prove spurious.
+    /// True if an episode is in progress that may prove spurious.
     pub fn is_armed(&self) -> bool {
         self.marker.is_some()
     }
@@ -75,7 +75,7 @@ impl Scoreboard {
         match (self.undo.first_retransmission, ack.echo_age) {
             (Some(first), Some(age)) => answers_earlier(flight.now, age, first),
             // Nothing of the episode was retransmitted yet, so nothing repeated can have been delivered; unless, without
-            // SACK, the repair is over and only waits for something beyond it to be acknowledged (`must_stay`).
+            // SACK, the recovery is over and only waits for something beyond it to be acknowledged (`must_stay`).
             (None, _) => !self.any_repeated() && (self.sack || flight.una < self.high),
             (Some(_), None) => false,
         }
@@ -86,9 +86,9 @@ impl Scoreboard {
             && (self.dsacks_cover_all_retransmissions(flight) || self.eifel_shows_spurious(flight, ack))
     }
 
-    /// An episode begins that may prove needless.
+    /// An episode begins that may prove spurious.
     // Linux, tcp_init_undo: retransmissions in flight may still be reported by DSACKs, and so may the probe of the tail;
-    // what names that one must not pass for what explains a repair.
+    // what names that one must not pass for what explains a recovery.
     pub(super) fn begin_episode(&mut self, flight: &Flight<'_>) {
         let probe = u32::from(self.probe.is_repetition());
         self.undo.begin_episode(flight.una, self.board.in_repair() + probe);
@@ -124,7 +124,7 @@ impl Scoreboard {
         false
     }
 
-    /// Without SACK, duplicates of what was retransmitted must not start another repair: the state stays until
+    /// Without SACK, duplicates of what was retransmitted must not start another recovery: the state stays until
     /// something beyond `high` is acknowledged.
     // RFC 6582 §3.2 step 2: "recover".
     fn must_stay(&mut self, flight: &Flight<'_>) -> bool {
@@ -167,7 +167,7 @@ impl Scoreboard {
         false
     }
 
-    /// After a timeout: true if the episode was needless and is over.
+    /// After a timeout: true if the episode was spurious and is over.
     pub(super) fn undo_after_timeout(
         &mut self,
         flight: &Flight<'_>,
