@@ -58,6 +58,7 @@ lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/firstflight
+	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/python -m mypy.stubtest --ignore-missing-stub firstflight._native
 
 # The site, in site/: without a network, and strict: a link that leads nowhere or a page without a place fails.

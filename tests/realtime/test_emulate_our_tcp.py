@@ -2,6 +2,7 @@
 flights as in virtual time.
 """
 
+import functools
 from typing import Any
 
 import polars as pl
@@ -41,7 +42,7 @@ def _machine_can() -> None:
 def test_our_own_tcp_fetches_and_serves(ends: str, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     if backend == "tun" and not testbeds.has_tun():
         pytest.skip("no TUN devices here; chmod 0666 /dev/net/tun")
-    monkeypatch.setattr(campaign, "Lab", lambda *args, **keywords: Lab(*args, backend=backend, **keywords))
+    monkeypatch.setattr(campaign, "Lab", functools.partial(Lab, backend=backend))
     changes: dict[str, Any] = {f"web__{end}": OURS for end in ENDS[ends]}
     asked = cell(
         **changes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,7 +19,7 @@ from firstflight.studies.congestion_control.claims import DRAWN
 from firstflight.studies.congestion_control.windows import Windows
 from firstflight.studies.execute import run
 
-STUDY = find("congestion-control")
+STUDY: Any = find("congestion-control")
 CONTROLS = ["reno", "cubic", "westwood", "vegas", "bbr"]
 
 
@@ -79,8 +80,8 @@ def test_a_download_is_timed_and_its_queue_averaged_over_its_own_time(base: Run)
     completion, mean = (float(of.sel(control="reno", draw=0, **DRAWN)) for of in (q.completion_time, q.mean_queue))
     # 50 MB in segments of 1448 bytes take 34531 packets of 1500 bytes: 41.4 s on the line.
     assert 41.4 < completion < 43
-    shown = waiting(base).filter(pl.col("control") == "reno", *(pl.col(key) == of for key, of in DRAWN.items()))
-    shown = shown.collect()
+    of_reno = (pl.col("control") == "reno", *(pl.col(key) == of for key, of in DRAWN.items()))
+    shown = waiting(base).filter(*of_reno).collect()
     assert shown["queue_mean_packets"].mean() == pytest.approx(mean, rel=0.01)
     assert shown["interval_start_s"].max() < completion
 

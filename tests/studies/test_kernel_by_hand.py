@@ -81,9 +81,9 @@ def test_a_claim_keeps_value_and_both_ends_in_their_places() -> None:
 
 def test_a_table_has_value_and_both_ends_of_each_quantity_in_the_order_asked_for() -> None:
     #            rtt 20, 100, 300
-    values = [[1.0, 2, 4], [8, 16, 32]]
+    values: list[list[float]] = [[1, 2, 4], [8, 16, 32]]
     draws = np.array([[[value, value - 0.5, value + 0.25] for value in row] for row in values])
-    coordinates = {"iw": [3, 10], "rtt": [20, 100, 300], "draw": range(3), "interval": "paired"}
+    coordinates: dict[str, Any] = {"iw": [3, 10], "rtt": [20, 100, 300], "draw": range(3), "interval": "paired"}
     times = named(xr.DataArray(draws, coordinates, ["iw", "rtt", "draw"]), "time", "Time", "ms", 2)
     share = named(10 * times, "share", "Share", "percent", 0)
     made = table(

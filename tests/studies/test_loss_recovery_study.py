@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,7 +15,7 @@ from firstflight.studies import find
 from firstflight.studies.execute import run
 from firstflight.studies.loss_recovery.claims import EARLY, FAST, PROBE, TIMEOUT, cost
 
-STUDY = find("loss-recovery")
+STUDY: Any = find("loss-recovery")
 ROUND_TRIP_MS = 100
 PACKET_MS = 1.2
 

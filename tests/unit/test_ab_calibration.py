@@ -45,8 +45,8 @@ def test_means_of_many_samples_at_once_are_those_of_each_alone(paired: bool) -> 
     assert [one.standard_error for one in alone] == pytest.approx(found["difference"].error.tolist(), rel=1e-3)
     # The resamples are others, so ends differ by chance; all but a few intervals agree about the truth.
     covers = found["difference"].covers(treated - mean)["as it is"]
-    agree = [cases.covered(one, mean, treated)["difference"] for one in alone] == covers
-    assert agree.mean() >= 0.9
+    alike = np.array([cases.covered(one, mean, treated)["difference"] for one in alone]) == covers
+    assert alike.mean() >= 0.9
 
 
 def test_the_laws_truths_are_those_of_a_large_sample() -> None:

@@ -27,7 +27,9 @@ class Page(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.text, self.ids, self.loads = "", set(), []
+        self.text = ""
+        self.ids: set[str] = set()
+        self.loads: list[str] = []
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

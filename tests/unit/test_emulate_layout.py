@@ -1,5 +1,6 @@
 """Testbeds have the hosts, links and paths that the simulator has for the same scenario."""
 
+import polars as pl
 import pytest
 
 from firstflight.engines import simulate
@@ -50,7 +51,9 @@ def test_a_pair_of_hosts_has_the_links_that_its_packets_cross_in_the_simulator(n
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 def test_the_links_are_those_of_the_simulators_records_in_their_order(network: str) -> None:
     names = [link["name"] for link in lay_out(scenario(network)).links]
-    recorded = simulate.capture(scenario(network), seed=1)["links"]["link"].dtype.categories.to_list()
+    kind = simulate.capture(scenario(network), seed=1)["links"]["link"].dtype
+    assert isinstance(kind, pl.Enum)
+    recorded = kind.categories.to_list()
     assert recorded == [direction for name in names for direction in (name, f"{name}.reverse")]
 
 

@@ -160,7 +160,8 @@ def test_a_fault_before_or_at_the_rename_keeps_the_old_run_json(
             beside.append(json.loads(path.read_bytes()))
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(*((os, "fsync") if fault == "write" else (Path, "replace")), refuse)
+    module, name = (os, "fsync") if fault == "write" else (Path, "replace")
+    monkeypatch.setattr(module, name, refuse)
     with pytest.raises(OSError, match="Input/output"):
         directory.write_document(tmp_path, {"format": "new"})
     assert [found["format"] for found in beside] == (["new"] if fault == "rename" else [])

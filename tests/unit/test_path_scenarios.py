@@ -1,6 +1,7 @@
 """Links whose rate changes, policers: from the file to the records. And every example of a path runs."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -37,8 +38,8 @@ def _scenario(rate: str = '"10Mbit"', queue: str = '"100p"', more: str = "", dir
     return Scenario.from_toml(text, directory=directory)
 
 
-def _forward(scenario: Scenario) -> dict[str, object]:
-    forward: dict[str, object] = scenario.to_plan()["network"]["links"][0]["forward"]
+def _forward(scenario: Scenario) -> dict[str, Any]:
+    forward: dict[str, Any] = scenario.to_plan()["network"]["links"][0]["forward"]
     return forward
 
 

@@ -126,6 +126,7 @@ def test_lines_of_completion_times_say_what_was_varied():
     ]
     keys = ["initial_window", "seed"]
     [figure] = completion_times(pl.DataFrame(rows).lazy(), keys)
+    assert figure.narrow is not None
     abreast = [of.to_dict()["encoding"]["color"]["legend"]["columns"] for of in (figure.chart, figure.narrow)]
     assert abreast == [2, 1], "a legend wider than the picture would make it smaller"
     several = svg(completion_times(pl.DataFrame(rows).lazy(), keys)[0].chart)
