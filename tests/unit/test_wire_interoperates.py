@@ -114,13 +114,17 @@ def test_tshark_finds_nothing_malformed_and_no_wrong_checksum(
 ) -> None:
     path = tmp_path / "wire.pcapng"
     profile = LINUX | SCHEMES[scheme]
-    found = pair.ask(direction, size=MB, profile=profile, disturb=DISTURBANCES[disturbance], capture=str(path))
-    assert found["sha256"] == [sha256(MB)]
     wrong = "_ws.malformed || tcp.checksum.status != 1 || ip.checksum.status != 1 || _ws.expert.severity == error"
-    if disturbance == "clean":
-        wrong += " || tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment"
-    assert _frames(path, "tcp") >= found["counters"]["sent"] + found["counters"]["traffic"]["received"] > MB // 1448
-    assert _frames(path, wrong) == 0
+    holes = "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment"
+    # A busy machine may lose a packet of its own, so a capture with a hole is taken once more.
+    for _ in range(2):
+        found = pair.ask(direction, size=MB, profile=profile, disturb=DISTURBANCES[disturbance], capture=str(path))
+        assert found["sha256"] == [sha256(MB)]
+        assert _frames(path, "tcp") >= found["counters"]["sent"] + found["counters"]["traffic"]["received"] > MB // 1448
+        assert _frames(path, wrong) == 0
+        if disturbance != "clean" or not _frames(path, holes):
+            return
+    pytest.fail("both captures have holes")
 
 
 def _frames(path: Path, which: str) -> int:
