@@ -150,7 +150,7 @@ def _captured(
         "kind": "file_transfer",
         "start": {"distribution": "constant", "value": 0.0},
         "size": {"distribution": "constant", "value": size},
-        "idle_time": {"distribution": "constant", "value": 0.0},
+        "gap": {"distribution": "constant", "value": 0.0},
         "request_bytes": 0,
         "response_header_bytes": 0,
         "count": 1,
