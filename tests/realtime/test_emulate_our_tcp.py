@@ -47,7 +47,7 @@ def test_our_own_tcp_fetches_and_serves(ends: str, backend: Backend, monkeypatch
     asked = cell(
         **changes,
         web__count=3,
-        web__gap="100ms",
+        web__idle_time="100ms",
         web__request="120B",
         web__response_header="300B",
         tcp__initial_window=10,
