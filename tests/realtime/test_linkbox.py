@@ -54,7 +54,7 @@ def slow(request: pytest.FixtureRequest) -> Iterator[Lab]:
     backend: Backend = request.param
     if backend == "tun" and not has_tun():
         pytest.skip(f"no TUN devices here; {probe.TUN_FIX}")
-    with Lab(layout(SLOW | {"loss_list": [2]}), backend=backend, log=True) as lab:
+    with Lab(layout(SLOW | {"lose": [2]}), backend=backend, log=True) as lab:
         yield lab
 
 
