@@ -237,12 +237,6 @@ def test_the_old_names_of_two_options_are_accepted_with_a_warning(flows: Path, t
     assert "--sizes" not in shown
 
 
-@pytest.mark.parametrize(("old", "new"), [("users", "max_connections"), ("sizes", "assume_sizes")])
-def test_an_old_name_of_an_argument_is_refused_with_the_new_one(flows: Path, old: str, new: str) -> None:
-    with pytest.raises(TypeError, match=f"has no argument {old}= any more; it is {new}="):
-        advise(flows, **{old: 500})  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

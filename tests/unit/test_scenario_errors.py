@@ -142,6 +142,7 @@ RENAMED = [
     ("application.web.think", "1s", '"think" is now "think_time"'),
     ("application.web.version", "1.1", '"version" is now "http_version"'),
     ("application.web.persistent", "joined", '"joined" is now "single_response"'),
+    ("application", [{"kind": "file_transfer", "size": "1kB", "gap": "1s"}], '"gap" is now "idle_time"'),
     ("application.web.share", 0.5, '"share" is now "user_fraction"'),
     ("application.web.inline", {"law": "uniform", "low": "1B", "high": "2B"}, '"law" is now "distribution"'),
     ("tcp.lost_syn", "keep", '"lost_syn" is now "syn_loss_response"'),

@@ -6,9 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from firstflight import observe
 from firstflight.advise import page, paths, request
@@ -27,26 +25,9 @@ from firstflight.records import Run
 from firstflight.scenario import Cell
 from firstflight.studies import execute
 
-P = ParamSpec("P")
-R = TypeVar("R")
-_RENAMED = {"users": "max_connections", "sizes": "assume_sizes"}
 Watched = Callable[[execute.Request, Run], AbstractContextManager[Callable[[Cell, int], None]]]
 
 
-def _refusing_old_names(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, with a TypeError for an argument's old name that gives the new one."""
-
-    @wraps(function)
-    def refusing(*args: P.args, **kwargs: P.kwargs) -> R:
-        for old, new in _RENAMED.items():
-            if old in kwargs:
-                raise TypeError(f"{function.__name__}() has no argument {old}= any more; it is {new}=")
-        return function(*args, **kwargs)
-
-    return refusing
-
-
-@_refusing_old_names
 def advise(
     flows: str | Path,
     *,

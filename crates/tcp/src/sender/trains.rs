@@ -143,7 +143,7 @@ impl Train {
         self.left
     }
 
-    /// An acknowledgment arrived: what leaves now is another train.
+    /// An ACK arrived: the next segments are another train.
     #[inline]
     pub(crate) fn end(&mut self) {
         self.left = 0;

@@ -108,7 +108,7 @@ impl Pacer {
         Self { release: Some(at), ..Self::new(by) }
     }
 
-    /// True if what leaves next precedes the flight of a start-up scheme.
+    /// True if the next segment precedes the flight of a start-up scheme.
     fn is_ahead(&self, nxt: Position) -> bool {
         matches!(self.by, PacedBy::Startup { start, .. } if nxt < start)
     }
