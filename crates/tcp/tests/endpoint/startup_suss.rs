@@ -3,8 +3,8 @@
 use crate::startup_excess::excess;
 use crate::wire::*;
 use firstflight_tcp::{
-    AckPolicy, CongestionAlgorithm, EcnPolicy, Flags, Hystart, InitialWindow, Nanos, Profile, Segment, Startup,
-    WindowPacing,
+    AckPolicy, CongestionAlgorithm, EcnPolicy, Flags, Hystart, InitialWindow, Nanos, Profile, RecoveryAlgorithm,
+    Segment, Startup, SynLossResponse, TailLossProbe, WindowPacing,
 };
 use proptest::prelude::*;
 
@@ -103,6 +103,43 @@ fn a_path_of_ten_milliseconds_is_not_accelerated() {
         wire.run_until(wire.now + 4 * delay - MS);
         assert_eq!(cwnd(&wire), expected, "{delay} ns one way");
     }
+}
+
+#[test]
+fn a_path_of_which_no_rtt_is_known_is_not_accelerated() {
+    // The handshake and the first segment are retransmitted, the latter by a tail loss probe, so neither gives an RTT.
+    // There is no room for a probe with new data.
+    let mut profile = Profile {
+        startup: Startup::Suss,
+        initial_window: InitialWindow::Fixed { segments: 1 },
+        max_send_window_segments: Some(1),
+        syn_loss_response: SynLossResponse::Keep,
+        ack: AckPolicy::EverySegment,
+        sack: true,
+        recovery: RecoveryAlgorithm::SCOREBOARD,
+        ..Profile::rfc()
+    };
+    if let RecoveryAlgorithm::Scoreboard(rules) = &mut profile.recovery {
+        rules.tail_loss_probe = Some(TailLossProbe { max_ack_delay_ns: 200 * MS });
+    }
+    let mut lost = vec![1460, 0];
+    let mut wire = Wire::between(&profile, &profile, 0);
+    wire.set_fate(Box::new(move |sent| {
+        if sent.from == Server && lost.last() == Some(&sent.segment.payload_bytes) {
+            lost.pop();
+            return vec![];
+        }
+        vec![50 * MS]
+    }));
+    wire.client.connect(0);
+    wire.run();
+    let start = wire.now;
+    wire.server.write(start, 100 * 1460);
+    // The ACK of the probe.
+    while wire.server.acknowledged_bytes() == 0 {
+        wire.step();
+    }
+    assert_eq!(wire.server.cwnd_bytes() / 1460, 2);
 }
 
 #[test]

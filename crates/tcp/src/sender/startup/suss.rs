@@ -59,8 +59,9 @@ pub(super) struct Suss {
     clocked_bytes: u64,
     /// Time that the clocked part of the previous round took.
     prior_train: Nanos,
-    /// Shortest round trip, the round in which it was found, and the shortest of this round.
-    min_rtt: Nanos,
+    /// Shortest round trip since the latest timeout, if one was measured, the round in which it was found, and the
+    /// shortest of this round.
+    min_rtt: Option<Nanos>,
     min_rtt_round: u32,
     round_rtt: Nanos,
     /// Rounds that were accelerated.
@@ -81,7 +82,7 @@ impl Suss {
             clocked: false,
             clocked_bytes: 0,
             prior_train: 0,
-            min_rtt: Nanos::MAX,
+            min_rtt: None,
             min_rtt_round: 0,
             round_rtt: Nanos::MAX,
             accelerations: 0,
@@ -136,16 +137,18 @@ impl Suss {
 
     /// Opens the window fourfold, or returns the phase without that.
     fn accelerate(&mut self, train: Nanos, growth: &mut Growth<'_>, state: &SendState) -> Option<Phase> {
-        if self.round == FIRST_ROUND && !first_train_is_short(train, self.min_rtt) {
+        // Unknown if the handshake and all of the first flight were retransmitted (Karn's algorithm).
+        let Some(min_rtt) = self.min_rtt else { return Some(Phase::Hystart) };
+        if self.round == FIRST_ROUND && !first_train_is_short(train, min_rtt) {
             return Some(Phase::Hystart);
         }
         let steps = self.round - FIRST_ROUND;
         let goes_on = steps == 0
             || steps < MOST_ROUNDS
-                && train_will_fit(train << steps, self.prior_train << (steps - 1), self.min_rtt)
-                && delay_will_fit(self.round_rtt, self.min_rtt, self.round - self.min_rtt_round);
+                && train_will_fit(train << steps, self.prior_train << (steps - 1), min_rtt)
+                && delay_will_fit(self.round_rtt, min_rtt, self.round - self.min_rtt_round);
         // What the paced part leaves of the round trip for the clocked one.
-        let rest = self.min_rtt >> (self.round - 1);
+        let rest = min_rtt >> (self.round - 1);
         let base = growth.window().cwnd.saturating_add(growth.bytes);
         let slow_start = base < growth.window().ssthresh;
         let has_data = u64::from(state.flight_bytes) + state.queued_bytes > u64::from(base);
@@ -159,7 +162,7 @@ impl Suss {
         let opened = Bytes((paced - paced_acks).min(u64::from(u32::MAX)) as u32);
         let window = growth.window();
         window.set_cwnd(base.saturating_add(opened).min(window.ssthresh));
-        let time = self.min_rtt - rest;
+        let time = min_rtt - rest;
         let flight = PacedFlight { bytes: paced, rate: Rate::new(paced, time), time, until_ack: false };
         growth.begin_pacing(flight, state.una + u64::from(base), state.now + (rest - train) / 2);
         self.accelerations += 1;
@@ -168,8 +171,8 @@ impl Suss {
     }
 
     /// HyStart with a train of which only a part shows.
-    fn look_for_exit(&mut self, rtt: Nanos, state: &SendState, window: &mut Window) {
-        let progress = Progress { window: window.cwnd, mss: window.mss, min_rtt_us: self.min_rtt / 1000 };
+    fn look_for_exit(&mut self, rtt: Nanos, min_rtt: Nanos, state: &SendState, window: &mut Window) {
+        let progress = Progress { window: window.cwnd, mss: window.mss, min_rtt_us: min_rtt / 1000 };
         let sample = RoundTrip { rtt, una: state.una, nxt: state.nxt };
         let ends = match self.phase {
             Phase::Done => return,
@@ -226,13 +229,14 @@ impl StartupScheme for Suss {
     }
 
     fn on_round_trip(&mut self, rtt: Nanos, state: &SendState, window: &mut Window) {
-        if rtt < self.min_rtt {
-            self.min_rtt = rtt;
+        let min_rtt = self.min_rtt.map_or(rtt, |shortest| shortest.min(rtt));
+        if self.min_rtt != Some(min_rtt) {
+            self.min_rtt = Some(min_rtt);
             self.min_rtt_round = self.round;
         }
         self.round_rtt = if state.una > self.round_end { rtt } else { self.round_rtt.min(rtt) };
         if window.cwnd < window.ssthresh {
-            self.look_for_exit(rtt, state, window);
+            self.look_for_exit(rtt, min_rtt, state, window);
         }
     }
 
@@ -271,7 +275,7 @@ impl StartupScheme for Suss {
         self.jump = None;
         self.phase = Phase::Hystart;
         self.hystart.restart(state.now);
-        self.min_rtt = Nanos::MAX;
+        self.min_rtt = None;
     }
 
     // HyStart is looked for again after each timeout.
